@@ -1,0 +1,274 @@
+"""64-bit numbers, floats and byte strings, exactly as Soufflé's 64-bit build has them.
+
+A `number` is a Python int kept within 64 signed bits, an `unsigned` one within 64 bits, a `float`
+a Python float, a `symbol` a Python str.  Symbols are byte strings in Soufflé: lengths and
+positions count bytes of UTF-8, and bytes that are no UTF-8 survive as surrogate escapes.
+
+There is one NaN object, so that a set of rows finds it again; 0.0 and -0.0 are one value.
+
+Reads: nothing.  Read by: core.functors, generated code, the readers and writers of files.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import lru_cache
+
+SIGNED_MIN = -(2**63)
+SIGNED_MAX = 2**63 - 1
+MASK = 2**64 - 1
+NAN = float("nan")
+
+
+class EvaluationError(Exception):
+    """A rule met values it has no answer for: a division by zero, a symbol that is no number.
+
+    Raised inside a rule; whoever runs rules adds the rule and its line (`with_rule`).
+    """
+
+    def __init__(self, message: str, rule: str = "", where: str = "") -> None:
+        self.message, self.rule, self.where = message, rule, where
+        super().__init__(message)
+
+    def with_rule(self, rule: str, where: str) -> EvaluationError:
+        return self if self.rule else EvaluationError(self.message, rule, where)
+
+    def __str__(self) -> str:
+        place = f" at {self.where}" if self.where else ""
+        rule = f"\n  in the rule  {self.rule}" if self.rule else ""
+        return f"{self.message}{place}{rule}"
+
+
+# ── integers ─────────────────────────────────────────────────────────────────────────────────
+
+
+def wrap(value: int) -> int:
+    """Bring an integer back into 64 signed bits, as two's complement does.
+
+    >>> wrap(2**63), wrap(-2**63 - 1), wrap(5)
+    (-9223372036854775808, 9223372036854775807, 5)
+    """
+    return ((value + 2**63) & MASK) - 2**63
+
+
+def divide(a: int, b: int) -> int:
+    """Division towards zero.
+
+    >>> divide(-7, 2), divide(7, -2)
+    (-3, -3)
+    """
+    if b == 0:
+        raise EvaluationError(f"division by zero: {a} / 0")
+    quotient = abs(a) // abs(b)
+    return wrap(-quotient if (a < 0) != (b < 0) else quotient)
+
+
+def modulo(a: int, b: int) -> int:
+    """The remainder of `divide`; it has the sign of the dividend.
+
+    >>> modulo(-7, 2), modulo(7, -2)
+    (-1, 1)
+    """
+    if b == 0:
+        raise EvaluationError(f"division by zero: {a} % 0")
+    remainder = abs(a) % abs(b)
+    return -remainder if a < 0 else remainder
+
+
+def power(a: int, b: int) -> int:
+    """
+    >>> power(2, 10), power(2, -1), power(1, -1), power(-1, -3)
+    (1024, 0, 1, -1)
+    """
+    if b >= 0:
+        return wrap(pow(a, b, 2**64))
+    if a == 0:
+        raise EvaluationError(f"division by zero: 0 ^ {b}")
+    return 0 if abs(a) > 1 else (1 if a == 1 or b % 2 == 0 else -1)
+
+
+def unsigned_power(a: int, b: int) -> int:
+    return pow(a, b, 2**64)
+
+
+def shift_left(a: int, b: int) -> int:
+    """
+    >>> shift_left(1, 65)
+    2
+    """
+    return wrap(a << (b & 63))
+
+
+def shift_right_unsigned(a: int, b: int) -> int:
+    """
+    >>> shift_right_unsigned(-1, 60)
+    15
+    """
+    return wrap((a & MASK) >> (b & 63))
+
+
+def truncated(value: float) -> int:
+    """A float as a 64-bit number, cut towards zero; what does not fit is the least number, as on x86.
+
+    >>> truncated(-2.9), truncated(1e30)
+    (-2, -9223372036854775808)
+    """
+    if value != value or not -(2.0**63) <= value < 2.0**63:
+        return SIGNED_MIN
+    return int(value)
+
+
+def truncated_unsigned(value: float) -> int:
+    if value != value or not -(2.0**63) <= value < 2.0**64:
+        return 2**63
+    return int(value) & MASK
+
+
+# ── floats ───────────────────────────────────────────────────────────────────────────────────
+
+
+def float_divide(a: float, b: float) -> float:
+    """
+    >>> float_divide(1.0, 0.0), float_divide(0.0, 0.0)
+    (inf, nan)
+    """
+    if b != 0.0:
+        return a / b
+    if a == 0.0 or a != a:
+        return NAN
+    return math.copysign(math.inf, a) * math.copysign(1.0, b)
+
+
+def float_power(a: float, b: float) -> float:
+    try:
+        result = math.pow(a, b)
+    except OverflowError:
+        return -math.inf if a < 0 and b % 2 == 1 else math.inf
+    except ValueError:
+        return math.inf if a == 0.0 else NAN
+    return result if result == result else NAN
+
+
+def float_sum(values: list[float]) -> float:
+    """The correctly rounded sum: it depends on the values, not on their order."""
+    try:
+        result = math.fsum(values)
+    except (OverflowError, ValueError):  # both infinities, or past the largest float on the way
+        result = sum(values)
+    return result if result == result else NAN
+
+
+def float_text(value: float) -> str:
+    """A float as output files have it: 17 significant digits.
+
+    >>> float_text(0.1), float_text(2.0), float_text(1e20)
+    ('0.10000000000000001', '2', '1e+20')
+    """
+    return "%.17g" % value
+
+
+# ── symbols ──────────────────────────────────────────────────────────────────────────────────
+
+
+def encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def decoded(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def byte_length(text: str) -> int:
+    """
+    >>> byte_length("naïve")
+    6
+    """
+    return len(text) if text.isascii() else len(encoded(text))
+
+
+def substring(text: str, start: int, length: int) -> str:
+    """`length` bytes from `start`; nothing where `start` is outside, the rest where it is too long.
+
+    >>> substring("datalog", 4, 3), substring("datalog", 9, 1), substring("datalog", 4, 99)
+    ('log', '', 'log')
+    """
+    if start < 0:
+        return ""
+    stop = None if length < 0 else start + length
+    return text[start:stop] if text.isascii() else decoded(encoded(text)[start:stop])
+
+
+@lru_cache(maxsize=1024)
+def _pattern(text: str) -> re.Pattern[str] | None:
+    try:
+        return re.compile(text, re.DOTALL)
+    except (re.error, RecursionError, OverflowError):
+        return None
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Whether the *whole* text matches; a malformed pattern matches nothing, as in Soufflé.
+
+    >>> matches("a.*", "abc"), matches("a", "abc"), matches("(", "(")
+    (True, False, False)
+    """
+    compiled = _pattern(pattern)
+    return compiled is not None and compiled.fullmatch(text) is not None
+
+
+_NUMBER = re.compile(r"\s*([+-]?)(0x[0-9a-fA-F]+|0b[01]+|[0-9]+)\Z")
+
+
+def parsed_number(text: str) -> int:
+    """The value of `to_number`.
+
+    >>> parsed_number("-12"), parsed_number("0x1f")
+    (-12, 31)
+    """
+    value = _integer(text, "to_number")
+    if not SIGNED_MIN <= value <= SIGNED_MAX:
+        raise EvaluationError(f"to_number({text!r}) is out of range for a 64-bit number")
+    return value
+
+
+def parsed_unsigned(text: str) -> int:
+    value = _integer(text, "to_unsigned")
+    if not 0 <= value <= MASK:
+        raise EvaluationError(f"to_unsigned({text!r}) is out of range for a 64-bit unsigned")
+    return value
+
+
+def _integer(text: str, functor: str) -> int:
+    found = _NUMBER.match(text)
+    if found is None:
+        raise EvaluationError(f"{functor}({text!r}): the symbol is not a number")
+    sign, digits = found.groups()
+    base = {"0x": 16, "0b": 2}.get(digits[:2], 10)
+    value = int(digits[2:] if base != 10 else digits, base)
+    return -value if sign == "-" else value
+
+
+def parsed_float(text: str) -> float:
+    try:
+        value = float(text.replace("_", "?"))
+    except ValueError:
+        raise EvaluationError(f"to_float({text!r}): the symbol is not a float") from None
+    return value if value == value else NAN
+
+
+# ── ordinals ─────────────────────────────────────────────────────────────────────────────────
+
+_ordinals: dict[str, int] = {}
+
+
+def ordinal(text: str) -> int:
+    """The number of a symbol: one number per symbol and process, in order of first use."""
+    return _ordinals.setdefault(text, len(_ordinals))
+
+
+def symbol_of_ordinal(number: int) -> str:
+    """The symbol that has this ordinal."""
+    if number < len(_ordinals):
+        return next(text for text, n in _ordinals.items() if n == number)
+    raise EvaluationError(f"as({number}, symbol): no symbol has this ordinal")

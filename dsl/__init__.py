@@ -1,0 +1,14 @@
+"""The language: from text to a checked program, or to diagnostics.
+
+=====================  ======================================================================
+`dsl.preprocess`       `#define`, `#if`, `#include`, `.include`: files to one `Source`
+`dsl.source`           that text, and where each of its lines came from
+`dsl.lexer`            characters to tokens; leaves of the syntax tree are tokens
+`dsl.grammar.lark`     the grammar
+`dsl.parser`           tokens to `dsl.ast`, with recovery: every syntax error of a file
+`dsl.components`       `.comp` and `.init` gone: a flat list of statements
+`dsl.check`            the checker: a flat syntax tree to a `core.Program`
+`dsl.diagnostics`      what a user is told
+`dsl.printer`          syntax tree to text
+=====================  ======================================================================
+"""

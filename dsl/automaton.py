@@ -1,0 +1,86 @@
+"""The LALR(1) automaton that lark makes of `grammar.lark`, in the form that runs fastest.
+
+Lark analyses the grammar and gives the table of states.  Its own driver calls several functions
+for each token; a program text has millions.  Here every action is looked up once: a shift is the
+number of the next state, a reduction is (how many values it takes, where to go next, what builds
+the node), and a production that only passes its one child on builds nothing.
+
+Reads: dsl.builder.  Read by: dsl.parser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from lark import Lark
+from lark.lexer import Lexer
+from lark.parse_tree_builder import ExpandSingleChild
+from lark.parsers.lalr_analysis import Shift
+
+from everlog.dsl.builder import Builder
+
+Reduction: TypeAlias = tuple[int, dict[int, int], Callable[[list[Any]], Any] | None]
+Action: TypeAlias = int | Reduction
+
+
+class Automaton:
+    """`table[state][terminal]` is an action; a stack is a list of states, `start` at its bottom."""
+
+    def __init__(self, lark: Lark) -> None:
+        conf = lark.parse_interactive("").parser_state.parse_conf
+        self.start: int = conf.start_state
+        self.end: int = conf.end_state
+        gotos: dict[str, dict[int, int]] = {}
+        for state, actions in conf.states.items():
+            for symbol, (_, target) in actions.items():
+                if not symbol.isupper() and symbol != "$END":
+                    gotos.setdefault(symbol, {})[state] = target
+        self.table: dict[int, dict[str, Action]] = {}
+        for state, actions in conf.states.items():
+            row = self.table[state] = {}
+            for symbol, (kind, target) in actions.items():
+                if symbol.isupper() or symbol == "$END":
+                    row[symbol] = target if kind is Shift else self._reduction(target, gotos, conf.callbacks)
+
+    @staticmethod
+    def _reduction(rule: Any, gotos: dict[str, dict[int, int]], callbacks: Any) -> Reduction:
+        build = callbacks[rule]
+        size = len(rule.expansion)
+        passes_on = size == 1 and isinstance(build, ExpandSingleChild)
+        return size, gotos[rule.origin.name], None if passes_on else build
+
+    def accepts(self, stack: list[int], terminal: str) -> bool:
+        """Whether the parser would shift `terminal` after its reductions: a dry run."""
+        trial = list(stack)
+        while True:
+            action = self.table[trial[-1]].get(terminal)
+            if action is None or isinstance(action, int):
+                return action is not None
+            size, goto, _ = action
+            if size:
+                del trial[-size:]
+            trial.append(goto[trial[-1]])
+            if terminal == "$END" and trial[-1] == self.end:
+                return True
+
+    def expected(self, stack: list[int]) -> set[str]:
+        """The terminals that could really stand here."""
+        return {terminal for terminal in self.table[stack[-1]] if self.accepts(stack, terminal)}
+
+
+class _NoLexer(Lexer):
+    """The automaton is fed token by token; lark lexes nothing."""
+
+    def __init__(self, lexer_conf: Any) -> None: ...
+
+    def lex(self, *_: Any) -> Iterator[Any]:
+        return iter(())
+
+
+@lru_cache(maxsize=1)
+def automaton() -> Automaton:
+    grammar = (Path(__file__).parent / "grammar.lark").read_text(encoding="utf-8")
+    return Automaton(Lark(grammar, parser="lalr", lexer=_NoLexer, keep_all_tokens=True, transformer=Builder()))

@@ -1,0 +1,280 @@
+"""Nodes of the syntax tree, one method per production of the grammar.
+
+The parser calls a method as soon as its production is complete, with the children in order,
+tokens included; no parse tree is built in between.
+
+Reads: dsl.ast, dsl.lexer.  Read by: dsl.automaton.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lark import Transformer
+
+from everlog.dsl import ast
+from everlog.dsl.lexer import Token
+
+_BINDS: dict[str, int] = {"lor": 1, "lxor": 2, "land": 3, "bor": 4, "bxor": 5, "band": 6, "bshl": 7, "bshr": 7}
+_BINDS |= {"bshru": 7, "+": 8, "-": 8, "*": 9, "/": 9, "%": 9, "^": 11}
+_PREFIX_BINDS = 10
+
+
+class _Prefixed:
+    """`- operand` inside a chain, before precedence is known: `-x ^ 2` is `-(x ^ 2)`."""
+
+    __slots__ = ("op", "operand")
+
+    def __init__(self, op: Token, operand: Any) -> None:
+        self.op, self.operand = op, operand
+
+
+def _climb(items: list[Any], at: int, binds: int) -> tuple[ast.Term, int]:
+    """Precedence climbing over a flat chain: the term that begins at `at`, and where it ends."""
+    item = items[at]
+    at += 1
+    left: ast.Term
+    if isinstance(item, _Prefixed):
+        prefixes = []
+        while isinstance(item, _Prefixed):
+            prefixes.append(item.op)
+            item = item.operand
+        items[at - 1] = item
+        left, at = _climb(items, at - 1, _PREFIX_BINDS)
+        for op in reversed(prefixes):
+            left = _applied(op, left)
+    else:
+        left = item
+    while at < len(items):
+        op = items[at]
+        level = _BINDS[op.value]
+        if level < binds:
+            break
+        right, at = _climb(items, at + 1, level if op.value == "^" else level + 1)
+        left = ast.Functor(op.value, [left, right], pos=left.pos, end=right.end)
+    return left, at
+
+
+def _applied(op: Token, operand: ast.Term) -> ast.Term:
+    if op.value == "-":
+        if isinstance(operand, ast.Number | ast.Float) and not operand.text.startswith("-"):
+            return type(operand)("-" + operand.text, op.pos, operand.end)
+        return ast.Functor("neg", [operand], pos=op.pos, end=operand.end)
+    return ast.Functor(op.value, [operand], pos=op.pos, end=operand.end)
+
+
+class Builder(Transformer[Any, Any]):
+    """One method per production; `c` are its children, tokens included."""
+
+    def start(self, c: list[Any]) -> ast.Program:
+        return ast.Program(c)
+
+    def first(self, c: list[Any]) -> list[Any]:
+        return [c[0]]
+
+    def more(self, c: list[Any]) -> list[Any]:
+        c[0].append(c[2])
+        return c[0]  # type: ignore[no-any-return]
+
+    # clauses
+    def fact(self, c: list[Any]) -> ast.Clause:
+        return ast.Clause([c[0]], None, pos=c[0].pos, end=c[1].end)
+
+    def rule(self, c: list[Any]) -> ast.Clause:
+        plan = c[4] if len(c) > 4 else None
+        return ast.Clause(c[0], c[2], plan, pos=c[0][0].pos, end=c[3].end)
+
+    def subsumption(self, c: list[Any]) -> ast.Subsumption:
+        plan = c[6] if len(c) > 6 else None
+        return ast.Subsumption(c[0], c[2], c[4], plan, pos=c[0].pos, end=c[5].end)
+
+    def disjunction(self, c: list[Any]) -> ast.Or:
+        return _joined(ast.Or, c[0], c[2])
+
+    def conjuncts(self, c: list[Any]) -> ast.And:
+        return _joined(ast.And, c[0], c[2])
+
+    def constraint(self, c: list[Any]) -> ast.Constraint:
+        return ast.Constraint(c[1].value, c[0], c[2], pos=c[0].pos, end=c[2].end)
+
+    def string_test(self, c: list[Any]) -> ast.Constraint:
+        return ast.Constraint(c[0].value, c[2], c[4], pos=c[0].pos, end=c[5].end)
+
+    def truth(self, c: list[Any]) -> ast.Truth:
+        return ast.Truth(c[0].value == "true", pos=c[0].pos, end=c[0].end)
+
+    def group(self, c: list[Any]) -> Any:
+        # A parenthesized conjunction must not be melted into the one around it: `(a, b), c` is
+        # the same, but appending to `a, b` would change a tree that another node may hold.
+        if isinstance(c[1], ast.And | ast.Or):
+            return type(c[1])(c[1].parts, pos=c[0].pos, end=c[2].end)
+        return c[1]
+
+    def negation(self, c: list[Any]) -> ast.Not:
+        return ast.Not(c[1], pos=c[0].pos, end=c[1].end)
+
+    def nullary_atom(self, c: list[Any]) -> ast.Atom:
+        return ast.Atom(c[0].name, [], pos=c[0].pos, end=c[2].end)
+
+    def atom(self, c: list[Any]) -> ast.Atom:
+        return ast.Atom(c[0].name, c[2], pos=c[0].pos, end=c[3].end)
+
+    def qualified(self, c: list[Any]) -> ast.Name:
+        return ast.Name(f"{c[0].name}.{c[2].name}", c[0].pos, c[2].end)
+
+    # terms
+    def finished(self, c: list[Any]) -> ast.Term:
+        items = c[0] if isinstance(c[0], list) else [c[0]]
+        return _climb(items, 0, 0)[0]
+
+    def chain_first(self, c: list[Any]) -> list[Any]:
+        return c
+
+    def chain_more(self, c: list[Any]) -> list[Any]:
+        c[0] += (c[1], c[2])
+        return c[0]  # type: ignore[no-any-return]
+
+    def prefixed(self, c: list[Any]) -> _Prefixed:
+        return _Prefixed(c[0], c[1])
+
+    def counter(self, c: list[Any]) -> ast.Counter:
+        return ast.Counter(pos=c[0].pos, end=c[-1].end)
+
+    def iteration(self, c: list[Any]) -> ast.IterationCounter:
+        return ast.IterationCounter(pos=c[0].pos, end=c[-1].end)
+
+    def paren(self, c: list[Any]) -> ast.Term:
+        return c[1]  # type: ignore[no-any-return]
+
+    def cast(self, c: list[Any]) -> ast.Cast:
+        return ast.Cast(c[2], c[4].name, pos=c[0].pos, end=c[5].end)
+
+    def user_functor(self, c: list[Any]) -> ast.UserFunctor:
+        return ast.UserFunctor(c[1].name, c[3] if len(c) > 4 else [], pos=c[0].pos, end=c[-1].end)
+
+    def functor(self, c: list[Any]) -> ast.Functor:
+        return ast.Functor(c[0].value, c[2] if len(c) > 3 else [], pos=c[0].pos, end=c[-1].end)
+
+    def minmax(self, c: list[Any]) -> ast.Functor:
+        return ast.Functor(c[0].value, [c[2], *c[4]], pos=c[0].pos, end=c[5].end)
+
+    def aggregate(self, c: list[Any]) -> ast.Aggregate:
+        targets = c[1] if len(c) == 4 else []
+        body = c[-1]
+        end = body.end + (getattr(body, "_brace", 0))
+        if len(targets) > 1:
+            return ast.Aggregate(f"{c[0].value}/{len(targets)}", targets[0], body, pos=c[0].pos, end=end)
+        return ast.Aggregate(c[0].value, targets[0] if targets else None, body, pos=c[0].pos, end=end)
+
+    def braces(self, c: list[Any]) -> Any:
+        return c[1]
+
+    def nonflat(self, c: list[Any]) -> ast.Nonflat:
+        what = {"NIL": "nil", "LBRACKET": "record"}.get(c[0].type, "branch")
+        args = next((x for x in c if isinstance(x, list)), [])
+        return ast.Nonflat(what, args, pos=c[0].pos, end=c[-1].end)
+
+    # declarations
+    def relation_decl(self, c: list[Any]) -> ast.RelationDecl:
+        attributes = c[3] if isinstance(c[3], list) else []
+        qualifiers, choices = c[-2], c[-1]
+        end = max([c[-3].end, *(q.end for q in qualifiers), *(x.end for x in choices)])
+        return ast.RelationDecl(c[1], attributes, qualifiers, choices, pos=c[0].pos, end=end)
+
+    def delta_decl(self, c: list[Any]) -> ast.RelationDecl:
+        return ast.RelationDecl([c[1]], [], c[7], [], c[5].name, pos=c[0].pos, end=c[6].end)
+
+    def attribute(self, c: list[Any]) -> ast.Attribute:
+        return ast.Attribute(c[0].name, c[2].name, pos=c[0].pos, end=c[2].end)
+
+    def lattice_attribute(self, c: list[Any]) -> ast.Attribute:
+        return ast.Attribute(c[0].name, c[2].name + "<>", pos=c[0].pos, end=c[4].end)
+
+    def qualifiers(self, c: list[Any]) -> list[ast.Qualifier]:
+        return [ast.Qualifier(t.value, pos=t.pos, end=t.end) for t in c]
+
+    def choices(self, c: list[Any]) -> list[ast.Choice]:
+        return c[1] if c else []
+
+    def choice(self, c: list[Any]) -> ast.Choice:
+        return ast.Choice(c[1] if len(c) == 3 else [c[0]], pos=c[0].pos, end=c[-1].end)
+
+    def subset_type(self, c: list[Any]) -> ast.TypeDecl:
+        return ast.TypeDecl(c[1].name, "subset", [c[3]], pos=c[0].pos, end=c[3].end)
+
+    def equal_type(self, c: list[Any]) -> ast.TypeDecl:
+        return ast.TypeDecl(c[1].name, "equals", c[3], pos=c[0].pos, end=c[3][-1].end)
+
+    def record_type(self, c: list[Any]) -> ast.TypeDecl:
+        return ast.TypeDecl(c[1].name, "nonflat", [], pos=c[0].pos, end=c[2].end)
+
+    def legacy_type(self, c: list[Any]) -> ast.TypeDecl:
+        base = "number" if c[0].type == "NUMBER_TYPE" else "symbol"
+        return ast.TypeDecl(c[1].name, "legacy", [ast.Name(base)], pos=c[0].pos, end=c[1].end)
+
+    def functor_decl(self, c: list[Any]) -> ast.FunctorDecl:
+        params = c[3] if isinstance(c[3], list) else []
+        result = ast.Attribute("", c[-2].name, pos=c[-2].pos, end=c[-2].end)
+        return ast.FunctorDecl(c[1].name, params, result, c[-1], pos=c[0].pos, end=result.end)
+
+    def param(self, c: list[Any]) -> ast.Attribute:
+        name = c[0].name if len(c) == 3 else ""
+        return ast.Attribute(name, c[-1].name, pos=c[0].pos, end=c[-1].end)
+
+    def stateful(self, c: list[Any]) -> bool:
+        return bool(c)
+
+    def directive(self, c: list[Any]) -> ast.Directive:
+        settings = c[3] if len(c) == 5 else []
+        end = c[-1].end if len(c) > 2 else c[1][-1].end
+        return ast.Directive(c[0].value[1:], c[1], settings, pos=c[0].pos, end=end)
+
+    def setting(self, c: list[Any]) -> tuple[str, str]:
+        value = c[2]
+        if isinstance(value, ast.Name):
+            return c[0].name, value.name
+        if isinstance(value, ast.Number):
+            return c[0].name, value.text
+        return c[0].name, value.value
+
+    def pragma(self, c: list[Any]) -> ast.Pragma:
+        return ast.Pragma(c[1].value, c[2].value if len(c) > 2 else "", pos=c[0].pos, end=c[-1].end)
+
+    def lattice(self, c: list[Any]) -> ast.Lattice:
+        return ast.Lattice(c[1].name, pos=c[0].pos, end=c[-1].end)
+
+    def plan(self, c: list[Any]) -> ast.Plan:
+        return ast.Plan(c[1], pos=c[0].pos, end=c[0].end)
+
+    def order(self, c: list[Any]) -> tuple[int, list[int]]:
+        positions = c[3] if len(c) == 5 else []
+        return int(c[0].text, 0), [int(n.text, 0) for n in positions]
+
+    # components
+    def component(self, c: list[Any]) -> ast.Component:
+        return ast.Component(c[1], c[2], c[4], pos=c[0].pos, end=c[5].end)
+
+    def bases(self, c: list[Any]) -> list[ast.ComponentType]:
+        return c[1::2]
+
+    def component_items(self, c: list[Any]) -> list[ast.Statement]:
+        return c
+
+    def component_type(self, c: list[Any]) -> ast.ComponentType:
+        params = [n.name for n in c[2]] if len(c) > 1 else []
+        return ast.ComponentType(c[0].name, params, pos=c[0].pos, end=c[-1].end)
+
+    def init(self, c: list[Any]) -> ast.Init:
+        return ast.Init(c[1].name, c[3], pos=c[0].pos, end=c[3].end)
+
+    def override(self, c: list[Any]) -> ast.Override:
+        return ast.Override(c[1].name, pos=c[0].pos, end=c[1].end)
+
+
+def _joined(node: Any, left: Any, right: Any) -> Any:
+    """`a, b, c` as one flat node; a parenthesized part stays a part of its own."""
+    if isinstance(left, node) and left.pos == left.parts[0].pos:
+        left.parts.append(right)
+        left.end = right.end
+        return left
+    return node([left, right], pos=left.pos, end=right.end)

@@ -1,0 +1,140 @@
+"""What a user is told: a stable code, what is wrong, where, why, and what to write instead.
+
+A stage that finds a mistake adds a `Diagnostic` to the `Report` and goes on, so that all mistakes
+are told at once, in the order of the text.  The catalogue of codes with an example of each is
+`docs/diagnostics.md`; a test runs every example.
+
+Reads: dsl.source.  Read by: every stage of dsl, the command line.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import define, field, frozen
+
+from everlog.dsl.source import Location, Source
+
+# code → the rule that was broken, said once and for all.
+RULES: dict[str, str] = {}
+
+
+@frozen
+class Label:
+    """A second place that matters, and why."""
+
+    pos: int
+    end: int
+    text: str
+
+
+@frozen
+class Diagnostic:
+    """One thing to tell.  `pos` and `end` are offsets in the source; -1 means the program as a whole."""
+
+    code: str
+    message: str
+    pos: int = -1
+    end: int = -1
+    labels: tuple[Label, ...] = ()
+    hint: str = ""
+    warning: bool = False
+
+    @property
+    def severity(self) -> str:
+        return "warning" if self.warning else "error"
+
+
+class DatalogError(Exception):
+    """A program that cannot run, with everything that is wrong with it."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        super().__init__(report.text())
+
+
+@define
+class Report:
+    """The diagnostics of one program, in the order of its text."""
+
+    source: Source
+    items: list[Diagnostic] = field(factory=list)
+
+    def error(self, code: str, message: str, node: Any = None, *labels: Label, hint: str = "") -> None:
+        pos, end = (node.pos, node.end) if node is not None else (-1, -1)
+        self.items.append(Diagnostic(code, message, pos, end, labels, hint))
+
+    def warn(self, code: str, message: str, node: Any = None, *labels: Label, hint: str = "") -> None:
+        pos, end = (node.pos, node.end) if node is not None else (-1, -1)
+        self.items.append(Diagnostic(code, message, pos, end, labels, hint, warning=True))
+
+    @property
+    def errors(self) -> list[Diagnostic]:
+        return [d for d in self.sorted() if not d.warning]
+
+    def sorted(self) -> list[Diagnostic]:
+        """In the order of the text; one and the same thing is told once."""
+        return sorted(dict.fromkeys(self.items), key=lambda d: (d.pos, d.code, d.message))
+
+    def raise_errors(self) -> None:
+        if any(not d.warning for d in self.items):
+            raise DatalogError(self)
+
+    # ── as text ──────────────────────────────────────────────────────────────────────────────
+
+    def text(self, warnings: bool = True) -> str:
+        shown = [d for d in self.sorted() if warnings or not d.warning]
+        parts = [self.render(d) for d in shown]
+        errors = sum(not d.warning for d in shown)
+        if errors:
+            parts.append(f"{errors} error{'s' if errors > 1 else ''} generated, evaluation aborted")
+        return "\n\n".join(parts)
+
+    def render(self, d: Diagnostic) -> str:
+        lines = [f"{d.severity}[{d.code}]: {d.message}"]
+        if d.pos >= 0:
+            where = self.source.locate(d.pos)
+            lines.append(f"  --> {where.file}:{where.line}:{where.column}")
+            lines += self._excerpt(d, where)
+        if d.code in RULES:
+            lines.append(f"   = rule: {RULES[d.code]}")
+        if d.hint:
+            lines.append(f"   = hint: {d.hint}")
+        return "\n".join(lines)
+
+    def _excerpt(self, d: Diagnostic, where: Location) -> list[str]:
+        """The lines concerned, each with its marks below it."""
+        marks = [(where, max(1, d.end - d.pos), "^", "")]
+        marks += [(self.source.locate(x.pos), max(1, x.end - x.pos), "-", x.text) for x in d.labels]
+        marks.sort(key=lambda m: (m[0].file != where.file, m[0].file, m[0].line, m[0].column))
+        width = max(len(str(m[0].line)) for m in marks)
+        out: list[str] = []
+        shown: set[tuple[str, int]] = set()
+        for place, length, mark, text in marks:
+            if (place.file, place.line) not in shown:
+                shown.add((place.file, place.line))
+                if place.file != where.file:
+                    out.append(f"  ::: {place.file}:{place.line}")
+                out.append(f" {place.line:>{width}} | {place.text.expandtabs(1)}")
+            room = max(1, len(place.text) - place.column + 1)
+            marked = mark * min(length, room)
+            note = f" {text}" if text else ""
+            out.append(f" {'':>{width}} | {'':>{place.column - 1}}{marked}{note}")
+        return out
+
+    # ── as data ──────────────────────────────────────────────────────────────────────────────
+
+    def as_json(self) -> list[dict[str, Any]]:
+        return [self._json(d) for d in self.sorted()]
+
+    def _json(self, d: Diagnostic) -> dict[str, Any]:
+        out: dict[str, Any] = {"code": d.code, "severity": d.severity, "message": d.message}
+        if d.pos >= 0:
+            start, stop = self.source.locate(d.pos), self.source.locate(max(d.pos, d.end))
+            out |= {"file": start.file, "line": start.line, "column": start.column}
+            out |= {"end_line": stop.line, "end_column": stop.column}
+        labels = [(self.source.locate(x.pos), x.text) for x in d.labels]
+        out["labels"] = [{"file": p.file, "line": p.line, "column": p.column, "text": t} for p, t in labels]
+        out["rule"] = RULES.get(d.code, "")
+        out["hint"] = d.hint
+        return out

@@ -1,0 +1,205 @@
+"""Characters to tokens, by one regular expression.
+
+Leaves of the syntax tree (names, literals) are made here and are the parser's tokens themselves,
+so a variable costs one object from character to tree.  A line that is one ground fact becomes a
+single token: program texts may hold many thousands of them.
+
+Reads: dsl.ast, dsl.diagnostics.  Read by: dsl.parser, and later the prompt's colouring.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from everlog.dsl import ast
+from everlog.dsl.diagnostics import Diagnostic, Report
+
+
+class Token:
+    """A word without a node of its own: punctuation, operators, keywords."""
+
+    __slots__ = ("end", "pos", "type", "value")
+
+    def __init__(self, type: str, value: str, pos: int, end: int) -> None:
+        self.type, self.value, self.pos, self.end = type, value, pos, end
+
+    def __repr__(self) -> str:
+        return f"Token({self.type}, {self.value!r})"
+
+
+Lexeme: TypeAlias = (
+    Token | ast.Name | ast.Underscore | ast.Number | ast.Unsigned | ast.Float | ast.String | ast.FactLine
+)
+
+
+def _words(type: str, words: str) -> dict[str, str]:
+    return dict.fromkeys(words.split(), type)
+
+
+KEYWORDS: dict[str, str] = (
+    _words("BUILTIN", "cat ord range strlen substr to_float to_number to_string to_unsigned")
+    | _words("BUILTIN", "itof itou utoi utof ftoi ftou")
+    | _words("AGGREGATE", "count sum mean min max")
+    | _words("QUALIFIER", "input output printsize overridable eqrel inline no_inline magic no_magic")
+    | _words("QUALIFIER", "brie btree btree_delete")
+    | _words("BINOP", "band bor bxor bshl bshr bshru land lor lxor")
+    | _words("UNOP", "bnot lnot")
+    | _words("STRINGTEST", "match contains")
+    | _words("TRUTH", "true false")
+    | {"autoinc": "AUTOINC", "recursive_iteration_cnt": "ITERATION", "as": "AS", "nil": "NIL"}
+    | {"debug_delta": "DEBUG_DELTA", "stateful": "STATEFUL"}
+)
+
+DIRECTIVES: dict[str, str] = (
+    _words("DIRECTIVE", ".input .output .printsize .limitsize")
+    | {".decl": "DECL", ".type": "TYPE", ".functor": "FUNCTOR", ".pragma": "PRAGMA", ".plan": "PLAN"}
+    | {".comp": "COMPONENT", ".init": "INIT", ".override": "OVERRIDE", ".lattice": "LATTICE"}
+    | {".number_type": "NUMBER_TYPE", ".symbol_type": "SYMBOL_TYPE"}
+)
+
+PUNCTUATION: dict[str, str] = (
+    {".": "DOT", ",": "COMMA", ";": "SEMICOLON", ":": "COLON", ":-": "IF", "(": "LPAREN", ")": "RPAREN"}
+    | {"[": "LBRACKET", "]": "RBRACKET", "{": "LBRACE", "}": "RBRACE", "|": "PIPE", "$": "DOLLAR"}
+    | {"@": "AT", "!": "NOT", "<:": "SUBTYPE", "->": "MAPSTO", "<": "LT", ">": "GT", "<=": "LE"}
+    | {"=": "EQ", "!=": "RELOP", ">=": "RELOP", "-": "MINUS"}
+    | _words("BINOP", "+ * / % ^")
+)
+
+_IDENT = r"[?A-Za-z_][?A-Za-z0-9_]*"
+_MASTER = re.compile(
+    r"""(?P<blank>(?:\s+|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)+)
+      | (?P<ip>[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+)
+      | (?P<float>[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?)
+      | (?P<unsigned>(?:0b[01]+|0x[0-9a-fA-F]+|[0-9]+)u(?![A-Za-z0-9_]))
+      | (?P<number>0b[01]+|0x[0-9a-fA-F]+|[0-9]+)
+      | (?P<choice>choice-domain(?![A-Za-z0-9_]))
+      | (?P<ident>[?A-Za-z_][?A-Za-z0-9_]*)
+      | (?P<string>"(?:\\.|[^"\\])*")
+      | (?P<directive>\.(?:decl|functor|input|output|printsize|limitsize|type|comp|init|number_type
+                         |symbol_type|override|pragma|plan|lattice)(?=\s))
+      | (?P<mark>:-|<:|<=|>=|!=|->|[][(){}|$+\-*/%^,:;.<>=!@])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+# A ground fact alone on its line, after a line that ended a statement.
+_CONSTANT = r'(?:-?[0-9]+|"[^"\\\n]*")'
+_FACT = re.compile(
+    rf"[ \t\r]*\n[ \t]*({_IDENT})\(({_CONSTANT}(?:[ \t]*,[ \t]*{_CONSTANT})*)\)\.(?=[ \t\r]*(?:\n|\Z))"
+)
+_FACT_CONSTANTS = re.compile(r'"([^"\\\n]*)"|(-?[0-9]+)')
+
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_ESCAPES |= {'"': '"', "'": "'", "\\": "\\"}
+
+
+def lex(text: str, report: Report) -> Iterator[Lexeme]:
+    """The tokens of a text.  Characters that begin no token are told and passed over.
+
+    Cost: linear in the text.
+    """
+    scan = _MASTER.match
+    at_end_of_statement = True
+    pos, length = 0, len(text)
+    if (first := _FACT.match("\n" + text)) is not None:  # the very first line may be a fact
+        yield _fact_line(first, -1)
+        pos = first.end() - 1
+    while pos < length:
+        if at_end_of_statement:
+            fact = _FACT.match(text, pos)
+            if fact is not None:
+                yield _fact_line(fact, 0)
+                pos = fact.end()
+                continue
+        found = scan(text, pos)
+        if found is None:
+            pos = _stray(text, pos, report)
+            continue
+        start, pos = pos, found.end()
+        group = found.lastgroup
+        if group == "blank":
+            continue
+        at_end_of_statement = False
+        word = text[start:pos]
+        if group == "ident":
+            keyword = KEYWORDS.get(word)
+            if keyword is not None:
+                yield Token(keyword, word, start, pos)
+            elif word == "_":
+                yield ast.Underscore(start, pos)
+            else:
+                yield ast.Name(word, start, pos)
+        elif group == "mark":
+            at_end_of_statement = word == "."
+            yield Token(PUNCTUATION[word], word, start, pos)
+        elif group == "number":
+            yield ast.Number(word, start, pos)
+        elif group == "string":
+            yield ast.String(_unescaped(word, start, report), start, pos)
+        elif group == "directive":
+            yield Token(DIRECTIVES[word], word, start, pos)
+        elif group == "float":
+            yield ast.Float(word, start, pos)
+        elif group == "unsigned":
+            yield ast.Unsigned(word[:-1], start, pos)
+        elif group == "ip":
+            yield ast.Number(_address(word, start, report), start, pos)
+        else:
+            yield Token("CHOICEDOMAIN", word, start, pos)
+
+
+def _fact_line(found: re.Match[str], shift: int) -> ast.FactLine:
+    constants = found[2]
+    values: list[int | str]
+    if '"' in constants:
+        values = [int(number) if number else text for text, number in _FACT_CONSTANTS.findall(constants)]
+    else:
+        values = list(map(int, constants.split(",")))
+    return ast.FactLine(found[1], values, found.start(1) + shift, found.end() + shift)
+
+
+def _unescaped(word: str, start: int, report: Report) -> str:
+    if "\\" not in word:
+        return word[1:-1]
+
+    def replaced(found: re.Match[str]) -> str:
+        if found[1] not in _ESCAPES:
+            message = f"unknown escape sequence `\\{found[1]}` in a symbol"
+            place = start + 1 + found.start()
+            hint = 'write `\\\\` for a backslash; known are \\" \\\' \\\\ \\a \\b \\f \\n \\r \\t \\v'
+            report.items.append(Diagnostic("DL003", message, place, place + 2, hint=hint))
+            return found[0]
+        return _ESCAPES[found[1]]
+
+    return _ESCAPED.sub(replaced, word[1:-1])
+
+
+def _address(word: str, start: int, report: Report) -> str:
+    """An IPv4 address is the number of its 32 bits (signed, as Soufflé's scanner computes it)."""
+    parts = [int(part) for part in word.split(".")]
+    if max(parts) > 255:
+        report.items.append(
+            Diagnostic("DL004", f"`{word}` is no IPv4 address", start, start + len(word), hint="each part is 0 to 255")
+        )
+        return "0"
+    bits = (parts[0] << 24) | (parts[1] << 16) | (parts[2] << 8) | parts[3]
+    return str(bits - 2**32 if bits >= 2**31 else bits)
+
+
+def _stray(text: str, pos: int, report: Report) -> int:
+    """Tell what begins no token; where to go on."""
+    rest = text[pos : pos + 2]
+    if rest == "/*":
+        report.items.append(Diagnostic("DL002", "this comment is never closed", pos, pos + 2, hint="close it with `*/`"))
+        return len(text)
+    if rest.startswith('"'):
+        stop = text.find("\n", pos)
+        stop = len(text) if stop < 0 else stop
+        report.items.append(Diagnostic("DL002", "this symbol is never closed", pos, stop, hint='close it with `"`'))
+        return stop
+    shown = rest[0] if rest[0].isprintable() else f"U+{ord(rest[0]):04X}"
+    report.items.append(Diagnostic("DL001", f"unexpected character `{shown}`", pos, pos + 1))
+    return pos + 1

@@ -1,0 +1,201 @@
+"""Tokens to syntax tree, with every syntax error of a file.
+
+The automaton of `grammar.lark` reads token after token and builds nodes while it runs.  At an
+error it says what it expected, drops the statement it was in (it pops its stack back to a state
+where a statement may begin), skips to where the next one seems to begin, and goes on.
+
+Reads: dsl.lexer, dsl.automaton, dsl.ast, dsl.diagnostics.  Read by: dsl.check, the prompt.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from typing import Any
+
+from everlog.dsl import ast
+from everlog.dsl.automaton import Automaton, automaton
+from everlog.dsl.diagnostics import Diagnostic, Report
+from everlog.dsl.lexer import DIRECTIVES, Lexeme, Token, lex
+from everlog.dsl.source import Source
+
+MAX_SYNTAX_ERRORS = 100
+
+# How a terminal of the grammar is called in a message.
+TERMINALS: dict[str, str] = {
+    **{"IDENT": "a name", "NUMBER": "a number", "UNSIGNED": "an unsigned number", "FLOAT": "a float"},
+    **{"STRING": "a symbol", "UNDERSCORE": "`_`", "DOT": "`.`", "COMMA": "`,`", "SEMICOLON": "`;`"},
+    **{"COLON": "`:`", "IF": "`:-`", "LPAREN": "`(`", "RPAREN": "`)`", "LBRACKET": "`[`", "RBRACKET": "`]`"},
+    **{"LBRACE": "`{`", "RBRACE": "`}`", "PIPE": "`|`", "DOLLAR": "`$`", "AT": "`@`", "NOT": "`!`"},
+    **{"SUBTYPE": "`<:`", "MAPSTO": "`->`", "LT": "`<`", "GT": "`>`", "LE": "`<=`", "EQ": "`=`"},
+    **{"RELOP": "a comparison", "MINUS": "`-`", "BINOP": "an operator", "UNOP": "`bnot` or `lnot`"},
+    **{"BUILTIN": "a functor", "AGGREGATE": "an aggregate", "QUALIFIER": "a qualifier"},
+    **{"STRINGTEST": "`match` or `contains`", "TRUTH": "`true` or `false`", "AUTOINC": "`autoinc`"},
+    **{"ITERATION": "`recursive_iteration_cnt`", "AS": "`as`", "NIL": "`nil`", "STATEFUL": "`stateful`"},
+    **{"DEBUG_DELTA": "`debug_delta`", "CHOICEDOMAIN": "`choice-domain`", "FACT": "a fact", "$END": "the end"},
+    **{"DIRECTIVE": "a directive"},
+    **{terminal: f"`{word}`" for word, terminal in DIRECTIVES.items() if terminal != "DIRECTIVE"},
+}
+_STATEMENT_STARTS = set(DIRECTIVES.values()) - {"PLAN"}
+_TERM_STARTS = {"IDENT", "NUMBER", "STRING", "UNDERSCORE", "FLOAT", "UNSIGNED", "LPAREN"}
+
+
+def parse(source: Source, report: Report) -> ast.Program:
+    """The syntax tree of a source: whatever could be read, with the errors in `report`.
+
+    >>> source = Source("p(x) :- q(x).")
+    >>> parse(source, Report(source)).statements
+    [Clause(heads=[Atom(name='p', args=[Name(name='x')])], body=Atom(name='q', args=[Name(name='x')]), plan=None)]
+
+    Cost: linear in the text.
+    """
+    collecting = gc.isenabled()
+    gc.disable()  # many small objects, all of them kept: collections in between find nothing
+    try:
+        return _Parser(automaton(), source, report).run()
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def parse_text(text: str, file: str = "<text>") -> tuple[ast.Program, Report]:
+    source = Source(text, file)
+    report = Report(source)
+    return parse(source, report), report
+
+
+class _Parser:
+    def __init__(self, machine: Automaton, source: Source, report: Report) -> None:
+        self.machine, self.source, self.report = machine, source, report
+        self.states: list[int] = [machine.start]
+        self.values: list[Any] = []
+        self.errors = 0
+
+    def run(self) -> ast.Program:
+        tokens: Iterator[Any] = iter(lex(self.source.text, self.report))
+        last: Any = None
+        for token in tokens:
+            while not self.feed(token):
+                self.tell(token, last)
+                resume = self.resynchronize(token, tokens)
+                if resume is None:
+                    return self.rest()
+                token = resume
+            last = token
+        length = len(self.source.text.rstrip())
+        end = Token("$END", "", length, length + 1)
+        if not self.feed(end):
+            self.tell(end, last)
+            return self.rest()
+        program = self.values[-1]
+        assert isinstance(program, ast.Program)
+        return program
+
+    def feed(self, token: Any) -> bool:
+        """Reduce as long as `token` asks for it, then shift it; False where it cannot stand."""
+        states, values, table = self.states, self.values, self.machine.table
+        type = token.type
+        end = self.machine.end
+        while True:
+            action = table[states[-1]].get(type)
+            if action is None:
+                return False
+            if action.__class__ is int:
+                states.append(action)  # type: ignore[arg-type]
+                values.append(token)
+                return True
+            size, goto, build = action  # type: ignore[misc]
+            if size == 1:
+                if build is not None:
+                    values[-1] = build([values[-1]])
+                states[-1] = goto[states[-2]]
+            else:
+                if size:
+                    children = values[-size:]
+                    del values[-size:], states[-size:]
+                else:
+                    children = []
+                values.append(build(children))
+                states.append(goto[states[-1]])
+            if states[-1] == end and type == "$END":
+                return True
+
+    def rest(self) -> ast.Program:
+        """The statements that were complete when the text ended in an error."""
+        statements: list[ast.Statement] = []
+        for value in self.values:
+            if isinstance(value, list):
+                statements += [v for v in value if isinstance(v, ast.Node | ast.FactLine)]
+        return ast.Program(statements)
+
+    # ── errors ───────────────────────────────────────────────────────────────────────────────
+
+    def tell(self, token: Any, last: Any) -> None:
+        """One diagnostic: what stands there, what was expected, and a hint where one is at hand."""
+        self.errors += 1
+        if self.errors == MAX_SYNTAX_ERRORS + 1:
+            self.report.error("DL010", "too many syntax errors; those that follow are not shown", token)
+        if self.errors > MAX_SYNTAX_ERRORS:
+            return
+        expected = self.machine.expected(self.states)
+        text = self.source.text[token.pos : token.end]
+        found = "the end of the text" if token.type == "$END" else f"`{text if len(text) <= 40 else text[:37] + '…'}`"
+        names = _named(expected)
+        message = f"unexpected {found}" + (f"; expected {names}" if names else "")
+        hint = _hint(expected, token, last)
+        self.report.items.append(Diagnostic("DL010", message, token.pos, token.end, hint=hint))
+
+    def resynchronize(self, token: Any, tokens: Iterator[Lexeme]) -> Any:
+        """Drop the broken statement; the token with which the next one begins, or None at the end."""
+        while len(self.states) > 1 and not self.machine.accepts(self.states, "DECL"):
+            self.states.pop()
+            self.values.pop()
+        inside = self.machine.accepts(self.states, "RBRACE")
+        depth = 0
+        after_dot = False
+        while True:
+            if token.type in _STATEMENT_STARTS or token.type == "FACT" or (after_dot and token.type == "IDENT"):
+                return token
+            if token.type == "LBRACE":
+                depth += 1
+            elif token.type == "RBRACE":
+                if depth == 0 and inside:
+                    return token
+                depth = max(0, depth - 1)
+            after_dot = token.type == "DOT" and self.source.text[token.end : token.end + 1].isspace()
+            token = next(tokens, None)  # type: ignore[arg-type]
+            if token is None:
+                return None
+
+
+# ── messages ─────────────────────────────────────────────────────────────────────────────────
+
+
+def _named(expected: set[str]) -> str:
+    """The expected terminals in words; long lists are summed up."""
+    if expected >= {"DECL", "TYPE", "IDENT"}:
+        return "a statement"
+    if expected >= _TERM_STARTS:
+        expected = expected - _TERM_STARTS - {"BUILTIN", "AGGREGATE", "DOLLAR", "AUTOINC", "AT", "AS", "NIL"}
+        expected -= {"MINUS", "UNOP", "LBRACKET", "ITERATION"}
+        rest = ["a term", *sorted(TERMINALS.get(t, t) for t in expected)]
+    else:
+        if expected >= {"BINOP", "MINUS"}:
+            expected = expected - {"MINUS"}
+        rest = sorted(TERMINALS.get(t, t) for t in expected)
+    if len(rest) > 8:
+        rest = [*rest[:7], "…"]
+    return rest[0] if len(rest) == 1 else ", ".join(rest[:-1]) + f" or {rest[-1]}" if rest else ""
+
+
+def _hint(expected: set[str], token: Any, last: Any) -> str:
+    if token.type in _STATEMENT_STARTS and "DOT" in expected:
+        return "end the clause before it with `.`"
+    if isinstance(last, Token) and last.type in {"BUILTIN", "AGGREGATE", "QUALIFIER", "BINOP", "UNOP", "TRUTH", "AS"}:
+        if last.value.isidentifier():
+            return f"`{last.value}` is a word of the language and cannot be a name"
+    if isinstance(token, Token) and token.value.isidentifier() and "IDENT" in expected:
+        return f"`{token.value}` is a word of the language and cannot be a name"
+    if token.type == "DOT" and "RPAREN" in expected:
+        return "a parenthesis is still open"
+    return ""

@@ -1,0 +1,1 @@
+"""Datalog that stays current."""

@@ -1,0 +1,1 @@
+"""Incremental evaluation systems after Libkin and Wong: arrives with issue 5."""

@@ -1,0 +1,1 @@
+"""Bulk loads and whole programs on Spark: arrives with issue 6."""
