@@ -90,6 +90,7 @@ BUILTINS: dict[tuple[str, Kind], Builtin] = {
     ("bshl", UNSIGNED): Builtin(lambda a, b: (a << (b & 63)) & v.MASK, UNSIGNED),
     ("bshr", UNSIGNED): Builtin(lambda a, b: a >> (b & 63), UNSIGNED, "({0} >> ({1} & 63))"),
     ("bshru", UNSIGNED): Builtin(lambda a, b: a >> (b & 63), UNSIGNED, "({0} >> ({1} & 63))"),
+    ("+", SYMBOL): Builtin(lambda a, b: a + b, SYMBOL, "({0} + {1})"),
     ("cat", SYMBOL): Builtin(lambda *parts: "".join(parts), SYMBOL),
     ("strlen", SYMBOL): Builtin(v.byte_length, NUMBER),
     ("substr", SYMBOL): Builtin(v.substring, SYMBOL),
@@ -131,7 +132,7 @@ for _kind in Kind:
 # What `a op b` does for each comparison; the negated string tests come from `!match(…)`.
 COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "=": lambda a, b: a == b or (a != a and b != b),
-    "!=": lambda a, b: not (a == b or (a != a and b != b)),
+    "!=": lambda a, b: a != b,
     "<": lambda a, b: a < b,
     "<=": lambda a, b: a <= b,
     ">": lambda a, b: a > b,

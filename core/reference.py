@@ -1,0 +1,385 @@
+"""Naive evaluation: what a program means, written to be believed rather than to be fast.
+
+Unit by unit, the evaluator asks every rule for all facts it derives from what is there at the
+start of a round, adds them, and goes on until a round changes nothing.  No indexes, no deltas, no
+join orders: a body is a list of literals, solved one after the other for every binding so far.
+All other executors are tested against this one, so it shares with them only what *defines* an
+answer: arithmetic, the order of choices, which facts subsumption drops.
+
+Reads: core.program, core.values, core.functors, core.dependencies, core.choice, core.subsume.
+Read by: the tests of every executor.
+Source: Abiteboul, Hull, Vianu, Foundations of Databases, 1995, chapters 12 and 15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import count
+from typing import TypeAlias, assert_never
+
+from attrs import evolve
+
+from everlog.core import program as p
+from everlog.core.choice import Chooser, ordered, rank
+from everlog.core.dependencies import Unit, units
+from everlog.core.functors import BUILTINS, COMPARISONS, as_kind, range_values
+from everlog.core.program import (
+    Aggregate,
+    Atom,
+    Call,
+    Comparison,
+    Constant,
+    Kind,
+    Literal,
+    Negation,
+    Range,
+    Row,
+    Rule,
+    Term,
+    Value,
+    Variable,
+    Wildcard,
+)
+from everlog.core.subsume import dominance_rule, dominated
+from everlog.core.values import MASK, NAN, EvaluationError, float_sum, wrap
+
+Binding: TypeAlias = dict[str, Value]
+same = COMPARISONS["="]
+
+
+def evaluate(program: p.Program, inputs: Mapping[str, Iterable[Row]] | None = None) -> dict[str, frozenset[Row]]:
+    """All relations of a program, from its own facts and `inputs`.
+
+    >>> node, x, y, z = p.Column("n", Kind.NUMBER), Variable("x"), Variable("y"), Variable("z")
+    >>> edge, step = Atom("edge", (x, y)), Atom("path", (y, z))
+    >>> path = Rule(Atom("path", (x, y)), (edge,)), Rule(Atom("path", (x, z)), (edge, step))
+    >>> relations = {name: p.Relation(name, (node, node)) for name in ("edge", "path")}
+    >>> sorted(evaluate(p.Program(relations, path), {"edge": [(1, 2), (2, 3)]})["path"])
+    [(1, 2), (1, 3), (2, 3)]
+    """
+    given = inputs or {}
+    assert given.keys() <= program.relations.keys(), "inputs of undeclared relations"
+    evaluation = _Evaluation(program)
+    for unit in units(program):
+        evaluation.load(unit, given)
+        evaluation.run(unit)
+    return {name: frozenset(rows) for name, rows in evaluation.state.items()}
+
+
+class _Evaluation:
+    """The state of one run.  Rules read `facts`: the state in sorted order, as the round found it."""
+
+    def __init__(self, program: p.Program) -> None:
+        self.program = program
+        self.state: dict[str, set[Row]] = {name: set() for name in program.relations}
+        self.facts: dict[str, list[Row]] = {name: [] for name in program.relations}
+        self.gone: dict[str, set[Row]] = {name: set() for name in program.relations}
+        self.choosers = {name: Chooser(r) for name, r in program.relations.items() if r.choices}
+        self.numbers = count()
+
+    # ── rounds ───────────────────────────────────────────────────────────────────────────────
+
+    def load(self, unit: Unit, inputs: Mapping[str, Iterable[Row]]) -> None:
+        """Round 0: the facts that no rule derives."""
+        for name in unit.relations:
+            self.add(name, {*self.program.facts.get(name, ()), *map(tuple, inputs.get(name, ()))})
+        self.settle(unit)
+
+    def run(self, unit: Unit) -> None:
+        """Rounds until nothing changes, or a size limit is reached."""
+        numbered = [self.derive_numbered(rule) if _has_autoinc(rule) else None for rule in unit.rules]
+        while True:
+            before = [self.facts[name] for name in unit.relations]
+            for rule, rows in zip(unit.rules, numbered, strict=True):
+                self.add(rule.head.relation, self.derive(rule) if rows is None else rows)
+            self.settle(unit)
+            unchanged = before == [self.facts[name] for name in unit.relations]
+            if unchanged or not unit.recursive or self.is_full(unit):
+                return
+
+    def add(self, name: str, rows: Iterable[Row]) -> None:
+        admitted = self.choosers[name].admit(rows) if name in self.choosers else rows
+        self.state[name].update(row for row in admitted if row not in self.gone[name])
+
+    def settle(self, unit: Unit) -> None:
+        """End a round: close equivalences, drop what is dominated, show the rules the new state."""
+        for name in unit.relations:
+            if self.program.relations[name].equivalence:
+                self.state[name] = closed(self.state[name])
+            self.facts[name] = ordered(self.state[name])
+        pairs: dict[str, set[Row]] = {}
+        for subsumption in unit.subsumptions:
+            with _blaming(subsumption):
+                found = self.rows(dominance_rule(subsumption))
+            pairs.setdefault(subsumption.dominated.relation, set()).update(found)
+        for name in pairs:
+            self.gone[name] |= dominated(pairs[name])
+            self.state[name] -= self.gone[name]
+            self.facts[name] = ordered(self.state[name])
+
+    def is_full(self, unit: Unit) -> bool:
+        limits = self.program.limits
+        return any(name in limits and len(self.state[name]) >= limits[name] for name in unit.relations)
+
+    # ── rules ────────────────────────────────────────────────────────────────────────────────
+
+    def derive(self, rule: Rule) -> set[Row]:
+        with _blaming(rule):
+            return self.rows(rule)
+
+    def rows(self, rule: Rule) -> set[Row]:
+        return {self.row(rule.head.args, binding) for binding in self.solve(rule.body, {})}
+
+    def row(self, args: Iterable[Term], binding: Binding) -> Row:
+        return tuple(self.value(arg, binding) for arg in args)
+
+    def derive_numbered(self, rule: Rule) -> set[Row]:
+        """The facts of a rule with `autoinc()`: derived once per run, since each time numbers anew.
+
+        What does not need the numbers is solved first.  Then each binding, in sorted order, draws
+        a number for every `autoinc()`, head before body, and solves the rest with them.
+        """
+        drawing = [literal for literal in rule.body if _has_autoinc(Rule(Atom("", ()), (literal,)))]
+        order, waiting = schedule([literal for literal in rule.body if literal not in drawing], set())
+        found: set[Row] = set()
+        with _blaming(rule):
+            for binding in distinct(self.extend(order, {})):
+                head = [self.drawn(arg) for arg in rule.head.args]
+                late = waiting + [self.drawn_comparison(literal) for literal in drawing]
+                found |= {self.row(head, wider) for wider in self.solve(late, binding)}
+        return found
+
+    def drawn(self, term: Term) -> Term:
+        """The term with the next number in the place of each `autoinc()`, from left to right."""
+        if not isinstance(term, Call):
+            return term
+        if term.name == "autoinc":
+            return Constant(next(self.numbers), Kind.NUMBER)
+        return evolve(term, args=tuple(self.drawn(arg) for arg in term.args))
+
+    def drawn_comparison(self, literal: Literal) -> Literal:
+        assert isinstance(literal, Comparison), f"autoinc() in {literal}"
+        return evolve(literal, left=self.drawn(literal.left), right=self.drawn(literal.right))
+
+    # ── bodies ───────────────────────────────────────────────────────────────────────────────
+
+    def solve(self, body: Iterable[Literal], binding: Binding) -> Iterator[Binding]:
+        """Every way to extend the binding so that all literals hold."""
+        order, stuck = schedule(body, set(binding))
+        assert not stuck, f"not grounded: {', '.join(map(str, stuck))}"
+        return self.extend(order, binding)
+
+    def extend(self, order: Sequence[Literal], binding: Binding) -> Iterator[Binding]:
+        if not order:
+            yield binding
+            return
+        for wider in self.matches(order[0], binding):
+            yield from self.extend(order[1:], wider)
+
+    def matches(self, literal: Literal, binding: Binding) -> Iterator[Binding]:
+        """Every way to extend the binding so that one literal holds."""
+        match literal:
+            case Atom():
+                yield from self.unified(literal, binding)
+            case Negation(atom):
+                if next(self.unified(atom, binding), None) is None:
+                    yield binding
+            case Comparison("=", Variable(name), other) if name not in binding:
+                yield binding | {name: self.value(other, binding)}
+            case Comparison("=", other, Variable(name)) if name not in binding:
+                yield binding | {name: self.value(other, binding)}
+            case Comparison(op, left, right):
+                if COMPARISONS[op](self.value(left, binding), self.value(right, binding)):
+                    yield binding
+            case Range(result, start, stop, step):
+                by = None if step is None else self.value(step, binding)
+                within = range_values(self.value(start, binding), self.value(stop, binding), by)
+                yield from _bound(result, within, binding)
+            case Aggregate(result):
+                yield from _bound(result, self.aggregated(literal, binding), binding)
+            case _:
+                assert_never(literal)
+
+    def unified(self, atom: Atom, binding: Binding) -> Iterator[Binding]:
+        """Every way to extend the binding so that the atom is one of the facts."""
+        for row in self.facts[atom.relation]:
+            pairs = [(a, v) for a, v in zip(atom.args, row, strict=True) if not isinstance(a, Wildcard)]
+            wider = {a.name: v for a, v in reversed(pairs) if isinstance(a, Variable)} | binding
+            if all(same(self.value(a, wider), v) for a, v in pairs):
+                yield wider
+
+    def aggregated(self, literal: Aggregate, binding: Binding) -> list[Value]:
+        """The value of an aggregate; none for `min`, `max` and `mean` over nothing."""
+        outer = {variable.name: binding[variable.name] for variable in literal.outer}
+        found = distinct(self.solve(literal.body, outer))
+        targets = [] if literal.target is None else [self.value(literal.target, inner) for inner in found]
+        match literal.op:
+            case "count":
+                return [len(found)]
+            case "sum":
+                return [summed(targets, literal.kind)]
+            case "mean":
+                total = float(summed(targets, Kind.FLOAT))
+                return [_one_nan(total / len(targets))] if targets else []
+            case "min":
+                return [min(targets, key=rank)] if targets else []
+            case "max":
+                return [max(targets, key=rank)] if targets else []
+        raise AssertionError(f"no such aggregate: {literal.op}")
+
+    # ── terms ────────────────────────────────────────────────────────────────────────────────
+
+    def value(self, term: Term, binding: Binding) -> Value:
+        match term:
+            case Variable(name):
+                return binding[name]
+            case Constant(value):
+                return value
+            case Call():
+                return _one_nan(self.called(term, self.row(term.args, binding)))
+            case Wildcard():
+                raise AssertionError("a wildcard has no value")
+
+    def called(self, call: Call, args: Row) -> Value:
+        if call.name.startswith("@"):
+            return call_functor(self.program.functors[call.name[1:]], args)
+        if call.name == "as":
+            return as_kind(args[0], call.operand, call.kind)
+        function = BUILTINS[call.name, call.operand].function
+        result: Value = function(args) if call.name in ("min", "max") else function(*args)
+        return result
+
+
+# ── parts that need no state ─────────────────────────────────────────────────────────────────
+
+
+def schedule(body: Iterable[Literal], bound: set[str]) -> tuple[list[Literal], list[Literal]]:
+    """An order in which each literal finds bound what it needs, and the literals that never do.
+
+    At each step the first literal that is ready, tests and assignments before atoms; so the
+    answer does not depend on the order in which a body is written.
+    """
+    order: list[Literal] = []
+    rest = list(body)
+    while ready := [literal for literal in rest if is_ready(literal, bound)]:
+        chosen = next((literal for literal in ready if not isinstance(literal, Atom)), ready[0])
+        rest.remove(chosen)
+        order.append(chosen)
+        bound = bound | _binds(chosen)
+    return order, rest
+
+
+def is_ready(literal: Literal, bound: set[str]) -> bool:
+    match literal:
+        case Atom(args=args):
+            return _names(arg for arg in args if isinstance(arg, Call)) <= bound | _binds(literal)
+        case Negation(atom):
+            return _names(atom.args) <= bound
+        case Comparison("=", left, right) if isinstance(left, Variable) or isinstance(right, Variable):
+            sides = (left, right), (right, left)
+            return any(isinstance(one, Variable) and _names([other]) <= bound for one, other in sides)
+        case Comparison(_, left, right):
+            return _names([left, right]) <= bound
+        case Aggregate(outer=outer):
+            return _names(outer) <= bound
+        case Range(_, start, stop, step):
+            return _names([start, stop] if step is None else [start, stop, step]) <= bound
+        case _:
+            assert_never(literal)
+
+
+def _binds(literal: Literal) -> set[str]:
+    """The variables that are bound once this literal holds, whatever was bound before."""
+    match literal:
+        case Atom(args=args):
+            return _names(arg for arg in args if isinstance(arg, Variable))
+        case Comparison("=", left, right):
+            return _names([left, right])
+        case Aggregate(result=result) | Range(result=result):
+            return {result.name}
+        case _:
+            return set()
+
+
+def _names(terms: Iterable[Term]) -> set[str]:
+    return {variable.name for term in terms for variable in p.variables_of(term)}
+
+
+def _bound(result: Variable, values: Iterable[Value], binding: Binding) -> Iterator[Binding]:
+    """The binding with `result` as each of the values; if it has one already, that must be among them."""
+    if result.name not in binding:
+        for value in values:
+            yield binding | {result.name: value}
+    elif binding[result.name] in values:
+        yield binding
+
+
+def distinct(bindings: Iterable[Binding]) -> list[Binding]:
+    """Bindings of the same variables, each once, sorted by their values in the order of the names."""
+    found = {tuple(binding[name] for name in sorted(binding)): binding for binding in bindings}
+    return [found[values] for values in ordered(found)]
+
+
+def summed(values: Iterable[Value], kind: Kind) -> Value:
+    """The sum in the arithmetic of a kind.
+
+    >>> summed([2**63 - 1, 1], Kind.NUMBER), summed([2**64 - 1, 1], Kind.UNSIGNED), summed([], Kind.FLOAT)
+    (-9223372036854775808, 0, 0.0)
+    """
+    match kind:
+        case Kind.NUMBER:
+            return wrap(sum(map(int, values)))
+        case Kind.UNSIGNED:
+            return sum(map(int, values)) & MASK
+        case Kind.FLOAT:
+            return float_sum(list(map(float, values)))
+        case Kind.SYMBOL:
+            raise AssertionError("symbols have no sum")
+
+
+def closed(rows: Iterable[Row]) -> set[Row]:
+    """The smallest equivalence that has these pairs, over the values in them.
+
+    >>> sorted(closed([(1, 2)]))
+    [(1, 1), (1, 2), (2, 1), (2, 2)]
+    """
+    members: dict[Value, set[Value]] = {}
+    for one, other in rows:
+        merged = members.get(one, {one}) | members.get(other, {other})
+        members.update(dict.fromkeys(merged, merged))
+    return {(one, other) for one, others in members.items() for other in others}
+
+
+def call_functor(functor: p.Functor, args: Row) -> Value:
+    """Apply a user's function; whatever goes wrong in it names the call."""
+    if functor.function is None:
+        raise EvaluationError(f"functor @{functor.name} is declared but not bound to a Python function")
+    call = f"@{functor.name}({', '.join(map(repr, args))})"
+    try:
+        result = functor.function(*args)
+    except Exception as error:
+        raise EvaluationError(f"{call} raised {type(error).__name__}: {error}") from error
+    if functor.result in (Kind.NUMBER, Kind.UNSIGNED) and isinstance(result, int):
+        return wrap(result) if functor.result is Kind.NUMBER else result & MASK
+    if isinstance(result, float if functor.result is Kind.FLOAT else str):
+        return _one_nan(result)
+    raise EvaluationError(f"{call} returned {result!r}, which is no {functor.result}")
+
+
+def _one_nan(value: Value) -> Value:
+    """NaN as the one object that sets of rows find again."""
+    return value if value == value else NAN
+
+
+def _has_autoinc(rule: Rule) -> bool:
+    return any(call.name == "autoinc" for call in p.calls_of(rule))
+
+
+@contextmanager
+def _blaming(rule: Rule | p.Subsumption) -> Iterator[None]:
+    """An error inside is told with the rule and its place."""
+    try:
+        yield
+    except EvaluationError as error:
+        raise error.with_rule(str(rule), str(rule.origin)) from error.__cause__

@@ -1,0 +1,281 @@
+"""The checker: a syntax tree to a `core.Program`, or to everything that is wrong with it.
+
+Each question has its module: components, declarations, scopes, kinds, inlining, stratification.
+Here they are asked in order, clause by clause, and a clause that passed them all is lowered.
+
+Reads: all of dsl, core.program.  Read by: the front door, the tests.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from everlog.core import program as core
+from everlog.core.program import Kind
+from everlog.dsl import ast
+from everlog.dsl.clauses import FlatClause, flat_clauses
+from everlog.dsl.components import flatten
+from everlog.dsl.declarations import Declarations, declarations
+from everlog.dsl.diagnostics import Diagnostic, Report
+from everlog.dsl.directives import Directives, check_directives
+from everlog.dsl.inline import expand
+from everlog.dsl.kinds import ClauseKinds
+from everlog.dsl.lower import Lowering
+from everlog.dsl.names import check_names, is_ground
+from everlog.dsl.parser import parse
+from everlog.dsl.preprocess import load, preprocess_text
+from everlog.dsl.scopes import resolve
+from everlog.dsl.source import Source
+from everlog.dsl.stratify import check_strata
+
+_RECURSION_LIMIT = 100_000
+
+
+def check(program: ast.Program, report: Report) -> core.Program | None:
+    """The checked program; None where `report` has errors.
+
+    Cost: linear in the program.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        with _deep(report):
+            return _Checker(flatten(program, report), report).run()
+    finally:
+        if collecting:
+            gc.enable()
+    return None
+
+
+def compile_text(text: str, file: str = "<text>", macros: Mapping[str, str] | None = None) -> core.Program:
+    """The program that a text is.
+
+    >>> program = compile_text(".decl p(x:number)  p(1).  p(x + 1) :- p(x), x < 3.")
+    >>> print(program.rules[0])
+    p((x + 1)) :- p(x), x < 3.
+
+    Raises `DatalogError` with every mistake.
+    """
+    source, problems = preprocess_text(text, file, macros=macros)
+    return _compiled(source, _report(source, problems))
+
+
+def compile_file(
+    path: Path | str,
+    include_dirs: Sequence[Path] = (),
+    macros: Mapping[str, str] | None = None,
+    preprocess: bool = True,
+) -> tuple[core.Program, Report]:
+    """The program of a file and its warnings.  Raises `DatalogError` with every mistake."""
+    source, problems = load(path, include_dirs, macros, preprocess)
+    report = _report(source, problems)
+    return _compiled(source, report), report
+
+
+def diagnose(source: Source, problems: Sequence[object] = ()) -> tuple[core.Program | None, Report]:
+    """The program if it is right, and in any case the report."""
+    report = _report(source, problems)
+    tree = parse(source, report)
+    return check(tree, report), report
+
+
+def _compiled(source: Source, report: Report) -> core.Program:
+    program = check(parse(source, report), report)
+    report.raise_errors()
+    assert program is not None
+    return program
+
+
+def _report(source: Source, problems: Sequence[object]) -> Report:
+    report = Report(source)
+    for p in problems:
+        code, message, offset = p.code, p.message, p.offset  # type: ignore[attr-defined]
+        stop = source.text.find("\n", offset)
+        end = stop if stop >= 0 else len(source.text)
+        report.items.append(Diagnostic(code, message, offset, max(end, offset + 1), hint=p.hint))  # type: ignore[attr-defined]
+    return report
+
+
+@contextmanager
+def _deep(report: Report) -> Iterator[None]:
+    """Allow deeply nested programs; past any reason, a diagnostic instead of a traceback."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
+    try:
+        yield
+    except RecursionError:
+        report.error("DL016", "the program is nested too deeply to be checked")
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+class _Checker:
+    def __init__(self, statements: list[ast.Statement], report: Report) -> None:
+        self.report = report
+        self.statements = statements
+        self.declared: Declarations = declarations(statements, report)
+        self.facts: dict[str, list[core.Row]] = {}
+        self.flat: list[FlatClause] = []
+        self.broken = False
+
+    def run(self) -> core.Program | None:
+        syntax_errors = bool(self.report.errors)
+        for statement in self.statements:
+            match statement:
+                case ast.FactLine():
+                    self._fact_line(statement)
+                case ast.Clause() | ast.Subsumption():
+                    self._clause(statement)
+                case _:
+                    pass
+        directives = check_directives(self.declared, self.report)
+        self._warn_empty(directives)
+        check_strata(self.flat, self.declared, self.report)
+        if syntax_errors or any(not d.warning for d in self.report.items):
+            return None
+        return self._lowered(directives)
+
+    # ── facts ────────────────────────────────────────────────────────────────────────────────
+
+    def _fact_line(self, fact: ast.FactLine) -> None:
+        signature = self.declared.relations.get(fact.name)
+        if signature is not None and signature.sound and not signature.inline:
+            row = _converted(fact.values, signature.kinds)
+            if row is not None:
+                self.facts.setdefault(fact.name, []).append(row)
+                return
+        self._clause(_as_clause(fact))
+
+    # ── clauses ──────────────────────────────────────────────────────────────────────────────
+
+    def _clause(self, statement: ast.Clause | ast.Subsumption) -> None:
+        """Everything that can be said of a clause by itself; the flat clauses go on if it is sound."""
+        if not check_names(statement, self.declared, self.report):
+            self.broken = True
+            return
+        if isinstance(statement, ast.Clause) and statement.body is None and is_ground(statement.heads[0]):
+            before = len(self.report.items)
+            flat = FlatClause(statement.heads[0], [], statement)
+            ClauseKinds(self.declared, self.report).infer(flat)
+            if len(self.report.items) == before:
+                self._ground_fact(flat)
+            return
+        for flat in flat_clauses(statement, self.report):
+            inline = self.declared.relations[flat.head.name].inline
+            sound = resolve(flat, self.report, head_grounded=inline)
+            ClauseKinds(self.declared, self.report).infer(flat)
+            if sound:
+                self.flat.append(flat)
+
+    def _ground_fact(self, flat: FlatClause) -> None:
+        """A fact of literals is stored; one that computes, or is inlined, stays a rule without body."""
+        atom = Lowering(ClauseKinds(self.declared, self.report)).atom(flat.head)
+        literal = all(isinstance(a, core.Constant) for a in atom.args)
+        if literal and not self.declared.relations[atom.relation].inline:
+            row = tuple(a.value for a in atom.args if isinstance(a, core.Constant))
+            self.facts.setdefault(atom.relation, []).append(row)
+        else:
+            self.flat.append(flat)
+
+    # ── the program as a whole ───────────────────────────────────────────────────────────────
+
+    def _warn_empty(self, directives: Directives) -> None:
+        defined = {c.head.name for c in self.flat} | set(self.facts) | {d.relation for d in directives.inputs}
+        if self.broken:
+            return
+        for name, signature in self.declared.relations.items():
+            if name not in defined:
+                message = f"relation `{name}` has no rules, no facts and no `.input`: it is empty"
+                self.report.warn("DL060", message, signature.node)
+
+    def _lowered(self, directives: Directives) -> core.Program | None:
+        expanded = expand(self.flat, self.declared, self.report)
+        quiet = Report(self.report.source)
+        inlining = any(s.inline for s in self.declared.relations.values())
+        rules: list[core.Rule] = []
+        subsumptions: list[core.Subsumption] = []
+        counts: dict[str, int] = {}
+        for flat in expanded:
+            if inlining and not resolve(flat, self.report):
+                continue
+            kinds = flat.kinds
+            if inlining:
+                kinds = ClauseKinds(self.declared, quiet)
+                kinds.infer(flat)
+            origin = self._origin(flat)
+            if flat.dominating is not None:
+                subsumptions.append(Lowering(kinds).subsumption(flat, origin))
+                continue
+            number = counts[flat.head.name] = counts.get(flat.head.name, 0) + 1
+            if not flat.false:
+                rules.append(Lowering(kinds).rule(flat, f"{flat.head.name}#{number}", origin))
+        if any(not d.warning for d in self.report.items):
+            return None
+        inlined = {n for n, s in self.declared.relations.items() if s.inline}
+        return core.Program(
+            relations={n: self._relation(n) for n in self.declared.relations if n not in inlined},
+            rules=tuple(rules),
+            facts={n: tuple(rows) for n, rows in self.facts.items()},
+            subsumptions=tuple(subsumptions),
+            inputs=directives.inputs,
+            outputs=directives.outputs,
+            printsizes=directives.printsizes,
+            limits=directives.limits,
+            functors=self.declared.functors,
+            pragmas=self.declared.pragmas,
+        )
+
+    def _origin(self, flat: FlatClause) -> core.Origin:
+        node = flat.origin
+        where = self.report.source.locate(node.pos)
+        return core.Origin(self.report.source.text[node.pos : node.end], where.file, where.line)
+
+    def _relation(self, name: str) -> core.Relation:
+        signature = self.declared.relations[name]
+        columns = tuple(
+            core.Column(a.name, k, a.type_name) for a, k in zip(signature.attributes, signature.kinds, strict=True)
+        )
+        position = {a.name: i for i, a in enumerate(signature.attributes)}
+        choices = tuple(tuple(position[k.name] for k in c.keys) for c in signature.choices)
+        return core.Relation(name, columns, "eqrel" in signature.qualifiers, choices)
+
+
+def _converted(values: list[int | str], kinds: list[Kind]) -> core.Row | None:
+    """The row of a fact line, or None where something about it is not plain."""
+    if len(values) != len(kinds):
+        return None
+    row: list[core.Value] = []
+    for value, kind in zip(values, kinds, strict=True):
+        if kind is Kind.SYMBOL:
+            if value.__class__ is not str:
+                return None
+        elif value.__class__ is not int:
+            return None
+        elif kind is Kind.NUMBER:
+            if not -(2**63) <= value < 2**63:  # type: ignore[operator]
+                return None
+        elif kind is Kind.FLOAT:
+            value = float(value)  # type: ignore[assignment]
+        elif not 0 <= value < 2**64:  # type: ignore[operator]
+            return None
+        row.append(value)
+    return tuple(row)
+
+
+def _as_clause(fact: ast.FactLine) -> ast.Clause:
+    """The same fact as the grammar would have read it, for messages at their place."""
+    args: list[ast.Term] = []
+    for value in fact.values:
+        if isinstance(value, str):
+            args.append(ast.String(value, fact.pos, fact.end))
+        else:
+            args.append(ast.Number(str(value), fact.pos, fact.end))
+    atom = ast.Atom(fact.name, args, pos=fact.pos, end=fact.end)
+    return ast.Clause([atom], None, pos=fact.pos, end=fact.end)
+
+
+__all__ = ["check", "compile_file", "compile_text", "diagnose"]

@@ -1,0 +1,256 @@
+"""Rules as written to flat clauses: one head, a plain list of literals.
+
+Disjunctions are multiplied out and negation is pushed down to atoms and constraints.  Aggregates
+and ranges, which stand inside terms, become literals of their own: `p(x + count : {q(_)})` is
+`p(x + n), n ← count : {q(_)}`.
+
+Reads: dsl.ast, dsl.diagnostics.  Read by: dsl.inline, dsl.scopes, dsl.check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count, product
+from typing import Any, TypeAlias
+
+from attrs import define, evolve, field
+
+from everlog.core.functors import NEGATED
+from everlog.dsl import ast
+from everlog.dsl.diagnostics import Report
+
+MAX_BODIES = 10_000
+LEAVES = (ast.Name, ast.Underscore, ast.Number, ast.String, ast.Float, ast.Unsigned)
+
+
+@define(hash=False)
+class Hoisted:
+    """`result ← node`, where the node is an aggregate or a range taken out of a term.
+
+    Of an aggregate, `dsl.scopes` fills in the literals of its body and the `outer` variables that
+    it shares with the clause around it.
+    """
+
+    result: ast.Name
+    node: ast.Aggregate | ast.Functor
+    body: list[Literal] = field(factory=list)
+    outer: frozenset[str] = frozenset()
+    closed: bool = False
+
+    @property
+    def pos(self) -> int:
+        return self.node.pos
+
+    @property
+    def end(self) -> int:
+        return self.node.end
+
+
+Literal: TypeAlias = ast.Atom | ast.Not | ast.Constraint | Hoisted
+
+
+@define(hash=False)
+class FlatClause:
+    """`false` marks a body that holds for no values: the clause is checked, then dropped.
+
+    `kinds` are filled in by `dsl.kinds`.
+    """
+
+    head: ast.Atom
+    body: list[Literal]
+    origin: ast.Clause | ast.Subsumption
+    false: bool = False
+    dominating: ast.Atom | None = None
+    kinds: Any = None
+
+
+_fresh = count(1)
+
+
+def fresh(prefix: str, node: Any) -> ast.Name:
+    """A name that no program can write."""
+    return ast.Name(f"{prefix}@{next(_fresh)}", node.pos, node.end)
+
+
+def flat_clauses(clause: ast.Clause | ast.Subsumption, report: Report) -> list[FlatClause]:
+    """The clauses that a rule stands for: every head with every alternative of the body."""
+    if isinstance(clause, ast.Subsumption):
+        bodies = alternatives(clause.body, report, clause)
+        return [_flat(clause.dominated, body, clause, clause.dominating) for body in bodies]
+    if clause.body is None:
+        return [_flat(clause.heads[0], [], clause)]
+    bodies = alternatives(clause.body, report, clause)
+    return [_flat(head, body, clause) for head in clause.heads for body in bodies]
+
+
+def _flat(
+    head: ast.Atom,
+    body: list[ast.Formula],
+    clause: ast.Clause | ast.Subsumption,
+    dominating: ast.Atom | None = None,
+) -> FlatClause:
+    literals: list[Literal] = []
+    false = False
+    new_head = _hoist_atom(head, literals)
+    if dominating is not None:
+        dominating = _hoist_atom(dominating, literals)
+    for formula in body:
+        if isinstance(formula, ast.Truth):
+            false = false or not formula.value
+        else:
+            literals.append(_hoist(formula, literals))
+    return FlatClause(new_head, literals, clause, false, dominating)
+
+
+# ── disjunctive normal form ──────────────────────────────────────────────────────────────────
+
+
+def alternatives(formula: ast.Formula, report: Report, clause: Any) -> list[list[ast.Formula]]:
+    """The conjunctions of which a formula is the disjunction.
+
+    Cost: the size of the result, which is refused past `MAX_BODIES` conjunctions.
+    """
+    if isinstance(formula, ast.Atom | ast.Constraint | ast.Truth):
+        return [[formula]]
+    if isinstance(formula, ast.And) and all(isinstance(p, ast.Atom | ast.Constraint) for p in formula.parts):
+        return [formula.parts]
+    bodies = _dnf(formula)
+    if bodies is None:
+        report.error(
+            "DL015",
+            f"this body multiplies out to more than {MAX_BODIES} alternatives",
+            clause,
+            hint="give a part of it a relation of its own",
+        )
+        return [[]]
+    return bodies
+
+
+def _dnf(formula: ast.Formula) -> list[list[ast.Formula]] | None:
+    match formula:
+        case ast.Or(parts=parts):
+            out: list[list[ast.Formula]] = []
+            for part in parts:
+                inner = _dnf(part)
+                if inner is None or len(out) + len(inner) > MAX_BODIES:
+                    return None
+                out += inner
+            return out
+        case ast.And(parts=parts):
+            factors = []
+            size = 1
+            for part in parts:
+                inner = _dnf(part)
+                if inner is None or (size := size * len(inner)) > MAX_BODIES:
+                    return None
+                factors.append(inner)
+            return [[literal for part in choice for literal in part] for choice in product(*factors)]
+        case ast.Not(formula=ast.Atom()):
+            return [[formula]]
+        case ast.Not(formula=inner_formula):
+            return _dnf(negated(inner_formula))
+        case _:
+            return [[formula]]
+
+
+def negated(formula: ast.Formula) -> ast.Formula:
+    """The formula that holds when this one does not, with `!` pushed inwards."""
+    match formula:
+        case ast.Atom():
+            return ast.Not(formula, pos=formula.pos, end=formula.end)
+        case ast.Not(formula=inner):
+            return inner
+        case ast.Constraint():
+            return evolve(formula, op=NEGATED[formula.op])
+        case ast.Truth():
+            return evolve(formula, value=not formula.value)
+        case ast.And(parts=parts):
+            return ast.Or([negated(p) for p in parts], pos=formula.pos, end=formula.end)
+        case ast.Or(parts=parts):
+            return ast.And([negated(p) for p in parts], pos=formula.pos, end=formula.end)
+
+
+# ── hoisting ─────────────────────────────────────────────────────────────────────────────────
+
+
+def _hoist(formula: ast.Formula, out: list[Literal]) -> Any:
+    match formula:
+        case ast.Atom():
+            return _hoist_atom(formula, out)
+        case ast.Not(formula=ast.Atom() as atom):
+            return evolve(formula, formula=_hoist_atom(atom, out))
+        case ast.Constraint(left=left, right=right):
+            if isinstance(left, LEAVES) and isinstance(right, LEAVES):
+                return formula
+            return evolve(formula, left=_hoist_term(left, out), right=_hoist_term(right, out))
+        case _:
+            raise AssertionError(f"not a literal: {formula}")
+
+
+def _hoist_atom(atom: ast.Atom, out: list[Literal]) -> ast.Atom:
+    for arg in atom.args:
+        if not isinstance(arg, LEAVES):
+            return evolve(atom, args=[_hoist_term(a, out) for a in atom.args])
+    return atom
+
+
+def _hoist_term(term: ast.Term, out: list[Literal]) -> ast.Term:
+    if isinstance(term, LEAVES):
+        return term
+    match term:
+        case ast.Functor(name="range"):
+            result = fresh("range", term)
+            args = [_hoist_term(a, out) for a in term.args]
+            out.append(Hoisted(result, evolve(term, args=args)))
+            return result
+        case ast.Aggregate():
+            result = fresh(term.op, term)
+            out.append(Hoisted(result, term))
+            return result
+        case ast.Functor() | ast.UserFunctor() | ast.Nonflat():
+            return evolve(term, args=[_hoist_term(a, out) for a in term.args])
+        case ast.Cast():
+            return evolve(term, term=_hoist_term(term.term, out))
+        case _:
+            return term
+
+
+def hoist_body(formulas: list[ast.Formula]) -> tuple[list[Literal], bool]:
+    """The literals of one conjunction, and whether it can hold at all."""
+    out: list[Literal] = []
+    possible = True
+    for formula in formulas:
+        if isinstance(formula, ast.Truth):
+            possible = possible and formula.value
+        else:
+            out.append(_hoist(formula, out))
+    return out, possible
+
+
+# ── walks ────────────────────────────────────────────────────────────────────────────────────
+
+
+def names_of(term: ast.Term | None) -> Iterator[ast.Name]:
+    """The variables of a term (hoisted terms are out of it already), from left to right."""
+    if isinstance(term, ast.Name):
+        yield term
+    elif isinstance(term, ast.Functor | ast.UserFunctor | ast.Nonflat):
+        for arg in term.args:
+            yield from names_of(arg)
+    elif isinstance(term, ast.Cast):
+        yield from names_of(term.term)
+
+
+def names_of_literal(literal: Literal) -> Iterator[ast.Name]:
+    """The variables of a literal at its own level: not those inside an aggregate."""
+    match literal:
+        case ast.Atom(args=args) | ast.Not(formula=ast.Atom(args=args)):
+            for arg in args:
+                yield from names_of(arg)
+        case ast.Constraint(left=left, right=right):
+            yield from names_of(left)
+            yield from names_of(right)
+        case Hoisted(result=result, node=node):
+            yield result
+            if isinstance(node, ast.Functor):
+                yield from names_of(node)

@@ -1,0 +1,355 @@
+"""Components gone: `.comp` and `.init` become a flat list of statements with dotted names.
+
+An instance `.init c = C<A>` copies what C and its bases declare: relation `r` becomes `c.r`, a
+type likewise, a formal type parameter becomes the actual one.  A name that the instance does not
+declare is looked for outside, outermost last.  Bases come first; what a component overrides is
+left out of its bases.  A rule whose head is no relation of the instance belongs to the scope
+around it.
+
+Reads: dsl.ast, dsl.diagnostics.  Read by: dsl.check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from attrs import define, evolve, field
+
+from everlog.dsl import ast
+from everlog.dsl.diagnostics import Label, Report
+
+MAX_DEPTH = 200
+PRIMITIVES = frozenset({"number", "symbol", "unsigned", "float"})
+
+
+@define
+class _Scope:
+    """The components that are visible here, with the scope around."""
+
+    components: dict[str, ast.Component] = field(factory=dict)
+    around: _Scope | None = None
+
+    def find(self, name: str) -> tuple[ast.Component, _Scope] | None:
+        scope: _Scope | None = self
+        while scope is not None:
+            if name in scope.components:
+                return scope.components[name], scope
+            scope = scope.around
+        return None
+
+
+def flatten(program: ast.Program, report: Report) -> list[ast.Statement]:
+    """The statements of a program, with every component instance written out."""
+    statements = program.statements
+    if not any(isinstance(s, ast.Component | ast.Init | ast.Override) for s in statements):
+        return statements
+    scope = _Scope(_components(statements, report))
+    _check_components(statements, scope, report)
+    out: list[ast.Statement] = []
+    for statement in statements:
+        match statement:
+            case ast.Component():
+                pass
+            case ast.Override():
+                report.error("DL073", "`.override` stands outside a component", statement)
+            case ast.Init():
+                content = _instance(statement, scope, {}, report, 0)
+                out += content.items + content.orphans
+            case _:
+                out.append(statement)
+    _check_instances(statements, report)
+    return out
+
+
+# ── instances ────────────────────────────────────────────────────────────────────────────────
+
+
+@define
+class _Content:
+    """What an instance contributes; `orphans` are clauses whose head belongs further out."""
+
+    items: list[ast.Statement] = field(factory=list)
+    orphans: list[ast.Statement] = field(factory=list)
+
+
+def _instance(
+    init: ast.Init, scope: _Scope, binding: Mapping[str, str], report: Report, depth: int
+) -> _Content:
+    if depth >= MAX_DEPTH:
+        report.error("DL072", f"component instantiation is nested more than {MAX_DEPTH} deep", init)
+        return _Content()
+    name = binding.get(init.component.name, init.component.name)
+    found = scope.find(name)
+    if found is None:
+        return _Content()  # told by _check_components
+    component, home = found
+    active = _bound(component, init.component, binding, report)
+    if active is None:
+        return _Content()
+    content = _Content()
+    _collect(component, active, home, set(), content, report, depth)
+    _reject_redefinitions(content.items, report)
+    return _renamed_content(content, init.name)
+
+
+def _bound(
+    component: ast.Component, use: ast.ComponentType, binding: Mapping[str, str], report: Report
+) -> dict[str, str] | None:
+    formal, actual = component.type.params, use.params
+    if len(formal) != len(actual):
+        report.error(
+            "DL071",
+            f"component `{component.type.name}` takes {len(formal)} type parameter(s), {len(actual)} given",
+            use,
+            Label(component.type.pos, component.type.end, "declared here"),
+        )
+        return None
+    return dict(binding) | {f: binding.get(a, a) for f, a in zip(formal, actual, strict=True)}
+
+
+def _collect(
+    component: ast.Component,
+    binding: Mapping[str, str],
+    scope: _Scope,
+    overridden: set[str],
+    content: _Content,
+    report: Report,
+    depth: int,
+    trail: tuple[str, ...] = (),
+) -> None:
+    """Everything that `component` and its bases declare, bases first."""
+    if component.type.name in trail:
+        return  # a cycle of inheritance, told by _check_components
+    inner = _Scope(_components(component.items, report), scope)
+    for base in component.bases:
+        found = scope.find(binding.get(base.name, base.name))
+        if found is None:
+            continue
+        parent, home = found
+        active = _bound(parent, base, binding, report)
+        if active is None:
+            continue
+        dropped = overridden | {item.name for item in component.items if isinstance(item, ast.Override)}
+        _collect(parent, active, home, dropped, content, report, depth, (*trail, component.type.name))
+    for item in component.items:
+        if isinstance(item, ast.Init):
+            nested = _instance(item, inner, binding, report, depth + 1)
+            content.items += nested.items
+            content.orphans += nested.orphans
+    _add_local(component, binding, overridden, content)
+
+
+def _add_local(
+    component: ast.Component, binding: Mapping[str, str], overridden: set[str], content: _Content
+) -> None:
+    local = [i for i in component.items if not isinstance(i, ast.Component | ast.Init | ast.Override)]
+    content.items += [_with_types(i, binding) for i in local if not _heads(i)]
+    declared = _declared(content.items, ast.RelationDecl)
+    for item in local:
+        heads = _heads(item)
+        if not heads or heads[0].split(".")[0] in overridden:
+            continue
+        target = content.items if heads[0] in declared else content.orphans
+        target.append(_with_types(item, binding))
+    found = [o for o in content.orphans if _heads(o)[0] in declared]
+    content.orphans = [o for o in content.orphans if _heads(o)[0] not in declared]
+    content.items += found
+
+
+def _heads(item: ast.Statement) -> list[str]:
+    match item:
+        case ast.Clause(heads=heads):
+            return [h.name for h in heads]
+        case ast.Subsumption(dominated=head):
+            return [head.name]
+        case ast.FactLine(name=name):
+            return [name]
+        case _:
+            return []
+
+
+def _declared(items: Iterable[ast.Statement], kind: type) -> set[str]:
+    out: set[str] = set()
+    for item in items:
+        if isinstance(item, ast.RelationDecl) and kind is ast.RelationDecl:
+            out |= {n.name for n in item.names}
+        elif isinstance(item, ast.TypeDecl) and kind is ast.TypeDecl:
+            out.add(item.name)
+    return out
+
+
+# ── renaming ─────────────────────────────────────────────────────────────────────────────────
+
+
+def _renamed_content(content: _Content, instance: str) -> _Content:
+    relations = {n: f"{instance}.{n}" for n in _declared(content.items, ast.RelationDecl)}
+    types = {n: f"{instance}.{n}" for n in _declared(content.items, ast.TypeDecl)}
+    return _Content(
+        [_renamed(i, relations, types) for i in content.items],
+        [_renamed(o, relations, types) for o in content.orphans],
+    )
+
+
+def _with_types(item: ast.Statement, binding: Mapping[str, str]) -> ast.Statement:
+    return _renamed(item, {}, binding)
+
+
+def _renamed(node: Any, relations: Mapping[str, str], types: Mapping[str, str]) -> Any:
+    """A copy of `node` in which names of relations and types are replaced."""
+
+    def go(node: Any) -> Any:
+        match node:
+            case ast.Atom():
+                return evolve(node, name=relations.get(node.name, node.name), args=[go(a) for a in node.args])
+            case ast.FactLine():
+                return evolve(node, name=relations.get(node.name, node.name))
+            case ast.Clause():
+                body = None if node.body is None else go(node.body)
+                return evolve(node, heads=[go(h) for h in node.heads], body=body)
+            case ast.Subsumption():
+                return evolve(
+                    node, dominated=go(node.dominated), dominating=go(node.dominating), body=go(node.body)
+                )
+            case ast.And() | ast.Or():
+                return evolve(node, parts=[go(p) for p in node.parts])
+            case ast.Not():
+                return evolve(node, formula=go(node.formula))
+            case ast.Constraint():
+                return evolve(node, left=go(node.left), right=go(node.right))
+            case ast.Functor() | ast.UserFunctor() | ast.Nonflat():
+                return evolve(node, args=[go(a) for a in node.args])
+            case ast.Cast():
+                return evolve(node, term=go(node.term), type_name=types.get(node.type_name, node.type_name))
+            case ast.Aggregate():
+                target = None if node.target is None else go(node.target)
+                return evolve(node, target=target, body=go(node.body))
+            case ast.Attribute():
+                return evolve(node, type_name=types.get(node.type_name, node.type_name))
+            case ast.RelationDecl():
+                names = [evolve(n, name=relations.get(n.name, n.name)) for n in node.names]
+                return evolve(node, names=names, attributes=[go(a) for a in node.attributes])
+            case ast.TypeDecl():
+                bases = [evolve(b, name=types.get(b.name, b.name)) for b in node.bases]
+                return evolve(node, name=types.get(node.name, node.name), bases=bases)
+            case ast.Directive():
+                renamed = [evolve(r, name=relations.get(r.name, r.name)) for r in node.relations]
+                return evolve(node, relations=renamed)
+            case _:
+                return node
+
+    return go(node)
+
+
+# ── checks ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _components(items: Iterable[ast.Statement], report: Report) -> dict[str, ast.Component]:
+    out: dict[str, ast.Component] = {}
+    for item in items:
+        if isinstance(item, ast.Component):
+            first = out.setdefault(item.type.name, item)
+            if first is not item:
+                report.error(
+                    "DL070",
+                    f"component `{item.type.name}` is declared twice",
+                    item.type,
+                    Label(first.type.pos, first.type.end, "first declared here"),
+                )
+    return out
+
+
+def _check_components(
+    items: Iterable[ast.Statement], scope: _Scope, report: Report, params: frozenset[str] = frozenset()
+) -> None:
+    """Names of components that are used exist, and no component inherits from itself."""
+    for item in items:
+        match item:
+            case ast.Init(component=use):
+                if scope.find(use.name) is None and use.name not in params:
+                    report.error("DL070", f"undefined component `{use.name}`", use)
+            case ast.Component():
+                _check_bases(item, scope, report, params)
+                visible = params | set(item.type.params)
+                inner = _Scope({c.type.name: c for c in item.items if isinstance(c, ast.Component)}, scope)
+                _check_components(item.items, inner, report, visible)
+                _check_overrides(item, scope, report)
+
+
+def _check_bases(item: ast.Component, scope: _Scope, report: Report, params: frozenset[str]) -> None:
+    visible = params | set(item.type.params)
+    for base in item.bases:
+        found = scope.find(base.name)
+        if found is None:
+            if base.name not in visible:
+                report.error("DL070", f"undefined component `{base.name}`", base)
+        elif item.type.name in _ancestors(found[0], found[1]):
+            report.error("DL072", f"component `{item.type.name}` inherits from itself", item.type)
+
+
+def _ancestors(component: ast.Component, scope: _Scope) -> set[str]:
+    seen: set[str] = set()
+    todo = [(component, scope)]
+    while todo:
+        current, home = todo.pop()
+        if current.type.name in seen:
+            continue
+        seen.add(current.type.name)
+        todo += [found for base in current.bases if (found := home.find(base.name)) is not None]
+    return seen
+
+
+def _check_overrides(item: ast.Component, scope: _Scope, report: Report) -> None:
+    """What is overridden is declared `overridable` in a base."""
+    qualified: dict[str, tuple[bool, ast.Name]] = {}
+    todo = [found for base in item.bases if (found := scope.find(base.name)) is not None]
+    seen: set[int] = set()
+    while todo:
+        current, home = todo.pop()
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        for decl in current.items:
+            if isinstance(decl, ast.RelationDecl):
+                overridable = any(q.name == "overridable" for q in decl.qualifiers)
+                qualified |= {n.name: (overridable, n) for n in decl.names}
+        todo += [found for base in current.bases if (found := home.find(base.name)) is not None]
+    for override in item.items:
+        if isinstance(override, ast.Override):
+            known = qualified.get(override.name)
+            if known is None:
+                report.error("DL073", f"`{override.name}` is overridden but no base declares it", override)
+            elif not known[0]:
+                report.error(
+                    "DL073",
+                    f"relation `{override.name}` is not overridable",
+                    override,
+                    Label(known[1].pos, known[1].end, "declared here"),
+                    hint="add `overridable` to its declaration",
+                )
+
+
+def _reject_redefinitions(items: Iterable[ast.Statement], report: Report) -> None:
+    """An instance may not declare a relation or type that a base of it declares already."""
+    seen: dict[tuple[str, str], ast.Name | ast.TypeDecl] = {}
+    for item in items:
+        declared: list[tuple[str, ast.Name | ast.TypeDecl]] = []
+        if isinstance(item, ast.RelationDecl):
+            declared = [("relation", n) for n in item.names]
+        elif isinstance(item, ast.TypeDecl):
+            declared = [("type", item)]
+        for what, node in declared:
+            first = seen.setdefault((what, node.name), node)
+            if first is not node:
+                label = Label(first.pos, first.end, "first declared here")
+                report.error("DL020", f"{what} `{node.name}` is declared twice", node, label)
+
+
+def _check_instances(statements: Iterable[ast.Statement], report: Report) -> None:
+    seen: dict[str, ast.Init] = {}
+    for statement in statements:
+        if isinstance(statement, ast.Init):
+            first = seen.setdefault(statement.name, statement)
+            if first is not statement:
+                label = Label(first.pos, first.end, "first instance")
+                report.error("DL074", f"component instance `{statement.name}` is made twice", statement, label)

@@ -1,0 +1,498 @@
+"""Kinds and types of the terms of a clause: inferred from columns, checked against declarations.
+
+Two questions are answered together.  *Kind*: is a term a number, an unsigned, a float or a symbol?
+Columns say so for variables; a bare `1` takes the kind of what it meets; an operator takes the
+kind of its operands.  *Type*: is a variable of a declared subtype?  A positive atom gives its
+column's type to a variable; several columns give the types below all of theirs; a head or a
+negated atom only asks.  What constants and functors compute fits every type of its kind.
+
+Reads: dsl.types, dsl.clauses.  Read by: dsl.check, dsl.lower.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import define, field
+
+from everlog.core.program import Kind
+from everlog.dsl import ast
+from everlog.dsl.clauses import LEAVES, FlatClause, Hoisted, Literal
+from everlog.dsl.declarations import Declarations, Signature
+from everlog.dsl.diagnostics import Diagnostic, Label, Report
+
+NUMBER, UNSIGNED, FLOAT, SYMBOL = Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT, Kind.SYMBOL
+_INTEGERS = frozenset({NUMBER, UNSIGNED})
+_NUMERIC = frozenset({NUMBER, UNSIGNED, FLOAT})
+
+# name → (kinds the operands may have, number of operands or None for "at least one")
+OVERLOADED: dict[str, tuple[frozenset[Kind], tuple[int, int]]] = {
+    "+": (frozenset(Kind), (2, 2)),  # of symbols: concatenation
+    **{op: (_NUMERIC, (2, 2)) for op in ("-", "*", "/", "^")},
+    **{op: (_INTEGERS, (2, 2)) for op in ("%", "band", "bor", "bxor", "bshl", "bshr", "bshru", "land", "lor", "lxor")},
+    **{op: (_INTEGERS, (1, 1)) for op in ("bnot", "lnot")},
+    "neg": (_NUMERIC, (1, 1)),
+    **{op: (frozenset(Kind), (1, 10_000)) for op in ("min", "max")},
+    "range": (_NUMERIC, (2, 3)),
+}
+# name → (kinds of the operands, kind of the result); None: any kind
+FIXED: dict[str, tuple[tuple[Kind | None, ...], Kind]] = {
+    "strlen": ((SYMBOL,), NUMBER),
+    "substr": ((SYMBOL, NUMBER, NUMBER), SYMBOL),
+    "ord": ((SYMBOL,), NUMBER),
+    "to_string": ((None,), SYMBOL),
+    "to_number": ((None,), NUMBER),
+    "to_unsigned": ((None,), UNSIGNED),
+    "to_float": ((None,), FLOAT),
+    "itof": ((NUMBER,), FLOAT),
+    "itou": ((NUMBER,), UNSIGNED),
+    "utoi": ((UNSIGNED,), NUMBER),
+    "utof": ((UNSIGNED,), FLOAT),
+    "ftoi": ((FLOAT,), NUMBER),
+    "ftou": ((FLOAT,), UNSIGNED),
+}
+_STRING_TESTS = frozenset({"match", "contains", "not_match", "not_contains"})
+
+
+@define
+class ClauseKinds:
+    """The kinds of one clause: of its variables by name, of its other terms by identity."""
+
+    declarations: Declarations
+    report: Report
+    variables: dict[str, Kind] = field(factory=dict)
+    types: dict[str, frozenset[str]] = field(factory=dict)
+    first: dict[str, ast.Name] = field(factory=dict)
+    told: set[str] = field(factory=set)
+    changed: bool = False
+
+    def infer(self, clause: FlatClause) -> None:
+        clause.kinds = self
+        atoms = [clause.head] if clause.dominating is None else [clause.head, clause.dominating]
+        relations = self.declarations.relations
+        rest: list[Literal] = []
+        for literal in clause.body:
+            if literal.__class__ is not ast.Atom or not self._source(literal, relations.get(literal.name)):  # type: ignore[arg-type, union-attr]
+                rest.append(literal)
+        if not self._all_known(rest, atoms):
+            for _ in range(len(clause.body) + 3):
+                self.changed = False
+                for atom in atoms:
+                    self._columns(atom)
+                self._literals(rest)
+                if not self.changed:
+                    break
+        self._verify(rest)
+        for atom in atoms:
+            self._check_atom(atom)
+            self._sink(atom)
+
+    def _all_known(self, literals: list[Literal], atoms: list[ast.Atom]) -> bool:
+        """Whether the positive atoms told the kind of every variable, and types need no sharing."""
+        terms: list[ast.Term] = [a for x in atoms for a in x.args]
+        for literal in literals:
+            match literal:
+                case ast.Atom(args=args) | ast.Not(formula=ast.Atom(args=args)):
+                    terms += args
+                case ast.Constraint(op=op, left=left, right=right) if op != "=":
+                    terms += (left, right)
+                case _:
+                    return False
+        variables = self.variables
+        for term in terms:
+            if term.__class__ is ast.Name:
+                if term.name not in variables:  # type: ignore[union-attr]
+                    return False
+            elif term.__class__ not in LEAVES:
+                return False
+        return True
+
+    # ── positive atoms give kinds and types ──────────────────────────────────────────────────
+
+    def _source(self, atom: ast.Atom, signature: Signature | None) -> bool:
+        """Take kinds and types from a positive atom; True where every argument is a plain variable."""
+        if signature is None or len(signature.kinds) != len(atom.args):
+            return False
+        simple = True
+        for arg, kind, type_name in zip(atom.args, signature.kinds, signature.types, strict=True):
+            if arg.__class__ is ast.Name:
+                name = arg.name  # type: ignore[union-attr]
+                known = self.variables.get(name)
+                if known is None:
+                    self.variables[name] = kind
+                    self.types[name] = frozenset((type_name,))
+                    self.first[name] = arg  # type: ignore[assignment]
+                elif known is not kind:
+                    self._mismatch(arg, known, kind, signature)  # type: ignore[arg-type]
+                else:
+                    self._narrow(arg, type_name)  # type: ignore[arg-type]
+            elif arg.__class__ is not ast.Underscore:
+                simple = False
+        return simple
+
+    def _narrow(self, name: ast.Name, type_name: str) -> None:
+        types = self.types.get(name.name)
+        if types is None:
+            self.types[name.name] = frozenset((type_name,))
+        elif types != {type_name}:
+            met: frozenset[str] = frozenset().union(*(self.declarations.types.meet(t, type_name) for t in types))
+            if not met and name.name not in self.told:
+                self.told.add(name.name)
+                others = " and ".join(f"`{t}`" for t in sorted(types))
+                self._told_name(
+                    name,
+                    "DL031",
+                    f"no type fits variable `{_shown(name)}`: it is {others} and `{type_name}`",
+                    "compare the columns' declared types; one must be a subtype of the other",
+                )
+            self.types[name.name] = met
+
+    def _mismatch(self, name: ast.Name, known: Kind, kind: Kind, signature: Signature | None) -> None:
+        if name.name in self.told:
+            return
+        self.told.add(name.name)
+        message = f"variable `{_shown(name)}` is a {known} and a {kind}"
+        self._told_name(name, "DL030", message, "the columns in which it stands must be of one kind")
+
+    def _told_name(self, name: ast.Name, code: str, message: str, hint: str) -> None:
+        first = self.first.get(name.name)
+        labels = ()
+        if first is not None and first.pos != name.pos:
+            labels = (Label(first.pos, first.end, "first used here"),)
+        self.report.items.append(Diagnostic(code, message, name.pos, name.end, labels, hint))
+
+    # ── everything else ──────────────────────────────────────────────────────────────────────
+
+    def _literals(self, body: list[Literal]) -> None:
+        for literal in body:
+            match literal:
+                case ast.Atom():
+                    self._columns(literal)
+                case ast.Not(formula=ast.Atom() as atom):
+                    self._columns(atom)
+                case ast.Constraint():
+                    self._constraint(literal)
+                case Hoisted():
+                    self._hoisted(literal)
+
+    def _columns(self, atom: ast.Atom) -> None:
+        signature = self.declarations.relations.get(atom.name)
+        if signature is not None and len(signature.kinds) == len(atom.args):
+            for arg, kind in zip(atom.args, signature.kinds, strict=True):
+                self.push(arg, kind)
+
+    def _constraint(self, constraint: ast.Constraint) -> None:
+        if constraint.op in _STRING_TESTS:
+            self.push(constraint.left, SYMBOL)
+            self.push(constraint.right, SYMBOL)
+            return
+        kind = self.kind(constraint.left) or self.kind(constraint.right)
+        if kind is None:
+            self.kind(constraint.left)
+            return
+        self.push(constraint.left, kind)
+        self.push(constraint.right, kind)
+        if constraint.op == "=":
+            self._share_types(constraint.left, constraint.right)
+
+    def _share_types(self, left: ast.Term, right: ast.Term) -> None:
+        if isinstance(left, ast.Name) and isinstance(right, ast.Name):
+            a, b = self.types.get(left.name), self.types.get(right.name)
+            if a is not None and b is not None and a != b:
+                met = frozenset(m for s in a for t in b for m in self.declarations.types.meet(s, t))
+                if not met and right.name not in self.told:
+                    self.told |= {left.name, right.name}
+                    message = f"no type fits both `{_shown(left)}` and `{_shown(right)}`"
+                    self._told_name(right, "DL031", message, "convert one of them with as(…, type)")
+                shared: frozenset[str] | None = met or a
+            else:
+                shared = a or b
+            if shared is not None and (a != shared or b != shared):
+                self.types[left.name] = self.types[right.name] = shared
+                self.changed = True
+        for side, other in ((left, right), (right, left)):
+            if isinstance(side, ast.Name) and side.name not in self.types and isinstance(other, ast.Cast):
+                name = self.declarations.types.canonical.get(other.type_name)
+                if name is not None:
+                    self.types[side.name], self.changed = frozenset((name,)), True
+
+    def _hoisted(self, hoisted: Hoisted) -> None:
+        node = hoisted.node
+        if isinstance(node, ast.Functor):
+            kind = next((k for a in (hoisted.result, *node.args) if (k := self.kind(a)) is not None), None)
+            if kind is not None:
+                for term in (hoisted.result, *node.args):
+                    self.push(term, kind)
+            return
+        for literal in hoisted.body:
+            if isinstance(literal, ast.Atom):
+                self._source(literal, self.declarations.relations.get(literal.name))
+        self._literals(hoisted.body)
+        if node.op == "count":
+            self.push(hoisted.result, self.variables.get(hoisted.result.name, NUMBER))
+        elif node.op == "mean":
+            self.push(hoisted.result, FLOAT)
+        elif node.target is not None:
+            kind = self.kind(node.target) or self.variables.get(hoisted.result.name)
+            if kind is not None:
+                self.push(hoisted.result, kind)
+                self.push(node.target, kind)
+                if isinstance(node.target, ast.Name) and node.op in ("min", "max"):
+                    self._share_types(hoisted.result, node.target)
+
+    # ── kinds of terms ───────────────────────────────────────────────────────────────────────
+
+    def kind(self, term: ast.Term) -> Kind | None:
+        """The kind of a term where it is known; None for a number literal that fits several."""
+        match term:
+            case ast.Name(name=name):
+                return self.variables.get(name)
+            case ast.String():
+                return SYMBOL
+            case ast.Float():
+                return FLOAT
+            case ast.Unsigned():
+                return UNSIGNED
+            case ast.Counter() | ast.IterationCounter():
+                return NUMBER
+            case ast.Functor(name="cat"):
+                for arg in term.args:
+                    self.push(arg, SYMBOL)
+                return SYMBOL
+            case ast.Functor(name=name, args=args) if name in FIXED:
+                params, result = FIXED[name]
+                for arg, kind in zip(args, params, strict=False):
+                    if kind is not None:
+                        self.push(arg, kind)
+                    else:
+                        self.kind(arg)
+                return result
+            case ast.Functor(args=args):
+                found = next((k for a in args if (k := self.kind(a)) is not None), None)
+                if found is not None:
+                    for arg in args:
+                        self.push(arg, found)
+                return found
+            case ast.UserFunctor(name=name, args=args):
+                functor = self.declarations.functors.get(name)
+                if functor is None:
+                    return None
+                for arg, kind in zip(args, functor.params, strict=False):
+                    self.push(arg, kind)
+                return functor.result
+            case ast.Cast(term=inner, type_name=type_name):
+                self.kind(inner)
+                types = self.declarations.types
+                return types.kind(type_name) if type_name in types else None
+            case _:
+                return None
+
+    def push(self, term: ast.Term, kind: Kind) -> None:
+        """Ask a term to be of a kind: settles variables and literals that were still open."""
+        match term:
+            case ast.Name(name=name):
+                if name not in self.variables:
+                    self.variables[name] = kind
+                    self.first.setdefault(name, term)
+                    self.changed = True
+            case ast.Functor(name=name, args=args) if name not in FIXED and name != "cat":
+                for arg in args:
+                    self.push(arg, kind)
+            case ast.Functor() | ast.UserFunctor() | ast.Cast():
+                self.kind(term)
+            case _:
+                pass
+
+    def settled(self, term: ast.Term) -> Kind:
+        """The kind of a term after inference; numbers that nothing decides are `number`."""
+        return self.kind(term) or NUMBER
+
+    # ── verification: now every kind is known, say what does not fit ─────────────────────────
+
+    def _verify(self, body: list[Literal]) -> None:
+        for literal in body:
+            match literal:
+                case ast.Atom():
+                    self._check_atom(literal)
+                case ast.Not(formula=ast.Atom() as atom):
+                    self._check_atom(atom)
+                    self._sink(atom, negated=True)
+                case ast.Constraint():
+                    self._check_constraint(literal)
+                case Hoisted(node=node, result=result, body=inner):
+                    self._verify(inner)
+                    if isinstance(node, ast.Functor):
+                        self.check_term(node, self.settled(result))
+                    else:
+                        self._check_aggregate(literal)
+
+    def _check_atom(self, atom: ast.Atom) -> None:
+        signature = self.declarations.relations.get(atom.name)
+        if signature is not None and len(signature.kinds) == len(atom.args):
+            for arg, kind in zip(atom.args, signature.kinds, strict=True):
+                if arg.__class__ is not ast.Name or self.variables.get(arg.name) is not kind:  # type: ignore[union-attr]
+                    self.check_term(arg, kind)
+
+    def _check_constraint(self, constraint: ast.Constraint) -> None:
+        if constraint.op in _STRING_TESTS:
+            self.check_term(constraint.left, SYMBOL)
+            self.check_term(constraint.right, SYMBOL)
+            return
+        left, right = self.kind(constraint.left), self.kind(constraint.right)
+        if left is not None and right is not None and left is not right:
+            self.report.error(
+                "DL032",
+                f"cannot compare a {left} with a {right}",
+                constraint,
+                hint="convert one side: to_number, to_unsigned, to_float or to_string",
+            )
+            return
+        kind = left or right or NUMBER
+        self.check_term(constraint.left, kind)
+        self.check_term(constraint.right, kind)
+
+    def _check_aggregate(self, hoisted: Hoisted) -> None:
+        node = hoisted.node
+        assert isinstance(node, ast.Aggregate)
+        if node.target is None:
+            return
+        kind = self.settled(node.target)
+        if kind is SYMBOL:
+            self.report.error(
+                "DL033",
+                f"`{node.op}` needs numbers, its target is a symbol",
+                node,
+                hint="aggregate over ord(…) or a number that stands for the symbol" if node.op != "sum" else "",
+            )
+        else:
+            self.check_term(node.target, kind)
+
+    def check_term(self, term: ast.Term, wanted: Kind) -> None:
+        """Say where a term, or a part of it, is not of the kind that its place asks for."""
+        match term:
+            case ast.Name():
+                known = self.variables.get(term.name, wanted)
+                if known is not wanted:
+                    self._mismatch(term, known, wanted, None)
+            case ast.Number():
+                self._check_number(term, wanted)
+            case ast.Functor(name=name):
+                self._check_functor(term, wanted)
+            case ast.UserFunctor(name=name, args=args):
+                functor = self.declarations.functors.get(name)
+                if functor is None:
+                    return
+                if len(args) != len(functor.params):
+                    self.report.error(
+                        "DL034", f"functor `@{name}` takes {len(functor.params)} argument(s), {len(args)} given", term
+                    )
+                for arg, kind in zip(args, functor.params, strict=False):
+                    self.check_term(arg, kind)
+                self._fits(term, functor.result, wanted)
+            case ast.Cast(term=inner, type_name=type_name):
+                if type_name in self.declarations.types:
+                    self.check_term(inner, self.settled(inner))
+                    self._fits(term, self.declarations.types.kind(type_name), wanted)
+            case ast.Underscore() | ast.Nonflat():
+                pass
+            case _:
+                self._fits(term, self.settled(term), wanted)
+
+    def _fits(self, term: Any, kind: Kind, wanted: Kind) -> None:
+        if kind is not wanted:
+            self.report.error("DL030", f"a {wanted} is expected here, this is a {kind}", term)
+
+    def _check_number(self, term: ast.Number, wanted: Kind) -> None:
+        if wanted is SYMBOL:
+            self.report.error("DL030", f"a symbol is expected here, `{term.text}` is a number", term, hint=f'write "{term.text}"')
+        elif wanted is not FLOAT:
+            value = number_value(term.text)
+            low, high = (-(2**63), 2**63 - 1) if wanted is NUMBER else (0, 2**64 - 1)
+            if not low <= value <= high and not (wanted is UNSIGNED and -(2**63) <= value < 0 and term.text[:1] != "-"):
+                self.report.error("DL035", f"`{term.text}` does not fit a 64-bit {wanted}", term)
+
+    def _check_functor(self, term: ast.Functor, wanted: Kind) -> None:
+        name, args = term.name, term.args
+        if name == "cat":
+            if not args:
+                self.report.error("DL034", "`cat` needs arguments", term)
+            for arg in args:
+                self.check_term(arg, SYMBOL)
+            self._fits(term, SYMBOL, wanted)
+            return
+        if name in FIXED:
+            params, result = FIXED[name]
+            if len(args) != len(params):
+                self.report.error("DL034", f"`{name}` takes {len(params)} argument(s), {len(args)} given", term)
+                return
+            for arg, kind in zip(args, params, strict=True):
+                self.check_term(arg, kind or self.settled(arg))
+            self._fits(term, result, wanted)
+            return
+        kinds, (least, most) = OVERLOADED[name]
+        if not least <= len(args) <= most:
+            self.report.error("DL034", f"`{name}` takes {least} to {most} arguments, {len(args)} given", term)
+            return
+        if wanted not in kinds:
+            known = next((k for a in args if (k := self.kind(a)) is not None), None)
+            if known in kinds:
+                self._fits(term, known, wanted)  # type: ignore[arg-type]
+            else:
+                allowed = ", ".join(k.value for k in Kind if k in kinds)
+                self.report.error("DL033", f"`{_operator(name)}` has no meaning for a {known or wanted}; it takes {allowed}", term)
+            return
+        for arg in args:
+            self.check_term(arg, wanted)
+
+    # ── heads and negated atoms ask for types ────────────────────────────────────────────────
+
+    def _sink(self, atom: ast.Atom, negated: bool = False) -> None:
+        """Types: what a head derives must be of its column's type; under `!` kinds suffice."""
+        signature = self.declarations.relations.get(atom.name)
+        if signature is None or len(signature.types) != len(atom.args) or negated:
+            return
+        types = self.declarations.types
+        for arg, wanted, kind, attribute in zip(
+            atom.args, signature.types, signature.kinds, signature.attributes, strict=True
+        ):
+            given: frozenset[str] | None = None
+            if arg.__class__ is ast.Name:
+                known = self.variables.get(arg.name)  # type: ignore[union-attr]
+                if known is not None and known is not kind:
+                    self._mismatch(arg, known, kind, signature)  # type: ignore[arg-type]
+                    continue
+                given = self.types.get(arg.name)  # type: ignore[union-attr]
+            elif isinstance(arg, ast.Cast) and arg.type_name in types:
+                given = frozenset((types.canonical[arg.type_name],))
+            if not given:
+                continue
+            for name in given:
+                if wanted not in types.supertypes[name]:
+                    label = Label(attribute.pos, attribute.end, f"declared `{attribute.type_name}` here")
+                    self.report.error(
+                        "DL031",
+                        f"`{_shown(arg)}` is of type `{name}`, which is no subtype of `{attribute.type_name}`",
+                        arg,
+                        label,
+                        hint=f"convert it with as({_shown(arg)}, {attribute.type_name})",
+                    )
+                    break
+
+
+def number_value(text: str) -> int:
+    """The value of an integer literal in any base.
+
+    >>> number_value("0x1F"), number_value("-0b11"), number_value("007")
+    (31, -3, 7)
+    """
+    sign, digits = (-1, text[1:]) if text.startswith("-") else (1, text)
+    base = {"0x": 16, "0b": 2}.get(digits[:2], 10)
+    return sign * int(digits[2:] if base != 10 else digits, base)
+
+
+def _operator(name: str) -> str:
+    return "-" if name == "neg" else name
+
+
+def _shown(term: Any) -> str:
+    return term.name.split("@")[0] if isinstance(term, ast.Name) else "…"

@@ -1,0 +1,220 @@
+"""Flat, checked clauses to `core` rules.
+
+Kinds are known now: literals get their values, operators their overloads.  Equalities between
+variables vanish by renaming, and an equality with a constant by substitution, so that the engine
+sees constants where they stand.  Expressions nested deeper than generated code may be are cut
+into pieces with names of their own.
+
+Reads: dsl.kinds, dsl.clauses, core.program.  Read by: dsl.check.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from everlog.core import program as core
+from everlog.core.functors import BUILTINS
+from everlog.core.program import Kind
+from everlog.dsl import ast
+from everlog.dsl.clauses import FlatClause, Hoisted, Literal
+from everlog.dsl.kinds import FIXED, ClauseKinds, number_value
+
+MAX_DEPTH = 12
+
+
+class Lowering:
+    """One clause on its way to a core rule."""
+
+    def __init__(self, kinds: ClauseKinds) -> None:
+        self.kinds = kinds
+        self.extra: list[core.Literal] = []
+        self.cuts = 0
+
+    def rule(self, clause: FlatClause, name: str, origin: core.Origin) -> core.Rule:
+        head = self.atom(clause.head)
+        body = self.body(clause.body) + self.extra
+        if any(isinstance(x, core.Comparison) and x.op == "=" for x in body):
+            head, body = _substituted(head, body)
+        return core.Rule(head, tuple(body), name, origin)
+
+    def subsumption(self, clause: FlatClause, origin: core.Origin) -> core.Subsumption:
+        assert clause.dominating is not None
+        dominated, dominating = self.atom(clause.head), self.atom(clause.dominating)
+        body = self.body(clause.body) + self.extra
+        return core.Subsumption(dominated, dominating, tuple(body), origin)
+
+    def body(self, literals: list[Literal]) -> list[core.Literal]:
+        outer, self.extra = self.extra, []
+        out = [self.literal(x) for x in literals]
+        out = self.extra + out
+        self.extra = outer
+        return out
+
+    def literal(self, literal: Literal) -> core.Literal:
+        match literal:
+            case ast.Atom():
+                return self.atom(literal)
+            case ast.Not(formula=ast.Atom() as atom):
+                return core.Negation(self.atom(atom))
+            case ast.Constraint(op=op, left=left, right=right):
+                kind = self.kinds.kind(left) or self.kinds.kind(right) or Kind.NUMBER
+                if op in ("match", "contains", "not_match", "not_contains"):
+                    kind = Kind.SYMBOL
+                return core.Comparison(op, self.term(left, kind), self.term(right, kind), kind)
+            case Hoisted(node=ast.Functor() as node, result=result):
+                kind = self.kinds.settled(result)
+                args = [self.term(a, kind) for a in node.args]
+                step = args[2] if len(args) > 2 else None
+                return core.Range(core.Variable(result.name), args[0], args[1], step, kind)
+            case Hoisted(node=ast.Aggregate()):
+                return self.aggregate(literal)
+            case _:
+                raise AssertionError(f"not a literal: {literal}")
+
+    def aggregate(self, hoisted: Hoisted) -> core.Aggregate:
+        node = hoisted.node
+        assert isinstance(node, ast.Aggregate)
+        body = self.body(hoisted.body)
+        target = None if node.target is None else self.term(node.target, self.kinds.settled(node.target))
+        kind = self.kinds.settled(hoisted.result)
+        outer = tuple(core.Variable(n) for n in sorted(hoisted.outer))
+        return core.Aggregate(core.Variable(hoisted.result.name), node.op, target, tuple(body), outer, kind)
+
+    def atom(self, atom: ast.Atom) -> core.Atom:
+        kinds = self.kinds.declarations.relations[atom.name].kinds
+        args = []
+        for arg, kind in zip(atom.args, kinds, strict=True):
+            if arg.__class__ is ast.Name:
+                args.append(core.Variable(arg.name))  # type: ignore[union-attr]
+            else:
+                args.append(self.term(arg, kind))
+        return core.Atom(atom.name, tuple(args))  # type: ignore[arg-type]
+
+    # ── terms ────────────────────────────────────────────────────────────────────────────────
+
+    def term(self, term: ast.Term, kind: Kind) -> core.Term:
+        lowered, _ = self.sized(term, kind)
+        return lowered
+
+    def sized(self, term: ast.Term, kind: Kind) -> tuple[core.Term, int]:
+        """A term and its depth, cut where it gets too deep."""
+        match term:
+            case ast.Name(name=name):
+                return core.Variable(name), 0
+            case ast.Underscore():
+                return core.Wildcard(), 0
+            case ast.Number() | ast.Unsigned() | ast.Float() | ast.String():
+                return constant(term, kind), 0
+            case ast.Counter():
+                return core.Call("autoinc", (), Kind.NUMBER, Kind.NUMBER), 1
+            case ast.Cast(term=inner, type_name=type_name):
+                source = self.kinds.settled(inner)
+                target = self.kinds.declarations.types.kind(type_name)
+                value, depth = self.sized(inner, source)
+                return (value, depth) if source is target else (core.Call("as", (value,), source, target), depth + 1)
+            case ast.UserFunctor(name=name, args=args):
+                functor = self.kinds.declarations.functors[name]
+                return self.call(f"@{name}", args, list(functor.params), functor.result, functor.result)
+            case ast.Functor(name="cat", args=args):
+                return self.call("cat", args, [Kind.SYMBOL] * len(args), Kind.SYMBOL, Kind.SYMBOL)
+            case ast.Functor(name=name, args=args) if name in FIXED:
+                wanted = [k or self.kinds.settled(a) for k, a in zip(FIXED[name][0], args, strict=True)]
+                return self.call(name, args, wanted, wanted[0], FIXED[name][1])
+            case ast.Functor(name=name, args=args):
+                result = BUILTINS[name, kind].result
+                return self.call(name, args, [kind] * len(args), kind, result)
+            case _:
+                raise AssertionError(f"not a flat term: {term}")
+
+    def call(
+        self, name: str, args: list[ast.Term], kinds: list[Kind], operand: Kind, result: Kind
+    ) -> tuple[core.Term, int]:
+        lowered: list[core.Term] = []
+        depth = 0
+        for arg, kind in zip(args, kinds, strict=True):
+            value, inner = self.sized(arg, kind)
+            if inner >= MAX_DEPTH:
+                self.cuts += 1
+                variable = core.Variable(f"cut@{self.cuts}")
+                self.extra.append(core.Comparison("=", variable, value, kind))
+                value, inner = variable, 0
+            lowered.append(value)
+            depth = max(depth, inner)
+        return core.Call(name, tuple(lowered), operand, result), depth + 1
+
+
+def constant(term: Any, kind: Kind) -> core.Constant:
+    """The value of a literal that stands where `kind` is wanted."""
+    if isinstance(term, ast.String):
+        return core.Constant(term.value, Kind.SYMBOL)
+    if isinstance(term, ast.Float):
+        return core.Constant(float(term.text), Kind.FLOAT)
+    value = number_value(term.text)
+    if kind is Kind.FLOAT:
+        return core.Constant(float(value), kind)
+    return core.Constant(value, kind)
+
+
+# ── equalities ───────────────────────────────────────────────────────────────────────────────
+
+
+def _substituted(head: core.Atom, body: list[core.Literal]) -> tuple[core.Atom, list[core.Literal]]:
+    """Use up equalities of a variable with a variable or a constant."""
+    binding: dict[str, core.Term] = {}
+
+    def find(term: core.Term) -> core.Term:
+        while isinstance(term, core.Variable) and term.name in binding:
+            term = binding[term.name]
+        return term
+
+    rest: list[core.Literal] = []
+    for literal in body:
+        if isinstance(literal, core.Comparison) and literal.op == "=":
+            left, right = find(literal.left), find(literal.right)
+            if left == right and isinstance(left, core.Variable):
+                continue
+            if isinstance(left, core.Variable) and isinstance(right, core.Variable | core.Constant):
+                binding[left.name] = right
+                continue
+            if isinstance(right, core.Variable) and isinstance(left, core.Constant):
+                binding[right.name] = left
+                continue
+        rest.append(literal)
+    if not binding:
+        return head, body
+
+    def go(term: Any) -> Any:
+        match term:
+            case core.Variable():
+                return find(term)
+            case core.Call(name, args, operand, kind):
+                return core.Call(name, tuple(go(a) for a in args), operand, kind)
+            case core.Atom(relation, args):
+                return core.Atom(relation, tuple(go(a) for a in args))
+            case core.Negation(atom):
+                return core.Negation(go(atom))
+            case core.Comparison(op, left, right, kind):
+                return core.Comparison(op, go(left), go(right), kind)
+            case core.Range(result, start, stop, step, kind):
+                return _bound_result(find(result), result, core.Range, (go(start), go(stop), None if step is None else go(step), kind))
+            case core.Aggregate(result, op, target, inner, outer, kind):
+                shared = tuple(v for o in outer if isinstance(v := find(o), core.Variable))
+                new_inner = tuple(y for x in inner for y in go_all(x))
+                new_target = None if target is None else go(target)
+                return _bound_result(find(result), result, core.Aggregate, (op, new_target, new_inner, tuple(dict.fromkeys(shared)), kind))
+            case _:
+                return term
+
+    def go_all(literal: Any) -> list[Any]:
+        made = go(literal)
+        return made if isinstance(made, list) else [made]
+
+    return go(head), [y for x in rest for y in go_all(x)]
+
+
+def _bound_result(found: core.Term, result: core.Variable, node: Any, fields: tuple[Any, ...]) -> list[core.Literal]:
+    """An aggregate whose result was equated with a constant keeps its variable and a test."""
+    if isinstance(found, core.Variable):
+        return [node(found, *fields)]
+    kind = fields[-1]
+    return [node(result, *fields), core.Comparison("=", result, found, kind)]

@@ -1,0 +1,209 @@
+"""Names and places: relations exist with that arity, `_` and counters stand where they may.
+
+One walk over a clause as it was written, before anything is rewritten.
+
+Reads: dsl.declarations, dsl.ast, dsl.diagnostics.  Read by: dsl.check.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from everlog.dsl import ast
+from everlog.dsl.declarations import Declarations
+from everlog.dsl.diagnostics import Label, Report
+
+_CONSTANTS = (ast.Number, ast.String, ast.Float, ast.Unsigned)
+
+
+def check_names(clause: ast.Clause | ast.Subsumption, declared: Declarations, report: Report) -> bool:
+    """False where the clause cannot be understood further."""
+    walk = _Walk(declared, report)
+    if isinstance(clause, ast.Subsumption):
+        walk.subsumption(clause)
+    else:
+        for head in clause.heads:
+            walk.head(head)
+        if clause.body is not None:
+            walk.formula(clause.body)
+        elif not walk.failed:
+            walk.fact(clause.heads[0])
+    if clause.plan is not None:
+        walk.plan(clause)
+    walk.singletons(clause)
+    return not walk.failed
+
+
+def is_ground(atom: ast.Atom) -> bool:
+    """Whether a fact has no variables (functors of constants may be there)."""
+
+    def constant(term: ast.Term) -> bool:
+        match term:
+            case ast.Functor(name="range"):
+                return False
+            case ast.Functor(args=args) | ast.UserFunctor(args=args):
+                return all(constant(a) for a in args)
+            case ast.Cast(term=inner):
+                return constant(inner)
+            case _:
+                return isinstance(term, _CONSTANTS)
+
+    return all(constant(a) for a in atom.args)
+
+
+class _Walk:
+    def __init__(self, declared: Declarations, report: Report) -> None:
+        self.declared, self.report = declared, report
+        self.failed = False
+        self.counts: dict[str, int] = {}
+        self.last: dict[str, ast.Name] = {}
+
+    def error(self, code: str, message: str, node: Any, *labels: Label, hint: str = "") -> None:
+        self.failed = True
+        self.report.error(code, message, node, *labels, hint=hint)
+
+    # ── atoms and formulas ───────────────────────────────────────────────────────────────────
+
+    def atom(self, atom: ast.Atom) -> None:
+        signature = self.declared.relations.get(atom.name)
+        if signature is None:
+            self.error("DL050", f"undefined relation `{atom.name}`", atom, hint=self.declared.similar(atom.name))
+        elif signature.arity != len(atom.args):
+            node = signature.node
+            self.error(
+                "DL051",
+                f"`{atom.name}` has {signature.arity} column(s), {len(atom.args)} given",
+                atom,
+                Label(node.pos, node.end, "declared here"),
+            )
+        elif not signature.sound:
+            self.failed = True
+        for arg in atom.args:
+            if arg.__class__ is ast.Name:
+                self.counts[arg.name] = self.counts.get(arg.name, 0) + 1  # type: ignore[union-attr]
+                self.last[arg.name] = arg  # type: ignore[union-attr, assignment]
+            elif arg.__class__ is not ast.Underscore:
+                self.term(arg)
+
+    def head(self, atom: ast.Atom) -> None:
+        self.atom(atom)
+        for arg in atom.args:
+            self.no_underscore(arg, "DL052", "`_` stands in the head of a rule")
+
+    def fact(self, atom: ast.Atom) -> None:
+        for arg in atom.args:
+            if not is_ground(ast.Atom("", [arg])) and not self.failed:
+                self.error(
+                    "DL053",
+                    "a fact has constants only",
+                    arg,
+                    hint='write a symbol in quotes, such as "a"' if isinstance(arg, ast.Name) else "",
+                )
+
+    def formula(self, formula: ast.Formula) -> None:
+        todo: list[Any] = [formula]
+        while todo:
+            current = todo.pop()
+            match current:
+                case ast.Atom():
+                    self.atom(current)
+                case ast.And(parts=parts) | ast.Or(parts=parts):
+                    todo += reversed(parts)
+                case ast.Not(formula=inner):
+                    todo.append(inner)
+                case ast.Constraint(left=left, right=right):
+                    self.term(left)
+                    self.term(right)
+                    if not isinstance(left, ast.Aggregate) and not isinstance(right, ast.Aggregate):
+                        self.no_underscore(left, "DL054", "`_` stands in a constraint")
+                        self.no_underscore(right, "DL054", "`_` stands in a constraint")
+                case _:
+                    pass
+
+    def subsumption(self, clause: ast.Subsumption) -> None:
+        self.atom(clause.dominated)
+        self.atom(clause.dominating)
+        self.formula(clause.body)
+        if clause.dominated.name != clause.dominating.name:
+            self.error("DL055", "a subsumption compares facts of one relation", clause)
+
+    # ── terms ────────────────────────────────────────────────────────────────────────────────
+
+    def term(self, term: ast.Term) -> None:
+        match term:
+            case ast.Name(name=name):
+                self.counts[name] = self.counts.get(name, 0) + 1
+                self.last[name] = term
+            case ast.Functor(args=args):
+                for arg in args:
+                    self.term(arg)
+            case ast.UserFunctor(name=name, args=args):
+                if name not in self.declared.functors:
+                    self.error("DL056", f"undefined functor `@{name}`", term, hint=f"declare it: .functor {name}(…):…")
+                for arg in args:
+                    self.term(arg)
+            case ast.Cast(term=inner, type_name=type_name):
+                if type_name not in self.declared.types:
+                    self.error("DL022", f"undefined type `{type_name}`", term, hint=self.declared.types.suggestion(type_name))
+                self.term(inner)
+            case ast.Aggregate():
+                self.aggregate(term)
+            case ast.Nonflat(what=what, args=args):
+                hint = "use one column, or one variable, for each part"
+                named = {"nil": "`nil`", "record": "a record", "branch": "a branch of an algebraic type"}[what]
+                self.error("DL090", f"{named} is no flat value; relations are flat here", term, hint=hint)
+            case ast.IterationCounter():
+                self.error("DL092", "`recursive_iteration_cnt` is not supported", term)
+            case _:
+                pass
+
+    def aggregate(self, term: ast.Aggregate) -> None:
+        base, _, given = term.op.partition("/")
+        if given or (term.target is None) != (base == "count"):
+            wanted = "no target" if base == "count" else "one target"
+            if not (base == "count" and not given):
+                self.error("DL057", f"`{base}` takes {wanted}, as in `{'count : {…}' if base == 'count' else base + ' x : {…}'}`", term)
+            else:
+                term.target = None
+        if term.target is not None:
+            self.term(term.target)
+            self.no_underscore(term.target, "DL054", "`_` stands in the target of an aggregate")
+        self.formula(term.body)
+
+    def no_underscore(self, term: ast.Term, code: str, message: str) -> None:
+        match term:
+            case ast.Underscore():
+                self.error(code, message, term, hint="give the value a name")
+            case ast.Functor(args=args) | ast.UserFunctor(args=args):
+                for arg in args:
+                    self.no_underscore(arg, code, message)
+            case ast.Cast(term=inner):
+                self.no_underscore(inner, code, message)
+            case _:
+                pass
+
+    # ── the clause as a whole ────────────────────────────────────────────────────────────────
+
+    def plan(self, clause: ast.Clause | ast.Subsumption) -> None:
+        """An order lists every positive atom once, by number."""
+        assert clause.plan is not None
+        if clause.body is None:
+            return
+        parts = clause.body.parts if isinstance(clause.body, ast.And) else [clause.body]
+        atoms = sum(isinstance(p, ast.Atom) for p in parts)
+        for _, order in clause.plan.orders:
+            if sorted(order) != list(range(1, len(order) + 1)) or len(order) != atoms:
+                self.report.error(
+                    "DL058",
+                    f"the plan does not list the {atoms} atom(s) of the body, each once",
+                    clause.plan,
+                    hint="leave `.plan` out: the engine orders joins itself",
+                )
+                break
+
+    def singletons(self, clause: ast.Clause | ast.Subsumption) -> None:
+        for name, count in self.counts.items():
+            if count == 1 and name[0] != "_":
+                self.report.warn("DL061", f"variable `{name}` occurs only once", self.last[name], hint="write `_`")
+            elif count > 1 and name[0] == "_":
+                self.report.warn("DL061", f"variable `{name}` is marked single but occurs again", self.last[name])

@@ -1,0 +1,371 @@
+"""Which variables are grounded, and which an aggregate shares with the rule around it.
+
+A variable is grounded by a positive atom, or by an equality whose other side is grounded.  Inside
+an aggregate a variable that is grounded outside is that variable; one that occurs nowhere outside
+is local, and is renamed apart.  One that occurs outside but is grounded only inside is a
+*witness*: after `m = max n : {p(n, y)}`, `y` are the values that go with the maximum.  Then the
+body is joined once more outside, with its target equal to the result.
+
+Reads: dsl.clauses, dsl.ast, dsl.diagnostics.  Read by: dsl.check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from attrs import evolve
+
+from everlog.dsl import ast
+from everlog.dsl.clauses import (
+    LEAVES,
+    FlatClause,
+    Hoisted,
+    Literal,
+    alternatives,
+    fresh,
+    hoist_body,
+    names_of,
+    names_of_literal,
+)
+from everlog.dsl.diagnostics import Diagnostic, Label, Report
+
+
+def resolve(clause: FlatClause, report: Report, head_grounded: bool = False) -> bool:
+    """Scope the aggregates of a clause in place and check that every variable is grounded.
+
+    With `head_grounded` (a clause of an inlined relation) the head grounds its variables.
+    False where something was told.
+    """
+    if not head_grounded and _plainly_grounded(clause):
+        return True
+    start = {n.name for a in clause.head.args for n in names_of(a)} if head_grounded else set()
+    if clause.dominating is not None:
+        for atom in (clause.head, clause.dominating):
+            start |= {n.name for a in atom.args for n in names_of(a)}
+    known = start | _grounding_atoms(clause.body)
+    complex_ = [x for x in clause.body if not isinstance(x, ast.Atom)]
+    if complex_:
+        level = _Level(clause.body, {n.name for n in _level_names(clause)}, known, report)
+        clause.body = level.settle()
+        known = level.known
+        if level.failed:
+            return False
+    loose = [n for n in _level_names(clause) if n.name not in known]
+    if not loose:
+        return True
+    told: set[str] = set()
+    for name in loose:
+        if name.name not in told:
+            told.add(name.name)
+            _tell_ungrounded(name, clause, report)
+    return False
+
+
+def _plainly_grounded(clause: FlatClause) -> bool:
+    """The common case, decided in one pass: positive atoms bind all, and nothing is nested."""
+    known: set[str] = set()
+    asking: list[ast.Term] = list(clause.head.args)
+    for literal in clause.body:
+        kind = literal.__class__
+        if kind is ast.Atom:
+            for arg in literal.args:  # type: ignore[union-attr]
+                if arg.__class__ is ast.Name:
+                    known.add(arg.name)  # type: ignore[union-attr]
+                else:
+                    asking.append(arg)
+        elif kind is ast.Constraint:
+            asking += (literal.left, literal.right)  # type: ignore[union-attr]
+        elif kind is ast.Not:
+            asking += literal.formula.args  # type: ignore[union-attr]
+        else:
+            return False
+    for term in asking:
+        if term.__class__ is ast.Name:
+            if term.name not in known:  # type: ignore[union-attr]
+                return False
+        elif term.__class__ not in LEAVES:
+            return False
+    return clause.dominating is None
+
+
+def _level_names(clause: FlatClause) -> list[ast.Name]:
+    out = [n for a in clause.head.args for n in names_of(a)]
+    if clause.dominating is not None:
+        out += [n for a in clause.dominating.args for n in names_of(a)]
+    for literal in clause.body:
+        out += names_of_literal(literal)
+    return out
+
+
+def _grounding_atoms(body: Iterable[Literal]) -> set[str]:
+    return {a.name for x in body if isinstance(x, ast.Atom) for a in x.args if isinstance(a, ast.Name)}
+
+
+class _Level:
+    """One level of scope: the literals of a rule body or of an aggregate's body."""
+
+    def __init__(self, body: list[Literal], occurring: set[str], known: set[str], report: Report) -> None:
+        self.body, self.occurring, self.known, self.report = body, occurring, known, report
+        self.failed = False
+
+    def settle(self) -> list[Literal]:
+        """Ground what equalities, ranges and aggregates ground, each when it is ready."""
+        equalities = [x for x in self.body if isinstance(x, ast.Constraint) and x.op == "="]
+        waiting = [x for x in self.body if isinstance(x, Hoisted)]
+        extra: list[Literal] = []
+        while True:
+            self._propagate(equalities)
+            ready = next((h for h in waiting if self._is_ready(h)), None)
+            if ready is None:
+                ready = next((h for h in waiting if self._shadow(h, equalities)), None)
+            if ready is None:
+                ready = next((h for h in waiting if self._has_witness(h)), None)
+                if ready is None:
+                    break
+                extra += self._export_witness(ready)
+                self.known |= _grounding_atoms(extra)
+            waiting.remove(ready)
+            self._close(ready)
+            self.known.add(ready.result.name)
+        for hoisted in waiting:
+            self._tell_stuck(hoisted, waiting)
+        return self.body + extra
+
+    def _propagate(self, equalities: list[ast.Constraint]) -> None:
+        changed = True
+        while changed:
+            changed = False
+            for equality in equalities:
+                for side, other in ((equality.left, equality.right), (equality.right, equality.left)):
+                    if isinstance(side, ast.Name) and side.name not in self.known and self._grounds(other):
+                        self.known.add(side.name)
+                        changed = True
+
+    def _grounds(self, term: ast.Term) -> bool:
+        return not _has_underscore(term) and all(n.name in self.known for n in names_of(term))
+
+    def _is_ready(self, hoisted: Hoisted) -> bool:
+        if isinstance(hoisted.node, ast.Functor):
+            return all(n.name in self.known for n in names_of(hoisted.node))
+        if hoisted.closed:
+            return hoisted.outer <= self.known
+        shared = _inner_names(hoisted.node) & self.occurring
+        return shared <= self.known
+
+    def _shadow(self, hoisted: Hoisted, equalities: list[ast.Constraint]) -> bool:
+        """`y = min y : {p(y)}`: what only the result grounds outside is local inside."""
+        node = hoisted.node
+        if not isinstance(node, ast.Aggregate) or hoisted.closed:
+            return False
+        probe = _Level(self.body, set(), self.known | {hoisted.result.name}, self.report)
+        probe._propagate(equalities)
+        loose = (_inner_names(node) & self.occurring) - self.known
+        hidden = loose & probe.known
+        if hidden:
+            hoisted.node = renamed(node, {n: fresh(n, node).name for n in hidden})
+        return bool(hidden) and hidden == loose
+
+    def _has_witness(self, hoisted: Hoisted) -> bool:
+        node = hoisted.node
+        if not isinstance(node, ast.Aggregate) or node.op not in ("min", "max") or hoisted.closed:
+            return False
+        loose = (_inner_names(node) & self.occurring) - self.known
+        body = _conjunction(node, self.report)
+        if body is None:
+            return False
+        known = self.known | _grounding_atoms(body)
+        probe = _Level(body, set(), known, self.report)
+        probe._propagate([x for x in body if isinstance(x, ast.Constraint) and x.op == "="])
+        return loose <= probe.known and not any(isinstance(x, Hoisted) for x in body)
+
+    def _export_witness(self, hoisted: Hoisted) -> list[Literal]:
+        """The body once more, outside: its witnesses keep their names, the rest is renamed."""
+        node = hoisted.node
+        assert isinstance(node, ast.Aggregate)
+        assert node.target is not None
+        witnesses = (_inner_names(node) & self.occurring) - self.known
+        body = _conjunction(node, self.report) or []
+        apart = {n: fresh(n, node).name for n in _inner_names(node) - self.occurring}
+        copy = [renamed(x, apart) for x in body]
+        target = renamed(node.target, apart)
+        copy.append(ast.Constraint("=", target, hoisted.result, pos=node.pos, end=node.end))
+        hide = {n: fresh(n, node).name for n in witnesses}
+        hoisted.node = renamed(node, hide)
+        return copy
+
+    def _close(self, hoisted: Hoisted) -> None:
+        """Settle the body of an aggregate: locals renamed apart, wildcards named."""
+        node = hoisted.node
+        if not isinstance(node, ast.Aggregate) or hoisted.closed:
+            return
+        local = _inner_names(node) - self.occurring
+        node = renamed(node, {n: fresh(n, node).name for n in local})
+        hoisted.node = node
+        body = _conjunction(node, self.report)
+        if body is None:
+            self.failed = True
+            return
+        body = [_named_wildcards(x) for x in body]
+        names = {n.name for x in body for n in names_of_literal(x)} | {n.name for n in names_of(node.target)}
+        outside = self.known & _inner_names(node)
+        level = _Level(body, names | self.known, outside | _grounding_atoms(body), self.report)
+        hoisted.body, hoisted.outer, hoisted.closed = level.settle(), frozenset(outside), True
+        self.failed = self.failed or level.failed
+        told: set[str] = set()
+        for name in [n for x in hoisted.body for n in names_of_literal(x)] + list(names_of(node.target)):
+            if name.name not in level.known and name.name not in told:
+                told.add(name.name)
+                self.failed = True
+                _tell(self.report, name, "is not grounded inside the aggregate")
+
+    def _tell_stuck(self, hoisted: Hoisted, waiting: list[Hoisted]) -> None:
+        self.failed = True
+        node = hoisted.node
+        if isinstance(node, ast.Functor):
+            for name in names_of(node):
+                if name.name not in self.known:
+                    _tell(self.report, name, "is not grounded, so the range has no bounds")
+            return
+        loose = (_inner_names(node) & self.occurring) - self.known
+        others = {h.result.name for h in waiting if h is not hoisted}
+        for name in _all_names(node):
+            if name.name in loose:
+                by_other = bool(others & self._depends(name.name))
+                self.report.items.append(
+                    Diagnostic(
+                        "DL042" if by_other else "DL041",
+                        f"aggregates depend on each other through `{name.name}`"
+                        if by_other
+                        else f"`{name.name}` is grounded only inside this `{node.op}`, but used outside it",
+                        name.pos,
+                        name.end,
+                        hint=""
+                        if by_other
+                        else "ground it by an atom outside the aggregate; only min and max give witnesses",
+                    )
+                )
+                loose.discard(name.name)
+
+    def _depends(self, name: str) -> set[str]:
+        return {
+            n.name
+            for x in self.body
+            if isinstance(x, ast.Constraint) and any(m.name == name for m in names_of_literal(x))
+            for n in names_of_literal(x)
+        }
+
+
+# ── helpers ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _conjunction(node: ast.Aggregate, report: Report) -> list[Literal] | None:
+    bodies = alternatives(node.body, report, node)
+    if len(bodies) != 1:
+        report.error(
+            "DL018",
+            "a disjunction inside an aggregate is not supported",
+            node,
+            hint="give the disjunction a relation of its own and aggregate over that",
+        )
+        return None
+    return hoist_body(bodies[0])[0]
+
+
+def _all_names(node: Any) -> list[ast.Name]:
+    """Every variable below a node, aggregates included."""
+    match node:
+        case ast.Name():
+            return [node]
+        case ast.Atom(args=args) | ast.Functor(args=args) | ast.UserFunctor(args=args) | ast.Nonflat(args=args):
+            return [n for a in args for n in _all_names(a)]
+        case ast.Not(formula=inner):
+            return _all_names(inner)
+        case ast.And(parts=parts) | ast.Or(parts=parts):
+            return [n for p in parts for n in _all_names(p)]
+        case ast.Constraint(left=left, right=right):
+            return _all_names(left) + _all_names(right)
+        case ast.Cast(term=term):
+            return _all_names(term)
+        case ast.Aggregate(target=target, body=body):
+            return ([] if target is None else _all_names(target)) + _all_names(body)
+        case _:
+            return []
+
+
+def _inner_names(node: Any) -> set[str]:
+    return {n.name for n in _all_names(node)}
+
+
+def _has_underscore(term: ast.Term) -> bool:
+    match term:
+        case ast.Underscore():
+            return True
+        case ast.Functor(args=args) | ast.UserFunctor(args=args):
+            return any(_has_underscore(a) for a in args)
+        case ast.Cast(term=inner):
+            return _has_underscore(inner)
+        case _:
+            return False
+
+
+def renamed(node: Any, names: dict[str, str]) -> Any:
+    """A copy in which variables are replaced, at every depth."""
+    if not names:
+        return node
+    match node:
+        case ast.Name(name=name):
+            return evolve(node, name=names[name]) if name in names else node
+        case ast.Atom() | ast.Functor() | ast.UserFunctor() | ast.Nonflat():
+            return evolve(node, args=[renamed(a, names) for a in node.args])
+        case ast.Not():
+            return evolve(node, formula=renamed(node.formula, names))
+        case ast.And() | ast.Or():
+            return evolve(node, parts=[renamed(p, names) for p in node.parts])
+        case ast.Constraint():
+            return evolve(node, left=renamed(node.left, names), right=renamed(node.right, names))
+        case ast.Cast():
+            return evolve(node, term=renamed(node.term, names))
+        case ast.Aggregate():
+            target = None if node.target is None else renamed(node.target, names)
+            return evolve(node, target=target, body=renamed(node.body, names))
+        case Hoisted():
+            return evolve(
+                node,
+                result=renamed(node.result, names),
+                node=renamed(node.node, names),
+                body=[renamed(x, names) for x in node.body],
+                outer=frozenset(names.get(n, n) for n in node.outer),
+            )
+        case _:
+            return node
+
+
+def _named_wildcards(literal: Literal) -> Literal:
+    """In an aggregate every column counts, so `_` in a positive atom is a variable of its own."""
+    if isinstance(literal, ast.Atom) and any(isinstance(a, ast.Underscore) for a in literal.args):
+        return evolve(
+            literal, args=[fresh("_", a) if isinstance(a, ast.Underscore) else a for a in literal.args]
+        )
+    return literal
+
+
+def _tell(report: Report, name: ast.Name, why: str) -> None:
+    shown = name.name.split("@")[0]
+    report.items.append(Diagnostic("DL040", f"variable `{shown}` {why}", name.pos, name.end))
+
+
+def _tell_ungrounded(name: ast.Name, clause: FlatClause, report: Report) -> None:
+    shown = name.name.split("@")[0]
+    labels = []
+    for literal in clause.body:
+        if isinstance(literal, ast.Not):
+            labels += [
+                Label(n.pos, n.end, f"here `{shown}` is under `!`, which binds nothing")
+                for n in names_of_literal(literal)
+                if n.name == name.name and n.pos != name.pos
+            ]
+    in_head = any(n.pos == name.pos for a in clause.head.args for n in names_of(a))
+    message = f"head variable `{shown}` is not bound by the body" if in_head else f"variable `{shown}` is not grounded"
+    hint = f"add an atom that binds `{shown}`, or an equality with bound values"
+    report.items.append(Diagnostic("DL040", message, name.pos, name.end, tuple(labels[:3]), hint))

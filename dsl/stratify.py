@@ -1,0 +1,84 @@
+"""Stratification: no relation depends on its own absence.
+
+Negation and aggregation ask what a relation does *not* hold, so the relation must be complete
+before.  Where a relation reaches itself through one of them there is no such order; the cycle is
+printed.  Counters stand under the same ban: a recursive rule would count for ever.
+
+Reads: dsl.clauses, core.dependencies.  Read by: dsl.check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from everlog.core.dependencies import components, cycle_through
+from everlog.dsl import ast
+from everlog.dsl.clauses import FlatClause, Hoisted, Literal
+from everlog.dsl.declarations import Declarations
+from everlog.dsl.diagnostics import Report
+
+
+def check_strata(clauses: list[FlatClause], declared: Declarations, report: Report) -> None:
+    graph: dict[str, dict[str, None]] = {name: {} for name in declared.relations}
+    strict: list[tuple[str, ast.Atom, str]] = []
+    for clause in clauses:
+        uses = graph[clause.head.name]
+        for atom, use in _uses(clause.body):
+            uses[atom.name] = None
+            if use:
+                strict.append((clause.head.name, atom, use))
+    counters = [(c, x) for c in clauses if (x := _counter(c)) is not None]
+    if not strict and not counters:
+        return
+    group = {name: i for i, names in enumerate(components(graph)) for name in names}
+    for head, atom, use in strict:
+        if group[head] == group[atom.name]:
+            cycle = " → ".join(cycle_through(graph, head, atom.name))
+            report.error(
+                "DL045",
+                f"`{head}` depends on itself through {use}: {cycle}",
+                atom,
+                hint=f"compute `{atom.name}` without `{head}`, or split the relation in two",
+            )
+    for clause, counter in counters:
+        head = clause.head.name
+        if any(group[a.name] == group[head] for a, _ in _uses(clause.body)):
+            report.error("DL044", "`autoinc()` stands in a recursive rule", counter)
+
+
+def _uses(body: list[Literal]) -> Iterator[tuple[ast.Atom, str]]:
+    for literal in body:
+        match literal:
+            case ast.Atom():
+                yield literal, ""
+            case ast.Not(formula=ast.Atom() as atom):
+                yield atom, "negation"
+            case Hoisted(body=inner):
+                for atom, _ in _uses(inner):
+                    yield atom, "aggregation"
+            case _:
+                pass
+
+
+def _counter(clause: FlatClause) -> ast.Counter | None:
+    todo: list[object] = [*clause.head.args]
+    for literal in clause.body:
+        match literal:
+            case ast.Atom(args=args) | ast.Not(formula=ast.Atom(args=args)):
+                todo += args
+            case ast.Constraint(left=left, right=right):
+                todo += (left, right)
+            case _:
+                pass
+    while todo:
+        term = todo.pop()
+        match term:
+            case ast.Counter():
+                return term
+            case ast.Functor(args=args) | ast.UserFunctor(args=args):
+                todo += args
+            case ast.Cast(term=inner):
+                todo.append(inner)
+            case _:
+                pass
+    return None

@@ -1,0 +1,164 @@
+"""Declared types: which kind of value each has, and which is a subtype of which.
+
+A program's types form a small order below the four primitive ones: `.type A <: number` puts A
+below number, `.type U = A | B` puts A and B below U, `.type S = A` is another name of A.  A
+variable that stands in several columns has every type that is below all of theirs.
+
+Reads: dsl.ast, dsl.diagnostics.  Read by: dsl.declarations, dsl.kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from attrs import define, field
+
+from everlog.core.program import Kind
+from everlog.dsl import ast
+from everlog.dsl.diagnostics import Label, Report
+
+PRIMITIVES: dict[str, Kind] = {kind.value: kind for kind in Kind}
+
+
+@define
+class Types:
+    """The order of types.  Aliases are resolved: `canonical` names the type that is meant.
+
+    >>> types = Types()
+    >>> types.is_subtype("number", "number"), types.kind("symbol")
+    (True, <Kind.SYMBOL: 'symbol'>)
+    """
+
+    canonical: dict[str, str] = field(factory=lambda: {name: name for name in PRIMITIVES})
+    kinds: dict[str, Kind] = field(factory=lambda: dict(PRIMITIVES))
+    supertypes: dict[str, frozenset[str]] = field(
+        factory=lambda: {name: frozenset({name}) for name in PRIMITIVES}
+    )
+    unions: set[str] = field(factory=set)
+    _meets: dict[tuple[str, str], frozenset[str]] = field(factory=dict)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.canonical
+
+    def kind(self, name: str) -> Kind:
+        return self.kinds[self.canonical[name]]
+
+    def is_subtype(self, lower: str, upper: str) -> bool:
+        return self.canonical[upper] in self.supertypes[self.canonical[lower]]
+
+    def meet(self, a: str, b: str) -> frozenset[str]:
+        """The greatest types below both (canonical names).  Cost: a lookup after the first time."""
+        if (a, b) not in self._meets:
+            common = [t for t, above in self.supertypes.items() if a in above and b in above]
+            greatest = (t for t in common if not any(u != t and u in self.supertypes[t] for u in common))
+            self._meets[a, b] = self._meets[b, a] = frozenset(greatest)
+        return self._meets[a, b]
+
+    def suggestion(self, name: str) -> str:
+        close = get_close_matches(name, self.canonical, 1)
+        return f"did you mean `{close[0]}`?" if close else "declare it with `.type`"
+
+
+def declared_types(statements: Iterable[ast.Statement], report: Report) -> Types:
+    """The types of a program; what is wrong with a declaration is told, and then left out."""
+    decls: dict[str, ast.TypeDecl] = {}
+    for decl in statements:
+        if not isinstance(decl, ast.TypeDecl):
+            continue
+        if decl.name in PRIMITIVES:
+            report.error("DL021", f"`{decl.name}` is a type of the language and cannot be declared again", decl)
+        elif decl.form == "nonflat":
+            report.error(
+                "DL090",
+                f"`{decl.name}` is a record or algebraic type; relations are flat here",
+                decl,
+                hint="give each field a column of its own, or a relation with an id and one column per field",
+            )
+            decls.setdefault(decl.name, decl)
+        elif (first := decls.setdefault(decl.name, decl)) is not decl:
+            label = Label(first.pos, first.end, "first declared here")
+            report.error("DL020", f"type `{decl.name}` is declared twice", decl, label)
+    return _ordered(decls, report)
+
+
+def _ordered(decls: dict[str, ast.TypeDecl], report: Report) -> Types:
+    types = Types()
+    sound = {n: d for n, d in decls.items() if _defined(d, decls, report)}
+    for name in _cyclic(sound):
+        report.error("DL023", f"type `{name}` is defined by itself", sound[name])
+        del sound[name]
+    while sound:
+        ready = [d for d in sound.values() if all(b.name in types for b in d.bases)]
+        if not ready:
+            break
+        for decl in ready:
+            del sound[decl.name]
+            _add(decl, types, report)
+    _close_unions(decls, types)
+    return types
+
+
+def _defined(decl: ast.TypeDecl, decls: dict[str, ast.TypeDecl], report: Report) -> bool:
+    sound = True
+    for base in decl.bases:
+        if base.name not in PRIMITIVES and base.name not in decls:
+            close = get_close_matches(base.name, [*PRIMITIVES, *decls], 1)
+            hint = f"did you mean `{close[0]}`?" if close else ""
+            report.error("DL022", f"undefined type `{base.name}` in the definition of `{decl.name}`", decl, hint=hint)
+            sound = False
+    return sound and decl.form != "nonflat"
+
+
+def _cyclic(decls: dict[str, ast.TypeDecl]) -> list[str]:
+    """The types from which following bases comes back to them."""
+    out = []
+    for name in decls:
+        seen: set[str] = set()
+        todo = [b.name for b in decls[name].bases]
+        while todo:
+            current = todo.pop()
+            if current in seen or current not in decls:
+                continue
+            seen.add(current)
+            todo += [b.name for b in decls[current].bases]
+        if name in seen:
+            out.append(name)
+    return out
+
+
+def _add(decl: ast.TypeDecl, types: Types, report: Report) -> None:
+    kinds = {types.kind(b.name) for b in decl.bases}
+    if len(kinds) > 1:
+        listed = ", ".join(sorted(kinds))
+        report.error("DL024", f"union type `{decl.name}` mixes {listed}", decl, hint="all members must be of one kind")
+        return
+    if decl.form == "equals" and len(decl.bases) == 1:
+        types.canonical[decl.name] = types.canonical[decl.bases[0].name]
+        return
+    if decl.form == "subset" and (base := types.canonical[decl.bases[0].name]) in types.unions:
+        report.error("DL025", f"subset type `{decl.name}` cannot be derived from the union `{base}`", decl)
+        return
+    types.canonical[decl.name] = decl.name
+    types.kinds[decl.name] = kinds.pop()
+    types.supertypes[decl.name] = frozenset({decl.name})
+    if decl.form == "equals":
+        types.unions.add(decl.name)
+    else:
+        types.supertypes[decl.name] |= types.supertypes[types.canonical[decl.bases[0].name]]
+
+
+def _close_unions(decls: dict[str, ast.TypeDecl], types: Types) -> None:
+    """Put the members of each union, and what is below them, below it."""
+    changed = True
+    while changed:
+        changed = False
+        for decl in decls.values():
+            if decl.form != "equals" or len(decl.bases) < 2 or decl.name not in types:
+                continue
+            above = types.supertypes[decl.name]
+            members = {types.canonical[b.name] for b in decl.bases}
+            for name, supers in types.supertypes.items():
+                if supers & members and not above <= supers:
+                    types.supertypes[name] = supers | above
+                    changed = True

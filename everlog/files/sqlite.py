@@ -1,0 +1,185 @@
+"""SQLite: a relation is one table, its columns those of the relation, read by position.
+
+Soufflé writes a table `_NAME` of symbol numbers and a view `NAME` that looks them up; we write one
+plain table `NAME`, which reads the same.  SQLite has no unsigned 64-bit integers and no NaN: an
+`unsigned` is stored as the signed number with the same bits (as Soufflé does), NaN as NULL.
+
+A transaction replaces a table, so a failure leaves the database as it was.
+
+Reads: place, values.  Read by: dispatch.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from everlog.core.program import Column, Kind, Row, Value
+from everlog.core.values import MASK, NAN, decoded, wrap
+from everlog.files.place import Place, cannot_open, require_directory
+from everlog.files.values import PARSERS, FactsError, column_label, encoded_text, shown, sorted_rows
+
+_TYPES = {Kind.NUMBER: "INTEGER", Kind.UNSIGNED: "INTEGER", Kind.FLOAT: "REAL", Kind.SYMBOL: "TEXT"}
+_PRESENCE = Column("present", Kind.NUMBER)  # a table must have a column: that of a nullary relation
+
+
+def _database(place: Place) -> tuple[str, Path | None]:
+    """What to connect to, and the file that must or may be there; `file:` and `:memory:` have none."""
+    named = place.params.get("filename", place.params.get("dbname", ""))
+    if named.startswith(("file:", ":memory:")):
+        return named, None
+    path = place.path(".sqlite", "filename", "dbname")
+    return str(path), path
+
+
+@contextmanager
+def _connected(database: str, uri: bool) -> Iterator[sqlite3.Connection]:
+    try:
+        with closing(sqlite3.connect(database, uri=uri, isolation_level=None)) as connection:
+            connection.text_factory = decoded
+            yield connection
+    except sqlite3.Error as problem:
+        raise FactsError(f"{database}: {problem}") from None
+
+
+# ── in ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_sqlite(place: Place, missing_ok: bool) -> list[Row]:
+    database, path = _database(place)
+    if path is not None:
+        if not path.exists():
+            if missing_ok:
+                return []
+            raise cannot_open(place, path, "there is no such file")
+        database = path.absolute().as_uri() + "?mode=ro"
+    with _connected(database, uri=database.startswith("file:")) as connection:
+        if _kind_of(connection, place.name) is None:
+            raise FactsError(f"{path or database}: there is no table or view {place.name}")
+        cursor = connection.execute(f"SELECT * FROM {_quoted(place.name)}")
+        where = f"{path.name if path else database}: table {place.name}"
+        return _rows(place, len(cursor.description), cursor.fetchall(), where)
+
+
+def _rows(place: Place, width: int, records: list[tuple[object, ...]], where: str) -> list[Row]:
+    columns = place.relation.columns
+    if not columns or not records:
+        return [()] if records else []
+    if width < len(columns):
+        label = column_label(columns[width], width + 1)
+        raise FactsError(f"{where}: {label} is missing: the table has {width} columns")
+    stored = list(zip(*records, strict=True))
+    return list(zip(*(_column(place, index, stored[index], where) for index in range(len(columns))), strict=True))
+
+
+def _column(place: Place, index: int, stored: tuple[object, ...], where: str) -> list[Value]:
+    column = place.relation.columns[index]
+    values = []
+    for row, value in enumerate(stored, start=1):
+        try:
+            values.append(_value(column.kind, value))
+        except ValueError as problem:
+            raise FactsError(f"{where}: row {row}: {column_label(column, index + 1)}: {problem}") from None
+    return values
+
+
+def _value(kind: Kind, value: object) -> Value:
+    """A stored value as the column has it; text is parsed as in a fact file."""
+    match kind, value:
+        case Kind.SYMBOL, None:
+            return "n/a"  # as Soufflé has it
+        case Kind.SYMBOL, bytes(data):
+            return sys.intern(decoded(data))
+        case Kind.SYMBOL, _:
+            return sys.intern(str(value))
+        case Kind.FLOAT, None:
+            return NAN
+        case Kind.FLOAT, int() | float():
+            return float(value)
+        case Kind.UNSIGNED, int(number):
+            return number & MASK
+        case Kind.NUMBER, int(number):
+            return number
+        case _, str(text):
+            return PARSERS[kind](text)
+    raise ValueError(f"{shown(value)} is not a value of this kind")
+
+
+# ── out ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def write_sqlite(place: Place, rows: Iterable[Row]) -> None:
+    """Replace the table of a relation; the rest of the database stays."""
+    records = _records(place, sorted_rows(place.relation, rows))
+    database, path = _database(place)
+    if path is not None:
+        require_directory(path)
+    fresh = path is not None and not path.exists()
+    try:
+        with _connected(database, uri=path is None) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            _replace_table(connection, place, records)
+            connection.execute("COMMIT")
+    except BaseException:
+        if fresh and path is not None:
+            path.unlink(missing_ok=True)
+        raise
+
+
+def _replace_table(connection: sqlite3.Connection, place: Place, records: Iterable[tuple[object, ...]]) -> None:
+    table, kind = _quoted(place.name), _kind_of(connection, place.name)
+    if kind is not None:
+        connection.execute(f"DROP {kind} {table}")
+    columns = place.relation.columns or (_PRESENCE,)
+    declarations = map("{} {}".format, _column_names(columns), (_TYPES[column.kind] for column in columns))
+    connection.execute(f"CREATE TABLE {table} ({', '.join(declarations)})")
+    values = ", ".join("CAST(? AS TEXT)" if column.kind is Kind.SYMBOL else "?" for column in columns)
+    connection.executemany(f"INSERT INTO {table} VALUES ({values})", records)
+
+
+def _records(place: Place, rows: list[Row]) -> list[tuple[object, ...]]:
+    """The rows as SQLite takes them; NaN becomes NULL by itself."""
+    if not place.relation.columns:
+        return [(1,)] if rows else []
+    columns: list[Iterable[object]] = list(zip(*rows, strict=True))
+    if not columns:
+        return []
+    for index, column in enumerate(place.relation.columns):
+        if column.kind is Kind.UNSIGNED:
+            columns[index] = map(wrap, columns[index])  # type: ignore[arg-type]  # by kind, these are ints
+        elif column.kind is Kind.SYMBOL:
+            columns[index] = map(_bindable, columns[index])
+    return list(zip(*columns, strict=True))
+
+
+def _bindable(symbol: object) -> str | bytes:
+    """A symbol as a parameter: SQLite takes bytes that are no UTF-8 only as bytes, cast in the statement."""
+    text = str(symbol)
+    if text.isascii():
+        return text
+    data = encoded_text(text)
+    return data if any("\udc80" <= c <= "\udcff" for c in text) else text
+
+
+def _column_names(columns: Iterable[Column]) -> list[str]:
+    """The names, quoted; SQLite takes `x` and `X` for one name, so a later one is numbered."""
+    names: dict[str, str] = {}
+    for number, column in enumerate(columns):
+        name = f"{column.name}:{number}" if column.name.lower() in names else column.name
+        names[name.lower()] = name
+    return [_quoted(name) for name in names.values()]
+
+
+def _kind_of(connection: sqlite3.Connection, name: str) -> str | None:
+    """`table`, `view` or None."""
+    found = connection.execute(
+        "SELECT type FROM sqlite_master WHERE type IN ('table', 'view') AND name = ? COLLATE NOCASE", (name,)
+    ).fetchone()
+    return None if found is None else str(found[0])
+
+
+def _quoted(name: str) -> str:
+    return '"%s"' % name.replace('"', '""')
