@@ -27,7 +27,7 @@ class Chooser:
     """The gatekeeper of one relation with choice domains.
 
     Invariant: of the facts admitted so far, no two agree on all columns of a key; `_taken` has,
-    for each key, exactly their values there.
+    for each key, exactly their values there.  A fact that subsumption drops later keeps its keys.
     """
 
     def __init__(self, relation: Relation, rows: Iterable[Row] = ()) -> None:

@@ -60,14 +60,14 @@ def evaluate(program: p.Program, inputs: Mapping[str, Iterable[Row]] | None = No
     """
     given = inputs or {}
     assert given.keys() <= program.relations.keys(), "inputs of undeclared relations"
-    evaluation = _Evaluation(program)
+    evaluation = NaiveEvaluation(program)
     for unit in units(program):
         evaluation.load(unit, given)
         evaluation.run(unit)
     return {name: frozenset(rows) for name, rows in evaluation.state.items()}
 
 
-class _Evaluation:
+class NaiveEvaluation:
     """The state of one run.  Rules read `facts`: the state in sorted order, as the round found it."""
 
     def __init__(self, program: p.Program) -> None:
@@ -257,13 +257,13 @@ class _Evaluation:
 def schedule(body: Iterable[Literal], bound: set[str]) -> tuple[list[Literal], list[Literal]]:
     """An order in which each literal finds bound what it needs, and the literals that never do.
 
-    At each step the first literal that is ready, tests and assignments before atoms; so the
-    answer does not depend on the order in which a body is written.
+    At each step the first literal that is ready: those with at most one match, then ranges, then
+    atoms.  So the answer does not depend on the order in which a body is written.
     """
     order: list[Literal] = []
     rest = list(body)
     while ready := [literal for literal in rest if is_ready(literal, bound)]:
-        chosen = next((literal for literal in ready if not isinstance(literal, Atom)), ready[0])
+        chosen = min(ready, key=lambda literal: 2 * isinstance(literal, Atom) + isinstance(literal, Range))
         rest.remove(chosen)
         order.append(chosen)
         bound = bound | _binds(chosen)
@@ -360,10 +360,13 @@ def call_functor(functor: p.Functor, args: Row) -> Value:
         result = functor.function(*args)
     except Exception as error:
         raise EvaluationError(f"{call} raised {type(error).__name__}: {error}") from error
-    if functor.result in (Kind.NUMBER, Kind.UNSIGNED) and isinstance(result, int):
-        return wrap(result) if functor.result is Kind.NUMBER else result & MASK
-    if isinstance(result, float if functor.result is Kind.FLOAT else str):
-        return _one_nan(result)
+    match functor.result, result:
+        case Kind.NUMBER, int():
+            return wrap(result)
+        case Kind.UNSIGNED, int():
+            return result & MASK
+        case (Kind.FLOAT, float()) | (Kind.SYMBOL, str()):
+            return _one_nan(result)
     raise EvaluationError(f"{call} returned {result!r}, which is no {functor.result}")
 
 

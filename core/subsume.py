@@ -6,7 +6,7 @@ pairs (`dominance_rule`), by a nested loop or by a compiled join; which facts th
 here (`dominated`), once for all executors, at the end of each round.
 
 A fact that went does not come back in that run.  Where `<=` is transitive this changes nothing,
-as some fact better than it is still there; where it is not, it keeps the fixpoint from turning in
+as some fact better than it is still there.  Where it is not, it keeps the fixpoint from turning in
 circles, and the result from depending on how often a strategy derives the same fact again.
 
 After a removal no two facts that are left form a pair.  So in the next round it is enough to look
@@ -45,18 +45,28 @@ def _named(atom: Atom, fresh: Iterator[Variable]) -> Atom:
 
 
 def dominated(pairs: Iterable[Row]) -> set[Row]:
-    """The facts that go: pairs are visited in sorted order, and a fact that went removes no other.
+    """The facts that go: those with a better one, also where that one goes for a still better one.
 
-    So of facts that dominate each other the last stays.
+    Only where facts dominate each other in a circle must one stay: pairs are visited in sorted
+    order, and a fact does not go for one that went because of it.
 
-    >>> sorted(dominated([(1, 2), (2, 1), (2, 3), (3, 3)]))
-    [(1,), (2,)]
+    >>> sorted(dominated([(3, 2), (2, 1)]))
+    [(2,), (3,)]
+    >>> sorted(dominated([(1, 2), (2, 1), (3, 3)]))
+    [(1,)]
 
     Cost: that of sorting the pairs.
     """
-    gone: set[Row] = set()
+    better_than: dict[Row, Row] = {}  # of a fact that goes: one it went for
     for pair in ordered(pairs):
         worse, better = pair[: len(pair) // 2], pair[len(pair) // 2 :]
-        if worse != better and worse not in gone and better not in gone:
-            gone.add(worse)
-    return gone
+        if worse in better_than:
+            continue
+        best = better
+        while best in better_than:
+            best = better_than[best]
+        if best != better:
+            better_than[better] = best  # a shortcut for the next who asks
+        if best != worse:
+            better_than[worse] = best
+    return set(better_than)

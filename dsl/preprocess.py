@@ -370,7 +370,8 @@ class _Macros:
         while True:
             word, hidden = todo.pop() if todo else (ahead.next() if ahead else "", _BARE)
             if not word and not todo:
-                raise _Mistake("DL106", f"the call of macro `{name}` is not closed by `)`")
+                hint = "a call cannot reach over a directive"
+                raise _Mistake("DL106", f"the call of macro `{name}` is not closed by `)`", hint)
             if _blank(word):
                 word = " "
             elif word == "(":

@@ -26,7 +26,7 @@ from everlog.core.program import Kind, Row, Value
 from everlog.core.values import NAN, decoded
 from everlog.files.layout import Layout
 
-_INTEGER = b"0123456789+-"
+_DIGITS = b"0123456789"
 _FLOAT = b"0123456789+-.eEinfatyINFATY"
 _INTEGER_KINDS = {Kind.NUMBER: "q", Kind.UNSIGNED: "Q"}
 _SPARE_BYTES = (b"\x1f", b"\x1e", b"\x1d", b"\x00")
@@ -78,13 +78,16 @@ def _integer_columns(layout: Layout, data: bytes, delimiter: bytes, width: int) 
     """The columns, if every field of the file is an integer as JSON writes it, and wanted as one."""
     if not all(kind in _INTEGER_KINDS for kind in layout.kinds):
         return None
-    if data.translate(None, b"0123456789-\n" + delimiter):
+    minus = b"" if Kind.UNSIGNED in layout.kinds else b"-"
+    if data.translate(None, _DIGITS + minus + b"\n" + delimiter):
         return None
     commas = data[:-1].translate(bytes.maketrans(b"\n" + delimiter, b",,"))
     try:
         fields = json.loads(f"[{commas.decode()}]")
     except ValueError:
         return None  # such as 007, which is no JSON
+    if not fields:
+        return None  # one empty line, which is an empty array
     columns = [fields[source::width] for source in layout.sources]
     for column, kind in zip(columns, layout.kinds, strict=True):
         array(_INTEGER_KINDS[kind], column)  # OverflowError if a value does not fit
@@ -114,7 +117,7 @@ def _converted(kind: Kind, fields: list[str]) -> Sequence[Value]:
             floats = list(map(float, fields))
             return [v if v == v else NAN for v in floats] if letters else floats
         case Kind.NUMBER | Kind.UNSIGNED:
-            _only(_INTEGER, fields)
+            _only(_DIGITS + (b"+-" if kind is Kind.NUMBER else b"+"), fields)
             integers = list(map(int, fields))
             array(_INTEGER_KINDS[kind], integers)
             return integers

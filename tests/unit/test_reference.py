@@ -598,10 +598,21 @@ def test_a_subsumption_without_body_keeps_one_fact_the_last() -> None:
     assert sorted(evaluate(program, {"p": [(1, 1), (1, 2), (2, 5), (1, 3)]})["p"]) == [(1, 3), (2, 5)]
 
 
-def test_a_fact_that_went_dominates_no_other() -> None:
-    """1 <= 2 and 2 <= 3, but not 1 <= 3; sorted visits reach 1 while 2 is still there."""
+def test_a_fact_goes_also_when_the_better_one_goes_for_a_still_better_one() -> None:
+    """Whether `<=` is transitive or not, and whichever of the facts sorts first."""
     assert dominated([(1, 2), (2, 3)]) == {(1,), (2,)}
-    assert dominated([(3, 2), (2, 1)]) == {(2,), (3,)} - {(3,)}
+    assert dominated([(3, 2), (2, 1)]) == {(2,), (3,)}
+
+
+@given(st.sets(st.tuples(st.integers(0, 6), st.integers(0, 6))))
+def test_every_fact_that_goes_leads_to_one_that_stays_and_those_that_stay_have_no_better(
+    pairs: set[tuple[int, int]],
+) -> None:
+    gone = {worse for (worse,) in dominated(pairs)}
+    rules = rule(atom("p", "x"), atom("good", "x")), rule(atom("p", "x"), atom("e", "x", "y"), atom("p", "y"))
+    staying = [x for x in range(7) if x not in gone]
+    assert len(answer(declared(good="n", e="nn", p="n"), *rules, good=staying, e=list(pairs))) == 7
+    assert not any(x != y and {x, y} <= set(staying) for x, y in pairs)
 
 
 def test_a_fact_that_went_does_not_come_back_so_the_fixpoint_ends() -> None:

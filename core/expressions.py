@@ -1,0 +1,134 @@
+"""Terms and comparisons as Python expressions.
+
+Constants, variables and the common operators are written out; everything else is a call of the
+function in the table of functors.  Integer arithmetic is exact in Python, so a result is brought
+back into 64 bits only where it left them.
+
+Reads: core.functors, core.values.  Read by: core.codegen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from itertools import count, repeat
+from typing import Any
+
+from everlog.core import program as p
+from everlog.core import values
+from everlog.core.functors import BUILTINS, COMPARISONS, as_kind, range_values
+from everlog.core.program import Call, Constant, Kind, Variable
+from everlog.core.reference import call_functor
+
+_SYMBOLS = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+
+
+class Expressions:
+    """Writes expressions; `scope` collects the objects that they name."""
+
+    def __init__(self, functors: Mapping[str, p.Functor]) -> None:
+        self.functors = functors
+        self.scope: dict[str, Any] = dict(_SCOPE)
+        self.walrus = 0
+        self.numbers = count(1)
+
+    def number(self) -> int:
+        """A number that no other name of this function has."""
+        return next(self.numbers)
+
+    def term(self, term: p.Term, names: Mapping[Variable, str]) -> str:
+        match term:
+            case Variable():
+                return names[term]
+            case Constant(value=value):
+                return self.constant(value)
+            case Call(name, args, operand, kind):
+                return self.call(name, [self.term(a, names) for a in args], operand, kind)
+            case _:
+                raise AssertionError(f"no value: {term}")
+
+    def constant(self, value: p.Value) -> str:
+        if isinstance(value, float) and not math.isfinite(value):
+            return self.named("constant", value if value == value else values.NAN)
+        return repr(value)
+
+    def call(self, name: str, args: list[str], operand: Kind, kind: Kind) -> str:
+        if name.startswith("@"):
+            functor = self.functors[name[1:]]
+            return f"{self.named('functor', _bound(functor))}({', '.join(args)})"
+        if name == "as":
+            convert = self.named("convert", _converter(operand, kind))
+            return f"{convert}({args[0]})"
+        builtin = BUILTINS[name, operand]
+        if name in ("min", "max") and len(args) == 1:
+            return args[0]
+        if not builtin.inline:
+            return f"{self.named('call', builtin.function)}({', '.join(args)})"
+        text = builtin.inline.format(*args)
+        if not builtin.checked:
+            return text
+        self.walrus += 1
+        value = f"_w{self.walrus}"
+        return f"({value} if -0x8000000000000000 <= ({value} := {text}) <= 0x7FFFFFFFFFFFFFFF else _wrap({value}))"
+
+    def comparison(self, op: str, left: str, right: str, kind: Kind) -> str:
+        if op == "contains":
+            return f"{left} in {right}"
+        if op == "not_contains":
+            return f"{left} not in {right}"
+        if op in _SYMBOLS and not (op == "=" and kind is Kind.FLOAT):
+            return f"{left} {_SYMBOLS[op]} {right}"
+        return f"{self.named('compare', COMPARISONS[op])}({left}, {right})"
+
+    def named(self, prefix: str, value: Any) -> str:
+        for name, known in self.scope.items():
+            if known is value and name.startswith(f"_{prefix}"):
+                return name
+        name = f"_{prefix}{len(self.scope)}"
+        self.scope[name] = value
+        return name
+
+
+def _bound(functor: p.Functor) -> Callable[..., p.Value]:
+    return lambda *args: call_functor(functor, args)
+
+
+def _converter(source: Kind, target: Kind) -> Callable[[p.Value], p.Value]:
+    return lambda value: as_kind(value, source, target)
+
+
+# ── what an aggregate makes of the values it met ─────────────────────────────────────────────
+
+
+def _mean(found: list[Any]) -> float | None:
+    return values.float_sum([float(x) for x in found]) / len(found) if found else None
+
+
+def _extreme(choose: Callable[[Iterable[Any]], Any]) -> Callable[[list[Any]], Any]:
+    return lambda found: choose(found) if found else None
+
+
+def _float_count(found: list[int]) -> float:
+    return float(sum(found))
+
+
+_SUMS: dict[Kind, Callable[[list[Any]], Any]] = {
+    Kind.NUMBER: lambda found: values.wrap(sum(found)),
+    Kind.UNSIGNED: lambda found: sum(found) & values.MASK,
+    Kind.FLOAT: values.float_sum,
+}
+_SCOPE: dict[str, Any] = {
+    "_EMPTY": frozenset(),
+    "_MISSING": object(),
+    "_repeat": repeat,
+    "_zip": zip,
+    "_set": set,
+    "_wrap": values.wrap,
+    "_range": range_values,
+}
+for _kind in Kind:
+    _SCOPE[f"_total_count_{_kind}"] = _float_count if _kind is Kind.FLOAT else sum
+    _SCOPE[f"_total_sum_{_kind}"] = _SUMS.get(_kind)
+    _SCOPE[f"_total_min_{_kind}"] = _extreme(min)
+    _SCOPE[f"_total_max_{_kind}"] = _extreme(max)
+    _SCOPE[f"_total_mean_{_kind}"] = _mean

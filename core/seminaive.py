@@ -1,0 +1,323 @@
+"""Whole-program evaluation: unit by unit, each rule compiled, each round joining only what is new.
+
+A recursive unit runs in rounds.  In a round every rule reads the state at its start; a rule whose
+body has atoms of the unit runs once for each of them, with that atom reading only Δ, the facts of
+the round before.  What comes out and is not known yet is the Δ of the next round.
+
+Rules are compiled when their unit begins: by then the relations that they read are complete, and
+their sizes decide the order of joins.
+
+Reads: core.codegen, core.tables, core.dependencies, core.choice, core.subsume, core.equivalence.
+Read by: the front door.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from attrs import define
+
+from everlog.core import program as p
+from everlog.core.choice import Chooser
+from everlog.core.codegen import Compiled, compile_rule
+from everlog.core.dependencies import Unit, units
+from everlog.core.equivalence import Equivalence
+from everlog.core.program import Program, Row, Rule
+from everlog.core.counters import Counting
+from everlog.core.shapes import shapes_of
+from everlog.core.subsume import dominance_rule, dominated
+from everlog.core.tables import Facts, Shape, Table, facts_of, rows_of, size_of, sorted_rows
+from everlog.core.values import EvaluationError
+
+Progress = Callable[[str, int, int], None]
+
+
+@define
+class Evaluation:
+    """The relations of a program after a run."""
+
+    program: Program
+    tables: dict[str, Table]
+
+    def size(self, relation: str) -> int:
+        return len(self.tables[relation])
+
+    def rows(self, relation: str) -> Iterable[Row]:
+        """The facts of a relation in sorted order."""
+        table = self.tables[relation]
+        return sorted_rows(table.shape, table.facts)
+
+    def relation(self, name: str) -> frozenset[Row]:
+        return frozenset(self.tables[name].rows())
+
+
+def evaluate(
+    program: Program,
+    inputs: Mapping[str, Iterable[Row]] | None = None,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Every relation of a program, from its own facts and `inputs`.
+
+    `progress` hears of each round: the unit's relations, the round, the facts that were new.
+
+    >>> from everlog.dsl.check import compile_text
+    >>> program = compile_text('''
+    ...   .decl edge(x:number, y:number)  .decl path(x:number, y:number)
+    ...   edge(1, 2).  edge(2, 3).
+    ...   path(x, y) :- edge(x, y).  path(x, z) :- path(x, y), edge(y, z).''')
+    >>> list(evaluate(program).rows("path"))
+    [(1, 2), (1, 3), (2, 3)]
+    """
+    collecting = gc.isenabled()
+    gc.disable()  # facts are tuples of scalars: nothing here forms cycles
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, 20_000))  # a body of many atoms is a chain of functions
+    try:
+        return _Run(program, progress).run(inputs or {})
+    finally:
+        sys.setrecursionlimit(limit)
+        if collecting:
+            gc.enable()
+
+
+def explain_code(program: Program) -> str:
+    """The Python that every rule of a program becomes, for those who want to read it."""
+    run = _Run(program, None)
+    run.load({})
+    parts = []
+    for unit in run.units:
+        for rule in unit.rules:
+            deltas: list[int | None] = [None]
+            if unit.recursive:
+                deltas = list(_positions(rule, unit)) or [None]
+            parts += [run.compiled(rule, delta, unit).source for delta in deltas]
+    return "\n\n".join(parts)
+
+
+class _Run:
+    def __init__(self, program: Program, progress: Progress | None) -> None:
+        self.program, self.progress = program, progress
+        self.units = units(program)
+        self.shapes = shapes_of(program, self.units)
+        self.tables: dict[str, Table] = {}
+        self.choosers: dict[str, Chooser] = {}
+        self.gone: dict[str, set[Row]] = {}
+        self.counting = Counting(program)
+
+    def run(self, inputs: Mapping[str, Iterable[Row]]) -> Evaluation:
+        self.load(inputs)
+        for unit in self.units:
+            if unit.rules or unit.recursive or unit.subsumptions:
+                _UnitRun(self, unit).run()
+        return Evaluation(self.program, self.tables)
+
+    def load(self, inputs: Mapping[str, Iterable[Row]]) -> None:
+        for name, relation in self.program.relations.items():
+            shape = self.shapes[name]
+            rows: list[Row] = [*self.program.facts.get(name, ()), *inputs.get(name, ())]
+            if relation.choices:
+                self.choosers[name] = Chooser(relation)
+                rows = self.choosers[name].admit(rows)
+            if relation.equivalence:
+                self.tables[name] = Equivalence(shape)
+                self.tables[name].merge(facts_of(shape, rows))
+            else:
+                self.tables[name] = Table(shape, facts_of(shape, rows))
+
+    def compiled(self, rule: Rule, delta: int | None, unit: Unit) -> Compiled:
+        sizes = {name: len(self.tables[name]) for name in {a.relation for a, _ in p.atoms_of(rule.body)}}
+        for name in unit.relations:
+            sizes[name] = max(sizes.get(name, 0), 1_000_000)
+        return compile_rule(rule, delta, self.shapes, sizes, self.program.functors)
+
+    def bound(self, rule: Rule, delta: int | None, unit: Unit) -> Callable[[Facts, Facts], None]:
+        """A compiled rule on the indexes it asks for."""
+        compiled = self.compiled(rule, delta, unit)
+        indexes = [self.tables[a.relation].index(a.key, a.rest) for a in compiled.accesses]
+        return compiled.make(*indexes)
+
+
+def _positions(rule: Rule, unit: Unit) -> list[int]:
+    """Where the body of a rule has atoms of its own unit."""
+    return [i for i, x in enumerate(rule.body) if isinstance(x, p.Atom) and x.relation in unit.relations]
+
+
+@define
+class _Task:
+    """One compiled version of a rule: reads Δ of `source` (None: no Δ), derives `head`."""
+
+    rule: Rule
+    source: str | None
+    run: Callable[[Facts, Facts], None]
+
+
+class _UnitRun:
+    def __init__(self, run: _Run, unit: Unit) -> None:
+        self.context, self.unit = run, unit
+        self.tables = run.tables
+        self.shapes = run.shapes
+        once: list[_Task] = []
+        each: list[_Task] = []
+        for rule in unit.rules:
+            positions = _positions(rule, unit) if unit.recursive else []
+            if any(call.name == "autoinc" for call in p.calls_of(rule)):
+                once.append(_Task(rule, None, self._numbered(rule)))
+            elif not positions:
+                once.append(_Task(rule, None, run.bound(rule, None, unit)))
+            for position in positions:
+                atom = rule.body[position]
+                assert isinstance(atom, p.Atom)
+                each.append(_Task(rule, atom.relation, run.bound(rule, position, unit)))
+        order = {id(rule): i for i, rule in enumerate(unit.rules)}
+        self.first = sorted(once + each, key=lambda task: order[id(task.rule)])
+        self.each = each
+        self.dominance = [(s, dominance_rule(s)) for s in unit.subsumptions]
+
+    def run(self) -> None:
+        delta = {name: self.tables[name].facts for name in self.unit.relations if self.tables[name].facts}
+        if self.dominance:
+            delta = self._subsumed(delta)
+        delta = self._round(self.first, delta, 1)
+        number = 1
+        while delta and self.each and not self._is_full():
+            number += 1
+            delta = self._round(self.each, delta, number)
+
+    def _round(self, tasks: list[_Task], delta: dict[str, Facts], number: int) -> dict[str, Facts]:
+        """Run the tasks on the state as it is, then merge what is new; the Δ of the next round."""
+        new: dict[str, Facts] = {}
+        candidates: list[tuple[Rule, Facts]] = []
+        for task in tasks:
+            if task.source is not None and task.source not in delta:
+                continue
+            head = task.rule.head.relation
+            if head in self.context.choosers:
+                if not candidates or candidates[-1][0] is not task.rule:
+                    candidates.append((task.rule, self.shapes[head].empty()))
+                out = candidates[-1][1]
+            else:
+                out = new.get(head)
+                if out is None:
+                    out = new[head] = self.shapes[head].empty()
+            try:
+                task.run(delta.get(task.source), out)  # type: ignore[arg-type]
+            except EvaluationError as error:
+                raise error.with_rule(str(task.rule), str(task.rule.origin)) from error.__cause__
+        self._choose(candidates, new)
+        out_delta: dict[str, Facts] = {}
+        for name, facts in new.items():
+            fresh = self._fresh(name, facts)
+            if fresh:
+                out_delta[name] = self._merged(name, fresh)
+        if self.dominance and out_delta:
+            out_delta = self._subsumed(out_delta)
+        if self.context.progress is not None:
+            count = sum(size_of(self.shapes[n], f) for n, f in out_delta.items())
+            self.context.progress(", ".join(self.unit.relations), number, count)
+        return out_delta
+
+    def _choose(self, candidates: list[tuple[Rule, Facts]], new: dict[str, Facts]) -> None:
+        """Admit the candidates of relations with choice domains, rule by rule."""
+        admitted: dict[str, list[Row]] = {}
+        for rule, facts in candidates:
+            name = rule.head.relation
+            rows = rows_of(self.shapes[name], facts)
+            admitted.setdefault(name, []).extend(self.context.choosers[name].admit(rows))
+        for name, rows_in in admitted.items():
+            new[name] = facts_of(self.shapes[name], rows_in)
+
+    def _fresh(self, name: str, facts: Facts) -> Facts:
+        """What of the derived facts is not known yet; `facts` is used up."""
+        shape, known = self.shapes[name], self.tables[name].facts
+        gone = self.context.gone.get(name)
+        if shape.arity != 2:
+            facts -= known
+        elif known:
+            get = known.get
+            for key, fan in facts.items():
+                old = get(key)
+                if old is not None:
+                    fan -= old
+            facts = {key: fan for key, fan in facts.items() if fan}
+        if gone:
+            facts = facts_of(shape, set(rows_of(shape, facts)) - gone)
+        return facts
+
+    def _merged(self, name: str, facts: Facts) -> Facts:
+        table = self.tables[name]
+        if isinstance(table, Equivalence):
+            return table.merge(facts)
+        table.merge(facts)
+        return facts
+
+    def _is_full(self) -> bool:
+        limits = self.context.program.limits
+        return any(name in limits and len(self.tables[name]) >= limits[name] for name in self.unit.relations)
+
+    # ── subsumption ──────────────────────────────────────────────────────────────────────────
+
+    def _subsumed(self, delta: dict[str, Facts]) -> dict[str, Facts]:
+        """Remove what is dominated, from the relations and from Δ."""
+        for name in {s.dominated.relation for s, _ in self.dominance}:
+            pairs: set[Row] = set()
+            for subsumption, rule in self.dominance:
+                if subsumption.dominated.relation == name:
+                    pairs |= self._pairs(rule, delta)
+            removed = dominated(pairs)
+            if removed:
+                self._remove(name, removed)
+                if name in delta:
+                    shape = self.shapes[name]
+                    kept = facts_of(shape, set(rows_of(shape, delta[name])) - removed)
+                    delta = {n: f for n, f in delta.items() if n != name} | ({name: kept} if kept else {})
+        return delta
+
+    def _pairs(self, rule: Rule, delta: dict[str, Facts]) -> set[Row]:
+        """The pairs in which at least one of the two facts is new."""
+        name = rule.head.relation
+        if name not in delta:
+            return set()
+        pair = f"{name}, twice"
+        shapes = {**self.shapes, pair: Shape(len(rule.head.args))}
+        named = Rule(p.Atom(pair, rule.head.args), rule.body, rule.name, rule.origin)
+        sizes = {n: len(t) for n, t in self.tables.items()}
+        found: Any = shapes[pair].empty()
+        for position in (0, 1):
+            compiled = compile_rule(named, position, shapes, sizes, self.context.program.functors)
+            indexes = [self.tables[a.relation].index(a.key, a.rest) for a in compiled.accesses]
+            try:
+                compiled.make(*indexes)(delta[name], found)
+            except EvaluationError as error:
+                raise error.with_rule(rule.origin.text, str(rule.origin)) from error.__cause__
+        return set(rows_of(shapes[pair], found))
+
+    def _remove(self, name: str, rows: set[Row]) -> None:
+        table = self.tables[name]
+        self.context.gone.setdefault(name, set()).update(rows)
+        kept = facts_of(table.shape, set(table.rows()) - rows)
+        table.facts.clear()
+        table.facts.update(kept)
+        table.rebuild()
+
+    # ── counters ─────────────────────────────────────────────────────────────────────────────
+
+    def _numbered(self, rule: Rule) -> Callable[[Facts, Facts], None]:
+        """A rule with `autoinc()` numbers its bindings in sorted order: the reference does that."""
+        shape = self.shapes[rule.head.relation]
+
+        def run(_delta: Facts, new: Facts) -> None:
+            state = {a.relation: set(self.tables[a.relation].rows()) for a, _ in p.atoms_of(rule.body)}
+            for key, value in _items(facts_of(shape, self.context.counting.derive(rule, state))):
+                if shape.arity == 2:
+                    new.setdefault(key, set()).update(value)
+                else:
+                    new.add(key)
+
+        return run
+
+
+def _items(facts: Facts) -> Iterable[tuple[Any, Any]]:
+    return facts.items() if isinstance(facts, dict) else ((value, None) for value in facts)

@@ -1,0 +1,214 @@
+"""How the facts of a relation are stored, and the indexes that rules ask for.
+
+Sets are the fastest thing Python has, so a relation is kept in the form in which rules can work
+on whole sets at a time:
+
+    arity 0, 3, 4 …   a set of rows
+    arity 1           a set of values
+    arity 2           {key: {value, …}}: the *fan* of a key; which column is the fan is chosen
+                      once for each relation, by what its rules carry along
+
+An index on `key` columns with `rest` columns maps a key to the set of its rests; a key or rest of
+one column is the bare value, of several a tuple; without rest columns the index is the set of
+keys.  It is built when a rule first asks for it and follows every merge from then on, in place,
+so compiled rules may hold on to it.
+
+Reads: core.program.  Read by: core.codegen (the shapes), core.seminaive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, repeat
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+from attrs import frozen
+
+from everlog.core.program import Row
+
+Columns: TypeAlias = tuple[int, ...]
+Facts: TypeAlias = Any  # a set of rows, a set of values, or {key: fan}: see above
+
+
+@frozen
+class Shape:
+    """The form in which a relation's facts are kept: its arity and, of a binary one, its fan column."""
+
+    arity: int
+    fan: int = 1
+
+    @property
+    def key(self) -> int:
+        """The column of a binary relation that is not the fan."""
+        return 1 - self.fan
+
+    def empty(self) -> Facts:
+        return {} if self.arity == 2 else set()
+
+
+def rows_of(shape: Shape, facts: Facts) -> Iterator[Row]:
+    """The facts as rows, in no order.
+
+    >>> sorted(rows_of(Shape(2, fan=0), {"a": {1, 2}}))
+    [(1, 'a'), (2, 'a')]
+    """
+    if shape.arity == 1:
+        return zip(facts)
+    if shape.arity != 2:
+        return iter(facts)
+    if shape.fan == 1:
+        return chain.from_iterable(zip(repeat(key), fan) for key, fan in facts.items())
+    return chain.from_iterable(zip(fan, repeat(key)) for key, fan in facts.items())
+
+
+def facts_of(shape: Shape, rows: Iterable[Row]) -> Facts:
+    """Rows in the form of `shape`."""
+    if shape.arity == 1:
+        return {value for (value,) in rows}
+    if shape.arity != 2:
+        return set(rows)
+    out: dict[Any, set[Any]] = {}
+    get = out.get
+    if shape.fan == 1:
+        for key, value in rows:
+            fan = get(key)
+            if fan is None:
+                out[key] = {value}
+            else:
+                fan.add(value)
+    else:
+        for value, key in rows:
+            fan = get(key)
+            if fan is None:
+                out[key] = {value}
+            else:
+                fan.add(value)
+    return out
+
+
+def size_of(shape: Shape, facts: Facts) -> int:
+    return sum(map(len, facts.values())) if shape.arity == 2 else len(facts)
+
+
+def sorted_rows(shape: Shape, facts: Facts) -> Iterable[Row]:
+    """The facts as rows in order; a binary relation is sorted by key and fan, never by pair.
+
+    Cost: of a binary relation with n facts and m values in its first column, O(n + m log m) and
+    one sort per fan.
+    """
+    if shape.arity != 2:
+        return sorted(rows_of(shape, facts))
+    if shape.fan == 1:
+        return chain.from_iterable(zip(repeat(key), sorted(facts[key])) for key in sorted(facts))
+    turned: dict[Any, list[Any]] = {}
+    for key in sorted(facts):
+        for value in facts[key]:
+            found = turned.get(value)
+            if found is None:
+                turned[value] = [key]
+            else:
+                found.append(key)
+    return chain.from_iterable(zip(repeat(value), turned[value]) for value in sorted(turned))
+
+
+class Table:
+    """The facts of one relation with the indexes on them.
+
+    Invariants:
+      I1  no fan is empty;
+      I2  every index holds exactly what `facts` implies.
+    """
+
+    def __init__(self, shape: Shape, facts: Facts | None = None) -> None:
+        self.shape = shape
+        self.facts: Facts = shape.empty() if facts is None else facts
+        self.indexes: dict[tuple[Columns, Columns], Any] = {}
+
+    def __len__(self) -> int:
+        return size_of(self.shape, self.facts)
+
+    def rows(self) -> Iterator[Row]:
+        return rows_of(self.shape, self.facts)
+
+    def index(self, key: Columns, rest: Columns) -> Any:
+        """The index on `key` with `rest`; built at the first call.  Cost: linear, then constant."""
+        shape = self.shape
+        if shape.arity == 2 and key == (shape.key,) and rest == (shape.fan,):
+            return self.facts
+        if shape.arity == 1 and key + rest == (0,):
+            return self.facts
+        if (key, rest) not in self.indexes:
+            built: Any = {} if key and rest else set()
+            self.indexes[key, rest] = built
+            self._extend(built, key, rest, self.facts)
+        return self.indexes[key, rest]
+
+    def merge(self, new: Facts) -> None:
+        """Add facts that are not there yet, to the relation and to its indexes."""
+        if self.shape.arity == 2:
+            facts = self.facts
+            for key, fan in new.items():
+                known = facts.get(key)
+                if known is None:
+                    facts[key] = set(fan)
+                else:
+                    known |= fan
+        else:
+            self.facts |= new
+        for (key_columns, rest), index in self.indexes.items():
+            self._extend(index, key_columns, rest, new)
+
+    def _extend(self, index: Any, key: Columns, rest: Columns, facts: Facts) -> None:
+        shape = self.shape
+        if shape.arity == 2 and key + rest == (shape.key,):
+            index.update(facts)
+        elif shape.arity == 2 and key + rest == (shape.fan,):
+            index.update(*facts.values())
+        elif shape.arity == 2 and key == (shape.fan,) and rest == (shape.key,):
+            _turn(index, facts)
+        elif not key or not rest:
+            index.update(map(_getter(key + rest), rows_of(shape, facts)))
+        else:
+            _group(index, map(_getter(key), rows_of(shape, facts)), map(_getter(rest), rows_of(shape, facts)))
+
+    def rebuild(self) -> None:
+        """Make the indexes anew, in place, after facts were taken away."""
+        for (key, rest), index in self.indexes.items():
+            index.clear()
+            self._extend(index, key, rest, self.facts)
+
+    def check(self) -> None:
+        if self.shape.arity == 2:
+            assert all(self.facts.values()), "I1: a fan is empty"
+        for (key, rest), index in self.indexes.items():
+            fresh: Any = {} if key and rest else set()
+            self._extend(fresh, key, rest, self.facts)
+            assert fresh == index, f"I2: index {key} → {rest} is not what the facts imply"
+
+
+def _turn(index: dict[Any, set[Any]], facts: dict[Any, set[Any]]) -> None:
+    get = index.get
+    for key, fan in facts.items():
+        for value in fan:
+            found = get(value)
+            if found is None:
+                index[value] = {key}
+            else:
+                found.add(key)
+
+
+def _group(index: dict[Any, set[Any]], keys: Iterable[Any], rests: Iterable[Any]) -> None:
+    get = index.get
+    for key, rest in zip(keys, rests, strict=True):
+        found = get(key)
+        if found is None:
+            index[key] = {rest}
+        else:
+            found.add(rest)
+
+
+def _getter(columns: Columns) -> Callable[[Row], Any]:
+    if not columns:
+        return lambda row: ()
+    return itemgetter(*columns)
