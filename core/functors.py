@@ -75,7 +75,7 @@ BUILTINS: dict[tuple[str, Kind], Builtin] = {
     ("*", FLOAT): Builtin(_nan(lambda a, b: a * b), FLOAT),
     ("/", FLOAT): Builtin(v.float_divide, FLOAT),
     ("^", FLOAT): Builtin(v.float_power, FLOAT),
-    ("neg", FLOAT): Builtin(lambda a: -a, FLOAT, "(-{0})"),
+    ("neg", FLOAT): Builtin(_nan(lambda a: -a), FLOAT),
     ("band", NUMBER): Builtin(lambda a, b: a & b, NUMBER, "({0} & {1})"),
     ("bor", NUMBER): Builtin(lambda a, b: a | b, NUMBER, "({0} | {1})"),
     ("bxor", NUMBER): Builtin(lambda a, b: a ^ b, NUMBER, "({0} ^ {1})"),
@@ -124,8 +124,8 @@ for _kind in (NUMBER, UNSIGNED):
     }
 for _kind in Kind:
     BUILTINS |= {
-        ("min", _kind): Builtin(min, _kind),
-        ("max", _kind): Builtin(max, _kind),
+        ("min", _kind): Builtin(lambda *args: min(args), _kind),
+        ("max", _kind): Builtin(lambda *args: max(args), _kind),
         ("to_string", _kind): Builtin(_text, SYMBOL),
     }
 
@@ -175,6 +175,8 @@ def range_values(start: Value, stop: Value, step: Value | None) -> Iterable[Valu
 def _float_range(a: float, b: float, s: float) -> Iterator[Value]:
     while (s > 0 and a < b) or (s < 0 and a > b):
         yield a
+        if a + s == a:
+            raise v.EvaluationError(f"range: the step {s} is too small to leave {a}")
         a += s
 
 

@@ -1,13 +1,14 @@
 """Naive evaluation: what a program means, written to be believed rather than to be fast.
 
 Unit by unit, the evaluator asks every rule for all facts it derives from what is there at the
-start of a round, adds them, and goes on until a round changes nothing.  No indexes, no deltas, no
-join orders: a body is a list of literals, solved one after the other for every binding so far.
+start of a round, adds them, and goes on until a round changes nothing.  No deltas, no join orders:
+a body is a list of literals, solved one after the other for every binding so far.
 All other executors are tested against this one, so it shares with them only what *defines* an
 answer: arithmetic, the order of choices, which facts subsumption drops.
 
 Reads: core.program, core.values, core.functors, core.dependencies, core.choice, core.subsume.
-Read by: the tests of every executor.
+Read by: the tests of every executor; core.counters and core.expressions, for one meaning of
+`autoinc()` and of users' functions.
 Source: Abiteboul, Hull, Vianu, Foundations of Databases, 1995, chapters 12 and 15.
 """
 
@@ -74,6 +75,7 @@ class NaiveEvaluation:
         self.program = program
         self.state: dict[str, set[Row]] = {name: set() for name in program.relations}
         self.facts: dict[str, list[Row]] = {name: [] for name in program.relations}
+        self.groups: dict[tuple[str, tuple[int, ...]], tuple[list[Row], dict[Row, list[Row]]]] = {}
         self.gone: dict[str, set[Row]] = {name: set() for name in program.relations}
         self.choosers = {name: Chooser(r) for name, r in program.relations.items() if r.choices}
         self.numbers = count()
@@ -203,11 +205,24 @@ class NaiveEvaluation:
 
     def unified(self, atom: Atom, binding: Binding) -> Iterator[Binding]:
         """Every way to extend the binding so that the atom is one of the facts."""
-        for row in self.facts[atom.relation]:
-            pairs = [(a, v) for a, v in zip(atom.args, row, strict=True) if not isinstance(a, Wildcard)]
-            wider = {a.name: v for a, v in reversed(pairs) if isinstance(a, Variable)} | binding
-            if all(same(self.value(a, wider), v) for a, v in pairs):
+        args = [(n, arg) for n, arg in enumerate(atom.args) if not isinstance(arg, Wildcard)]
+        known = [(n, arg) for n, arg in args if _names([arg]) <= binding.keys()]
+        other = [pair for pair in args if pair not in known]
+        columns = tuple(n for n, _ in known)
+        for row in self.grouped(atom.relation, columns).get(self.row((arg for _, arg in known), binding), ()):
+            wider = {arg.name: row[n] for n, arg in other if isinstance(arg, Variable)} | binding
+            if all(same(self.value(arg, wider), row[n]) for n, arg in other):
                 yield wider
+
+    def grouped(self, name: str, columns: tuple[int, ...]) -> dict[Row, list[Row]]:
+        """The facts of a relation by their values in some columns; kept while the facts are the same."""
+        facts, groups = self.groups.get((name, columns), (None, {}))
+        if facts is not self.facts[name]:
+            groups = {}
+            for row in self.facts[name]:
+                groups.setdefault(tuple(row[n] for n in columns), []).append(row)
+            self.groups[name, columns] = self.facts[name], groups
+        return groups
 
     def aggregated(self, literal: Aggregate, binding: Binding) -> list[Value]:
         """The value of an aggregate; none for `min`, `max` and `mean` over nothing."""

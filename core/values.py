@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from functools import lru_cache
 
 SIGNED_MIN = -(2**63)
@@ -134,7 +135,8 @@ def float_divide(a: float, b: float) -> float:
     (inf, nan)
     """
     if b != 0.0:
-        return a / b
+        result = a / b
+        return result if result == result else NAN
     if a == 0.0 or a != a:
         return NAN
     return math.copysign(math.inf, a) * math.copysign(1.0, b)
@@ -162,10 +164,10 @@ def float_sum(values: list[float]) -> float:
 def float_text(value: float) -> str:
     """A float as output files have it: 17 significant digits.
 
-    >>> float_text(0.1), float_text(2.0), float_text(1e20)
-    ('0.10000000000000001', '2', '1e+20')
+    >>> float_text(0.1), float_text(2.0), float_text(1e20), float_text(NAN)
+    ('0.10000000000000001', '2', '1e+20', '-nan')
     """
-    return "%.17g" % value
+    return "%.17g" % value if value == value else "-nan"
 
 
 # ── symbols ──────────────────────────────────────────────────────────────────────────────────
@@ -199,10 +201,19 @@ def substring(text: str, start: int, length: int) -> str:
     return text[start:stop] if text.isascii() else decoded(encoded(text)[start:stop])
 
 
+_CLASSES = {"space": r"\s", "upper": "A-Z", "lower": "a-z"}
+_CLASSES |= {"punct": r"!-/:-@\[-`{-~", "xdigit": "0-9a-fA-F", "word": r"\w", "blank": r" \t", "d": r"\d"}
+_CLASSES |= {"alnum": "a-zA-Z0-9", "alpha": "a-zA-Z", "digit": "0-9"}
+
+
 @lru_cache(maxsize=1024)
 def _pattern(text: str) -> re.Pattern[str] | None:
+    """A pattern in ECMAScript's syntax as Python's; `[[:digit:]]` is written out."""
+    text = re.sub(r"\[:(\w+):\]", lambda found: _CLASSES.get(found[1], found[0]), text)
     try:
-        return re.compile(text, re.DOTALL)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return re.compile(text, re.DOTALL)
     except (re.error, RecursionError, OverflowError):
         return None
 

@@ -120,7 +120,7 @@ class _Checker:
         self.declared: Declarations = declarations(statements, report)
         self.facts: dict[str, list[core.Row]] = {}
         self.flat: list[FlatClause] = []
-        self.broken = False
+        self.defined: set[str] = set()
 
     def run(self) -> core.Program | None:
         syntax_errors = bool(self.report.errors)
@@ -154,8 +154,9 @@ class _Checker:
 
     def _clause(self, statement: ast.Clause | ast.Subsumption) -> None:
         """Everything that can be said of a clause by itself; the flat clauses go on if it is sound."""
+        heads = [statement.dominated] if isinstance(statement, ast.Subsumption) else statement.heads
+        self.defined |= {head.name for head in heads}
         if not check_names(statement, self.declared, self.report):
-            self.broken = True
             return
         if isinstance(statement, ast.Clause) and statement.body is None and is_ground(statement.heads[0]):
             before = len(self.report.items)
@@ -184,9 +185,7 @@ class _Checker:
     # ── the program as a whole ───────────────────────────────────────────────────────────────
 
     def _warn_empty(self, directives: Directives) -> None:
-        defined = {c.head.name for c in self.flat} | set(self.facts) | {d.relation for d in directives.inputs}
-        if self.broken:
-            return
+        defined = self.defined | set(self.facts) | {d.relation for d in directives.inputs}
         for name, signature in self.declared.relations.items():
             if name not in defined:
                 message = f"relation `{name}` has no rules, no facts and no `.input`: it is empty"

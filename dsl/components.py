@@ -62,6 +62,23 @@ def flatten(program: ast.Program, report: Report) -> list[ast.Statement]:
     return out
 
 
+def _inner_scope(component: ast.Component, scope: _Scope) -> _Scope:
+    """What is visible inside a component: its own components, those of its bases, those around."""
+    visible: dict[str, ast.Component] = {}
+    todo = [(component, scope)]
+    seen: set[int] = set()
+    while todo:
+        current, home = todo.pop()
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        for item in current.items:
+            if isinstance(item, ast.Component):
+                visible.setdefault(item.type.name, item)
+        todo += [found for base in current.bases if (found := home.find(base.name)) is not None]
+    return _Scope(visible, scope)
+
+
 # ── instances ────────────────────────────────────────────────────────────────────────────────
 
 
@@ -82,14 +99,15 @@ def _instance(
     name = binding.get(init.component.name, init.component.name)
     found = scope.find(name)
     if found is None:
-        return _Content()  # told by _check_components
+        report.error("DL070", f"undefined component `{name}`", init.component)
+        return _Content()
     component, home = found
     active = _bound(component, init.component, binding, report)
     if active is None:
         return _Content()
     content = _Content()
     _collect(component, active, home, set(), content, report, depth)
-    _reject_redefinitions(content.items, report)
+    _reject_redefinitions(component, content.items, report)
     return _renamed_content(content, init.name)
 
 
@@ -121,7 +139,7 @@ def _collect(
     """Everything that `component` and its bases declare, bases first."""
     if component.type.name in trail:
         return  # a cycle of inheritance, told by _check_components
-    inner = _Scope(_components(component.items, report), scope)
+    inner = _inner_scope(component, scope)
     for base in component.bases:
         found = scope.find(binding.get(base.name, base.name))
         if found is None:
@@ -262,29 +280,30 @@ def _components(items: Iterable[ast.Statement], report: Report) -> dict[str, ast
 def _check_components(
     items: Iterable[ast.Statement], scope: _Scope, report: Report, params: frozenset[str] = frozenset()
 ) -> None:
-    """Names of components that are used exist, and no component inherits from itself."""
+    """Components that are used exist and get their parameters; none inherits from itself."""
     for item in items:
         match item:
             case ast.Init(component=use):
-                if scope.find(use.name) is None and use.name not in params:
-                    report.error("DL070", f"undefined component `{use.name}`", use)
+                _check_use(use, scope, report, params)
             case ast.Component():
-                _check_bases(item, scope, report, params)
                 visible = params | set(item.type.params)
-                inner = _Scope({c.type.name: c for c in item.items if isinstance(c, ast.Component)}, scope)
-                _check_components(item.items, inner, report, visible)
+                for base in item.bases:
+                    _check_use(base, scope, report, visible)
+                    found = scope.find(base.name)
+                    if found is not None and item.type.name in _ancestors(found[0], found[1]):
+                        report.error("DL072", f"component `{item.type.name}` inherits from itself", item.type)
+                _components(item.items, report)
+                _check_components(item.items, _inner_scope(item, scope), report, visible)
                 _check_overrides(item, scope, report)
 
 
-def _check_bases(item: ast.Component, scope: _Scope, report: Report, params: frozenset[str]) -> None:
-    visible = params | set(item.type.params)
-    for base in item.bases:
-        found = scope.find(base.name)
-        if found is None:
-            if base.name not in visible:
-                report.error("DL070", f"undefined component `{base.name}`", base)
-        elif item.type.name in _ancestors(found[0], found[1]):
-            report.error("DL072", f"component `{item.type.name}` inherits from itself", item.type)
+def _check_use(use: ast.ComponentType, scope: _Scope, report: Report, params: frozenset[str]) -> None:
+    found = scope.find(use.name)
+    if found is None:
+        if use.name not in params:
+            report.error("DL070", f"undefined component `{use.name}`", use)
+    else:
+        _bound(found[0], use, {}, report)
 
 
 def _ancestors(component: ast.Component, scope: _Scope) -> set[str]:
@@ -317,19 +336,23 @@ def _check_overrides(item: ast.Component, scope: _Scope, report: Report) -> None
     for override in item.items:
         if isinstance(override, ast.Override):
             known = qualified.get(override.name)
+            here = Label(override.pos, override.end, "overridden here")
+            name = item.type.name
             if known is None:
-                report.error("DL073", f"`{override.name}` is overridden but no base declares it", override)
+                message = f"component `{name}` overrides `{override.name}`, which no base declares"
+                report.error("DL073", message, item.type, here)
             elif not known[0]:
                 report.error(
                     "DL073",
-                    f"relation `{override.name}` is not overridable",
-                    override,
+                    f"component `{name}` overrides `{override.name}`, which is not overridable",
+                    item.type,
+                    here,
                     Label(known[1].pos, known[1].end, "declared here"),
                     hint="add `overridable` to its declaration",
                 )
 
 
-def _reject_redefinitions(items: Iterable[ast.Statement], report: Report) -> None:
+def _reject_redefinitions(component: ast.Component, items: Iterable[ast.Statement], report: Report) -> None:
     """An instance may not declare a relation or type that a base of it declares already."""
     seen: dict[tuple[str, str], ast.Name | ast.TypeDecl] = {}
     for item in items:
@@ -340,9 +363,11 @@ def _reject_redefinitions(items: Iterable[ast.Statement], report: Report) -> Non
             declared = [("type", item)]
         for what, node in declared:
             first = seen.setdefault((what, node.name), node)
-            if first is not node:
-                label = Label(first.pos, first.end, "first declared here")
-                report.error("DL020", f"{what} `{node.name}` is declared twice", node, label)
+            if first is not node and first.pos != node.pos:
+                inherited = node.pos < component.pos or first.pos < component.pos
+                labels = (Label(first.pos, first.end, "first declared here"), Label(node.pos, node.end, "again here"))
+                place = component.type if inherited else node
+                report.error("DL020", f"{what} `{node.name}` is declared twice", place, *labels)
 
 
 def _check_instances(statements: Iterable[ast.Statement], report: Report) -> None:

@@ -72,6 +72,9 @@ def declarations(statements: Iterable[ast.Statement], report: Report) -> Declara
                 report.error("DL091", f"lattice `{statement.name}`: lattices are not supported", statement)
             case _:
                 pass
+    for name in out.pragmas.get("inline-exclude", "").split(","):
+        if name.strip() in out.relations:
+            out.relations[name.strip()].qualifiers |= {"no_inline"}
     for name, signature in out.relations.items():
         if name in out.types.canonical and name not in PRIMITIVES:
             report.error("DL020", f"`{name}` is declared both as a type and as a relation", signature.node)

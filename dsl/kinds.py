@@ -95,6 +95,9 @@ class ClauseKinds:
                 case ast.Atom(args=args) | ast.Not(formula=ast.Atom(args=args)):
                     terms += args
                 case ast.Constraint(op=op, left=left, right=right) if op != "=":
+                    if isinstance(left, ast.Name) and isinstance(right, ast.Name):
+                        if self.types.get(left.name) != self.types.get(right.name):
+                            return False
                     terms += (left, right)
                 case _:
                     return False
@@ -192,8 +195,7 @@ class ClauseKinds:
             return
         self.push(constraint.left, kind)
         self.push(constraint.right, kind)
-        if constraint.op == "=":
-            self._share_types(constraint.left, constraint.right)
+        self._share_types(constraint.left, constraint.right)
 
     def _share_types(self, left: ast.Term, right: ast.Term) -> None:
         if isinstance(left, ast.Name) and isinstance(right, ast.Name):

@@ -33,6 +33,8 @@ class Lowering:
     def rule(self, clause: FlatClause, name: str, origin: core.Origin) -> core.Rule:
         head = self.atom(clause.head)
         body = self.body(clause.body) + self.extra
+        if any(call.name == "autoinc" for call in core.calls_of(core.Rule(head, tuple(body)))):
+            body = [_counted(x, i) for i, x in enumerate(body)]
         if any(isinstance(x, core.Comparison) and x.op == "=" for x in body):
             head, body = _substituted(head, body)
         return core.Rule(head, tuple(body), name, origin)
@@ -141,6 +143,16 @@ class Lowering:
             lowered.append(value)
             depth = max(depth, inner)
         return core.Call(name, tuple(lowered), operand, result), depth + 1
+
+
+def _counted(literal: core.Literal, position: int) -> core.Literal:
+    """Where facts are numbered every column counts, so `_` in a positive atom is a variable."""
+    if not isinstance(literal, core.Atom):
+        return literal
+    args = [
+        core.Variable(f"_@{position}.{i}") if isinstance(a, core.Wildcard) else a for i, a in enumerate(literal.args)
+    ]
+    return core.Atom(literal.relation, tuple(args))
 
 
 def constant(term: Any, kind: Kind) -> core.Constant:

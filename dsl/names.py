@@ -124,6 +124,9 @@ class _Walk:
         self.atom(clause.dominated)
         self.atom(clause.dominating)
         self.formula(clause.body)
+        signature = self.declared.relations.get(clause.dominated.name)
+        if signature is not None and signature.arity == 0:
+            self.error("DL055", f"relation `{signature.name}` has a subsumption but no columns", signature.node)
         if clause.dominated.name != clause.dominating.name:
             self.error("DL055", "a subsumption compares facts of one relation", clause)
 

@@ -29,7 +29,7 @@ from attrs import define, field, frozen
 from everlog.dsl.source import Source
 
 DEEPEST = 200  # files inside each other
-MOST_FILES, MOST_TEXT = 20_000, 1 << 28  # inclusions, and characters included, in one program
+MOST_FILES, MOST_TEXT = 10_000, 1 << 28  # inclusions, and characters included, in one program
 ROOM = 10_000_000  # what macros may expand to, plus a hundred times the text that was read
 MANY = 40  # more macro names than this are not tried one by one
 PREDEFINED = {"RAM_DOMAIN_SIZE": "64", "__SOUFFLE__": "1", "__FILE__": '""', "__LINE__": "0"}
@@ -241,7 +241,7 @@ class _Ahead:
         if found is None or (found[0] == "\n" and _HASH.match(self.text, found.end())):
             return ""
         self.at = found.end()
-        return found[0].replace("\\\n", "")
+        return found[0].replace("\\\n", "") or " "
 
 
 def _tokens(text: str) -> list[_Token]:
@@ -368,8 +368,9 @@ class _Macros:
         args: list[list[_Token]] = [[]]
         depth, last = 0, len(macro.params or ()) if macro.variadic else -1
         while True:
-            word, hidden = todo.pop() if todo else (ahead.next() if ahead else "", _BARE)
-            if not word and not todo:
+            here = bool(todo)
+            word, hidden = todo.pop() if here else (ahead.next() if ahead else "", _BARE)
+            if not word and not here:
                 hint = "a call cannot reach over a directive"
                 raise _Mistake("DL106", f"the call of macro `{name}` is not closed by `)`", hint)
             if _blank(word):
@@ -397,9 +398,8 @@ class _Macros:
             wanted = f"{len(params)} argument{'' if len(params) == 1 else 's'}"
             raise _Mistake("DL106", f"macro `{name}` takes {wanted}, not {len(args)}")
         self._spend(name, 10 * sum(map(len, args)))
-        return {
-            param: arg[:-1] if arg[-1:] == [(" ", _BARE)] else arg for param, arg in zip(params, args, strict=True)
-        }
+        trimmed = (arg[:-1] if arg and arg[-1][0] == " " else arg for arg in args)
+        return dict(zip(params, trimmed, strict=True))
 
     def _replacement(
         self, name: str, macro: _Macro, args: dict[str, list[_Token]], hidden: frozenset[str]
@@ -419,7 +419,7 @@ class _Macros:
                 new = [(_quoted(args[body[at]]), hidden)]
             elif body[at] in args:
                 arg = args[body[at]] if raw else self.expand(args[body[at]])
-                new = [(word, paint | hidden) for word, paint in arg] or [("", hidden)]
+                new = [(word, paint | hidden if paint else hidden) for word, paint in arg] or [("", hidden)]
             else:
                 new = [(body[at], hidden)]
             if paste:
@@ -518,7 +518,7 @@ class _Reader:
         self.marks: list[tuple[int, str, int]] = []  # from this row on: file, line
 
     def run(self, text: str) -> Source:
-        self._enter(Path(self.file), self.file, text)
+        self._enter(Path(self.file), Path(self.file).resolve(), self.file, text)
         while self.stack:
             if not self._step(self.stack[-1]):
                 self._leave(self.stack[-1])
@@ -560,7 +560,7 @@ class _Reader:
     # ── one thing at a time ──
 
     def _pattern(self, active: bool) -> re.Pattern[str]:
-        """What may matter next.  Each branch begins with a letter: that makes the search fast."""
+        """What may matter next.  Each branch begins with a fixed character: that makes the search fast."""
         if not active:
             return _SKIPPED
         if self.events is None:
@@ -755,7 +755,7 @@ class _Reader:
         except OSError as error:
             raise _Mistake("DL101", f"cannot read include file `{name}`", str(error)) from None
         self._check_depth(real, name, len(text))
-        self._enter(path, str(path), text)
+        self._enter(path, real, str(path), text)
 
     def _check_depth(self, real: Path, name: str, size: int) -> None:
         """A file that is entered again in the same state would be entered for ever."""
@@ -770,11 +770,11 @@ class _Reader:
     def _state(self) -> int:
         return self.macros.version + len(self.once)
 
-    def _enter(self, path: Path, shown: str, text: str) -> None:
+    def _enter(self, path: Path, real: Path, shown: str, text: str) -> None:
         self.macros.room += 100 * len(text)
         if self.preprocess:
             self._learn(_DEFINES.findall(text))
-        self.stack.append(_File(text, path, path.resolve(), shown, self._state()))
+        self.stack.append(_File(text, path, real, shown, self._state()))
         self._mark(self.stack[-1])
 
     def _leave(self, f: _File) -> None:
@@ -783,6 +783,5 @@ class _Reader:
             self.report(_Mistake("DL103", f"`#{group.name}` without `#endif`"), group.place)
         self.stack.pop()
         if self.stack:
-            if self.out and not self.out[-1].endswith("\n"):
-                self._emit("\n")
+            self._emit("\n" if f.text[-1:] not in ("", "\n") else "")
             self._mark(self.stack[-1])

@@ -122,9 +122,17 @@ class _Level:
             if ready is None:
                 ready = next((h for h in waiting if self._has_witness(h)), None)
                 if ready is None:
-                    break
-                extra += self._export_witness(ready)
-                self.known |= _grounding_atoms(extra)
+                    pulled = next((inner for h in waiting if (inner := self._pulled_out(h)) is not None), None)
+                    if pulled is None:
+                        break
+                    waiting.append(pulled)
+                    extra.append(pulled)
+                    continue
+                exported = self._export_witness(ready)
+                extra += exported
+                equalities += [x for x in exported if isinstance(x, ast.Constraint) and x.op == "="]
+                waiting += [x for x in exported if isinstance(x, Hoisted)]
+                self.known |= _grounding_atoms(exported)
             waiting.remove(ready)
             self._close(ready)
             self.known.add(ready.result.name)
@@ -174,10 +182,10 @@ class _Level:
         body = _conjunction(node, self.report)
         if body is None:
             return False
-        known = self.known | _grounding_atoms(body)
+        known = self.known | _grounding_atoms(body) | {x.result.name for x in body if isinstance(x, Hoisted)}
         probe = _Level(body, set(), known, self.report)
         probe._propagate([x for x in body if isinstance(x, ast.Constraint) and x.op == "="])
-        return loose <= probe.known and not any(isinstance(x, Hoisted) for x in body)
+        return loose <= probe.known
 
     def _export_witness(self, hoisted: Hoisted) -> list[Literal]:
         """The body once more, outside: its witnesses keep their names, the rest is renamed."""
@@ -193,6 +201,26 @@ class _Level:
         hide = {n: fresh(n, node).name for n in witnesses}
         hoisted.node = renamed(node, hide)
         return copy
+
+    def _pulled_out(self, hoisted: Hoisted) -> Hoisted | None:
+        """An inner min or max that does not need the aggregate around it, moved out of it.
+
+        Its witnesses are then witnesses at this level: `count : {p(x), x > min y : {q(y, w)}}`
+        gives w as `m = min y : {q(y, w)}, count : {p(x), x > m}` does.
+        """
+        node = hoisted.node
+        if not isinstance(node, ast.Aggregate) or hoisted.closed:
+            return None
+        loose = (_inner_names(node) & self.occurring) - self.known
+        for inner in _aggregates_in(node.body):
+            rest = replaced(node, inner, ast.Underscore())
+            shared = _inner_names(inner) & _inner_names(rest)
+            if inner.op in ("min", "max") and loose & _inner_names(inner) and shared <= self.known:
+                result = fresh(inner.op, inner)
+                hoisted.node = replaced(node, inner, result)
+                self.occurring.add(result.name)
+                return Hoisted(result, inner)
+        return None
 
     def _close(self, hoisted: Hoisted) -> None:
         """Settle the body of an aggregate: locals renamed apart, wildcards named."""
@@ -295,6 +323,47 @@ def _all_names(node: Any) -> list[ast.Name]:
 
 def _inner_names(node: Any) -> set[str]:
     return {n.name for n in _all_names(node)}
+
+
+def _aggregates_in(node: Any) -> list[ast.Aggregate]:
+    """The aggregates below a node, outermost only."""
+    match node:
+        case ast.Aggregate():
+            return [node]
+        case ast.Atom(args=args) | ast.Functor(args=args) | ast.UserFunctor(args=args):
+            return [x for a in args for x in _aggregates_in(a)]
+        case ast.Not(formula=inner):
+            return _aggregates_in(inner)
+        case ast.And(parts=parts) | ast.Or(parts=parts):
+            return [x for p in parts for x in _aggregates_in(p)]
+        case ast.Constraint(left=left, right=right):
+            return _aggregates_in(left) + _aggregates_in(right)
+        case ast.Cast(term=term):
+            return _aggregates_in(term)
+        case _:
+            return []
+
+
+def replaced(node: Any, old: Any, new: Any) -> Any:
+    """A copy in which one node, known by identity, is another."""
+    if node is old:
+        return new
+    match node:
+        case ast.Atom() | ast.Functor() | ast.UserFunctor():
+            return evolve(node, args=[replaced(a, old, new) for a in node.args])
+        case ast.Not():
+            return evolve(node, formula=replaced(node.formula, old, new))
+        case ast.And() | ast.Or():
+            return evolve(node, parts=[replaced(p, old, new) for p in node.parts])
+        case ast.Constraint():
+            return evolve(node, left=replaced(node.left, old, new), right=replaced(node.right, old, new))
+        case ast.Cast():
+            return evolve(node, term=replaced(node.term, old, new))
+        case ast.Aggregate():
+            target = None if node.target is None else replaced(node.target, old, new)
+            return evolve(node, target=target, body=replaced(node.body, old, new))
+        case _:
+            return node
 
 
 def _has_underscore(term: ast.Term) -> bool:

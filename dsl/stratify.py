@@ -15,7 +15,7 @@ from everlog.core.dependencies import components, cycle_through
 from everlog.dsl import ast
 from everlog.dsl.clauses import FlatClause, Hoisted, Literal
 from everlog.dsl.declarations import Declarations
-from everlog.dsl.diagnostics import Report
+from everlog.dsl.diagnostics import Label, Report
 
 
 def check_strata(clauses: list[FlatClause], declared: Declarations, report: Report) -> None:
@@ -28,7 +28,8 @@ def check_strata(clauses: list[FlatClause], declared: Declarations, report: Repo
             if use:
                 strict.append((clause.head.name, atom, use))
     counters = [(c, x) for c in clauses if (x := _counter(c)) is not None]
-    if not strict and not counters:
+    planned = [c for c in clauses if c.origin.plan is not None]
+    if not strict and not counters and not planned:
         return
     group = {name: i for i, names in enumerate(components(graph)) for name in names}
     for head, atom, use in strict:
@@ -38,12 +39,27 @@ def check_strata(clauses: list[FlatClause], declared: Declarations, report: Repo
                 "DL045",
                 f"`{head}` depends on itself through {use}: {cycle}",
                 atom,
+                Label(declared.relations[head].node.pos, declared.relations[head].node.end, "declared here"),
                 hint=f"compute `{atom.name}` without `{head}`, or split the relation in two",
             )
     for clause, counter in counters:
         head = clause.head.name
         if any(group[a.name] == group[head] for a, _ in _uses(clause.body)):
             report.error("DL044", "`autoinc()` stands in a recursive rule", counter)
+    for clause in planned:
+        _check_versions(clause, group, report)
+
+
+def _check_versions(clause: FlatClause, group: dict[str, int], report: Report) -> None:
+    """A plan has one order for each recursive atom of the rule, counted from 0."""
+    plan = clause.origin.plan
+    assert plan is not None
+    own = group[clause.head.name]
+    versions = max(1, sum(group[a.name] == own for a, use in _uses(clause.body) if not use))
+    for version, _ in plan.orders:
+        if version >= versions:
+            message = f"the plan has an order for version {version}; the rule has versions 0 to {versions - 1}"
+            report.error("DL058", message, plan)
 
 
 def _uses(body: list[Literal]) -> Iterator[tuple[ast.Atom, str]]:

@@ -12,7 +12,7 @@ Whatever is unusual (a blank, `0x10`, a field too few, a number too large) makes
 up with None; the careful reader then finds the rows, or the error and its line.  So this file
 never decides what is a mistake: it only answers where both readers would agree.
 
-Reads: layout, values.  Read by: delimited.
+Reads: layout.  Read by: delimited, json, sqlite.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from __future__ import annotations
 import json
 import sys
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 from everlog.core.program import Kind, Row, Value
 from everlog.core.values import NAN, decoded
@@ -29,6 +30,7 @@ from everlog.files.layout import Layout
 _DIGITS = b"0123456789"
 _FLOAT = b"0123456789+-.eEinfatyINFATY"
 _INTEGER_KINDS = {Kind.NUMBER: "q", Kind.UNSIGNED: "Q"}
+_TYPES: Mapping[Kind, type] = {Kind.NUMBER: int, Kind.UNSIGNED: int, Kind.FLOAT: float, Kind.SYMBOL: str}
 _SPARE_BYTES = (b"\x1f", b"\x1e", b"\x1d", b"\x00")
 
 
@@ -121,6 +123,25 @@ def _converted(kind: Kind, fields: list[str]) -> Sequence[Value]:
             integers = list(map(int, fields))
             array(_INTEGER_KINDS[kind], integers)
             return integers
+
+
+def ready_column(kind: Kind, values: Sequence[object]) -> list[Value] | None:
+    """The values of a JSON array or a database, if all are what the column has; None if one may not be."""
+    if set(map(type, values)) != {_TYPES[kind]}:
+        return None
+    ready = cast(list[Value], list(values))
+    match kind:
+        case Kind.SYMBOL:
+            symbols = cast(list[str], ready)
+            return list(map(sys.intern, symbols)) if "".join(symbols).isascii() else None
+        case Kind.FLOAT:
+            return None if any(value != value for value in ready) else ready
+        case Kind.NUMBER | Kind.UNSIGNED:
+            try:
+                array(_INTEGER_KINDS[kind], cast(list[int], ready))
+            except OverflowError:
+                return None
+            return ready
 
 
 def _only(alphabet: bytes, fields: list[str]) -> bool:

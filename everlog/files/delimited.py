@@ -8,7 +8,7 @@ Reads: layout, bulk, rfc4180, values.  Read by: dispatch.
 
 from __future__ import annotations
 
-import sys
+import re
 from collections.abc import Callable, Iterable, Iterator
 
 from everlog.core.program import Kind, Row
@@ -17,7 +17,7 @@ from everlog.files.bulk import bulk_rows
 from everlog.files.layout import Layout, layout_of
 from everlog.files.place import Place
 from everlog.files.rfc4180 import quoted_records, quoter
-from everlog.files.values import PARSERS, shown, sorted_rows
+from everlog.files.values import PARSERS, FactsError, shown, sorted_rows
 
 # ── in ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -30,25 +30,32 @@ def read_delimited(place: Place, data: bytes, file: str) -> list[Row]:
 
 def careful_rows(layout: Layout, data: bytes) -> list[Row]:
     """The rows of a file, or FactsError with the first line that is wrong."""
+    if not layout.columns:
+        return [()] if _body(layout, data) else []
     records = _records(layout, data)
     if layout.headers:
         next(records, None)
-    if not layout.columns:
-        return [()] if any(True for _ in records) else []
-    return [_row(layout, line, fields) for line, fields in records]
+    rows: list[Row] = []
+    plan = [(source, PARSERS[kind]) for source, kind in zip(layout.sources, layout.kinds, strict=True)]
+    for line, fields in records:
+        try:
+            rows.append(tuple([parse(fields[source]) for source, parse in plan]))
+        except (IndexError, ValueError):
+            raise _mistake(layout, line, fields) from None
+    return rows
 
 
-def _row(layout: Layout, line: int, fields: list[str]) -> Row:
-    if len(fields) < layout.width:
-        index = next(i for i, source in enumerate(layout.sources) if source >= len(fields))
-        raise layout.column_error(line, index, f" is missing from {shown(layout.delimiter.join(fields))}")
-    row = []
+def _mistake(layout: Layout, line: int, fields: list[str]) -> FactsError:
+    """What is wrong with the fields of a line: the first column that is missing, else malformed."""
+    for index, source in enumerate(layout.sources):
+        if source >= len(fields):
+            return layout.column_error(line, index, f" is missing from {shown(layout.delimiter.join(fields))}")
     for index, (kind, source) in enumerate(zip(layout.kinds, layout.sources, strict=True)):
         try:
-            row.append(PARSERS[kind](fields[source]))
+            PARSERS[kind](fields[source])
         except ValueError as problem:
-            raise layout.column_error(line, index, f": {problem}") from None
-    return tuple(sys.intern(value) if isinstance(value, str) else value for value in row)
+            return layout.column_error(line, index, f": {problem}")
+    raise AssertionError("a line that was refused has a mistake")
 
 
 def _records(layout: Layout, data: bytes) -> Iterator[tuple[int, list[str]]]:
@@ -57,29 +64,36 @@ def _records(layout: Layout, data: bytes) -> Iterator[tuple[int, list[str]]]:
         yield from quoted_records(layout, decoded(data))
         return
     lines = decoded(_lines(data)).split("\n")[:-1]
+    split_outside_brackets = _bracket_splitter(layout)
     for number, line in enumerate(lines, start=1):
         if layout.brackets and ("[" in line or "]" in line) and not (layout.headers and number == 1):
-            yield number, _split_outside_brackets(layout, number, line)
+            yield number, split_outside_brackets(number, line)
         else:
             yield number, line.split(layout.delimiter)
 
 
-def _split_outside_brackets(layout: Layout, number: int, line: str) -> list[str]:
-    """The fields that are needed; what comes after them is not looked at."""
-    fields: list[str] = []
-    start = depth = position = 0
-    while position < len(line) and len(fields) < layout.width:
-        if depth == 0 and line.startswith(layout.delimiter, position):
-            fields.append(line[start:position])
-            start = position = position + len(layout.delimiter)
-            continue
-        depth += {"[": 1, "]": -1}.get(line[position], 0)
-        if depth < 0:
-            break
-        position += 1
-    if depth:
-        raise layout.error(number, f"the brackets do not balance in {shown(line[start:])}")
-    return fields if len(fields) == layout.width else [*fields, line[start:]]
+def _bracket_splitter(layout: Layout) -> Callable[[int, str], list[str]]:
+    """A function that gives the fields that are needed; what comes after them is not looked at."""
+    marks, width = re.compile(rf"({re.escape(layout.delimiter)})|([\[\]])"), layout.width
+
+    def split(number: int, line: str) -> list[str]:
+        fields: list[str] = []
+        start = depth = 0
+        for mark in marks.finditer(line):
+            if mark[2]:
+                depth += 1 if mark[2] == "[" else -1
+                if depth < 0:
+                    break
+            elif depth == 0:
+                fields.append(line[start : mark.start()])
+                start = mark.end()
+                if len(fields) == width:
+                    return fields
+        if depth:
+            raise layout.error(number, f"the brackets do not balance in {shown(line[start:])}")
+        return [*fields, line[start:]]
+
+    return split
 
 
 def _lines(data: bytes) -> bytes:

@@ -1,9 +1,9 @@
 """JSON: an array of arrays, or with `format=object` of objects keyed by the names of columns.
 
 A reader takes both shapes, whatever `format` says.  What is no UTF-8 stays the byte it was;
-infinities and NaN are `Infinity` and `NaN`, as Python and JavaScript write them.
+infinities and NaN are `Infinity` and `NaN`, as Python writes them.
 
-Reads: place, values.  Read by: dispatch.
+Reads: place, values, bulk.  Read by: dispatch.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from everlog.core.program import Kind, Relation, Row, Value
 from everlog.core.values import MASK, NAN, SIGNED_MAX, SIGNED_MIN, decoded, encoded, float_text
+from everlog.files.bulk import ready_column
 from everlog.files.place import Place
 from everlog.files.values import FactsError, column_label, shown, sorted_rows
 
@@ -26,6 +27,9 @@ def read_json(place: Place, data: bytes, file: str) -> list[Row]:
     elements = _elements(data, file)
     if place.relation.arity == 0:
         return [()] if elements else []
+    ready = _ready_rows(place.relation, elements)
+    if ready is not None:
+        return ready
     rows = []
     for number, element in enumerate(elements, start=1):
         try:
@@ -45,6 +49,20 @@ def _elements(data: bytes, file: str) -> list[object]:
     if not isinstance(elements, list):
         raise FactsError(f"{file}: expected an array of facts, found {shown(elements)}")
     return elements
+
+
+def _ready_rows(relation: Relation, elements: list[object]) -> list[Row] | None:
+    """The rows, if they are arrays whose values need no second look."""
+    arrays = [element for element in elements if isinstance(element, list) and len(element) >= relation.arity]
+    if not elements or len(arrays) < len(elements):
+        return None
+    columns = []
+    for column, values in zip(relation.columns, zip(*arrays, strict=False), strict=False):
+        ready = ready_column(column.kind, values)
+        if ready is None:
+            return None
+        columns.append(ready)
+    return list(zip(*columns, strict=True))
 
 
 def _row(relation: Relation, element: object) -> Row:

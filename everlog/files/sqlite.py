@@ -6,7 +6,7 @@ plain table `NAME`, which reads the same.  SQLite has no unsigned 64-bit integer
 
 A transaction replaces a table, so a failure leaves the database as it was.
 
-Reads: place, values.  Read by: dispatch.
+Reads: place, values, bulk.  Read by: dispatch.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 
 from everlog.core.program import Column, Kind, Row, Value
 from everlog.core.values import MASK, NAN, decoded, wrap
+from everlog.files.bulk import ready_column
 from everlog.files.place import Place, cannot_open, require_directory
 from everlog.files.values import PARSERS, FactsError, column_label, encoded_text, shown, sorted_rows
 
@@ -77,6 +78,9 @@ def _rows(place: Place, width: int, records: list[tuple[object, ...]], where: st
 
 def _column(place: Place, index: int, stored: tuple[object, ...], where: str) -> list[Value]:
     column = place.relation.columns[index]
+    ready = ready_column(column.kind, stored)
+    if ready is not None:
+        return ready
     values = []
     for row, value in enumerate(stored, start=1):
         try:

@@ -9,6 +9,7 @@ Reads: core.program, core.values.  Read by: every reader and writer of this pack
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 
 from everlog.core.program import Column, Kind, Relation, Row, Value
@@ -103,7 +104,7 @@ PARSERS: Mapping[Kind, Callable[[str], Value]] = {
     Kind.NUMBER: parse_number,
     Kind.UNSIGNED: parse_unsigned,
     Kind.FLOAT: parse_float,
-    Kind.SYMBOL: str,
+    Kind.SYMBOL: sys.intern,
 }
 
 

@@ -343,6 +343,11 @@ def test_any_line_makes_a_nullary_fact_true(text: str, rows: list[Row]) -> None:
     assert facts(text) == rows
 
 
+def test_a_line_of_a_nullary_relation_is_not_looked_at() -> None:
+    assert facts("[", delimiter=",") == [()]
+    assert facts('"', rfc4180="true") == [()]
+
+
 def test_a_nullary_fact_is_written_as_a_unit_or_an_empty_file() -> None:
     assert written([()]) == "()\n"
     assert written([]) == ""

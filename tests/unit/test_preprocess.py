@@ -113,6 +113,8 @@ def test_a_main_file_that_is_not_there_is_an_os_error(tmp_path: Path) -> None:
         ('#define F(x) x\nF("a, (b")', '"a, (b"'),
         ("#define F(x) x\n#define G F\nG(3)", "3"),
         ("#define F(x) x\n#define OPEN F(\nOPEN 3)", "3"),
+        ("#define F(x) [x]\n#define G(y) F y\nG()(3 )", "[3]"),
+        ("#define hash_hash # ## #\n#define P(a) a hash_hash b\nP(x)", "x ## b"),
         ("#define S(x) #x\nS(a  b) S(3)", '"a b" "3"'),
         ('#define S(x) # x\nS("a\\n")', '"\\"a\\\\n\\""'),
         ("#define N 3\n#define S(x) #x\n#define T(x) S(x)\nS(N) T(N)", '"N" "3"'),
@@ -168,6 +170,7 @@ def test_a_body_over_several_lines_becomes_one_line() -> None:
 def test_a_call_over_several_lines_keeps_the_numbers_of_the_lines() -> None:
     text = "#define F(x, y) x + y\na(F(1, // one\n  /* and\n */ 2\n  )).\nb.\n"
     assert output(text) == "\na(1 + 2\n\n\n).\nb.\n"
+    assert output("#define F(x, y) x + y\nF(1, \\\n2) b\n") == "\n1 + 2\n b\n"
     assert output("#define F(x) x\nF\n\n(1) b\n") == "\n1\n\n b\n"
     assert output("#define F(x) x\nF\n\nb (1)\n") == "\nF\n\nb (1)\n"
 
@@ -501,14 +504,12 @@ def test_200_files_inside_each_other_are_not_too_many(tree) -> None:
 
 
 def test_without_the_preprocessor_only_native_includes_and_line_markers_act(tree) -> None:
-    text = (
-        '#define N 3\n#if 0\na(N, __LINE__). \\\n.include "lib.dl"\n# 7 "y.dl"\nbb.\n#line 9\n# .include "x"\nc.'
-    )
+    text = '#define N 3\n#if 0\na(N, __LINE__). \\\n.include "lib.dl"\n# 7 "y.dl"\nbb.\n#line 9\n# .once\nc.'
     source, problems = tree({"main.dl": text, "lib.dl": ".once\n#include <x>\nlib."}, preprocess=False)
     assert problems == []
     expected = text.replace('.include "lib.dl"', "\n     \n#include <x>\nlib.")
     assert source.text == expected.replace("#line 9", "").replace('# 7 "y.dl"', "")
-    places = [place(source, word) for word in ("a(N", "lib.", "bb.", "# .include", "c.")]
+    places = [place(source, word) for word in ("a(N", "lib.", "bb.", "# .once", "c.")]
     assert places == [("main.dl", 3), ("lib.dl", 3), ("y.dl", 7), ("y.dl", 9), ("y.dl", 10)]
 
 

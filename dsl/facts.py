@@ -1,0 +1,105 @@
+"""Facts as text: `edge(1, "a").` to a row and back, and updates `+edge(1, 2).` of a stream.
+
+Reads: dsl.parser, dsl.kinds, dsl.lower.  Read by: update streams, the prompt, specifications.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from everlog.core.executor import Update
+from everlog.core.program import Constant, Kind, Relation, Row, Value
+from everlog.dsl import ast
+from everlog.dsl.kinds import number_value
+from everlog.dsl.lower import constant
+from everlog.dsl.parser import parse_text
+
+
+class FactTextError(ValueError):
+    """A text that is no fact of a declared relation; the message says why."""
+
+
+def fact_text(relation: Relation, row: Row) -> str:
+    """A fact as the language writes it.
+
+    >>> from everlog.core.program import Column
+    >>> fact_text(Relation("p", (Column("x", Kind.NUMBER), Column("y", Kind.SYMBOL))), (1, "a"))
+    'p(1, "a")'
+    """
+    values = (str(Constant(v, c.kind)) for v, c in zip(row, relation.columns, strict=True))
+    return f"{relation.name}({', '.join(values)})"
+
+
+def read_update(text: str, relations: Mapping[str, Relation]) -> Update:
+    """An update: `+fact.` or `fact.` inserts, `-fact.` deletes; the full stop may be left out."""
+    body = text.strip()
+    insert = not body.startswith("-")
+    name, row = read_fact(body[1:] if body[:1] in ("+", "-") else body, relations)
+    return Update(name, row, insert)
+
+
+def read_fact(text: str, relations: Mapping[str, Relation]) -> tuple[str, Row]:
+    atom = _atom(text)
+    relation = relations.get(atom.name)
+    if relation is None:
+        raise FactTextError(f"undefined relation `{atom.name}`")
+    if len(atom.args) != relation.arity:
+        raise FactTextError(f"`{relation}` has {relation.arity} column(s), {len(atom.args)} given")
+    row = tuple(_value(a, c.kind, text) for a, c in zip(atom.args, relation.columns, strict=True))
+    return atom.name, row
+
+
+def read_pattern(text: str, relations: Mapping[str, Relation]) -> tuple[str, tuple[Value | str | None, ...], list[int]]:
+    """A query `path(1, y)`: its relation, its constants (None elsewhere), and for each column the
+    first column with the same variable (or itself)."""
+    atom = _atom(text)
+    relation = relations.get(atom.name)
+    if relation is None:
+        raise FactTextError(f"undefined relation `{atom.name}`")
+    if len(atom.args) != relation.arity:
+        raise FactTextError(f"`{relation}` has {relation.arity} column(s), {len(atom.args)} given")
+    constants: list[Value | None] = []
+    same: list[int] = []
+    seen: dict[str, int] = {}
+    for column, (arg, declared) in enumerate(zip(atom.args, relation.columns, strict=True)):
+        if isinstance(arg, ast.Name):
+            constants.append(None)
+            same.append(seen.setdefault(arg.name, column))
+        elif isinstance(arg, ast.Underscore):
+            constants.append(None)
+            same.append(column)
+        else:
+            constants.append(_value(arg, declared.kind, text))
+            same.append(column)
+    return atom.name, tuple(constants), same
+
+
+def _atom(text: str) -> ast.Atom:
+    body = text.strip()
+    tree, report = parse_text(body if body.endswith(".") else body + ".", "fact")
+    if report.errors:
+        raise FactTextError(f"`{text.strip()}`: {report.errors[0].message}")
+    match tree.statements:
+        case [ast.Clause(heads=[atom], body=None)]:
+            return atom
+        case [ast.FactLine(name=name, values=values)]:
+            args: list[ast.Term] = [ast.String(v) if isinstance(v, str) else ast.Number(str(v)) for v in values]
+            return ast.Atom(name, args)
+        case _:
+            raise FactTextError(f"`{text.strip()}` is not one fact")
+
+
+def _value(term: ast.Term, kind: Kind, text: str) -> Value:
+    fits = {
+        ast.String: (Kind.SYMBOL,),
+        ast.Number: (Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT),
+        ast.Unsigned: (Kind.UNSIGNED,),
+        ast.Float: (Kind.FLOAT,),
+    }.get(type(term), ())
+    if kind not in fits:
+        raise FactTextError(f"`{text.strip()}`: a {kind} constant is expected in each {kind} column")
+    if isinstance(term, ast.Number) and kind is not Kind.FLOAT:
+        low, high = (-(2**63), 2**63 - 1) if kind is Kind.NUMBER else (0, 2**64 - 1)
+        if not low <= number_value(term.text) <= high:
+            raise FactTextError(f"`{text.strip()}`: `{term.text}` does not fit a 64-bit {kind}")
+    return constant(term, kind).value

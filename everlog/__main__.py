@@ -1,0 +1,7 @@
+"""`python -m everlog`."""
+
+import sys
+
+from everlog.cli import main
+
+sys.exit(main())

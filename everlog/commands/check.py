@@ -1,0 +1,33 @@
+"""`everlog check`: everything that is wrong with a program, for people or as JSON.
+
+Reads: dsl.check.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from everlog.commands.common import add_program_arguments, diagnosed
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_program_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="diagnostics as a JSON list, for editors")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    program, report = diagnosed(arguments)
+    if report is None:
+        return 1
+    if arguments.json:
+        print(json.dumps(report.as_json(), indent=2))
+        return 0 if program is not None else 1
+    text = report.text(warnings=not arguments.no_warn)
+    if text:
+        print(text)
+    if program is None:
+        return 1
+    relations, rules = len(program.relations), len(program.rules)
+    print(f"{arguments.program}: {relations} relations, {rules} rules, no errors")
+    return 0

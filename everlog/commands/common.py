@@ -1,0 +1,62 @@
+"""What several commands share: how a program is named on the command line, and loaded.
+
+Reads: dsl.check, dsl.preprocess.  Read by: the commands.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from everlog.core.program import Program
+from everlog.dsl.check import diagnose
+from everlog.dsl.diagnostics import Report
+from everlog.dsl.preprocess import load, preprocess_text
+
+
+def add_program_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("program", metavar="FILE", help="the program (.dl); - reads standard input")
+    parser.add_argument("-I", "--include-dir", action="append", default=[], metavar="DIR", help="where includes are")
+    parser.add_argument("-M", "--macro", action="append", default=[], metavar='"A=1 B=2"', help="define macros")
+    parser.add_argument("--no-preprocessor", action="store_true", help="leave # lines and macros alone")
+    parser.add_argument("-w", "--no-warn", action="store_true", help="no warnings; missing fact files are empty")
+    parser.add_argument("-W", "--warn", action="append", default=[], metavar="X", help="accepted, ignored")
+
+
+def load_program(arguments: argparse.Namespace) -> Program | None:
+    """The checked program, warnings told; None after its errors were told."""
+    program, report = diagnosed(arguments)
+    if report is None:
+        return None
+    text = report.text(warnings=not arguments.no_warn)
+    if text:
+        print(text, file=sys.stderr)
+    return program
+
+
+def diagnosed(arguments: argparse.Namespace) -> tuple[Program | None, Report | None]:
+    """The program and what there is to tell; no report where the file cannot be read."""
+    path = arguments.program
+    include_dirs = [Path(d) for d in arguments.include_dir]
+    macros = macros_of(arguments.macro)
+    use = not arguments.no_preprocessor
+    try:
+        if path == "-":
+            source, problems = preprocess_text(sys.stdin.read(), "<stdin>", include_dirs, macros, use)
+        else:
+            source, problems = load(path, include_dirs, macros, use)
+    except OSError as error:
+        print(f"error: cannot read `{path}`: {error.strerror or error}", file=sys.stderr)
+        return None, None
+    return diagnose(source, problems)
+
+
+def macros_of(definitions: list[str]) -> dict[str, str]:
+    """`-M "A=1 B"` as names and values.
+
+    >>> macros_of(["A=1 B", "C=x=y"])
+    {'A': '1', 'B': '', 'C': 'x=y'}
+    """
+    words = [word for definition in definitions for word in definition.split()]
+    return {name: value for name, _, value in (word.partition("=") for word in words)}

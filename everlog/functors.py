@@ -1,0 +1,64 @@
+"""User-defined functors: `.functor f(number):number` bound to Python functions.
+
+A functor's function is looked up by its name in Python files: those named by `-l NAME` (in the
+directories of `-L`, here, and beside the program), or `functors.py` beside the program.
+
+Reads: core.program.  Read by: everlog.commands.run.
+"""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve
+
+from everlog.core.program import Program, Value
+
+
+class FunctorError(Exception):
+    """A functor is declared, and no Python function for it can be had."""
+
+
+def bind(program: Program, functions: Mapping[str, Callable[..., Value]]) -> Program:
+    """The program with its functors bound to these functions.
+
+    >>> from everlog import compile_text, evaluate
+    >>> text = '.functor twice(number):number  .decl p(x:number)  p(@twice(21)).'
+    >>> program = bind(compile_text(text), {"twice": lambda x: 2 * x})
+    >>> list(evaluate(program).rows("p"))
+    [(42,)]
+    """
+    bound = {
+        name: evolve(functor, function=functions.get(name, functor.function))
+        for name, functor in program.functors.items()
+    }
+    return evolve(program, functors=bound)
+
+
+def bind_functors(
+    program: Program, program_file: str, libraries: Sequence[str], directories: Sequence[str]
+) -> Program:
+    """Bind from the files that the command line names; every functor that is declared must be found."""
+    if not program.functors:
+        return program
+    beside = Path(program_file).parent
+    places = [Path(d) for d in directories] + [Path(), beside]
+    functions: dict[str, Any] = {}
+    for library in libraries or ["functors"]:
+        file = next((f for d in places if (f := d / f"{library.removesuffix('.py')}.py").is_file()), None)
+        if file is None:
+            if libraries:
+                raise FunctorError(f"no file `{library}.py` of functors in {', '.join(map(str, places))}")
+            continue
+        try:
+            functions |= {k: v for k, v in runpy.run_path(str(file)).items() if callable(v)}
+        except Exception as error:
+            raise FunctorError(f"`{file}` cannot be loaded: {type(error).__name__}: {error}") from error
+    missing = [name for name in program.functors if name not in functions]
+    if missing:
+        listed = ", ".join(f"@{name}" for name in missing)
+        raise FunctorError(f"no Python function for {listed}; write it in functors.py beside the program, or use -l")
+    return bind(program, functions)
