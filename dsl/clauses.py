@@ -182,6 +182,7 @@ def _hoist(formula: ast.Formula, out: list[Literal]) -> Any:
         case ast.Constraint(left=left, right=right):
             if isinstance(left, LEAVES) and isinstance(right, LEAVES):
                 return formula
+            left, right = (fresh("_", t) if isinstance(t, ast.Underscore) else t for t in (left, right))
             return evolve(formula, left=_hoist_term(left, out), right=_hoist_term(right, out))
         case _:
             raise AssertionError(f"not a literal: {formula}")

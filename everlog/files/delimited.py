@@ -16,7 +16,7 @@ from everlog.core.values import decoded, float_text
 from everlog.files.bulk import bulk_rows
 from everlog.files.layout import Layout, layout_of
 from everlog.files.place import Place
-from everlog.files.rfc4180 import quoted_records, quoter
+from everlog.files.rfc4180 import quoted_records, quoted_symbol, quoter
 from everlog.files.values import PARSERS, FactsError, shown, sorted_rows
 
 # ── in ───────────────────────────────────────────────────────────────────────────────────────
@@ -146,7 +146,7 @@ def _field_texts(layout: Layout) -> dict[int, Callable[..., str]]:
     risky = layout.rfc4180 and any(c in "0123456789+-.einfa" for c in layout.delimiter)
     for index, kind in enumerate(layout.kinds):
         if kind is Kind.SYMBOL and layout.rfc4180:
-            texts[index] = quote
+            texts[index] = quoted_symbol
         elif kind is Kind.FLOAT:
             texts[index] = (lambda value: quote(float_text(value))) if risky else float_text
         elif risky:

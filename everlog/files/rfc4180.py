@@ -75,3 +75,8 @@ def quoter(delimiter: str) -> Callable[[str], str]:
         return '"%s"' % field.replace('"', '""') if needs_quotes(field) else field
 
     return quote
+
+
+def quoted_symbol(field: str) -> str:
+    """A symbol in quotes, needed or not: so does Soufflé, and a symbol "1" stays apart from 1."""
+    return '"%s"' % field.replace('"', '""')

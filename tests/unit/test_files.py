@@ -330,7 +330,7 @@ def test_rows_are_written_sorted_numbers_by_value_and_symbols_by_text() -> None:
 
 def test_nan_is_written_before_all_other_floats_whatever_the_order() -> None:
     rows: list[Row] = [(2.0,), (NAN,), (1.0,), (-math.inf,)]
-    assert written(rows, F) == written(rows[::-1], F) == "nan\n-inf\n1\n2\n"
+    assert written(rows, F) == written(rows[::-1], F) == "-nan\n-inf\n1\n2\n"
 
 
 # ── nullary relations ────────────────────────────────────────────────────────────────────────
@@ -394,9 +394,9 @@ def test_rfc4180_errors_count_the_lines_inside_quotes() -> None:
     assert "column 2 (`y`:symbol) is missing" in mistake('"a"\n', S, S, rfc4180="true")
 
 
-def test_rfc4180_quotes_a_symbol_only_where_it_must() -> None:
+def test_rfc4180_quotes_every_symbol_and_doubles_its_quotes() -> None:
     rows: list[Row] = [("plain", 1), ("a,b", 2), ('say "hi"', 3), ("two\nlines", 4), ("c\rr", 5)]
-    expected = '"a,b",2\n"c\rr",5\nplain,1\n"say ""hi""",3\n"two\nlines",4\n'
+    expected = '"a,b",2\n"c\rr",5\n"plain",1\n"say ""hi""",3\n"two\nlines",4\n'
     assert written(rows, S, N, rfc4180="true") == expected
 
 
