@@ -262,7 +262,7 @@ class NaiveEvaluation:
         if call.name == "as":
             return as_kind(args[0], call.operand, call.kind)
         function = BUILTINS[call.name, call.operand].function
-        result: Value = function(args) if call.name in ("min", "max") else function(*args)
+        result: Value = function(*args)
         return result
 
 

@@ -1,0 +1,177 @@
+"""Write the facts of debian_packages.dl from the package lists of a Debian machine.
+
+    python3 extract.py [FOLDER]                 the shipped excerpt, to FOLDER (default: facts/)
+    python3 extract.py --wanted git,vim --offered nginx FOLDER         your own
+    python3 extract.py --all FOLDER             every package of this machine as installed
+
+The facts describe a machine on which `--wanted` packages were asked for, all that is essential
+and all that they need came along, and the `--offered` packages (with what they need) could be
+installed too.  Nothing of this machine but the public data of its packages is written.
+
+Needs plain Python and `dpkg-query`.  Packages that are not on this machine are looked up by
+`apt-cache dumpavail`, where there are package lists.  Versions are as in the lists; that a
+dependency asks for a version is left out, since a release satisfies its own, and a conflict with
+some versions of a package is kept only where it is with the version at hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+WANTED = "apt,bash,ca-certificates,curl,exim4-daemon-light,git,less,man-db,openssh-client,python3,rsync,sudo,vim,wget"
+OFFERED = "build-essential,mutt,nginx-light,postfix,python3-venv,sqlite3"
+
+FIELDS = ("Version", "Installed-Size", "Essential", "Priority")
+FIELDS += ("Pre-Depends", "Depends", "Provides", "Conflicts", "Breaks")
+PRIORITIES = ("required", "important", "standard", "optional", "extra")
+Record = dict[str, str]
+Alternative = tuple[str, str, str]  # name, relation such as ">=" or "", version
+
+_ALTERNATIVE = re.compile(r"([a-z0-9][a-z0-9+.-]*)(?::\w+)?(?:\s*\(([<>=]+)\s*([^)]+)\))?")
+_COMPARE = {"<<": "lt", "<=": "le", "=": "eq", ">=": "ge", ">>": "gt"}
+
+
+def installed_records() -> dict[str, Record]:
+    """The packages of this machine by name, those that are fully installed."""
+    layout = "\t".join(f"${{{field}}}" for field in ("db:Status-Status", "Package", *FIELDS)) + "\n"
+    records = {}
+    for line in _output("dpkg-query", "-W", "-f", layout).splitlines():
+        status, name, *values = line.split("\t")
+        if status == "installed":
+            records[name] = dict(zip(FIELDS, values, strict=True))
+    return records
+
+
+def available_records() -> dict[str, Record]:
+    """What the package lists offer, by name; of several versions, the one that is listed first."""
+    records: dict[str, Record] = {}
+    try:
+        text = _output("apt-cache", "dumpavail")
+    except (OSError, subprocess.CalledProcessError):
+        return records
+    for paragraph in text.split("\n\n"):
+        pairs = (line.split(": ", 1) for line in paragraph.splitlines() if ": " in line and line[0] != " ")
+        fields = dict(pairs)
+        if "Package" in fields:
+            records.setdefault(fields["Package"], {field: fields.get(field, "") for field in FIELDS})
+    return records
+
+
+def alternatives(text: str) -> list[Alternative]:
+    """The alternatives of one clause.
+
+    >>> alternatives("debconf (>= 0.5) | debconf-2.0")
+    [('debconf', '>=', '0.5'), ('debconf-2.0', '', '')]
+    """
+    matches = (_ALTERNATIVE.match(part.strip()) for part in text.split("|"))
+    return [(m[1], m[2] or "", (m[3] or "").strip()) for m in matches if m]
+
+
+def clauses(record: Record, *fields: str) -> list[list[Alternative]]:
+    """The clauses of a record's fields in order, each a list of alternatives."""
+    return [alternatives(clause) for field in fields for clause in record[field].split(",") if clause.strip()]
+
+
+class World:
+    """Packages by name, and who provides what."""
+
+    def __init__(self, records: dict[str, Record]) -> None:
+        self.records = records
+        self.providers: dict[str, list[str]] = {}
+        for name, record in records.items():
+            for ((virtual, _, _),) in clauses(record, "Provides"):
+                self.providers.setdefault(virtual, []).append(name)
+
+    def closure(self, roots: Iterable[str], have: set[str]) -> set[str]:
+        """`have`, the roots, and what they need: of several alternatives one that is there, else the first."""
+        chosen, todo = set(have), [root for root in roots if root not in have]
+        while todo:
+            name = todo.pop(0)
+            if name in chosen:
+                continue
+            if name not in self.records:
+                raise SystemExit(f"extract.py: neither dpkg nor apt knows a package `{name}`")
+            chosen.add(name)
+            for clause in clauses(self.records[name], "Pre-Depends", "Depends"):
+                options = [option for target, _, _ in clause for option in self.satisfying(target)]
+                if options and not chosen.intersection(options) and not set(options).intersection(todo):
+                    todo.append(options[0])
+        return chosen
+
+    def satisfying(self, target: str) -> list[str]:
+        """The package of that name, if there is one; then who provides it, by priority."""
+        return [target] * (target in self.records) + sorted(self.providers.get(target, []), key=self._rank)
+
+    def _rank(self, name: str) -> tuple[int, str]:
+        priority = self.records[name]["Priority"]
+        return PRIORITIES.index(priority) if priority in PRIORITIES else len(PRIORITIES), name
+
+
+def facts(world: World, chosen: set[str]) -> Iterator[tuple[str, tuple[object, ...]]]:
+    """The facts about the chosen packages, but for what is installed and wanted."""
+    targets: set[str] = set()
+    for name in sorted(chosen):
+        record = world.records[name]
+        yield "package", (name, record["Version"], int(record["Installed-Size"] or 0))
+        for number, clause in enumerate(clauses(record, "Pre-Depends", "Depends"), start=1):
+            for place, (target, _, _) in enumerate(clause, start=1):
+                targets.add(target)
+                yield "depends", (name, number, place, target)
+        for target in sorted({t for ((t, r, v),) in clauses(record, "Conflicts", "Breaks") if _holds(world, t, r, v)}):
+            targets.add(target)
+            yield "conflicts", (name, target)
+    for name in sorted(chosen):  # a name that nothing asks for needs no provider
+        for virtual in sorted({v for ((v, _, _),) in clauses(world.records[name], "Provides")} & targets):
+            yield "provides", (name, virtual)
+
+
+def _holds(world: World, target: str, relation: str, version: str) -> bool:
+    """Does a conflict with some versions of a package concern the one that there is?"""
+    if not relation or target not in world.records:
+        return not relation
+    known = world.records[target]["Version"]
+    return subprocess.run(["dpkg", "--compare-versions", known, _COMPARE[relation], version]).returncode == 0
+
+
+def _output(*command: str) -> str:
+    done = subprocess.run(command, check=True, capture_output=True)
+    return done.stdout.decode("utf-8", "replace")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parent / "facts", metavar="FOLDER")
+    parser.add_argument("--wanted", default=WANTED, metavar="A,B,…", help="packages that a person asked for")
+    parser.add_argument("--offered", default=OFFERED, metavar="A,B,…", help="packages that could be installed")
+    parser.add_argument("--all", action="store_true", help="this machine: all of its packages, all wanted")
+    arguments = parser.parse_args()
+
+    here = installed_records()
+    if arguments.all:
+        world, wanted = World(here), sorted(here)
+        installed = chosen = set(here)
+    else:
+        world = World(available_records() | here)
+        essential = [name for name, record in sorted(world.records.items()) if record["Essential"] == "yes"]
+        wanted = sorted(set(arguments.wanted.split(",")))
+        installed = world.closure(wanted, world.closure(essential, set()))
+        chosen = world.closure(arguments.offered.split(","), installed)
+
+    rows: dict[str, list[tuple[object, ...]]] = {n: [] for n in ("package", "depends", "provides", "conflicts")}
+    for relation, row in facts(world, chosen):
+        rows[relation].append(row)
+    rows["installed"] = [(name,) for name in sorted(installed)]
+    rows["wanted"] = [(name,) for name in wanted]
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    for relation, lines in rows.items():
+        text = "".join("\t".join(map(str, row)) + "\n" for row in lines)
+        (arguments.folder / f"{relation}.facts").write_text(text, encoding="utf-8")
+        print(f"{relation}: {len(lines)}")
+
+
+if __name__ == "__main__":
+    main()
