@@ -25,6 +25,7 @@ from typing import Any
 from attrs import define, field, frozen
 
 from everlog.core import program as p
+from everlog.core.agenda import Agenda, variables_of_literal
 from everlog.core.expressions import Expressions
 from everlog.core.program import Aggregate, Atom, Call, Comparison, Constant, Literal, Negation, Range, Rule, Variable
 from everlog.core.tables import Columns, Shape
@@ -162,9 +163,13 @@ class _Writer:
     helpers: list[str] = field(factory=list)
     expressions: Expressions = field(init=False)
     names: dict[str, str] = field(factory=dict)
+    taken: set[str] = field(factory=set)
     temporaries: int = 0
     skip: str = "return"
     pending: list[tuple[str, list[str], list[str]]] = field(factory=list)
+    agenda: Agenda = field(init=False)
+    kept: frozenset[Variable] = frozenset()
+    current: frozenset[Variable] = frozenset()
 
     def __attrs_post_init__(self) -> None:
         self.expressions = Expressions(self.functors)
@@ -173,6 +178,7 @@ class _Writer:
 
     def rule(self, rule: Rule, body: list[Literal], delta: int | None) -> Compiled:
         position = _delta_position(rule.body, body, delta)
+        self.kept = frozenset(v for arg in rule.head.args for v in p.variables_of(arg))
         self.join(body, position, lambda: self.emit_head(rule.head))
         name = re.sub(r"\W", "_", rule.name or rule.head.relation) + ("" if delta is None else f"_delta{delta}")
         return self.finish(rule, name, delta)
@@ -201,10 +207,10 @@ class _Writer:
             plain = re.sub(r"\W", "_", variable.name.replace("?", "q_")).strip("_") or "v"
             if keyword.iskeyword(plain) or not plain.isidentifier():
                 plain = f"v_{plain}"
-            taken = set(self.names.values())
-            self.names[variable.name] = next(
-                n for i in range(len(taken) + 1) if (n := plain if i == 0 else f"{plain}_{i}") not in taken
-            )
+            while plain in self.taken:
+                plain += "_"
+            self.taken.add(plain)
+            self.names[variable.name] = plain
         return self.names[variable.name]
 
     def index(self, relation: str, key: Columns, rest: Columns) -> str:
@@ -224,7 +230,8 @@ class _Writer:
 
     def split(self, container: str) -> None:
         """Go on in a function of its own, called from here with everything that is bound."""
-        arguments = ["_new", *self.bound.values(), *self.sets]
+        needed = self.agenda.needed | self.kept | self.current
+        arguments = ["_new", *(n for v, n in self.bound.items() if v in needed), *self.sets]
         if container.startswith("_fan"):
             arguments.append(container)
         part = f"_part{self.expressions.number()}"
@@ -249,17 +256,24 @@ class _Writer:
 
     def join(self, body: list[Literal], delta: int | None, emit: Callable[[], None]) -> None:
         """Loops and tests for the whole body, then `emit` at the bottom."""
-        remaining = list(body)
+        agenda = Agenda(body, self.set_variable)
+        self.agenda = agenda
         if delta is not None:
-            first = remaining.pop(delta)
+            first = body[delta]
             assert isinstance(first, Atom)
+            agenda.done(delta)
             self.delta_atom(first)
         while True:
-            remaining = self.settle(remaining)
-            if not remaining:
+            self.settle(agenda)
+            if not agenda.open:
                 break
-            chosen = self.cheapest(remaining)
-            remaining.remove(chosen)
+            if agenda.only_tests_left():
+                for literal in list(agenda.open.values()):
+                    self.filter_set(literal)
+                break
+            position = agenda.next(self.expected_of)
+            chosen = agenda.done(position)
+            self.current = frozenset(variables_of_literal(chosen))
             if isinstance(chosen, Range):
                 self.range_loop(chosen)
             else:
@@ -268,37 +282,19 @@ class _Writer:
         emit()
         self.collect_parts()
 
-    def settle(self, literals: list[Literal]) -> list[Literal]:
-        """Write every test and equality that is ready; what is left."""
-        progress = True
-        while progress:
-            progress = False
-            rest: list[Literal] = []
-            for literal in literals:
-                if self.write_ready(literal):
-                    progress = True
-                else:
-                    rest.append(literal)
-            literals = rest
-        at_bottom = [x for x in literals if not isinstance(x, Atom | Range) and self.waits_for_set(x)]
-        if len(at_bottom) == len(literals):
-            for literal in at_bottom:
-                self.filter_set(literal)
-            return []
-        return literals
+    def settle(self, agenda: Agenda) -> None:
+        """Write every test and equality that became ready with the variables bound since the last time."""
+        while True:
+            positions = agenda.touched(self.bound)
+            if not positions:
+                return
+            for position in positions:
+                literal = agenda.open.get(position)
+                if literal is not None and self.write_ready(literal):
+                    agenda.done(position)
 
     def is_bound(self, terms: Sequence[p.Term]) -> bool:
         return all(v in self.bound for t in terms for v in p.variables_of(t))
-
-    def waits_for_set(self, literal: Literal) -> bool:
-        match literal:
-            case Negation(Atom(args=args)):
-                terms: Sequence[p.Term] = args
-            case Comparison(left=left, right=right):
-                terms = (left, right)
-            case _:
-                return False
-        return all(v in self.bound or v == self.set_variable for t in terms for v in p.variables_of(t))
 
     def write_ready(self, literal: Literal) -> bool:
         match literal:
@@ -322,24 +318,15 @@ class _Writer:
             case _:
                 return False
 
-    def cheapest(self, literals: list[Literal]) -> Literal:
-        """The atom (or range) to join next: the one with the fewest expected matches."""
-        best: Literal | None = None
-        least = float("inf")
-        for literal in literals:
-            match literal:
-                case Atom(relation, args):
-                    cost = self.expected(relation, args)
-                case Range(start=start, stop=stop, step=step):
-                    if not self.is_bound((start, stop) if step is None else (start, stop, step)):
-                        continue
-                    cost = 20.0
-                case _:
-                    continue
-            if cost < least:
-                best, least = literal, cost
-        assert best is not None, f"no order: {[str(x) for x in literals]}"
-        return best
+    def expected_of(self, literal: Literal) -> float | None:
+        """The expected matches of an atom or a range; None for what cannot be joined next."""
+        match literal:
+            case Atom(relation, args):
+                return self.expected(relation, args)
+            case Range(start=start, stop=stop, step=step):
+                return 20.0 if self.is_bound((start, stop) if step is None else (start, stop, step)) else None
+            case _:
+                return None
 
     def expected(self, relation: str, args: tuple[p.Term, ...]) -> float:
         """Expected matches: each bound column divides the size by the same factor."""
@@ -353,8 +340,7 @@ class _Writer:
             free -= 1
             if free == 0:
                 return 0.5
-        cost = float(size) ** (free / len(needed))
-        return cost if known or not self.bound else cost * 1e3  # a product of unconnected atoms comes last
+        return float(size) ** (free / len(needed))
 
     # ── atoms ────────────────────────────────────────────────────────────────────────────────
 
@@ -653,6 +639,7 @@ class _Writer:
         for candidate in [*_aggregated_sets(literal, body), None]:
             inner = _Writer(self.shapes, self.sizes, self.functors, candidate)
             inner.accesses, inner.expressions = self.accesses.copy(), self.expressions
+            inner.kept = frozenset() if literal.target is None else frozenset(p.variables_of(literal.target))
             parameters = []
             for variable in literal.outer:
                 inner.bound[variable] = inner.name(variable)

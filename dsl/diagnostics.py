@@ -13,10 +13,8 @@ from typing import Any
 
 from attrs import define, field, frozen
 
+from everlog.dsl.catalogue import RULES
 from everlog.dsl.source import Location, Source
-
-# code → the rule that was broken, said once and for all.
-RULES: dict[str, str] = {}
 
 
 @frozen

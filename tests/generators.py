@@ -24,7 +24,7 @@ BASE: dict[str, tuple[str, ...]] = {
     "flag": (),
 }
 VALUES: dict[str, list[Any]] = {
-    "number": [0, 1, 2, 3, 4, -1],
+    "number": [0, 1, 2, 3, 1, 2, 4, -1],
     "symbol": ["", "a", "b", "ab", "ba"],
     "float": [0.5, 1.0, 2.0],
     "unsigned": [0, 1, 2, 18446744073709551615],
@@ -54,7 +54,8 @@ def facts(draw: st.DrawFn, relations: dict[str, tuple[str, ...]] | None = None) 
     out = {}
     for name, kinds in (relations or BASE).items():
         row = st.tuples(*(st.sampled_from(VALUES[k]) for k in kinds))
-        out[name] = draw(st.lists(row, max_size=7 if kinds else 1, unique=True))
+        least, most = (2, 9) if kinds else (0, 1)
+        out[name] = draw(st.lists(row, min_size=least, max_size=most, unique=True))
     return out
 
 

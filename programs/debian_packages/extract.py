@@ -4,9 +4,10 @@
     python3 extract.py --wanted git,vim --offered nginx FOLDER         your own
     python3 extract.py --all FOLDER             every package of this machine as installed
 
-The facts describe a machine on which `--wanted` packages were asked for, all that is essential
-and all that they need came along, and the `--offered` packages (with what they need) could be
-installed too.  Nothing of this machine but the public data of its packages is written.
+The facts describe a machine on which the `--wanted` packages were asked for, besides those that are
+essential, and what they need came along; on which the `--left` ones were left behind by something
+that is gone; and where the `--offered` ones, with what they need, could be installed too.  Nothing
+of this machine is written but the public data of packages.
 
 Needs plain Python and `dpkg-query`.  Packages that are not on this machine are looked up by
 `apt-cache dumpavail`, where there are package lists.  Versions are as in the lists; that a
@@ -22,11 +23,13 @@ import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-WANTED = "apt,bash,ca-certificates,curl,exim4-daemon-light,git,less,man-db,openssh-client,python3,rsync,sudo,vim,wget"
+WANTED = "apt,ca-certificates,cron,curl,exim4-daemon-light,git,less,man-db,openssh-client,python3,rsync,sudo"
+WANTED += ",systemd-sysv,vim,wget"
+LEFT = "libxml2"
 OFFERED = "build-essential,mutt,nginx-light,postfix,python3-venv,sqlite3"
 
-FIELDS = ("Version", "Installed-Size", "Essential", "Priority")
-FIELDS += ("Pre-Depends", "Depends", "Provides", "Conflicts", "Breaks")
+DEPENDS, CONFLICTS = ("Pre-Depends", "Depends"), ("Conflicts", "Breaks")
+FIELDS = ("Version", "Installed-Size", "Essential", "Priority", "Provides", *DEPENDS, *CONFLICTS)
 PRIORITIES = ("required", "important", "standard", "optional", "extra")
 Record = dict[str, str]
 Alternative = tuple[str, str, str]  # name, relation such as ">=" or "", version
@@ -96,7 +99,7 @@ class World:
             if name not in self.records:
                 raise SystemExit(f"extract.py: neither dpkg nor apt knows a package `{name}`")
             chosen.add(name)
-            for clause in clauses(self.records[name], "Pre-Depends", "Depends"):
+            for clause in clauses(self.records[name], *DEPENDS):
                 options = [option for target, _, _ in clause for option in self.satisfying(target)]
                 if options and not chosen.intersection(options) and not set(options).intersection(todo):
                     todo.append(options[0])
@@ -117,11 +120,12 @@ def facts(world: World, chosen: set[str]) -> Iterator[tuple[str, tuple[object, .
     for name in sorted(chosen):
         record = world.records[name]
         yield "package", (name, record["Version"], int(record["Installed-Size"] or 0))
-        for number, clause in enumerate(clauses(record, "Pre-Depends", "Depends"), start=1):
+        for number, clause in enumerate(clauses(record, *DEPENDS), start=1):
             for place, (target, _, _) in enumerate(clause, start=1):
                 targets.add(target)
                 yield "depends", (name, number, place, target)
-        for target in sorted({t for ((t, r, v),) in clauses(record, "Conflicts", "Breaks") if _holds(world, t, r, v)}):
+        enemies = [clause[0] for clause in clauses(record, *CONFLICTS)]
+        for target in sorted({enemy[0] for enemy in enemies if _concerned(world, *enemy)}):
             targets.add(target)
             yield "conflicts", (name, target)
     for name in sorted(chosen):  # a name that nothing asks for needs no provider
@@ -129,12 +133,16 @@ def facts(world: World, chosen: set[str]) -> Iterator[tuple[str, tuple[object, .
             yield "provides", (name, virtual)
 
 
-def _holds(world: World, target: str, relation: str, version: str) -> bool:
+def _concerned(world: World, target: str, relation: str, version: str) -> bool:
     """Does a conflict with some versions of a package concern the one that there is?"""
     if not relation or target not in world.records:
         return not relation
     known = world.records[target]["Version"]
     return subprocess.run(["dpkg", "--compare-versions", known, _COMPARE[relation], version]).returncode == 0
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _output(*command: str) -> str:
@@ -146,6 +154,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parent / "facts", metavar="FOLDER")
     parser.add_argument("--wanted", default=WANTED, metavar="A,B,…", help="packages that a person asked for")
+    parser.add_argument("--left", default=LEFT, metavar="A,B,…", help="packages that nobody needs any more")
     parser.add_argument("--offered", default=OFFERED, metavar="A,B,…", help="packages that could be installed")
     parser.add_argument("--all", action="store_true", help="this machine: all of its packages, all wanted")
     arguments = parser.parse_args()
@@ -157,9 +166,9 @@ def main() -> None:
     else:
         world = World(available_records() | here)
         essential = [name for name, record in sorted(world.records.items()) if record["Essential"] == "yes"]
-        wanted = sorted(set(arguments.wanted.split(",")))
-        installed = world.closure(wanted, world.closure(essential, set()))
-        chosen = world.closure(arguments.offered.split(","), installed)
+        wanted = sorted({*essential, *_names(arguments.wanted)})
+        installed = world.closure(_names(arguments.left), world.closure(wanted, set()))
+        chosen = world.closure(_names(arguments.offered), installed)
 
     rows: dict[str, list[tuple[object, ...]]] = {n: [] for n in ("package", "depends", "provides", "conflicts")}
     for relation, row in facts(world, chosen):

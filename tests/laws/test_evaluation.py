@@ -69,7 +69,6 @@ PROGRAMS = {
     "witness": ".decl m(x:number, y:number)\nm(x, y) :- x = max a : { e(a, y), a < 4 }.",
     "nested aggregates": """.decl m(x:number, n:number)
         m(x, n) :- v(x), n = max c : { e(x, y), c = count : { e(y, z), z > x } }.""",
-    "wide and deep": ".decl p(x:number)\np(x) :- " + ", ".join(f"e(x{i}, x{i + 1})" for i in range(30)) + ", x = x0.",
     "functor in an atom": ".decl p(x:number)\np(x) :- e(x, x + 1).\np(y) :- v(x), e(x * 1, y).",
     "arithmetic wraps": ".decl p(x:number)\np(x * 9223372036854775807 + x) :- v(x).",
     "product": ".decl p(x:number, y:symbol)\np(x, y) :- v(x), s(y).",
@@ -85,3 +84,10 @@ def test_each_shape_agrees_with_the_reference(name: str, inputs: Any) -> None:
         f".decl {n}({', '.join(f'c{i}:{k}' for i, k in enumerate(kinds))})" for n, kinds in generators.BASE.items()
     )
     agree(compile_text(f"{declarations}\n{PROGRAMS[name]}\n"), inputs)
+
+
+def test_a_body_of_many_atoms_is_cut_into_functions() -> None:
+    """More loops than Python nests in one function: a walk of 40 steps on a path of 60."""
+    walk = ", ".join(f"e(x{i}, x{i + 1})" for i in range(40))
+    text = f".decl e(a:number, b:number)\n.decl p(a:number, b:number)\np(x0, x40) :- {walk}, x0 < x39, !e(x40, x0).\n"
+    agree(compile_text(text), {"e": [(i, i + 1) for i in range(60)]})

@@ -1,0 +1,450 @@
+"""The catalogue of diagnostics: what each code means, said once.
+
+A code stands for one kind of mistake and keeps its number for ever.  `rule` is the sentence that a
+report prints after `= rule:`; `explanation` is the paragraph of the documentation.  The examples
+stand in `docs/diagnostics.md`, where a test runs them; another test holds the codes that `dsl`
+uses, this table and that page together.
+
+    DL00x  characters      DL04x  grounding, strata        DL08x  inlining
+    DL01x  grammar, size   DL05x  names and places         DL09x  not in this language
+    DL02x  declarations    DL06x  warnings                 DL10x  preprocessor
+    DL03x  kinds, types    DL07x  components
+
+Reads: nothing.  Read by: dsl.diagnostics, tests/test_docs.py.
+"""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+
+@frozen
+class Entry:
+    """One code of the catalogue."""
+
+    code: str
+    title: str
+    rule: str
+    explanation: str
+
+
+ENTRIES: tuple[Entry, ...] = (
+    # ── characters ───────────────────────────────────────────────────────────────────────────
+    Entry(
+        "DL001",
+        "unexpected character",
+        "outside symbols and comments there are only ASCII letters, digits and the signs of the language",
+        "A character begins no word of the language. Typographic quotes, currency signs and letters with "
+        "accents come from text editors and copied web pages; they may stand in symbols and comments only.",
+    ),
+    Entry(
+        "DL002",
+        "never closed",
+        'a symbol ends with `"`, and a comment that begins with `/*` ends with `*/`',
+        "A symbol or a comment is opened and the text ends before it is closed. A symbol may contain line "
+        "breaks, so a forgotten quote reaches to the next quote in the file: look above the place that is "
+        "shown, too.",
+    ),
+    Entry(
+        "DL003",
+        "unknown escape sequence",
+        "a backslash in a symbol begins one of the known escape sequences",
+        r"Known are `\"` `\'` `\\` `\a` `\b` `\f` `\n` `\r` `\t` and `\v`. A backslash that is meant as such "
+        "is written twice, also in the patterns of `match`.",
+    ),
+    Entry(
+        "DL004",
+        "not an IPv4 address",
+        "each of the four parts of an IPv4 address is a number from 0 to 255",
+        "Four numbers with dots between them are read as an IPv4 address, which stands for the number of its "
+        "32 bits.",
+    ),
+    # ── grammar and size ─────────────────────────────────────────────────────────────────────
+    Entry(
+        "DL010",
+        "syntax error",
+        "every statement follows the grammar; facts and rules end with `.`",
+        "A word stands where no such word can stand. The message lists what could stand there. The checker "
+        "drops the statement, goes on with the next one, and tells the other mistakes of the file too.",
+    ),
+    Entry(
+        "DL015",
+        "too many alternatives",
+        "without `;` and without inlined relations, one rule becomes at most 10000 rules",
+        "A body with `;` stands for one rule per alternative, and alternatives that are joined multiply: "
+        "fourteen times two of them are 16384 rules. A relation of its own for a part of the body keeps it "
+        "small. Relations that are `inline` multiply in the same way.",
+    ),
+    Entry(
+        "DL016",
+        "nested too deeply",
+        "terms and formulas are not nested tens of thousands of levels deep",
+        "Nobody nests this deep by hand; macros and programs that write programs do. Relations or variables "
+        "of their own for the inner parts help.",
+    ),
+    Entry(
+        "DL018",
+        "disjunction inside an aggregate",
+        "the body of an aggregate is one conjunction",
+        "An aggregate over `a ; b` would have to say whether something that holds in both ways counts once or "
+        "twice. Write a relation for the disjunction and aggregate over that: a relation is a set, so it "
+        "counts once.",
+    ),
+    # ── declarations ─────────────────────────────────────────────────────────────────────────
+    Entry(
+        "DL020",
+        "declared twice",
+        "a name is declared once, as a relation, a type or a functor",
+        "Two declarations have the same name. Relations and types share one space of names; a component may "
+        "not declare again what a base of it declares.",
+    ),
+    Entry(
+        "DL021",
+        "a type of the language declared again",
+        "`number`, `unsigned`, `float` and `symbol` are part of the language",
+        "The four primitive types are always there and mean the same everywhere.",
+    ),
+    Entry(
+        "DL022",
+        "undefined type",
+        "every type that is used is a primitive one or is declared with `.type`",
+        "The type of a column, of a functor, of a cast, or in another type's definition does not exist.",
+    ),
+    Entry(
+        "DL023",
+        "type defined by itself",
+        "a type is defined by other types, never by itself",
+        "Following the definitions of the type comes back to it, so nothing says which values it has.",
+    ),
+    Entry(
+        "DL024",
+        "union of different kinds",
+        "all members of a union are of one kind: number, unsigned, float or symbol",
+        "A column stores values of one kind. A union of a type of numbers and a type of symbols would need two.",
+    ),
+    Entry(
+        "DL025",
+        "subset of a union",
+        "`<:` derives a type from a primitive type or a subset type, not from a union",
+        "As in Soufflé, a type below a union is made by listing it as a member of the union.",
+    ),
+    Entry(
+        "DL026",
+        "two columns of one name",
+        "the columns of a relation have different names",
+        "Choice domains, headers of files and JSON objects name columns, so a name must mean one column.",
+    ),
+    Entry(
+        "DL027",
+        "conflicting qualifiers",
+        "a qualifier is given once, and of `brie`, `btree`, `btree_delete` and `eqrel` at most one",
+        "These four say how the facts of a relation are kept, so only one of them can hold. The first three "
+        "change nothing here.",
+    ),
+    Entry(
+        "DL028",
+        "choice-domain over no column",
+        "a choice-domain names columns of its relation",
+        "A key of a choice-domain is one column or several in parentheses, by the names that the declaration "
+        "gives them.",
+    ),
+    Entry(
+        "DL029",
+        "not an equivalence relation",
+        "an equivalence relation has two columns of one type",
+        "`eqrel` closes a relation under reflexivity, symmetry and transitivity, which makes sense only for "
+        "pairs of values of the same type.",
+    ),
+    # ── kinds and types ──────────────────────────────────────────────────────────────────────
+    Entry(
+        "DL030",
+        "wrong kind of value",
+        "every term has one kind (number, unsigned, float or symbol), the one that its place asks for",
+        "A symbol stands where a number is asked for, or the other way round; or one variable stands in "
+        "columns of different kinds. Kinds are never converted silently: use `to_number`, `to_unsigned`, "
+        "`to_float` or `to_string`.",
+    ),
+    Entry(
+        "DL031",
+        "wrong type",
+        "the type of a variable is a subtype of the type of every column in which it stands",
+        "The kinds agree, the declared types do not. Subtypes keep apart what should not be mixed, such as the "
+        "names of people and of cities. Where the mixture is meant, say so with `as(…, type)`.",
+    ),
+    Entry(
+        "DL032",
+        "comparison of different kinds",
+        "both sides of a comparison are of one kind",
+        "A number never equals a symbol, and there is no order between the two. Convert one side.",
+    ),
+    Entry(
+        "DL033",
+        "operator without meaning for this kind",
+        "an operator or aggregate is applied to values of a kind that it is defined for",
+        "There is no `*` for symbols and no `%` for floats; `sum`, `min`, `max` and `mean` need numbers.",
+    ),
+    Entry(
+        "DL034",
+        "wrong number of arguments of a functor",
+        "a functor gets as many arguments as it takes",
+        "The language reference lists the built-in functors; those of a user are declared with `.functor`.",
+    ),
+    Entry(
+        "DL035",
+        "number out of range",
+        "a literal fits into 64 bits: from -2^63 to 2^63 - 1 as a number, from 0 to 2^64 - 1 as an unsigned",
+        "Arithmetic wraps around at 64 bits, but a literal that does not fit is certainly a mistake.",
+    ),
+    # ── grounding and strata ─────────────────────────────────────────────────────────────────
+    Entry(
+        "DL040",
+        "variable not grounded",
+        "every variable occurs in a positive body atom, or equals a term of variables that do",
+        "Nothing in the body says which values the variable takes. A positive atom does; so does an equality "
+        "whose other side is known. An atom under `!`, a comparison such as `x < y`, and an argument that "
+        "computes, such as `p(x + 1)`, do not. Inside an aggregate, its own body must do it.",
+    ),
+    Entry(
+        "DL041",
+        "grounded only inside an aggregate",
+        "a variable that is used outside an aggregate is grounded outside it, except a witness of `min` or `max`",
+        "To have one sum per group, bind the group outside the aggregate. Only `min` and `max` give witnesses: "
+        "the values that go with the extreme one.",
+    ),
+    Entry(
+        "DL042",
+        "aggregates that need each other",
+        "the aggregates of a rule can be computed one after the other",
+        "The result of one aggregate is used inside another, whose result is used inside the first. Bind one of "
+        "the variables by an atom.",
+    ),
+    Entry(
+        "DL044",
+        "counter in a recursive rule",
+        "`autoinc()` stands in no recursive rule",
+        "Each use gives a new number, hence a new fact, hence another use: the rule would never come to an end. "
+        "Number the facts in a rule above the recursion.",
+    ),
+    Entry(
+        "DL045",
+        "recursion through negation or aggregation",
+        "no relation depends on itself through negation or aggregation",
+        "`!` and aggregates ask what a relation does not hold, so it must be complete before they are asked. The "
+        "message shows the cycle that makes this impossible.",
+    ),
+    # ── names and places ─────────────────────────────────────────────────────────────────────
+    Entry(
+        "DL050",
+        "undefined relation",
+        "every relation that is used is declared with `.decl`",
+        "Often a slip of the pen: the hint names a similar relation if there is one. A relation of a component "
+        "instance has the name of the instance in front, as in `graph.edge`.",
+    ),
+    Entry(
+        "DL051",
+        "wrong number of columns",
+        "an atom has one argument for each column of its relation",
+        "Write `_` for the columns that do not matter.",
+    ),
+    Entry(
+        "DL052",
+        "`_` in a head",
+        "a head gives every column a value",
+        "In a body `_` means that any value will do. A head must say which value the new fact has.",
+    ),
+    Entry(
+        "DL053",
+        "fact with variables",
+        "the arguments of a fact are constants, or computed from constants",
+        "A name without quotes is a variable. Aggregates, ranges and counters need a rule: give it the body "
+        "`true`.",
+    ),
+    Entry(
+        "DL054",
+        "`_` outside an atom",
+        "`_` is an argument of a body atom, nothing else",
+        "Every `_` is a variable of its own that nothing else can mention, so a comparison with it, or an "
+        "aggregate over it, asks nothing.",
+    ),
+    Entry(
+        "DL055",
+        "ill-formed subsumption",
+        "a subsumption compares two facts of one relation, and the relation has columns",
+        "`p(x) <= p(y) :- …` removes the fact on the left when the one on the right is there and the body holds.",
+    ),
+    Entry(
+        "DL056",
+        "undefined functor",
+        "every functor that is used with `@` is declared with `.functor`",
+        "The declaration says of which kinds the arguments and the result are; the Python function comes from "
+        "`functors.py` or `-l`.",
+    ),
+    Entry(
+        "DL057",
+        "target of an aggregate",
+        "`count` has no target; `sum`, `min`, `max` and `mean` have one",
+        "The target is the term between the aggregate's name and the colon.",
+    ),
+    Entry(
+        "DL058",
+        "plan does not fit its rule",
+        "a plan has an order for versions that the rule has, and each order lists every positive atom once",
+        "Version 0 is for the first recursive atom of the rule, 1 for the second; a rule that is not recursive "
+        "has version 0 alone. Plans are checked and then left aside: the engine orders joins itself.",
+    ),
+    Entry(
+        "DL059",
+        "directive given twice or without size",
+        "a relation has at most one `.input`, one `.printsize` and one `.limitsize`, which gives its size as `n`",
+        "Several `.output` of a relation are fine: they write it several times.",
+    ),
+    # ── warnings ─────────────────────────────────────────────────────────────────────────────
+    Entry(
+        "DL060",
+        "empty relation",
+        "a relation gets its facts from the text, from rules or from `.input`",
+        "A warning: the program runs, but nothing will ever be in this relation. A rule or an `.input` was "
+        "forgotten, or the name is misspelt elsewhere.",
+    ),
+    Entry(
+        "DL061",
+        "variable that occurs once",
+        "a variable that occurs once is written `_`, and one that begins with `_` occurs once",
+        "A warning. A variable that occurs once joins nothing, which is often a misspelling. If it is meant, "
+        "write `_`, or begin its name with `_`.",
+    ),
+    Entry(
+        "DL062",
+        "unknown parameter",
+        "a directive has the parameters that the language reference lists",
+        "A warning: the parameter is ignored, as Soufflé does.",
+    ),
+    # ── components ───────────────────────────────────────────────────────────────────────────
+    Entry(
+        "DL070",
+        "undefined component, or declared twice",
+        "every component that is used is declared with `.comp`, once",
+        "A component is visible in the scope where it is declared and inside the components of that scope.",
+    ),
+    Entry(
+        "DL071",
+        "wrong number of type parameters",
+        "a component gets as many type parameters as it declares",
+        "`.comp C<A, B>` is used as `.init c = C<number, symbol>`.",
+    ),
+    Entry(
+        "DL072",
+        "component without end",
+        "a component neither inherits from itself nor contains an instance of itself",
+        "Writing it out would never end. Instances inside each other may be 200 deep.",
+    ),
+    Entry(
+        "DL073",
+        "override of nothing",
+        "`.override` stands in a component and names a relation that a base of it declares `overridable`",
+        "An override drops the rules that the bases have for a relation. The base has to agree to that, by the "
+        "qualifier `overridable`.",
+    ),
+    Entry(
+        "DL074",
+        "component instance made twice",
+        "the instances of components have different names",
+        "The relations of an instance are called after it, so two instances of one name would be mixed up.",
+    ),
+    # ── inlining ─────────────────────────────────────────────────────────────────────────────
+    Entry(
+        "DL080",
+        "recursive inlined relation",
+        "an inlined relation does not depend on itself, nor do several on each other",
+        "An inlined relation is replaced by the bodies of its rules, which would never end here.",
+    ),
+    Entry(
+        "DL081",
+        "negated inlined relation",
+        "an inlined relation under `!` has no variables but those of its heads, and is not asked with `_`",
+        "Under `!` each rule of the relation must fail. Where a rule has variables of its own, that is a question "
+        "about all their values, which cannot be written into the body. Without `inline` it can be asked.",
+    ),
+    Entry(
+        "DL082",
+        "inlined relation inside an aggregate",
+        "no inlined relation stands inside an aggregate",
+        "Its rules would become a disjunction there. Without `inline` the relation can be aggregated.",
+    ),
+    Entry(
+        "DL083",
+        "inlined relation with a directive",
+        "an inlined relation is not read, written, counted or limited",
+        "It is only a way of writing: it has no facts of its own.",
+    ),
+    # ── not in this language ─────────────────────────────────────────────────────────────────
+    Entry(
+        "DL090",
+        "value that is not flat",
+        "every value is a number, an unsigned, a float or a symbol",
+        "Records, algebraic types and `nil` are left out: relations are flat here. Give each field a column. "
+        "Where values nest, give each an id, and use a relation with the id and one column per field.",
+    ),
+    Entry(
+        "DL091",
+        "lattice",
+        "lattices are not part of this language",
+        "The usual purpose, keeping only the best fact of each group, is served by a subsumption or by an "
+        "aggregate.",
+    ),
+    Entry(
+        "DL092",
+        "rounds of the evaluation",
+        "a program cannot ask how it is evaluated: `debug_delta` and `recursive_iteration_cnt` are left out",
+        "The rounds of an evaluation are no part of what a program means, and differ between strategies. A column "
+        "that counts steps does the same, and is a fact.",
+    ),
+    Entry(
+        "DL093",
+        "old style qualifier",
+        "`.input`, `.output` and `.printsize` are directives of their own",
+        "A warning: the qualifier does what the directive of its name does, without parameters.",
+    ),
+    # ── preprocessor ─────────────────────────────────────────────────────────────────────────
+    Entry(
+        "DL101",
+        "include file not found",
+        "an included file stands beside the file that includes it, or in a directory named by `-I`",
+        "The hint lists the directories that were searched, in order.",
+    ),
+    Entry(
+        "DL102",
+        "malformed directive of the preprocessor",
+        "a line that begins with `#` is a complete directive of the C preprocessor",
+        "The name of the directive is unknown, or what it needs is missing: a macro's name, a file's name, a "
+        "condition made of integers.",
+    ),
+    Entry(
+        "DL103",
+        "unbalanced condition",
+        "every `#if` has one `#endif`, and between them at most one `#else`, as the last branch",
+        "A condition ends in the file in which it begins.",
+    ),
+    Entry(
+        "DL104",
+        "#error was reached",
+        "a text that reaches `#error` is refused",
+        "Whoever wrote the program put it there: the message is theirs.",
+    ),
+    Entry(
+        "DL105",
+        "includes without end",
+        "no file includes itself for ever",
+        "Put `.once` or `#pragma once` at the top of a file that is included from several places, or a condition "
+        "around it.",
+    ),
+    Entry(
+        "DL106",
+        "wrong call of a macro",
+        "a macro gets as many arguments as it has parameters, closed by `)`, and its expansion comes to an end",
+        "Commas separate arguments, unless they stand in parentheses of their own or in a symbol.",
+    ),
+)
+
+CATALOGUE: dict[str, Entry] = {entry.code: entry for entry in ENTRIES}
+RULES: dict[str, str] = {entry.code: entry.rule for entry in ENTRIES}

@@ -1,0 +1,250 @@
+"""The documentation is right: every example of it runs and says what the page says.
+
+A fenced block of `docs/*.md` or `README.md` is checked by its language:
+
+    dl        is compiled.  Right before a `text` block that begins with `error[` or `warning[`, its
+              report is that text; right before a `text` block of facts, it derives exactly those
+              for the relations named there; otherwise it has no errors
+    console   its `$ everlog …` lines are run, and print what follows them; `$ cat FILE`,
+              `$ mkdir DIR` and `$ echo $?` are understood too.  Tabs are shown as spaces
+    python    a doctest if it has `>>>`, else run
+
+`<!-- file: NAME -->` above a block makes it a file that later blocks of the page find.
+`<!-- no-check -->` above a block says that it is a fragment.  `pytest --rewrite` writes reports,
+facts and output anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import io
+import re
+import shlex
+from argparse import ArgumentParser
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from attrs import frozen
+
+from everlog.cli import COMMANDS, main
+from everlog.core.program import Program
+from everlog.core.seminaive import evaluate
+from everlog.dsl.catalogue import CATALOGUE, ENTRIES, RULES
+from everlog.dsl.check import diagnose
+from everlog.dsl.diagnostics import Report
+from everlog.dsl.facts import fact_text
+from everlog.dsl.preprocess import preprocess_text
+
+ROOT = Path(__file__).parent.parent
+PAGES = [*sorted((ROOT / "docs").rglob("*.md")), *(p for p in [ROOT / "README.md"] if p.exists())]
+
+_FENCE = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_COMMENT = re.compile(r"<!--\s*(.*?)\s*-->\s*\Z")
+_FACT = re.compile(r'([?\w.]+)\((?:[^"]|"(?:\\.|[^"\\])*")*\)\.')
+_REPORT = ("error[", "warning[")
+
+
+@frozen
+class Block:
+    """A fenced block, the n-th from the end of its page, with the comments above it and the `text`
+    that follows it at once; `start` is where its own text begins."""
+
+    page: Path
+    number: int
+    line: int
+    start: int
+    language: str
+    text: str
+    comments: tuple[str, ...]
+    answer: Block | None
+
+    @property
+    def file(self) -> str:
+        return next((c.removeprefix("file:").strip() for c in self.comments if c.startswith("file:")), "")
+
+    @property
+    def checked(self) -> bool:
+        return "no-check" not in self.comments
+
+    def __str__(self) -> str:
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+
+def blocks_of(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    out: list[Block] = []
+    after = len(text)
+    for number, found in enumerate(reversed(list(_FENCE.finditer(text)))):
+        above, comments = text[: found.start()], []
+        while comment := _COMMENT.search(above):
+            comments.append(comment[1])
+            above = above[: comment.start()]
+        follows = out and not text[found.end() : after].strip() and not out[0].comments
+        line = text.count("\n", 0, found.start()) + 1
+        answer = out[0] if follows and out[0].language == "text" else None
+        out.insert(0, Block(page, number, line, found.start(2), found[1], found[2], tuple(comments), answer))
+        after = found.start()
+    return out
+
+
+BLOCKS = {page: blocks_of(page) for page in PAGES}
+
+
+def blocks(language: str) -> list[Block]:
+    return [b for page in PAGES for b in BLOCKS[page] if b.language == language and b.checked]
+
+
+@pytest.fixture
+def folder(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current directory, with the files that the page has named so far."""
+    block: Block = request.getfixturevalue("block")
+    for earlier in BLOCKS[block.page]:
+        if earlier.file and earlier.line <= block.line:
+            path = tmp_path / earlier.file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(earlier.text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def same(block: Block, answer: Block, actual: str, request: pytest.FixtureRequest) -> None:
+    """The answer is what the page says; with `--rewrite`, the page says the answer."""
+    if request.config.getoption("--rewrite"):
+        page = block.page.read_text(encoding="utf-8")
+        now = next(b for b in blocks_of(block.page) if b.number == answer.number)
+        page = page[: now.start] + actual + "\n" + page[now.start + len(now.text) :]
+        block.page.write_text(page, encoding="utf-8")
+    else:
+        assert actual == answer.text.rstrip("\n"), f"{block} does not say so; pytest --rewrite writes it anew"
+
+
+def plain(text: str) -> str:
+    """As a terminal shows it: tabs as spaces, no blanks at the end of a line."""
+    return "\n".join(line.rstrip() for line in text.expandtabs(8).rstrip("\n").split("\n"))
+
+
+# ── programs ─────────────────────────────────────────────────────────────────────────────────
+
+
+def diagnosed(block: Block) -> tuple[Program | None, Report]:
+    source, problems = preprocess_text(block.text, block.file or "prog.dl")
+    return diagnose(source, problems)
+
+
+@pytest.mark.parametrize("block", blocks("dl"), ids=str)
+def test_a_program_does_what_the_page_says(block: Block, folder: Path, request: pytest.FixtureRequest) -> None:
+    program, report = diagnosed(block)
+    if block.answer is not None and block.answer.text.startswith(_REPORT):
+        same(block, block.answer, plain(report.text()), request)
+        return
+    assert program is not None, f"{block}\n{report.text()}"
+    assert not report.errors
+    if block.answer is not None:
+        names = {found[1] for found in map(_FACT.fullmatch, block.answer.text.splitlines()) if found}
+        assert names, f"{block.answer} is neither a report nor facts"
+        result = evaluate(program)
+        lines = [
+            f"{fact_text(relation, row)}."
+            for relation in program.relations.values()
+            if relation.name in names
+            for row in result.rows(relation.name)
+        ]
+        same(block, block.answer, "\n".join(lines), request)
+
+
+# ── commands and Python ──────────────────────────────────────────────────────────────────────
+
+
+def command_output(line: str, last: int) -> tuple[str, int]:
+    """What a line of a console prints, on either stream, and its exit status."""
+    match shlex.split(line):
+        case ["everlog", *arguments]:
+            screen = io.StringIO()
+            with contextlib.redirect_stdout(screen), contextlib.redirect_stderr(screen):
+                try:
+                    status = main(arguments)
+                except SystemExit as stop:
+                    status = int(stop.code or 0)
+            return screen.getvalue(), status
+        case ["cat", *files]:
+            return "".join(Path(file).read_text(encoding="utf-8") for file in files), 0
+        case ["mkdir", *folders]:
+            for name in folders:
+                Path(name).mkdir()
+            return "", 0
+        case ["echo", "$?"]:
+            return f"{last}\n", 0
+        case _:
+            raise AssertionError(f"a console of the documentation has no `{line}`")
+
+
+@pytest.mark.parametrize("block", blocks("console"), ids=str)
+def test_a_command_prints_what_the_page_says(block: Block, folder: Path, request: pytest.FixtureRequest) -> None:
+    shown, status = [], 0
+    for line in block.text.splitlines():
+        if line.startswith("$ "):
+            output, status = command_output(line[2:], status)
+            shown += [line] + ([plain(output)] if output else [])
+    same(block, block, "\n".join(shown), request)
+
+
+@pytest.mark.parametrize("block", blocks("python"), ids=str)
+def test_python_runs(block: Block, folder: Path) -> None:
+    names: dict[str, object] = {"__name__": "docs"}
+    if ">>>" not in block.text:
+        exec(compile(block.text, str(block), "exec"), names)
+        return
+    test = doctest.DocTestParser().get_doctest(block.text, names, str(block), str(block.page), block.line)
+    out = io.StringIO()
+    doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=out.write)
+    assert not out.getvalue(), out.getvalue()
+
+
+# ── the catalogue of diagnostics ─────────────────────────────────────────────────────────────
+
+_CODE = re.compile(r"\bDL[0-9]{3}\b")
+_HEADING = re.compile(r"^## (DL[0-9]{3}) (.*)\n\n((?:.+\n)+)", re.MULTILINE)
+
+
+def used_codes() -> set[str]:
+    files = [f for f in (ROOT / "dsl").glob("*.py") if f.name != "catalogue.py"]
+    return {code for file in files for code in _CODE.findall(file.read_text(encoding="utf-8"))}
+
+
+def test_every_code_in_use_is_in_the_catalogue_and_the_other_way_round() -> None:
+    assert used_codes() == set(CATALOGUE) == set(RULES)
+    assert [e.code for e in ENTRIES] == sorted(CATALOGUE), "each code once, in order"
+
+
+def test_every_code_is_explained_on_its_page_in_the_words_of_the_catalogue() -> None:
+    page = (ROOT / "docs" / "diagnostics.md").read_text(encoding="utf-8")
+    explained = [(code, title, " ".join(text.split())) for code, title, text in _HEADING.findall(page)]
+    assert explained == [(e.code, e.title, e.explanation) for e in ENTRIES]
+
+
+def test_the_example_of_a_code_gives_that_code() -> None:
+    """Under each heading the first example reports the code, and another one is right."""
+    page = (ROOT / "docs" / "diagnostics.md").read_text(encoding="utf-8")
+    for section in re.split(r"^## ", page, flags=re.MULTILINE)[1:]:
+        code = section[:5]
+        found = list(_FENCE.finditer(section))
+        languages = [b[1] for b in found]
+        assert languages[:2] == ["dl", "text"], code
+        assert f"[{code}]" in found[1][2], code
+        assert languages[-1] == "dl", code
+
+
+# ── the command line ─────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", [n for n in COMMANDS if find_spec(f"everlog.commands.{n}")])
+def test_every_flag_is_in_the_manual(name: str) -> None:
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    parser = ArgumentParser(prog=name)
+    import_module(f"everlog.commands.{name}").add_arguments(parser)
+    flags = {flag for action in parser._actions for flag in action.option_strings}
+    assert f"everlog {name}" in page
+    assert not [flag for flag in sorted(flags) if f"`{flag}`" not in page and f"`{flag} " not in page]
