@@ -31,6 +31,7 @@ from everlog.core.program import Aggregate, Atom, Call, Comparison, Constant, Li
 from everlog.core.tables import Columns, Shape
 
 MAX_LOOPS = 16  # Python allows 20 nested blocks in one function
+MAX_CANDIDATES = 6  # set variables to try for one rule
 _LARGE = 10_000_000
 
 
@@ -113,7 +114,8 @@ def _set_variables(
                 if isinstance(arg, Variable):
                     counts[arg] = counts.get(arg, 0) + 1
     unneeded = [v for v, n in sorted(counts.items(), key=lambda e: -e[1]) if v not in in_head]
-    return [v for v in [*wanted, *unneeded] if v in counts and settable(v, body)]
+    likely = [v for v in [*wanted, *unneeded] if v in counts][:MAX_CANDIDATES]
+    return [v for v in likely if settable(v, body)]
 
 
 def settable(variable: Variable, body: Sequence[Literal]) -> bool:

@@ -380,6 +380,8 @@ def call_functor(functor: p.Functor, args: Row) -> Value:
             return wrap(result)
         case Kind.UNSIGNED, int():
             return result & MASK
+        case (Kind.FLOAT, int()):
+            return float(result)
         case (Kind.FLOAT, float()) | (Kind.SYMBOL, str()):
             return _one_nan(result)
     raise EvaluationError(f"{call} returned {result!r}, which is no {functor.result}")

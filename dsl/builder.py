@@ -159,15 +159,12 @@ class Builder(Transformer[Any, Any]):
         return ast.Functor(c[0].value, [c[2], *c[4]], pos=c[0].pos, end=c[5].end)
 
     def aggregate(self, c: list[Any]) -> ast.Aggregate:
-        targets = c[1] if len(c) == 4 else []
-        body = c[-1]
-        end = body.end + (getattr(body, "_brace", 0))
+        targets = c[1] if isinstance(c[1], list) else []
+        end = c[-1].end
+        body = c[-2] if isinstance(c[-1], Token) else c[-1]
         if len(targets) > 1:
             return ast.Aggregate(f"{c[0].value}/{len(targets)}", targets[0], body, pos=c[0].pos, end=end)
         return ast.Aggregate(c[0].value, targets[0] if targets else None, body, pos=c[0].pos, end=end)
-
-    def braces(self, c: list[Any]) -> Any:
-        return c[1]
 
     def nonflat(self, c: list[Any]) -> ast.Nonflat:
         what = {"NIL": "nil", "LBRACKET": "record"}.get(c[0].type, "branch")

@@ -185,6 +185,8 @@ class _Checker:
     # ── the program as a whole ───────────────────────────────────────────────────────────────
 
     def _warn_empty(self, directives: Directives) -> None:
+        if any(d.code.startswith(("DL00", "DL01", "DL1")) for d in self.report.items):
+            return  # what could not be read may have defined it
         defined = self.defined | set(self.facts) | {d.relation for d in directives.inputs}
         for name, signature in self.declared.relations.items():
             if name not in defined:

@@ -122,7 +122,7 @@ def alternatives(formula: ast.Formula, report: Report, clause: Any) -> list[list
             clause,
             hint="give a part of it a relation of its own",
         )
-        return [[]]
+        return []
     return bodies
 
 
@@ -233,13 +233,15 @@ def hoist_body(formulas: list[ast.Formula]) -> tuple[list[Literal], bool]:
 
 def names_of(term: ast.Term | None) -> Iterator[ast.Name]:
     """The variables of a term (hoisted terms are out of it already), from left to right."""
-    if isinstance(term, ast.Name):
-        yield term
-    elif isinstance(term, ast.Functor | ast.UserFunctor | ast.Nonflat):
-        for arg in term.args:
-            yield from names_of(arg)
-    elif isinstance(term, ast.Cast):
-        yield from names_of(term.term)
+    todo: list[ast.Term | None] = [term]
+    while todo:
+        current = todo.pop()
+        if isinstance(current, ast.Name):
+            yield current
+        elif isinstance(current, ast.Functor | ast.UserFunctor | ast.Nonflat):
+            todo += reversed(current.args)
+        elif isinstance(current, ast.Cast):
+            todo.append(current.term)
 
 
 def names_of_literal(literal: Literal) -> Iterator[ast.Name]:

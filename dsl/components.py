@@ -269,7 +269,7 @@ def _components(items: Iterable[ast.Statement], report: Report) -> dict[str, ast
             first = out.setdefault(item.type.name, item)
             if first is not item:
                 report.error(
-                    "DL070",
+                    "DL020",
                     f"component `{item.type.name}` is declared twice",
                     item.type,
                     Label(first.type.pos, first.type.end, "first declared here"),

@@ -90,22 +90,23 @@ class Report:
 
     def render(self, d: Diagnostic) -> str:
         lines = [f"{d.severity}[{d.code}]: {d.message}"]
+        width = 1
         if d.pos >= 0:
             where = self.source.locate(d.pos)
-            lines.append(f"  --> {where.file}:{where.line}:{where.column}")
-            lines += self._excerpt(d, where)
+            width = max(len(str(self.source.locate(pos).line)) for pos in (d.pos, *(x.pos for x in d.labels)))
+            lines.append(f" {'':>{width}}--> {where.file}:{where.line}:{where.column}")
+            lines += self._excerpt(d, where, width)
         if d.code in RULES:
-            lines.append(f"   = rule: {RULES[d.code]}")
+            lines.append(f" {'':>{width}} = rule: {RULES[d.code]}")
         if d.hint:
-            lines.append(f"   = hint: {d.hint}")
+            lines.append(f" {'':>{width}} = hint: {d.hint}")
         return "\n".join(lines)
 
-    def _excerpt(self, d: Diagnostic, where: Location) -> list[str]:
+    def _excerpt(self, d: Diagnostic, where: Location, width: int) -> list[str]:
         """The lines concerned, each with its marks below it."""
         marks = [(where, max(1, d.end - d.pos), "^", "")]
         marks += [(self.source.locate(x.pos), max(1, x.end - x.pos), "-", x.text) for x in d.labels]
         marks.sort(key=lambda m: (m[0].file != where.file, m[0].file, m[0].line, m[0].column))
-        width = max(len(str(m[0].line)) for m in marks)
         out: list[str] = []
         shown: set[tuple[str, int]] = set()
         for place, length, mark, text in marks:

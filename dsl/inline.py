@@ -27,7 +27,7 @@ MAX_EXPANSIONS = 10_000
 
 def expand(clauses: list[FlatClause], declared: Declarations, report: Report) -> list[FlatClause]:
     """The clauses of the relations that are not inlined, free of inlined atoms."""
-    inlined = {name for name, s in declared.relations.items() if s.inline}
+    inlined = [name for name, s in declared.relations.items() if s.inline]
     if not inlined:
         return clauses
     definitions: dict[str, list[FlatClause]] = {name: [] for name in inlined}
@@ -145,8 +145,9 @@ def _check(
     graph = _uses(definitions)
     for group in components(graph):
         if len(group) > 1 or group[0] in graph[group[0]]:
-            listed = ", ".join(sorted(group))
-            report.error("DL080", f"inlined relations depend on each other: {listed}", declared.relations[group[0]].node)
+            listed = ", ".join(f"`{name}`" for name in sorted(group))
+            message = f"inlined relations depend on each other: {listed}" if len(group) > 1 else f"inlined relation {listed} depends on itself"
+            report.error("DL080", message, declared.relations[min(group)].node)
     brings_variables = {name for name, found in definitions.items() if any(_own_variables(c) for c in found)}
     for clause in clauses:
         for literal in clause.body:

@@ -154,7 +154,7 @@ class ClauseKinds:
         if name.name in self.told:
             return
         self.told.add(name.name)
-        message = f"variable `{_shown(name)}` is a {known} and a {kind}"
+        message = f"variable `{_shown(name)}` is {_a(known)} and {_a(kind)}"
         self._told_name(name, "DL030", message, "the columns in which it stands must be of one kind")
 
     def _told_name(self, name: ast.Name, code: str, message: str, hint: str) -> None:
@@ -269,10 +269,11 @@ class ClauseKinds:
                     else:
                         self.kind(arg)
                 return result
-            case ast.Functor(args=args):
-                found = next((k for a in args if (k := self.kind(a)) is not None), None)
+            case ast.Functor():
+                operands = _operands(term)
+                found = next((k for a in operands if (k := self.kind(a)) is not None), None)
                 if found is not None:
-                    for arg in args:
+                    for arg in operands:
                         self.push(arg, found)
                 return found
             case ast.UserFunctor(name=name, args=args):
@@ -297,8 +298,8 @@ class ClauseKinds:
                     self.variables[name] = kind
                     self.first.setdefault(name, term)
                     self.changed = True
-            case ast.Functor(name=name, args=args) if name not in FIXED and name != "cat":
-                for arg in args:
+            case ast.Functor(name=name) if name not in FIXED and name != "cat":
+                for arg in _operands(term):
                     self.push(arg, kind)
             case ast.Functor() | ast.UserFunctor() | ast.Cast():
                 self.kind(term)
@@ -344,7 +345,7 @@ class ClauseKinds:
         if left is not None and right is not None and left is not right:
             self.report.error(
                 "DL032",
-                f"cannot compare a {left} with a {right}",
+                f"cannot compare {_a(left)} with {_a(right)}",
                 constraint,
                 hint="convert one side: to_number, to_unsigned, to_float or to_string",
             )
@@ -402,7 +403,7 @@ class ClauseKinds:
 
     def _fits(self, term: Any, kind: Kind, wanted: Kind) -> None:
         if kind is not wanted:
-            self.report.error("DL030", f"a {wanted} is expected here, this is a {kind}", term)
+            self.report.error("DL030", f"{_a(wanted)} is expected here, this is {_a(kind)}", term)
 
     def _check_number(self, term: ast.Number, wanted: Kind) -> None:
         if wanted is SYMBOL:
@@ -441,7 +442,7 @@ class ClauseKinds:
                 self._fits(term, known, wanted)  # type: ignore[arg-type]
             else:
                 allowed = ", ".join(k.value for k in Kind if k in kinds)
-                self.report.error("DL033", f"`{_operator(name)}` has no meaning for a {known or wanted}; it takes {allowed}", term)
+                self.report.error("DL033", f"`{_operator(name)}` has no meaning for {_a(known or wanted)}; it takes {allowed}", term)
             return
         for arg in args:
             self.check_term(arg, wanted)
@@ -490,6 +491,28 @@ def number_value(text: str) -> int:
     sign, digits = (-1, text[1:]) if text.startswith("-") else (1, text)
     base = {"0x": 16, "0b": 2}.get(digits[:2], 10)
     return sign * int(digits[2:] if base != 10 else digits, base)
+
+
+def _operands(term: ast.Functor) -> list[ast.Term]:
+    """The operands of a tree of overloaded operators, which are all of one kind.  Cost: linear."""
+    out: list[ast.Term] = []
+    todo: list[ast.Term] = [term]
+    while todo:
+        current = todo.pop()
+        if isinstance(current, ast.Functor) and current.name in OVERLOADED:
+            todo += reversed(current.args)
+        else:
+            out.append(current)
+    return out
+
+
+def _a(kind: Kind) -> str:
+    """A kind with its article.
+
+    >>> _a(Kind.UNSIGNED)
+    'an unsigned'
+    """
+    return f"an {kind}" if kind is UNSIGNED else f"a {kind}"
 
 
 def _operator(name: str) -> str:

@@ -79,7 +79,7 @@ _MASTER = re.compile(
       | (?P<string>"(?:\\.|[^"\\])*")
       | (?P<directive>\.(?:decl|functor|input|output|printsize|limitsize|type|comp|init|number_type
                          |symbol_type|override|pragma|plan|lattice)(?=\s))
-      | (?P<mark>:-|<:|<=|>=|!=|->|[][(){}|$+\-*/%^,:;.<>=!@])
+      | (?P<mark>:-|<:|<=|>=|!=|->|[][(){}|$+\-*%^,:;.<>=!@]|/(?!\*))
     """,
     re.VERBOSE | re.DOTALL,
 )

@@ -24,6 +24,7 @@ def check_names(clause: ast.Clause | ast.Subsumption, declared: Declarations, re
     else:
         for head in clause.heads:
             walk.head(head)
+        walk.in_head = set(walk.counts)
         if clause.body is not None:
             walk.formula(clause.body)
         elif not walk.failed:
@@ -57,6 +58,7 @@ class _Walk:
         self.failed = False
         self.counts: dict[str, int] = {}
         self.last: dict[str, ast.Name] = {}
+        self.in_head: set[str] = set()
 
     def error(self, code: str, message: str, node: Any, *labels: Label, hint: str = "") -> None:
         self.failed = True
@@ -161,13 +163,10 @@ class _Walk:
                 pass
 
     def aggregate(self, term: ast.Aggregate) -> None:
-        base, _, given = term.op.partition("/")
-        if given or (term.target is None) != (base == "count"):
-            wanted = "no target" if base == "count" else "one target"
-            if not (base == "count" and not given):
-                self.error("DL057", f"`{base}` takes {wanted}, as in `{'count : {…}' if base == 'count' else base + ' x : {…}'}`", term)
-            else:
-                term.target = None
+        base, _, several = term.op.partition("/")
+        if several or (term.target is None) != (base == "count"):
+            wanted, form = ("no target", "count : {…}") if base == "count" else ("one target", f"{base} x : {{…}}")
+            self.error("DL057", f"`{base}` takes {wanted}, as in `{form}`", term)
         if term.target is not None:
             self.term(term.target)
             self.no_underscore(term.target, "DL054", "`_` stands in the target of an aggregate")
@@ -205,8 +204,12 @@ class _Walk:
                 break
 
     def singletons(self, clause: ast.Clause | ast.Subsumption) -> None:
+        if isinstance(clause, ast.Clause) and clause.body is None:
+            return
         for name, count in self.counts.items():
             if count == 1 and name[0] != "_":
-                self.report.warn("DL061", f"variable `{name}` occurs only once", self.last[name], hint="write `_`")
+                in_head = name in self.in_head
+                hint = "" if in_head else "write `_`"
+                self.report.warn("DL061", f"variable `{name}` occurs only once", self.last[name], hint=hint)
             elif count > 1 and name[0] == "_":
                 self.report.warn("DL061", f"variable `{name}` is marked single but occurs again", self.last[name])

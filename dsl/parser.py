@@ -139,7 +139,7 @@ class _Parser:
             return
         expected = self.machine.expected(self.states)
         text = self.source.text[token.pos : token.end]
-        found = "the end of the text" if token.type == "$END" else f"`{text if len(text) <= 40 else text[:37] + '…'}`"
+        found = "end of the text" if token.type == "$END" else f"`{text if len(text) <= 40 else text[:37] + '…'}`"
         names = _named(expected)
         message = f"unexpected {found}" + (f"; expected {names}" if names else "")
         hint = _hint(expected, token, last)
@@ -147,14 +147,18 @@ class _Parser:
 
     def resynchronize(self, token: Any, tokens: Iterator[Lexeme]) -> Any:
         """Drop the broken statement; the token with which the next one begins, or None at the end."""
+        first: Any = None
         while len(self.states) > 1 and not self.machine.accepts(self.states, "DECL"):
             self.states.pop()
-            self.values.pop()
+            first = self.values.pop()
+        declaration = isinstance(first, Token) and first.type in _STATEMENT_STARTS
         inside = self.machine.accepts(self.states, "RBRACE")
         depth = 0
         after_dot = False
         while True:
-            if token.type in _STATEMENT_STARTS or token.type == "FACT" or (after_dot and token.type == "IDENT"):
+            if token.type in _STATEMENT_STARTS or token.type == "FACT":
+                return token
+            if token.type == "IDENT" and (after_dot or (declaration and self._begins_line(token))):
                 return token
             if token.type == "LBRACE":
                 depth += 1
@@ -166,6 +170,10 @@ class _Parser:
             token = next(tokens, None)  # type: ignore[arg-type]
             if token is None:
                 return None
+
+    def _begins_line(self, token: Any) -> bool:
+        """After a broken declaration, which has no full stop, a clause at the margin is a new one."""
+        return token.pos == 0 or self.source.text[token.pos - 1] == "\n"
 
 
 # ── messages ─────────────────────────────────────────────────────────────────────────────────

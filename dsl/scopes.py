@@ -289,6 +289,8 @@ class _Level:
 
 def _conjunction(node: ast.Aggregate, report: Report) -> list[Literal] | None:
     bodies = alternatives(node.body, report, node)
+    if not bodies:
+        return None
     if len(bodies) != 1:
         report.error(
             "DL018",

@@ -142,8 +142,10 @@ def _add(decl: ast.TypeDecl, types: Types, report: Report) -> None:
     types.canonical[decl.name] = decl.name
     types.kinds[decl.name] = kinds.pop()
     types.supertypes[decl.name] = frozenset({decl.name})
-    if decl.form == "equals":
+    if decl.form == "equals":  # a union is below what all its members are below
         types.unions.add(decl.name)
+        above = [types.supertypes[types.canonical[b.name]] for b in decl.bases]
+        types.supertypes[decl.name] |= frozenset.intersection(*above)
     else:
         types.supertypes[decl.name] |= types.supertypes[types.canonical[decl.bases[0].name]]
 

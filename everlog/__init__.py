@@ -5,7 +5,15 @@ The command line is `everlog.cli`.  The parts live in `everlog.dsl` (the languag
 (the engine) and `everlog.files` (facts in files).
 """
 
+from typing import TYPE_CHECKING
+
 from everlog._version import __version__
+
+if TYPE_CHECKING:
+    from everlog.core.seminaive import evaluate
+    from everlog.core.values import EvaluationError
+    from everlog.dsl.check import compile_file, compile_text
+    from everlog.dsl.diagnostics import DatalogError
 
 __all__ = ["DatalogError", "EvaluationError", "__version__", "compile_file", "compile_text", "evaluate"]
 

@@ -45,7 +45,7 @@ def bind_functors(
     if not program.functors:
         return program
     beside = Path(program_file).parent
-    places = [Path(d) for d in directories] + [Path(), beside]
+    places = list(dict.fromkeys([*(Path(d) for d in directories), Path(), beside]))
     functions: dict[str, Any] = {}
     for library in libraries or ["functors"]:
         file = next((f for d in places if (f := d / f"{library.removesuffix('.py')}.py").is_file()), None)

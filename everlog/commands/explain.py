@@ -24,9 +24,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.code:
         print(explain_code(program))
         return 0
-    for number, unit in enumerate(units(program), 1):
-        kind = "recursive" if unit.recursive else "rules" if unit.rules else "facts"
-        print(f"unit {number} ({kind}): {', '.join(unit.relations)}")
+    ordered = units(program)
+    bare = [name for unit in ordered if not unit.rules and not unit.recursive for name in unit.relations]
+    if bare:
+        print(f"facts: {', '.join(bare)}")
+    computed = [unit for unit in ordered if unit.rules or unit.recursive]
+    for number, unit in enumerate(computed, 1):
+        print(f"unit {number} ({'recursive' if unit.recursive else 'not recursive'}): {', '.join(unit.relations)}")
         for rule in unit.rules:
             print(f"  {rule.name}  {rule}")
     return 0

@@ -1,0 +1,51 @@
+# Everything sets itself up: a machine with Python ≥ 3.11 is enough.
+#   make demo    the main job, in process
+#   make test    ruff, mypy --strict, and the tests, on an installed copy
+#   make bench   the benchmarks: ratios from one run
+#   make docs    the documentation site in site/
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+SOURCES := pyproject.toml $(shell find dsl core ies spark_backend everlog programs -type f -not -path '*/__pycache__/*')
+PYTEST_FLAGS ?=
+
+.PHONY: demo test bench docs clean
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "everlog needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+# The package is installed as a user would have it, not editable: the tests test that copy.
+$(STAMP): $(BIN)/python $(SOURCES)
+	$(BIN)/python -m pip install --quiet --force-reinstall --no-deps .
+	$(BIN)/python -m pip install --quiet .
+	rm -rf build everlog.egg-info
+	touch $(STAMP)
+
+$(VENV)/.dev: $(STAMP)
+	$(BIN)/python -m pip install --quiet '.[dev]'
+	rm -rf build everlog.egg-info
+	touch $(VENV)/.dev
+
+demo: $(STAMP)
+	$(BIN)/python -m everlog.demo
+
+test: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy -p everlog
+	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+bench: $(STAMP)
+	$(BIN)/python -m bench
+
+docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet '.[docs]'
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "the documentation is in site/index.html"
+
+clean:
+	rm -rf $(VENV) build everlog.egg-info site .pytest_cache .mypy_cache .ruff_cache .hypothesis
