@@ -27,7 +27,18 @@ from attrs import define, field, frozen
 from everlog.core import program as p
 from everlog.core.agenda import Agenda, variables_of_literal
 from everlog.core.expressions import Expressions
-from everlog.core.program import Aggregate, Atom, Call, Comparison, Constant, Literal, Negation, Range, Rule, Variable
+from everlog.core.program import (
+    Aggregate,
+    Atom,
+    Call,
+    Comparison,
+    Constant,
+    Literal,
+    Negation,
+    Range,
+    Rule,
+    Variable,
+)
 from everlog.core.tables import Columns, Shape
 
 MAX_LOOPS = 16  # Python allows 20 nested blocks in one function
@@ -313,7 +324,9 @@ class _Writer:
                 self.aggregate(literal)
                 return True
             case Atom(args=args):
-                if self.set_variable in args or not all(isinstance(a, p.Wildcard) or self.is_bound((a,)) for a in args):
+                if self.set_variable in args or not all(
+                    isinstance(a, p.Wildcard) or self.is_bound((a,)) for a in args
+                ):
                     return False
                 self.atom(literal)
                 return True

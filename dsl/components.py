@@ -90,9 +90,7 @@ class _Content:
     orphans: list[ast.Statement] = field(factory=list)
 
 
-def _instance(
-    init: ast.Init, scope: _Scope, binding: Mapping[str, str], report: Report, depth: int
-) -> _Content:
+def _instance(init: ast.Init, scope: _Scope, binding: Mapping[str, str], report: Report, depth: int) -> _Content:
     if depth >= MAX_DEPTH:
         report.error("DL072", f"component instantiation is nested more than {MAX_DEPTH} deep", init)
         return _Content()
@@ -365,7 +363,10 @@ def _reject_redefinitions(component: ast.Component, items: Iterable[ast.Statemen
             first = seen.setdefault((what, node.name), node)
             if first is not node and first.pos != node.pos:
                 inherited = node.pos < component.pos or first.pos < component.pos
-                labels = (Label(first.pos, first.end, "first declared here"), Label(node.pos, node.end, "again here"))
+                labels = (
+                    Label(first.pos, first.end, "first declared here"),
+                    Label(node.pos, node.end, "again here"),
+                )
                 place = component.type if inherited else node
                 report.error("DL020", f"{what} `{node.name}` is declared twice", place, *labels)
 

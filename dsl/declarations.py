@@ -130,7 +130,9 @@ def _relation(decl: ast.RelationDecl, out: Declarations, report: Report) -> None
 
 def _declared_nonflat(name: str, report: Report) -> bool:
     """Whether the type exists but is no flat one; then that was told already."""
-    return any(d.code in ("DL090", "DL023", "DL024", "DL025", "DL022") and f"`{name}`" in d.message for d in report.items)
+    return any(
+        d.code in ("DL090", "DL023", "DL024", "DL025", "DL022") and f"`{name}`" in d.message for d in report.items
+    )
 
 
 def _qualifiers(decl: ast.RelationDecl, report: Report) -> None:
@@ -162,7 +164,12 @@ def _equivalence(signature: Signature, name: ast.Name, report: Report) -> None:
 def _deprecated_io(decl: ast.RelationDecl, name: ast.Name, out: Declarations, report: Report) -> None:
     for qualifier in decl.qualifiers:
         if qualifier.name in ("input", "output", "printsize"):
-            report.warn("DL093", f"qualifier `{qualifier.name}` is old style", qualifier, hint=f"write .{qualifier.name} {name.name}")
+            report.warn(
+                "DL093",
+                f"qualifier `{qualifier.name}` is old style",
+                qualifier,
+                hint=f"write .{qualifier.name} {name.name}",
+            )
             out.directives.append(ast.Directive(qualifier.name, [name], pos=qualifier.pos, end=qualifier.end))
 
 

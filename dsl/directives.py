@@ -64,7 +64,12 @@ def _limit(
 ) -> None:
     size = params.get("n", "")
     if not size.isdigit():
-        report.error("DL059", f"`.limitsize {name.name}` needs a size", directive, hint=f"write .limitsize {name.name}(n=10)")
+        report.error(
+            "DL059",
+            f"`.limitsize {name.name}` needs a size",
+            directive,
+            hint=f"write .limitsize {name.name}(n=10)",
+        )
     elif name.name in limits:
         report.error("DL059", f"`.limitsize {name.name}` is given twice", name)
     else:

@@ -49,7 +49,9 @@ def read_fact(text: str, relations: Mapping[str, Relation]) -> tuple[str, Row]:
     return atom.name, row
 
 
-def read_pattern(text: str, relations: Mapping[str, Relation]) -> tuple[str, tuple[Value | str | None, ...], list[int]]:
+def read_pattern(
+    text: str, relations: Mapping[str, Relation]
+) -> tuple[str, tuple[Value | str | None, ...], list[int]]:
     """A query `path(1, y)`: its relation, its constants (None elsewhere), and for each column the
     first column with the same variable (or itself)."""
     atom = _atom(text)

@@ -294,6 +294,6 @@ def _widest(words: Sequence[Word]) -> tuple[int, int]:
             first, depth = first if depth else at, depth + 1
         elif type in _CLOSERS:
             depth -= 1
-            if depth == 0:
+            if depth == 0 and at > first + 1:
                 best = max(best, (sum(len(text) for _, text in words[first + 1 : at]), first, at))
     return best[1:]

@@ -72,7 +72,9 @@ def _expanded(clause: FlatClause, definitions: dict[str, list[FlatClause]], repo
         choices = _choices(literal, definitions)
         size *= max(1, len(choices))
         if size > MAX_EXPANSIONS:
-            report.error("DL015", f"inlining gives this rule more than {MAX_EXPANSIONS} alternatives", clause.origin)
+            report.error(
+                "DL015", f"inlining gives this rule more than {MAX_EXPANSIONS} alternatives", clause.origin
+            )
             return []
         alternatives.append(choices)
     return [evolve(clause, body=[x for part in choice for x in part]) for choice in product(*alternatives)]
@@ -146,7 +148,11 @@ def _check(
     for group in components(graph):
         if len(group) > 1 or group[0] in graph[group[0]]:
             listed = ", ".join(f"`{name}`" for name in sorted(group))
-            message = f"inlined relations depend on each other: {listed}" if len(group) > 1 else f"inlined relation {listed} depends on itself"
+            message = (
+                f"inlined relations depend on each other: {listed}"
+                if len(group) > 1
+                else f"inlined relation {listed} depends on itself"
+            )
             report.error("DL080", message, declared.relations[min(group)].node)
     brings_variables = {name for name, found in definitions.items() if any(_own_variables(c) for c in found)}
     for clause in clauses:
@@ -154,7 +160,11 @@ def _check(
             if isinstance(literal, ast.Not) and isinstance(literal.formula, ast.Atom):
                 atom = literal.formula
                 if atom.name in brings_variables:
-                    report.error("DL081", f"inlined relation `{atom.name}` is negated but brings variables of its own", literal)
+                    report.error(
+                        "DL081",
+                        f"inlined relation `{atom.name}` is negated but brings variables of its own",
+                        literal,
+                    )
                 elif atom.name in definitions and any(isinstance(a, ast.Underscore) for a in atom.args):
                     report.error("DL081", f"`_` in a negated atom of the inlined relation `{atom.name}`", literal)
             elif isinstance(literal, Hoisted):

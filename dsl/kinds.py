@@ -29,7 +29,10 @@ _NUMERIC = frozenset({NUMBER, UNSIGNED, FLOAT})
 OVERLOADED: dict[str, tuple[frozenset[Kind], tuple[int, int]]] = {
     "+": (frozenset(Kind), (2, 2)),  # of symbols: concatenation
     **{op: (_NUMERIC, (2, 2)) for op in ("-", "*", "/", "^")},
-    **{op: (_INTEGERS, (2, 2)) for op in ("%", "band", "bor", "bxor", "bshl", "bshr", "bshru", "land", "lor", "lxor")},
+    **{
+        op: (_INTEGERS, (2, 2))
+        for op in ("%", "band", "bor", "bxor", "bshl", "bshr", "bshru", "land", "lor", "lxor")
+    },
     **{op: (_INTEGERS, (1, 1)) for op in ("bnot", "lnot")},
     "neg": (_NUMERIC, (1, 1)),
     **{op: (frozenset(Kind), (1, 10_000)) for op in ("min", "max")},
@@ -387,7 +390,9 @@ class ClauseKinds:
                     return
                 if len(args) != len(functor.params):
                     self.report.error(
-                        "DL034", f"functor `@{name}` takes {len(functor.params)} argument(s), {len(args)} given", term
+                        "DL034",
+                        f"functor `@{name}` takes {len(functor.params)} argument(s), {len(args)} given",
+                        term,
                     )
                 for arg, kind in zip(args, functor.params, strict=False):
                     self.check_term(arg, kind)
@@ -407,11 +412,15 @@ class ClauseKinds:
 
     def _check_number(self, term: ast.Number, wanted: Kind) -> None:
         if wanted is SYMBOL:
-            self.report.error("DL030", f"a symbol is expected here, `{term.text}` is a number", term, hint=f'write "{term.text}"')
+            self.report.error(
+                "DL030", f"a symbol is expected here, `{term.text}` is a number", term, hint=f'write "{term.text}"'
+            )
         elif wanted is not FLOAT:
             value = number_value(term.text)
             low, high = (-(2**63), 2**63 - 1) if wanted is NUMBER else (0, 2**64 - 1)
-            if not low <= value <= high and not (wanted is UNSIGNED and -(2**63) <= value < 0 and term.text[:1] != "-"):
+            if not low <= value <= high and not (
+                wanted is UNSIGNED and -(2**63) <= value < 0 and term.text[:1] != "-"
+            ):
                 self.report.error("DL035", f"`{term.text}` does not fit a 64-bit {wanted}", term)
 
     def _check_functor(self, term: ast.Functor, wanted: Kind) -> None:
@@ -442,7 +451,11 @@ class ClauseKinds:
                 self._fits(term, known, wanted)  # type: ignore[arg-type]
             else:
                 allowed = ", ".join(k.value for k in Kind if k in kinds)
-                self.report.error("DL033", f"`{_operator(name)}` has no meaning for {_a(known or wanted)}; it takes {allowed}", term)
+                self.report.error(
+                    "DL033",
+                    f"`{_operator(name)}` has no meaning for {_a(known or wanted)}; it takes {allowed}",
+                    term,
+                )
             return
         for arg in args:
             self.check_term(arg, wanted)

@@ -169,7 +169,7 @@ def _unescaped(word: str, start: int, report: Report) -> str:
         if found[1] not in _ESCAPES:
             message = f"unknown escape sequence `\\{found[1]}` in a symbol"
             place = start + 1 + found.start()
-            hint = 'write `\\\\` for a backslash; known are \\" \\\' \\\\ \\a \\b \\f \\n \\r \\t \\v'
+            hint = "write `\\\\` for a backslash; known are \\\" \\' \\\\ \\a \\b \\f \\n \\r \\t \\v"
             report.items.append(Diagnostic("DL003", message, place, place + 2, hint=hint))
             return found[0]
         return _ESCAPES[found[1]]
@@ -182,7 +182,9 @@ def _address(word: str, start: int, report: Report) -> str:
     parts = [int(part) for part in word.split(".")]
     if max(parts) > 255:
         report.items.append(
-            Diagnostic("DL004", f"`{word}` is no IPv4 address", start, start + len(word), hint="each part is 0 to 255")
+            Diagnostic(
+                "DL004", f"`{word}` is no IPv4 address", start, start + len(word), hint="each part is 0 to 255"
+            )
         )
         return "0"
     bits = (parts[0] << 24) | (parts[1] << 16) | (parts[2] << 8) | parts[3]
@@ -193,12 +195,16 @@ def _stray(text: str, pos: int, report: Report) -> int:
     """Tell what begins no token; where to go on."""
     rest = text[pos : pos + 2]
     if rest == "/*":
-        report.items.append(Diagnostic("DL002", "this comment is never closed", pos, pos + 2, hint="close it with `*/`"))
+        report.items.append(
+            Diagnostic("DL002", "this comment is never closed", pos, pos + 2, hint="close it with `*/`")
+        )
         return len(text)
     if rest.startswith('"'):
         stop = text.find("\n", pos)
         stop = len(text) if stop < 0 else stop
-        report.items.append(Diagnostic("DL002", "this symbol is never closed", pos, stop, hint='close it with `"`'))
+        report.items.append(
+            Diagnostic("DL002", "this symbol is never closed", pos, stop, hint='close it with `"`')
+        )
         return stop
     shown = rest[0] if rest[0].isprintable() else f"U+{ord(rest[0]):04X}"
     report.items.append(Diagnostic("DL001", f"unexpected character `{shown}`", pos, pos + 1))

@@ -113,7 +113,9 @@ class Lowering:
                 source = self.kinds.settled(inner)
                 target = self.kinds.declarations.types.kind(type_name)
                 value, depth = self.sized(inner, source)
-                return (value, depth) if source is target else (core.Call("as", (value,), source, target), depth + 1)
+                return (
+                    (value, depth) if source is target else (core.Call("as", (value,), source, target), depth + 1)
+                )
             case ast.UserFunctor(name=name, args=args):
                 functor = self.kinds.declarations.functors[name]
                 return self.call(f"@{name}", args, list(functor.params), functor.result, functor.result)
@@ -150,7 +152,8 @@ def _counted(literal: core.Literal, position: int) -> core.Literal:
     if not isinstance(literal, core.Atom):
         return literal
     args = [
-        core.Variable(f"_@{position}.{i}") if isinstance(a, core.Wildcard) else a for i, a in enumerate(literal.args)
+        core.Variable(f"_@{position}.{i}") if isinstance(a, core.Wildcard) else a
+        for i, a in enumerate(literal.args)
     ]
     return core.Atom(literal.relation, tuple(args))
 
@@ -208,12 +211,22 @@ def _substituted(head: core.Atom, body: list[core.Literal]) -> tuple[core.Atom, 
             case core.Comparison(op, left, right, kind):
                 return core.Comparison(op, go(left), go(right), kind)
             case core.Range(result, start, stop, step, kind):
-                return _bound_result(find(result), result, core.Range, (go(start), go(stop), None if step is None else go(step), kind))
+                return _bound_result(
+                    find(result),
+                    result,
+                    core.Range,
+                    (go(start), go(stop), None if step is None else go(step), kind),
+                )
             case core.Aggregate(result, op, target, inner, outer, kind):
                 shared = tuple(v for o in outer if isinstance(v := find(o), core.Variable))
                 new_inner = tuple(y for x in inner for y in go_all(x))
                 new_target = None if target is None else go(target)
-                return _bound_result(find(result), result, core.Aggregate, (op, new_target, new_inner, tuple(dict.fromkeys(shared)), kind))
+                return _bound_result(
+                    find(result),
+                    result,
+                    core.Aggregate,
+                    (op, new_target, new_inner, tuple(dict.fromkeys(shared)), kind),
+                )
             case _:
                 return term
 
@@ -224,7 +237,9 @@ def _substituted(head: core.Atom, body: list[core.Literal]) -> tuple[core.Atom, 
     return go(head), [y for x in rest for y in go_all(x)]
 
 
-def _bound_result(found: core.Term, result: core.Variable, node: Any, fields: tuple[Any, ...]) -> list[core.Literal]:
+def _bound_result(
+    found: core.Term, result: core.Variable, node: Any, fields: tuple[Any, ...]
+) -> list[core.Literal]:
     """An aggregate whose result was equated with a constant keeps its variable and a test."""
     if isinstance(found, core.Variable):
         return [node(found, *fields)]

@@ -144,12 +144,19 @@ class _Walk:
                     self.term(arg)
             case ast.UserFunctor(name=name, args=args):
                 if name not in self.declared.functors:
-                    self.error("DL056", f"undefined functor `@{name}`", term, hint=f"declare it: .functor {name}(…):…")
+                    self.error(
+                        "DL056", f"undefined functor `@{name}`", term, hint=f"declare it: .functor {name}(…):…"
+                    )
                 for arg in args:
                     self.term(arg)
             case ast.Cast(term=inner, type_name=type_name):
                 if type_name not in self.declared.types:
-                    self.error("DL022", f"undefined type `{type_name}`", term, hint=self.declared.types.suggestion(type_name))
+                    self.error(
+                        "DL022",
+                        f"undefined type `{type_name}`",
+                        term,
+                        hint=self.declared.types.suggestion(type_name),
+                    )
                 self.term(inner)
             case ast.Aggregate():
                 self.aggregate(term)

@@ -199,7 +199,15 @@ def _named(expected: set[str]) -> str:
 def _hint(expected: set[str], token: Any, last: Any) -> str:
     if token.type in _STATEMENT_STARTS and "DOT" in expected:
         return "end the clause before it with `.`"
-    if isinstance(last, Token) and last.type in {"BUILTIN", "AGGREGATE", "QUALIFIER", "BINOP", "UNOP", "TRUTH", "AS"}:
+    if isinstance(last, Token) and last.type in {
+        "BUILTIN",
+        "AGGREGATE",
+        "QUALIFIER",
+        "BINOP",
+        "UNOP",
+        "TRUTH",
+        "AS",
+    }:
         if last.value.isidentifier():
             return f"`{last.value}` is a word of the language and cannot be a name"
     if isinstance(token, Token) and token.value.isidentifier() and "IDENT" in expected:

@@ -9,62 +9,56 @@ strings and `//` comments end with their line, so this is asked of one line.  Al
 copied in large pieces.  What is taken out leaves empty lines, so line numbers stay true; where
 they cannot (includes, `#line`) a mark says which file and line the output goes on with.
 
-Reads: dsl.source.  Read by: the command line and the Python interface, which report the problems.
+Reads: dsl.macros, dsl.source.  Read by: the command line and the Python interface, which report the problems.
 Source: ISO C 6.10; the painting of tokens is D. Prosser's algorithm (X3J11/86-196).
 """
 
 from __future__ import annotations
 
-import operator
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from itertools import pairwise
 from pathlib import Path
 from typing import TypeAlias
 
 from attrs import define, field, frozen
 
+from everlog.dsl.macros import (
+    BLOCK,
+    CALL,
+    FLAGS,
+    FUSED,
+    HASH,
+    IDENT,
+    IS_IDENT,
+    LINE,
+    STRING,
+    TOKEN,
+    Ahead,
+    Macros,
+    Mistake,
+    is_blank,
+)
 from everlog.dsl.source import Source
 
 DEEPEST = 200  # files inside each other
 MOST_FILES, MOST_TEXT = 10_000, 1 << 28  # inclusions, and characters included, in one program
-ROOM = 10_000_000  # what macros may expand to, plus a hundred times the text that was read
 MANY = 40  # more macro names than this are not tried one by one
 PREDEFINED = {"RAM_DOMAIN_SIZE": "64", "__SOUFFLE__": "1", "__FILE__": '""', "__LINE__": "0"}
 CONDITIONS = ("if", "ifdef", "ifndef", "elif", "else", "endif")
 DIRECTIVES = (*CONDITIONS, "define", "undef", "include", "pragma", "line", "error", "warning")
 
-_FLAGS = re.ASCII | re.DOTALL
-_IDENT = r"[A-Za-z_?][\w?]*+"
-_STRING = r'"(?:[^"\\\n]|\\.)*+"?'  # as far as the line goes, if it is not closed
-_BLOCK = r"/\*(?:.*?\*/|.*)"
-_LINE = r"//(?:[^\n\\]|\\.)*+"
-_IS_IDENT = re.compile(_IDENT, _FLAGS)
 _OPENER = re.compile(r'"|//')
-_OPAQUE = re.compile(rf"{_STRING}|{_LINE}", _FLAGS)
-_LOGICAL = re.compile(rf'(?:[^\n"/\\]++|{_STRING}|{_LINE}|{_BLOCK}|\\.|[/\\])*+', _FLAGS)
-_TOKEN = re.compile(
-    rf"{_IDENT}|[^\S\n]++|{_STRING}|{_LINE}|{_BLOCK}|\d\w*+|##|:-|<:|[<>!=]=|&&|\|\||<<|>>|\\\n|.", _FLAGS
-)
-_FUSED = re.compile(r"[\w?]{2}|:-|<:|[<>!=]=|//|/\*", _FLAGS)
-_HASH = re.compile(r"[ \t]*+(?:/\*.*?\*/[ \t]*+)*+#", _FLAGS)
-_CALL = re.compile(rf"(?:\s|{_LINE}|/\*.*?\*/)*+\(", _FLAGS)
-_DIRECTIVE = re.compile(r"#\s*(\w*)\s*(.*)", _FLAGS)
-_DEFINE = re.compile(rf"({_IDENT})(?:\(([^)]*)\))?(.*)", _FLAGS)
-_DEFINED = re.compile(rf"\bdefined(?![\w?])\s*(?:\(\s*({_IDENT})\s*\)|({_IDENT}))", _FLAGS)
-_DEFINES = re.compile(rf"#[ \t]*define[ \t]+({_IDENT})", _FLAGS)
-_INCLUDE = re.compile(r'"([^"\n]+)"\s*|<([^>\n]+)>\s*', _FLAGS)
-_NATIVE = re.compile(r'[ \t]*"((?:[^"\\\n]|\\.)++)"(?:[ \t]*(?:\n|\Z))?', _FLAGS)
-_NUMBERED = re.compile(r'(\d{1,9})(?:[ \t]+"((?:[^"\\\n]|\\.)*)"[ \t\d]*)?', _FLAGS)
-_MARKER = re.compile(rf'#(?:[ \t]*(?=\d+[ \t]+")|line[ \t]+){_NUMBERED.pattern}[ \t]*(?=\n|\Z)', _FLAGS)
+_OPAQUE = re.compile(rf"{STRING}|{LINE}", FLAGS)
+_LOGICAL = re.compile(rf'(?:[^\n"/\\]++|{STRING}|{LINE}|{BLOCK}|\\.|[/\\])*+', FLAGS)
+_DIRECTIVE = re.compile(r"#\s*(\w*)\s*(.*)", FLAGS)
+_DEFINES = re.compile(rf"#[ \t]*define[ \t]+({IDENT})", FLAGS)
+_INCLUDE = re.compile(r'"([^"\n]+)"\s*|<([^>\n]+)>\s*', FLAGS)
+_NATIVE = re.compile(r'[ \t]*"((?:[^"\\\n]|\\.)++)"(?:[ \t]*(?:\n|\Z))?', FLAGS)
+_NUMBERED = re.compile(r'(\d{1,9})(?:[ \t]+"((?:[^"\\\n]|\\.)*)"[ \t\d]*)?', FLAGS)
+_MARKER = re.compile(rf'#(?:[ \t]*(?=\d+[ \t]+")|line[ \t]+){_NUMBERED.pattern}[ \t]*(?=\n|\Z)', FLAGS)
 _SKIPPED = re.compile(r"#|/\*")
-_EXPRESSION = re.compile(r"\w+|&&|\|\||<<|>>|[<>!=]=|\S", _FLAGS)
-_LITERAL = re.compile(r"(0[xX][0-9a-fA-F]+|0[bB][01]+|(0[0-7]*)|[1-9][0-9]{0,99})[uUlL]*", _FLAGS)
-
-_Token: TypeAlias = tuple[str, frozenset[str]]  # its text, and the macros it no longer stands for
-_BARE: frozenset[str] = frozenset()
 
 
 @frozen
@@ -113,7 +107,7 @@ def preprocess_text(
     for name, value in table.items():
         try:
             reader.define(f"{name} {value}")
-        except _Mistake as mistake:
+        except Mistake as mistake:
             reader.report(mistake, (file, 1, 0))
     return reader.run(text), reader.problems
 
@@ -124,316 +118,6 @@ def _read(path: str | Path) -> str:
 
 def _normal(text: str) -> str:
     return text.removeprefix("\ufeff").replace("\r\n", "\n")
-
-
-class _Mistake(Exception):
-    """Becomes a `Problem` where its place is known."""
-
-    def __init__(self, code: str, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.code, self.message, self.hint = code, message, hint
-
-
-# ── conditions ───────────────────────────────────────────────────────────────────────────────
-
-
-def _divide(a: int, b: int) -> int:
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-
-
-_OPERATORS: tuple[dict[str, Callable[[int, int], int]], ...] = (
-    {"||": lambda a, b: a != 0 or b != 0},
-    {"&&": lambda a, b: a != 0 and b != 0},
-    {"|": operator.or_},
-    {"^": operator.xor},
-    {"&": operator.and_},
-    {"==": operator.eq, "!=": operator.ne},
-    {"<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge},
-    {"<<": lambda a, b: a << (b & 63), ">>": lambda a, b: a >> (b & 63)},
-    {"+": operator.add, "-": operator.sub},
-    {"*": operator.mul, "/": _divide, "%": lambda a, b: a - _divide(a, b) * b},
-)
-_LEVELS = {sign: level for level, row in enumerate(_OPERATORS) for sign in row}
-_UNARY: dict[str, Callable[[int], int]] = {"!": lambda a: not a, "~": lambda a: ~a, "-": lambda a: -a, "+": int}
-
-
-class _Expression:
-    """The integer expression of an `#if`, on 64 bits, by precedence climbing.
-
-    `live` is false where C does not evaluate, as in `0 && 1 / 0`.
-    """
-
-    def __init__(self, text: str) -> None:
-        self.rest = _EXPRESSION.findall(text)[::-1]
-
-    def value(self) -> int:
-        result = self.choice(True)
-        if self.rest:
-            raise _Mistake("DL102", f"unexpected `{self.rest[-1]}` in the condition")
-        return result
-
-    def choice(self, live: bool) -> int:
-        test = self.binary(0, live)
-        if self.rest[-1:] != ["?"]:
-            return test
-        self.rest.pop()
-        yes = self.choice(live and test != 0)
-        self.expect(":")
-        no = self.choice(live and test == 0)
-        return yes if test else no
-
-    def binary(self, level: int, live: bool) -> int:
-        left = self.unary(live)
-        while self.rest and _LEVELS.get(self.rest[-1], -1) >= level:
-            sign = self.rest.pop()
-            needed = live and not (sign == "&&" and left == 0) and not (sign == "||" and left != 0)
-            right = self.binary(_LEVELS[sign] + 1, needed)
-            if sign in ("/", "%") and right == 0:
-                if needed:
-                    raise _Mistake("DL102", "division by zero in the condition")
-                right = 1
-            left = (_OPERATORS[_LEVELS[sign]][sign](left, right) + 2**63) % 2**64 - 2**63
-        return left
-
-    def unary(self, live: bool) -> int:
-        word = self.rest.pop() if self.rest else ""
-        if word in _UNARY:
-            return _UNARY[word](self.unary(live))
-        if word == "(":
-            inner = self.choice(live)
-            self.expect(")")
-            return inner
-        if literal := _LITERAL.fullmatch(word):
-            return int(literal[1], 8 if literal[2] else 0)
-        if _IS_IDENT.fullmatch(word):
-            return 0  # a name that is no macro
-        raise _Mistake(
-            "DL102", f"the condition needs an integer where it has {f'`{word}`' if word else 'its end'}"
-        )
-
-    def expect(self, word: str) -> None:
-        if not self.rest or self.rest.pop() != word:
-            raise _Mistake("DL102", f"`{word}` is missing in the condition")
-
-
-# ── macros ───────────────────────────────────────────────────────────────────────────────────
-
-
-@frozen
-class _Macro:
-    """In `body` no blank stands beside `##`.  A variadic macro has `__VA_ARGS__` as last parameter."""
-
-    body: tuple[str, ...]
-    params: tuple[str, ...] | None = None  # None: without parentheses
-    variadic: bool = False
-
-
-@define
-class _Ahead:
-    """The text after a macro's name, from which its call takes what it needs."""
-
-    text: str
-    at: int
-
-    def next(self) -> str:
-        """The next token, or nothing at the end of the text or before a directive."""
-        found = _TOKEN.match(self.text, self.at)
-        if found is None or (found[0] == "\n" and _HASH.match(self.text, found.end())):
-            return ""
-        self.at = found.end()
-        return found[0].replace("\\\n", "") or " "
-
-
-def _tokens(text: str) -> list[_Token]:
-    return [(word, _BARE) for word in _TOKEN.findall(text)]
-
-
-def _blank(word: str) -> bool:
-    return not word or word.isspace() or word[:2] in ("//", "/*")
-
-
-def _join(tokens: Iterable[_Token]) -> str:
-    """The tokens as text that is read as these tokens again."""
-    out = [""]
-    for word, _ in tokens:
-        if word:
-            out.append(f" {word}" if _FUSED.match(out[-1][-1:] + word[0]) else word)
-    return "".join(out)
-
-
-def _quoted(tokens: Iterable[_Token]) -> str:
-    words = (_escaped(word) if word[:1] == '"' else word for word, _ in tokens)
-    return '"' + "".join(words) + '"'
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", r"\\").replace('"', r"\"")
-
-
-class _Macros:
-    """What names stand for, and their expansion."""
-
-    def __init__(self) -> None:
-        self.table: dict[str, _Macro] = {}
-        self.version = 0  # grows with every change
-        self.room = ROOM
-        self.file, self.line = "", 0  # what __FILE__ and __LINE__ stand for
-
-    def define(self, text: str) -> str:
-        """Take `NAME body` or `NAME(parameters) body`; the name."""
-        found = _DEFINE.fullmatch(text)
-        if not found or found[1] == "defined":
-            raise _Mistake("DL102", "`#define` needs the name of a macro", "#define NAME value")
-        name, listed, rest = str(found[1]), found[2], str(found[3])
-        params, variadic = (None, False) if listed is None else self._parameters(name, listed)
-        if listed is None and rest[:1] == "(":
-            raise _Mistake("DL102", f"the parameters of macro `{name}` are not closed by `)`")
-        macro = _Macro(self._body(name, rest.strip(), params), params, variadic)
-        if self.table.get(name) != macro:
-            self.table[name] = macro
-            self.version += 1
-        return name
-
-    def undefine(self, name: str) -> None:
-        if self.table.pop(name, None) is not None:
-            self.version += 1
-
-    def _parameters(self, name: str, listed: str) -> tuple[tuple[str, ...], bool]:
-        params = [word.strip() for word in listed.split(",")] if listed.strip() else []
-        variadic = bool(params) and params[-1].endswith("...")
-        if variadic:
-            params[-1] = params[-1].removesuffix("...").strip() or "__VA_ARGS__"
-        wrong = [p for i, p in enumerate(params) if not _IS_IDENT.fullmatch(p) or p in params[:i]]
-        if wrong:
-            raise _Mistake("DL102", f"`{wrong[0]}` cannot be a parameter of macro `{name}`")
-        return tuple(params), variadic
-
-    def _body(self, name: str, text: str, params: tuple[str, ...] | None) -> tuple[str, ...]:
-        body: list[str] = []
-        binding = ("##",) if params is None else ("##", "#")  # takes what follows it
-        for word in _TOKEN.findall(text):
-            if word == "##" and body[-1:] == [" "]:
-                body.pop()
-            if not word.isspace():
-                body.append(word)
-            elif body[-1] not in binding:
-                body.append(" ")
-        for sign, after in pairwise([*body, ""]):
-            if sign == "#" in binding and after not in (params or ()):
-                raise _Mistake("DL102", f"in macro `{name}`, `#` is not followed by a parameter")
-        if "##" in (body[:1] + body[-1:]):
-            raise _Mistake("DL102", f"the body of macro `{name}` begins or ends with `##`")
-        return tuple(body)
-
-    def condition(self, text: str) -> bool:
-        text = _DEFINED.sub(lambda found: str(int((found[1] or found[2]) in self.table)), text)
-        try:
-            return _Expression(self.expanded(text.replace("?", " ? "))).value() != 0
-        except RecursionError:
-            raise _Mistake("DL102", "the condition is nested too deeply") from None
-
-    def expanded(self, text: str, ahead: _Ahead | None = None) -> str:
-        try:
-            return _join(self.expand(_tokens(text), ahead))
-        except RecursionError:
-            raise _Mistake("DL106", "macro calls are nested too deeply") from None
-
-    def expand(self, tokens: list[_Token], ahead: _Ahead | None = None) -> list[_Token]:
-        """Replace until nothing is left to replace.  A name is not replaced in its own replacement."""
-        todo, out = tokens[::-1], []
-        while todo:
-            name, hidden = token = todo.pop()
-            macro = self.table.get(name)
-            if macro is None or name in hidden or not (macro.params is None or self._is_called(todo, ahead)):
-                out.append(token)
-                continue
-            args: dict[str, list[_Token]] = {}
-            if macro.params is not None:
-                given, closing = self._given(name, macro, todo, ahead)
-                args = self._arguments(name, macro, macro.params, given)
-                hidden &= closing
-            todo += reversed(self._replacement(name, macro, args, hidden | {name}))
-        return out
-
-    def _is_called(self, todo: list[_Token], ahead: _Ahead | None) -> bool:
-        for word, _ in reversed(todo):
-            if not _blank(word):
-                return word == "("
-        return ahead is not None and _CALL.match(ahead.text, ahead.at) is not None
-
-    def _given(
-        self, name: str, macro: _Macro, todo: list[_Token], ahead: _Ahead | None
-    ) -> tuple[list[list[_Token]], frozenset[str]]:
-        """Take what stands between a call's parentheses off `todo`, and off the text when that is used up."""
-        args: list[list[_Token]] = [[]]
-        depth, last = 0, len(macro.params or ()) if macro.variadic else -1
-        while True:
-            here = bool(todo)
-            word, hidden = todo.pop() if here else (ahead.next() if ahead else "", _BARE)
-            if not word and not here:
-                hint = "a call cannot reach over a directive"
-                raise _Mistake("DL106", f"the call of macro `{name}` is not closed by `)`", hint)
-            if _blank(word):
-                word = " "
-            elif word == "(":
-                depth += 1
-                if depth == 1:
-                    continue
-            elif word == ")":
-                depth -= 1
-                if depth == 0:
-                    return args, hidden
-            elif word == "," and depth == 1 and len(args) != last:
-                args.append([])
-                continue
-            if word != " " or (args[-1] and args[-1][-1][0] != " "):
-                args[-1].append((word, hidden))
-
-    def _arguments(
-        self, name: str, macro: _Macro, params: tuple[str, ...], args: list[list[_Token]]
-    ) -> dict[str, list[_Token]]:
-        if (not params and args == [[]]) or (macro.variadic and len(args) == len(params) - 1):
-            args = [*args, []][: len(params)]
-        if len(args) != len(params):
-            wanted = f"{len(params)} argument{'' if len(params) == 1 else 's'}"
-            raise _Mistake("DL106", f"macro `{name}` takes {wanted}, not {len(args)}")
-        self._spend(name, 10 * sum(map(len, args)))
-        trimmed = (arg[:-1] if arg and arg[-1][0] == " " else arg for arg in args)
-        return dict(zip(params, trimmed, strict=True))
-
-    def _replacement(
-        self, name: str, macro: _Macro, args: dict[str, list[_Token]], hidden: frozenset[str]
-    ) -> list[_Token]:
-        """The body with its arguments put in, `#` and `##` done, and every token painted with `hidden`."""
-        body, out, at = macro.body, list[_Token](), 0
-        if name == "__LINE__":
-            body = (str(self.line),)
-        elif name == "__FILE__":
-            body = (f'"{_escaped(self.file)}"',)
-        while at < len(body):
-            paste = body[at] == "##"
-            at += paste
-            raw = paste or body[at + 1 : at + 2] == ("##",)
-            if body[at] == "#" and macro.params is not None:
-                at += 1
-                new = [(_quoted(args[body[at]]), hidden)]
-            elif body[at] in args:
-                arg = args[body[at]] if raw else self.expand(args[body[at]])
-                new = [(word, paint | hidden if paint else hidden) for word, paint in arg] or [("", hidden)]
-            else:
-                new = [(body[at], hidden)]
-            if paste:
-                glued = out.pop()[0] + new[0][0]
-                new[:1] = [(word, hidden) for word in _TOKEN.findall(glued)] or [("", hidden)]
-            out += new
-            at += 1
-        self._spend(name, 50 + len(hidden) + sum(10 + len(word) for word, _ in out))
-        return out
-
-    def _spend(self, name: str, cost: int) -> None:
-        self.room -= cost
-        if self.room < 0:
-            raise _Mistake("DL106", f"macro `{name}` expands to too much text", "does it grow with every use?")
 
 
 # ── files ────────────────────────────────────────────────────────────────────────────────────
@@ -505,7 +189,7 @@ class _Reader:
 
     def __init__(self, file: str, dirs: tuple[Path, ...], preprocess: bool) -> None:
         self.file, self.dirs, self.preprocess = file, dirs, preprocess
-        self.macros = _Macros()
+        self.macros = Macros()
         self.problems: list[Problem] = []
         self.stack: list[_File] = []
         self.once: set[Path] = set()
@@ -529,7 +213,7 @@ class _Reader:
         spans = zip(self.marks, stops, strict=True)
         return Source(text, self.file, [(f, n + i) for (row, f, n), stop in spans for i in range(stop - row)])
 
-    def report(self, mistake: _Mistake, place: _Place) -> None:
+    def report(self, mistake: Mistake, place: _Place) -> None:
         file, line, offset = place
         self.problems.append(Problem(file, line, mistake.message, mistake.hint, mistake.code, offset))
 
@@ -550,7 +234,7 @@ class _Reader:
     def _replace(self, f: _File, to: int, text: str) -> None:
         """Write `text` for what stands before `to`, and as many lines as that had."""
         after = "\n" * (f.text.count("\n", f.copied, to) - text.count("\n"))
-        self._emit(text + (after or " " * bool(_FUSED.match(text[-1:] + f.text[to : to + 1]))))
+        self._emit(text + (after or " " * bool(FUSED.match(text[-1:] + f.text[to : to + 1]))))
         f.copied = to
         f.move(to)
 
@@ -568,11 +252,11 @@ class _Reader:
             if self.preprocess:
                 branches.append(r"\\\n")
             if len(self.names) > MANY:
-                branches.append(rf"(?<![\w?]){_IDENT}")
+                branches.append(rf"(?<![\w?]){IDENT}")
             else:
                 words = map(re.escape, sorted(self.names))
                 branches += [rf"{word}(?![\w?])(?<![\w?]{word})" for word in words]
-            self.events = re.compile("|".join(branches), _FLAGS)
+            self.events = re.compile("|".join(branches), FLAGS)
         return self.events
 
     def define(self, text: str) -> None:
@@ -621,15 +305,15 @@ class _Reader:
         macro = self.macros.table.get(word)
         if macro is None or self.macros.room < 0:
             return False
-        return macro.params is None or _CALL.match(f.text, end) is not None
+        return macro.params is None or CALL.match(f.text, end) is not None
 
     def _expand(self, f: _File, at: int, name: str) -> None:
         place = self._flush(f, at)
         self.macros.file, self.macros.line, _ = place
-        ahead = _Ahead(f.text, at + len(name))
+        ahead = Ahead(f.text, at + len(name))
         try:
             text = self.macros.expanded(name, ahead)
-        except _Mistake as mistake:
+        except Mistake as mistake:
             self.report(mistake, place)
             text = f.text[at : ahead.at]
         self._replace(f, ahead.at, text)
@@ -637,7 +321,7 @@ class _Reader:
     # ── directives ──
 
     def _hash(self, f: _File, at: int) -> None:
-        begin = _HASH.match(f.text, f.start)
+        begin = HASH.match(f.text, f.start)
         if begin is None or begin.end() != at + 1:
             return f.move(at + 1)
         if not self.preprocess and not _MARKER.match(f.text, at):
@@ -649,15 +333,15 @@ class _Reader:
         self._replace(f, min(end + 1, len(f.text)), "")
         try:
             self._directive(f, f.text[at:end], place)
-        except _Mistake as mistake:
+        except Mistake as mistake:
             self.report(mistake, place)
         return None
 
     def _directive(self, f: _File, raw: str, place: _Place) -> None:
-        words = _TOKEN.findall(raw.replace("\\\n", ""))
+        words = TOKEN.findall(raw.replace("\\\n", ""))
         if words[-1][:2] == "/*" and not words[-1].endswith("*/", 2):
-            raise _Mistake("DL102", "a comment that begins in a directive is not closed")
-        found = _DIRECTIVE.fullmatch("".join(" " if _blank(word) else word for word in words).strip())
+            raise Mistake("DL102", "a comment that begins in a directive is not closed")
+        found = _DIRECTIVE.fullmatch("".join(" " if is_blank(word) else word for word in words).strip())
         name, rest = found.groups() if found else ("", "")
         self.macros.file, self.macros.line, _ = place
         if name in CONDITIONS:
@@ -670,16 +354,16 @@ class _Reader:
             case "define":
                 self.define(rest)
             case "undef":
-                if not (found := _IS_IDENT.match(rest)):
-                    raise _Mistake("DL102", "`#undef` needs the name of a macro")
+                if not (found := IS_IDENT.match(rest)):
+                    raise Mistake("DL102", "`#undef` needs the name of a macro")
                 self.macros.undefine(found[0])
             case "include":
                 found = _INCLUDE.fullmatch(rest) or _INCLUDE.fullmatch(self.macros.expanded(rest))
                 if not found:
-                    raise _Mistake("DL102", "`#include` needs a file name", 'write #include "file.dl"')
+                    raise Mistake("DL102", "`#include` needs a file name", 'write #include "file.dl"')
                 self._include(f, found[1] or found[2])
             case "error":
-                raise _Mistake("DL104", f"#error {rest}".strip())
+                raise Mistake("DL104", f"#error {rest}".strip())
             case "line":
                 self._renumber(f, rest)
             case "pragma":
@@ -692,18 +376,18 @@ class _Reader:
             case _ if name or rest:
                 close = get_close_matches(name, DIRECTIVES, 1)
                 hint = f"did you mean `#{close[0]}`?" if close else ""
-                raise _Mistake("DL102", f"unknown directive `#{name or rest}`", hint)
+                raise Mistake("DL102", f"unknown directive `#{name or rest}`", hint)
 
     def _condition(self, f: _File, name: str, rest: str, place: _Place) -> None:
         if name.startswith("if"):
             f.groups.append(_Group(name, place, taken=not f.active))
         elif not f.groups:
-            raise _Mistake("DL103", f"`#{name}` without `#if`")
+            raise Mistake("DL103", f"`#{name}` without `#if`")
         group = f.groups[-1]
         if name == "endif":
             f.groups.pop()
         elif group.closed:
-            raise _Mistake("DL103", f"`#{name}` after `#else`")
+            raise Mistake("DL103", f"`#{name}` after `#else`")
         else:
             group.active, group.closed = False, name == "else"
             if not group.taken:
@@ -714,14 +398,14 @@ class _Reader:
             return True
         if name in ("if", "elif"):
             return self.macros.condition(rest)
-        if not (found := _IS_IDENT.match(rest)):
-            raise _Mistake("DL102", f"`#{name}` needs the name of a macro")
+        if not (found := IS_IDENT.match(rest)):
+            raise Mistake("DL102", f"`#{name}` needs the name of a macro")
         return (found[0] in self.macros.table) == (name == "ifdef")
 
     def _renumber(self, f: _File, rest: str) -> None:
         found = _NUMBERED.fullmatch(rest) or _NUMBERED.fullmatch(self.macros.expanded(rest))
         if not found:
-            raise _Mistake("DL102", "`#line` needs a line number", 'write #line 12 "file.dl"')
+            raise Mistake("DL102", "`#line` needs a line number", 'write #line 12 "file.dl"')
         f.shown = re.sub(r"\\(.)", r"\1", found[2]) if found[2] else f.shown
         f.number, f.counted = int(found[1]), f.copied
         self._mark(f)
@@ -736,9 +420,9 @@ class _Reader:
         self._mark(f)
         try:
             if named is None:
-                raise _Mistake("DL102", "`.include` needs a file name", 'write .include "file.dl"')
+                raise Mistake("DL102", "`.include` needs a file name", 'write .include "file.dl"')
             self._include(f, re.sub(r"\\(.)", r"\1", named[1]))
-        except _Mistake as mistake:
+        except Mistake as mistake:
             self.report(mistake, place)
 
     def _include(self, f: _File, name: str) -> None:
@@ -746,26 +430,26 @@ class _Reader:
         path = next((d / name for d in dirs if os.path.isfile(d / name)), None)
         if path is None:
             hint = "searched in " + ", ".join(f"`{d}`" for d in dirs)
-            raise _Mistake("DL101", f"cannot find include file `{name}`", hint)
+            raise Mistake("DL101", f"cannot find include file `{name}`", hint)
         real = path.resolve()
         if real in self.once or self.room < 0:
             return
         try:
             text = self.texts[real] = self.texts.get(real) or _read(path)
         except OSError as error:
-            raise _Mistake("DL101", f"cannot read include file `{name}`", str(error)) from None
+            raise Mistake("DL101", f"cannot read include file `{name}`", str(error)) from None
         self._check_depth(real, name, len(text))
         self._enter(path, real, str(path), text)
 
     def _check_depth(self, real: Path, name: str, size: int) -> None:
         """A file that is entered again in the same state would be entered for ever."""
         if any(g.real == real and g.state == self._state() for g in self.stack):
-            raise _Mistake("DL105", f"include file `{name}` includes itself", "begin the file with `.once`")
+            raise Mistake("DL105", f"include file `{name}` includes itself", "begin the file with `.once`")
         self.files += 1
         self.room -= size
         if len(self.stack) > DEEPEST or self.files > MOST_FILES or self.room < 0:
             self.room = -1
-            raise _Mistake("DL105", f"include file `{name}` is one too many: the includes seem to have no end")
+            raise Mistake("DL105", f"include file `{name}` is one too many: the includes seem to have no end")
 
     def _state(self) -> int:
         return self.macros.version + len(self.once)
@@ -780,7 +464,7 @@ class _Reader:
     def _leave(self, f: _File) -> None:
         self._flush(f, len(f.text))
         for group in f.groups:
-            self.report(_Mistake("DL103", f"`#{group.name}` without `#endif`"), group.place)
+            self.report(Mistake("DL103", f"`#{group.name}` without `#endif`"), group.place)
         self.stack.pop()
         if self.stack:
             self._emit("\n" if f.text[-1:] not in ("", "\n") else "")

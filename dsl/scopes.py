@@ -415,9 +415,7 @@ def renamed(node: Any, names: dict[str, str]) -> Any:
 def _named_wildcards(literal: Literal) -> Literal:
     """In an aggregate every column counts, so `_` in a positive atom is a variable of its own."""
     if isinstance(literal, ast.Atom) and any(isinstance(a, ast.Underscore) for a in literal.args):
-        return evolve(
-            literal, args=[fresh("_", a) if isinstance(a, ast.Underscore) else a for a in literal.args]
-        )
+        return evolve(literal, args=[fresh("_", a) if isinstance(a, ast.Underscore) else a for a in literal.args])
     return literal
 
 
@@ -437,6 +435,8 @@ def _tell_ungrounded(name: ast.Name, clause: FlatClause, report: Report) -> None
                 if n.name == name.name and n.pos != name.pos
             ]
     in_head = any(n.pos == name.pos for a in clause.head.args for n in names_of(a))
-    message = f"head variable `{shown}` is not bound by the body" if in_head else f"variable `{shown}` is not grounded"
+    message = (
+        f"head variable `{shown}` is not bound by the body" if in_head else f"variable `{shown}` is not grounded"
+    )
     hint = f"add an atom that binds `{shown}`, or an equality with bound values"
     report.items.append(Diagnostic("DL040", message, name.pos, name.end, tuple(labels[:3]), hint))

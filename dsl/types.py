@@ -32,9 +32,7 @@ class Types:
 
     canonical: dict[str, str] = field(factory=lambda: {name: name for name in PRIMITIVES})
     kinds: dict[str, Kind] = field(factory=lambda: dict(PRIMITIVES))
-    supertypes: dict[str, frozenset[str]] = field(
-        factory=lambda: {name: frozenset({name}) for name in PRIMITIVES}
-    )
+    supertypes: dict[str, frozenset[str]] = field(factory=lambda: {name: frozenset({name}) for name in PRIMITIVES})
     unions: set[str] = field(factory=set)
     _meets: dict[tuple[str, str], frozenset[str]] = field(factory=dict)
 
@@ -105,7 +103,9 @@ def _defined(decl: ast.TypeDecl, decls: dict[str, ast.TypeDecl], report: Report)
         if base.name not in PRIMITIVES and base.name not in decls:
             close = get_close_matches(base.name, [*PRIMITIVES, *decls], 1)
             hint = f"did you mean `{close[0]}`?" if close else ""
-            report.error("DL022", f"undefined type `{base.name}` in the definition of `{decl.name}`", decl, hint=hint)
+            report.error(
+                "DL022", f"undefined type `{base.name}` in the definition of `{decl.name}`", decl, hint=hint
+            )
             sound = False
     return sound and decl.form != "nonflat"
 
@@ -131,7 +131,9 @@ def _add(decl: ast.TypeDecl, types: Types, report: Report) -> None:
     kinds = {types.kind(b.name) for b in decl.bases}
     if len(kinds) > 1:
         listed = ", ".join(sorted(kinds))
-        report.error("DL024", f"union type `{decl.name}` mixes {listed}", decl, hint="all members must be of one kind")
+        report.error(
+            "DL024", f"union type `{decl.name}` mixes {listed}", decl, hint="all members must be of one kind"
+        )
         return
     if decl.form == "equals" and len(decl.bases) == 1:
         types.canonical[decl.name] = types.canonical[decl.bases[0].name]

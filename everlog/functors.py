@@ -60,5 +60,7 @@ def bind_functors(
     missing = [name for name in program.functors if name not in functions]
     if missing:
         listed = ", ".join(f"@{name}" for name in missing)
-        raise FunctorError(f"no Python function for {listed}; write it in functors.py beside the program, or use -l")
+        raise FunctorError(
+            f"no Python function for {listed}; write it in functors.py beside the program, or use -l"
+        )
     return bind(program, functions)

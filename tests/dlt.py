@@ -252,7 +252,9 @@ class Session:
                 run.check()
             except EvaluationError as error:
                 answers[name] = [f"error: {error.message}"]
-                assert all(run.view(r) == before[r] for r in program.relations), f"{name}: a failed step left a trace"
+                assert all(run.view(r) == before[r] for r in program.relations), (
+                    f"{name}: a failed step left a trace"
+                )
         self._same(answers, block)
         if not answers["reference"][0].startswith("error"):
             self.updates += step

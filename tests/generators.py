@@ -49,7 +49,9 @@ def constant_text(kind: str, value: Any) -> str:
 
 
 @st.composite
-def facts(draw: st.DrawFn, relations: dict[str, tuple[str, ...]] | None = None) -> dict[str, list[tuple[Any, ...]]]:
+def facts(
+    draw: st.DrawFn, relations: dict[str, tuple[str, ...]] | None = None
+) -> dict[str, list[tuple[Any, ...]]]:
     """A few facts for each base relation."""
     out = {}
     for name, kinds in (relations or BASE).items():
@@ -155,7 +157,9 @@ def head_term(draw: st.DrawFn, kind: str, body: Body, recursive: bool) -> str:
         op = draw(st.sampled_from(["+", "-", "*", "band", "bxor", "lor"]))
         return f"({term} {op} {other}) % 5" if recursive else f"({term} {op} {other})"
     if form == 1 and kind == "number":
-        return draw(st.sampled_from([f"max({term}, 1)", f"min({term}, 2, 3)", f"-{term}" if "-" not in term else term]))
+        return draw(
+            st.sampled_from([f"max({term}, 1)", f"min({term}, 2, 3)", f"-{term}" if "-" not in term else term])
+        )
     if form == 0 and kind == "symbol" and not recursive:
         return f'cat({term}, "x")'
     if form == 0 and kind == "float" and not recursive:

@@ -17,7 +17,9 @@ from everlog.dsl.preprocess import load, preprocess_text
 
 def add_program_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("program", metavar="FILE", help="the program (.dl); - reads standard input")
-    parser.add_argument("-I", "--include-dir", action="append", default=[], metavar="DIR", help="where includes are")
+    parser.add_argument(
+        "-I", "--include-dir", action="append", default=[], metavar="DIR", help="where includes are"
+    )
     parser.add_argument("-M", "--macro", action="append", default=[], metavar='"A=1 B=2"', help="define macros")
     parser.add_argument("--no-preprocessor", action="store_true", help="leave # lines and macros alone")
     parser.add_argument("-w", "--no-warn", action="store_true", help="no warnings; missing fact files are empty")

@@ -36,13 +36,23 @@ _IGNORED = [
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_program_arguments(parser)
-    parser.add_argument("-F", "--fact-dir", default=".", metavar="DIR", help="where .facts files are (default: here)")
     parser.add_argument(
-        "-D", "--output-dir", default=".", metavar="DIR", help="where .csv files go (default: here); - is the screen"
+        "-F", "--fact-dir", default=".", metavar="DIR", help="where .facts files are (default: here)"
+    )
+    parser.add_argument(
+        "-D",
+        "--output-dir",
+        default=".",
+        metavar="DIR",
+        help="where .csv files go (default: here); - is the screen",
     )
     parser.add_argument("-P", "--pragma", action="append", default=[], metavar="KEY:VALUE", help="as .pragma")
-    parser.add_argument("-l", "--library", action="append", default=[], metavar="NAME", help="Python file of functors")
-    parser.add_argument("-L", "--library-dir", action="append", default=[], metavar="DIR", help="where such files are")
+    parser.add_argument(
+        "-l", "--library", action="append", default=[], metavar="NAME", help="Python file of functors"
+    )
+    parser.add_argument(
+        "-L", "--library-dir", action="append", default=[], metavar="DIR", help="where such files are"
+    )
     parser.add_argument("-v", "--verbose", action="store_true", help="tell progress on the way")
     parser.add_argument("--show", metavar="WHAT", help="show a stage (initial-ast, …) instead of running")
     parser.add_argument("--legacy", action="store_true", help="accepted for Soufflé's sake")

@@ -89,5 +89,7 @@ def test_each_shape_agrees_with_the_reference(name: str, inputs: Any) -> None:
 def test_a_body_of_many_atoms_is_cut_into_functions() -> None:
     """More loops than Python nests in one function: a walk of 40 steps on a path of 60."""
     walk = ", ".join(f"e(x{i}, x{i + 1})" for i in range(40))
-    text = f".decl e(a:number, b:number)\n.decl p(a:number, b:number)\np(x0, x40) :- {walk}, x0 < x39, !e(x40, x0).\n"
+    text = (
+        f".decl e(a:number, b:number)\n.decl p(a:number, b:number)\np(x0, x40) :- {walk}, x0 < x39, !e(x40, x0).\n"
+    )
     agree(compile_text(text), {"e": [(i, i + 1) for i in range(60)]})

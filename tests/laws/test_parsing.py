@@ -45,7 +45,22 @@ def test_token_soup_ends_in_a_program_or_in_diagnostics(text: str) -> None:
 DECLARED = ".decl a(x:number, y:number)\n.decl s(x:symbol)\n.decl n()\n.decl f(x:float, y:unsigned)\n"
 BODY_WORDS = [
     *"a ( ) , ; ! x y z _ 1 2 s n f ( ) , = < != + - * { } : count sum max min range cat strlen".split(),
-    *['"s"', "3u", "1.5", "true", "false", "a(x, y)", "s(z)", "n()", "as(", "number", "autoinc()", "match(", ":-", "."],
+    *[
+        '"s"',
+        "3u",
+        "1.5",
+        "true",
+        "false",
+        "a(x, y)",
+        "s(z)",
+        "n()",
+        "as(",
+        "number",
+        "autoinc()",
+        "match(",
+        ":-",
+        ".",
+    ],
 ]
 
 

@@ -12,14 +12,23 @@ BASE = ".decl e(x:number, y:number)\ne(1, 1).\ne(1, 2).\n.decl p(x:number)\n"
 SHAPES = {
     "a body of 10 000 atoms": BASE + "p(x0) :- " + ", ".join(f"e(x{i}, x{i + 1})" for i in range(10_000)) + ".",
     "a body of 10 000 tests": BASE + "p(x) :- e(x, _), " + ", ".join(f"x != {i + 5}" for i in range(10_000)) + ".",
-    "an equality chain of 5 000": BASE + "p(1) :- e(x0, _), " + ", ".join(f"x{i + 1} = x{i} + 1" for i in range(5_000)) + ".",
+    "an equality chain of 5 000": BASE
+    + "p(1) :- e(x0, _), "
+    + ", ".join(f"x{i + 1} = x{i} + 1" for i in range(5_000))
+    + ".",
     "1 000 parentheses around a term": BASE + f"p(x) :- e(x, y), y = {'(' * 1000}x{')' * 1000}.",
     "1 000 parentheses around a body": BASE + f"p(x) :- {'(' * 1000}e(x, 1){')' * 1000}.",
     "1 000 sums inside each other": BASE + f"p(1001) :- e(x, _), y = {'(x + ' * 1000}1{')' * 1000}, y = 1001.",
     "a sum of 10 000 terms": BASE + f"p(1) :- e(x, _), y = {' + '.join(['x'] * 10_000)}, y = 10000.",
     "1 000 negated groups": BASE + f"p(x) :- e(x, _), {'!(' * 1000}e(x, 1){')' * 1000}.",
-    "50 aggregates inside each other": BASE + f"p(1) :- x = {'count : { e(x0, _), x0 < ' * 50}3{'}' * 50}, x >= 0.",
-    "1 000 calls of cat": BASE + ".decl s(x:symbol)\ns(" + "cat(\"a\", " * 1000 + "\"b\"" + ")" * 1000 + ").\np(1) :- s(_).",
+    "50 aggregates inside each other": BASE
+    + f"p(1) :- x = {'count : { e(x0, _), x0 < ' * 50}3{'}' * 50}, x >= 0.",
+    "1 000 calls of cat": BASE
+    + ".decl s(x:symbol)\ns("
+    + 'cat("a", ' * 1000
+    + '"b"'
+    + ")" * 1000
+    + ").\np(1) :- s(_).",
 }
 
 
@@ -30,7 +39,12 @@ def test_deep_programs_run(name: str) -> None:
 
 
 def test_components_may_nest_200_deep() -> None:
-    text = "".join(f".comp C{i} {{ " for i in range(150)) + ".decl a(x:number) a(1)." + " }" * 150 + "\n.init c = C0\n"
+    text = (
+        "".join(f".comp C{i} {{ " for i in range(150))
+        + ".decl a(x:number) a(1)."
+        + " }" * 150
+        + "\n.init c = C0\n"
+    )
     program, report = diagnose(Source(text))
     assert program is not None, report.text()
 
