@@ -13,7 +13,7 @@ import heapq
 from collections.abc import Callable, Sequence, Set
 
 from everlog.core import program as p
-from everlog.core.program import Aggregate, Atom, Comparison, Literal, Negation, Range, Variable
+from everlog.core.program import Aggregate, Atom, Call, Comparison, Literal, Negation, Range, Variable
 
 
 class Agenda:
@@ -33,6 +33,7 @@ class Agenda:
             for variable in variables:
                 self._waiting.setdefault(variable, []).append(position)
                 self._uses[variable] = self._uses.get(variable, 0) + 1
+        self._risky = [may_fail(x) for x in body]
         self._seen: set[Variable] = set()
         self._fresh: list[int] = list(self.open)
         self._heap: list[tuple[bool, float, int]] = []
@@ -54,7 +55,10 @@ class Agenda:
         return literal
 
     def touched(self, bound: dict[Variable, str]) -> list[int]:
-        """The open literals with a variable that was bound since the last call, in order."""
+        """The open literals with a variable that was bound since the last call, in order.
+
+        What may fail (a division) comes after what cannot, so that `x != 0` guards `10 / x`.
+        """
         positions = set(self._fresh)
         self._fresh = []
         while len(self._seen) < len(bound):  # `bound` only grows, at its end
@@ -63,7 +67,7 @@ class Agenda:
                     break
                 self._seen.add(variable)
                 positions.update(self._waiting.get(variable, ()))
-        live = sorted(x for x in positions if x in self.open)
+        live = sorted((x for x in positions if x in self.open), key=lambda x: (self._risky[x], x))
         self._expect += live
         return live
 
@@ -88,6 +92,27 @@ class Agenda:
             if position in self.open:
                 return position
         raise AssertionError(f"no order: {[str(x) for x in self.open.values()]}")
+
+
+def may_fail(literal: Literal) -> bool:
+    """Whether evaluating a literal can raise an error."""
+    match literal:
+        case Atom(args=args) | Negation(Atom(args=args)):
+            terms: tuple[p.Term, ...] = args
+        case Comparison(left=left, right=right):
+            terms = (left, right)
+        case Aggregate():
+            return True
+        case Range(start=start, stop=stop):
+            terms = (start, stop)
+    return any(isinstance(t, Call) and _risky(t) for t in terms)
+
+
+def _risky(call: Call) -> bool:
+    name = call.name
+    if name in ("/", "%", "^") or name.startswith(("@", "to_", "as")):
+        return name != "to_string"
+    return any(isinstance(a, Call) and _risky(a) for a in call.args)
 
 
 def variables_of_literal(literal: Literal) -> list[Variable]:

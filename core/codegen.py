@@ -18,6 +18,7 @@ Reads: core.program, core.functors, core.tables, core.expressions.  Read by: cor
 from __future__ import annotations
 
 import keyword
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -138,7 +139,7 @@ def settable(variable: Variable, body: Sequence[Literal]) -> bool:
                     return False
                 if any(isinstance(a, Call) and variable in p.variables_of(a) for a in args):
                     return False
-            case Comparison(op, left, right, kind):
+            case Comparison(op, left, right, _):
                 inside = [t for t in (left, right) if variable in p.variables_of(t)]
                 if inside and (len(inside) == 2 or inside[0] != variable or op == "="):
                     return False
@@ -355,7 +356,7 @@ class _Writer:
             free -= 1
             if free == 0:
                 return 0.5
-        return float(size) ** (free / len(needed))
+        return math.pow(size, free / len(needed))
 
     # ── atoms ────────────────────────────────────────────────────────────────────────────────
 
@@ -687,7 +688,7 @@ class _Writer:
     def accumulate(self, literal: Aggregate) -> None:
         """At the bottom of an aggregate's body: note the value, or the whole set, of its target."""
         if literal.op == "count":
-            amount = "1" if self.set_variable is None else f"len({self.single_set()})"
+            amount = "1" if self.set_variable is None else f"_len({self.single_set()})"
             self.line(f"_new.append({amount})")
             return
         assert literal.target is not None

@@ -100,4 +100,4 @@ def _without_facts(program: Program) -> Program:
 
 
 def _difference(before: frozenset[Row], after: frozenset[Row]) -> dict[Row, int]:
-    return {row: 1 for row in after - before} | {row: -1 for row in before - after}
+    return dict.fromkeys(after - before, 1) | dict.fromkeys(before - after, -1)

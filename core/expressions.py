@@ -10,12 +10,13 @@ Reads: core.functors, core.values.  Read by: core.codegen.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from itertools import count, repeat
 from typing import Any
 
 from everlog.core import program as p
 from everlog.core import values
+from everlog.core.choice import rank
 from everlog.core.functors import BUILTINS, COMPARISONS, as_kind, range_values
 from everlog.core.program import Call, Constant, Kind, Variable
 from everlog.core.reference import call_functor
@@ -72,10 +73,6 @@ class Expressions:
         return f"({value} if -0x8000000000000000 <= ({value} := {text}) <= 0x7FFFFFFFFFFFFFFF else _wrap({value}))"
 
     def comparison(self, op: str, left: str, right: str, kind: Kind) -> str:
-        if op == "contains":
-            return f"{left} in {right}"
-        if op == "not_contains":
-            return f"{left} not in {right}"
         if op in _SYMBOLS and not (op == "=" and kind is Kind.FLOAT):
             return f"{left} {_SYMBOLS[op]} {right}"
         return f"{self.named('compare', COMPARISONS[op])}({left}, {right})"
@@ -104,7 +101,9 @@ def _mean(found: list[Any]) -> float | None:
     return values.float_sum([float(x) for x in found]) / len(found) if found else None
 
 
-def _extreme(choose: Callable[[Iterable[Any]], Any]) -> Callable[[list[Any]], Any]:
+def _extreme(choose: Callable[..., Any], kind: Kind) -> Callable[[list[Any]], Any]:
+    if kind is Kind.FLOAT:  # NaN has a place in the order of `rank`, and none in Python's
+        return lambda found: choose(found, key=rank) if found else None
     return lambda found: choose(found) if found else None
 
 
@@ -123,12 +122,13 @@ _SCOPE: dict[str, Any] = {
     "_repeat": repeat,
     "_zip": zip,
     "_set": set,
+    "_len": len,
     "_wrap": values.wrap,
     "_range": range_values,
 }
 for _kind in Kind:
     _SCOPE[f"_total_count_{_kind}"] = _float_count if _kind is Kind.FLOAT else sum
     _SCOPE[f"_total_sum_{_kind}"] = _SUMS.get(_kind)
-    _SCOPE[f"_total_min_{_kind}"] = _extreme(min)
-    _SCOPE[f"_total_max_{_kind}"] = _extreme(max)
+    _SCOPE[f"_total_min_{_kind}"] = _extreme(min, _kind)
+    _SCOPE[f"_total_max_{_kind}"] = _extreme(max, _kind)
     _SCOPE[f"_total_mean_{_kind}"] = _mean

@@ -46,7 +46,7 @@ def _masked(name: str, exact: Callable[[int, int], int]) -> Builtin:
 def _nan(function: Callable[..., float]) -> Callable[..., float]:
     def canonical(*args: float) -> float:
         result = function(*args)
-        return result if result == result else v.NAN
+        return result + 0.0 if result == result else v.NAN  # never -0.0
 
     return canonical
 
@@ -90,8 +90,8 @@ BUILTINS: dict[tuple[str, Kind], Builtin] = {
     ("bshl", UNSIGNED): Builtin(lambda a, b: (a << (b & 63)) & v.MASK, UNSIGNED),
     ("bshr", UNSIGNED): Builtin(lambda a, b: a >> (b & 63), UNSIGNED, "({0} >> ({1} & 63))"),
     ("bshru", UNSIGNED): Builtin(lambda a, b: a >> (b & 63), UNSIGNED, "({0} >> ({1} & 63))"),
-    ("+", SYMBOL): Builtin(lambda a, b: a + b, SYMBOL, "({0} + {1})"),
-    ("cat", SYMBOL): Builtin(lambda *parts: "".join(parts), SYMBOL),
+    ("+", SYMBOL): Builtin(v.concatenated, SYMBOL),
+    ("cat", SYMBOL): Builtin(v.concatenated, SYMBOL),
     ("strlen", SYMBOL): Builtin(v.byte_length, NUMBER),
     ("substr", SYMBOL): Builtin(v.substring, SYMBOL),
     ("ord", SYMBOL): Builtin(v.ordinal, NUMBER),
@@ -138,9 +138,9 @@ COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     ">": lambda a, b: a > b,
     ">=": lambda a, b: a >= b,
     "match": v.matches,
-    "contains": lambda part, whole: part in whole,
-    "not_match": lambda pattern, text: not v.matches(pattern, text),
-    "not_contains": lambda part, whole: part not in whole,
+    "contains": v.contains,
+    "not_match": v.differs,
+    "not_contains": lambda part, whole: not v.contains(part, whole),
 }
 
 NEGATED = {

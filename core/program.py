@@ -61,7 +61,10 @@ class Constant:
                 return quoted(str(self.value))
             case Kind.UNSIGNED:
                 return f"{self.value}u"
-            case _:
+            case Kind.FLOAT:
+                text = repr(self.value)
+                return text.replace("e", ".0e") if "e" in text and "." not in text else text
+            case Kind.NUMBER:
                 return str(self.value)
 
 

@@ -90,14 +90,19 @@ class NaiveEvaluation:
 
     def run(self, unit: Unit) -> None:
         """Rounds until nothing changes, or a size limit is reached."""
-        numbered = [self.derive_numbered(rule) if _has_autoinc(rule) else None for rule in unit.rules]
-        while True:
+        for rule in unit.rules:  # first the rules that do not need the unit itself
+            if not _needs(rule, unit):
+                self.add(
+                    rule.head.relation, self.derive_numbered(rule) if _has_autoinc(rule) else self.derive(rule)
+                )
+        self.settle(unit)
+        recursive = [rule for rule in unit.rules if _needs(rule, unit)]
+        while recursive and not self.is_full(unit):
             before = [self.facts[name] for name in unit.relations]
-            for rule, rows in zip(unit.rules, numbered, strict=True):
-                self.add(rule.head.relation, self.derive(rule) if rows is None else rows)
+            for rule in recursive:
+                self.add(rule.head.relation, self.derive(rule))
             self.settle(unit)
-            unchanged = before == [self.facts[name] for name in unit.relations]
-            if unchanged or not unit.recursive or self.is_full(unit):
+            if before == [self.facts[name] for name in unit.relations]:
                 return
 
     def add(self, name: str, rows: Iterable[Row]) -> None:
@@ -390,6 +395,11 @@ def call_functor(functor: p.Functor, args: Row) -> Value:
 def _one_nan(value: Value) -> Value:
     """NaN as the one object that sets of rows find again."""
     return value if value == value else NAN
+
+
+def _needs(rule: Rule, unit: Unit) -> bool:
+    """Whether a rule reads a relation of its own unit."""
+    return any(atom.relation in unit.relations for atom, _ in p.atoms_of(rule.body))
 
 
 def _has_autoinc(rule: Rule) -> bool:

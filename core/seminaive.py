@@ -1,8 +1,9 @@
 """Whole-program evaluation: unit by unit, each rule compiled, each round joining only what is new.
 
-A recursive unit runs in rounds.  In a round every rule reads the state at its start; a rule whose
-body has atoms of the unit runs once for each of them, with that atom reading only Δ, the facts of
-the round before.  What comes out and is not known yet is the Δ of the next round.
+A recursive unit runs in rounds.  First come the rules that do not need the unit itself.  Then, in
+each round, every rule reads the state at its start; it runs once for each body atom of the unit,
+with that atom reading only Δ, the facts of the round before (at first: all of them).  What comes
+out and is not known yet is the Δ of the next round.
 
 Rules are compiled when their unit begins: by then the relations that they read are complete, and
 their sizes decide the order of joins.
@@ -23,10 +24,10 @@ from attrs import define
 from everlog.core import program as p
 from everlog.core.choice import Chooser
 from everlog.core.codegen import Compiled, compile_rule
+from everlog.core.counters import Counting
 from everlog.core.dependencies import Unit, units
 from everlog.core.equivalence import Equivalence
 from everlog.core.program import Program, Row, Rule
-from everlog.core.counters import Counting
 from everlog.core.shapes import shapes_of
 from everlog.core.subsume import dominance_rule, dominated
 from everlog.core.tables import Facts, Shape, Table, facts_of, rows_of, size_of, sorted_rows
@@ -171,16 +172,15 @@ class _UnitRun:
                 atom = rule.body[position]
                 assert isinstance(atom, p.Atom)
                 each.append(_Task(rule, atom.relation, run.bound(rule, position, unit)))
-        order = {id(rule): i for i, rule in enumerate(unit.rules)}
-        self.first = sorted(once + each, key=lambda task: order[id(task.rule)])
-        self.each = each
+        self.once, self.each = once, each
         self.dominance = [(s, dominance_rule(s)) for s in unit.subsumptions]
 
     def run(self) -> None:
         delta = {name: self.tables[name].facts for name in self.unit.relations if self.tables[name].facts}
         if self.dominance:
             delta = self._subsumed(delta)
-        delta = self._round(self.first, delta, 1)
+        self._round(self.once, delta, 1)
+        delta = {name: self.tables[name].facts for name in self.unit.relations if self.tables[name].facts}
         number = 1
         while delta and self.each and not self._is_full():
             number += 1

@@ -4,7 +4,7 @@ A `number` is a Python int kept within 64 signed bits, an `unsigned` one within 
 a Python float, a `symbol` a Python str.  Symbols are byte strings in Soufflé: lengths and
 positions count bytes of UTF-8, and bytes that are no UTF-8 survive as surrogate escapes.
 
-There is one NaN object, so that a set of rows finds it again; 0.0 and -0.0 are one value.
+There is one NaN object, so that a set of rows finds it again; -0.0 is 0.0 wherever a float is made.
 
 Reads: nothing.  Read by: core.functors, generated code, the readers and writers of files.
 """
@@ -136,7 +136,7 @@ def float_divide(a: float, b: float) -> float:
     """
     if b != 0.0:
         result = a / b
-        return result if result == result else NAN
+        return result + 0.0 if result == result else NAN
     if a == 0.0 or a != a:
         return NAN
     return math.copysign(math.inf, a) * math.copysign(1.0, b)
@@ -149,7 +149,7 @@ def float_power(a: float, b: float) -> float:
         return -math.inf if a < 0 and b % 2 == 1 else math.inf
     except ValueError:
         return math.inf if a == 0.0 else NAN
-    return result if result == result else NAN
+    return result + 0.0 if result == result else NAN
 
 
 def float_sum(values: list[float]) -> float:
@@ -201,19 +201,27 @@ def substring(text: str, start: int, length: int) -> str:
     return text[start:stop] if text.isascii() else decoded(encoded(text)[start:stop])
 
 
-_CLASSES = {"space": r"\s", "upper": "A-Z", "lower": "a-z"}
-_CLASSES |= {"punct": r"!-/:-@\[-`{-~", "xdigit": "0-9a-fA-F", "word": r"\w", "blank": r" \t", "d": r"\d"}
-_CLASSES |= {"alnum": "a-zA-Z0-9", "alpha": "a-zA-Z", "digit": "0-9"}
+_CLASSES = {"digit": "0-9", "alpha": "a-zA-Z", "alnum": "a-zA-Z0-9", "upper": "A-Z", "lower": "a-z"}
+_CLASSES |= {
+    "space": r"\s",
+    "blank": r" \t",
+    "xdigit": "0-9a-fA-F",
+    "word": r"\w",
+    "d": "0-9",
+    "w": r"\w",
+    "s": r"\s",
+}
+_CLASSES |= {"punct": r"!-/:-@\[-`{-~", "print": r" -~", "graph": "!-~", "cntrl": r"\x00-\x1f\x7f"}
 
 
 @lru_cache(maxsize=1024)
-def _pattern(text: str) -> re.Pattern[str] | None:
-    """A pattern in ECMAScript's syntax as Python's; `[[:digit:]]` is written out."""
+def _pattern(text: str) -> re.Pattern[bytes] | None:
+    """A pattern in ECMAScript's syntax, on bytes; `[[:digit:]]` is written out.  None: malformed."""
     text = re.sub(r"\[:(\w+):\]", lambda found: _CLASSES.get(found[1], found[0]), text)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return re.compile(text, re.DOTALL)
+            return re.compile(encoded(text))
     except (re.error, RecursionError, OverflowError):
         return None
 
@@ -225,7 +233,30 @@ def matches(pattern: str, text: str) -> bool:
     (True, False, False)
     """
     compiled = _pattern(pattern)
-    return compiled is not None and compiled.fullmatch(text) is not None
+    return compiled is not None and compiled.fullmatch(encoded(text)) is not None
+
+
+def differs(pattern: str, text: str) -> bool:
+    """`!match(pattern, text)`: a malformed pattern has no answer either way."""
+    compiled = _pattern(pattern)
+    return compiled is not None and compiled.fullmatch(encoded(text)) is None
+
+
+def concatenated(*parts: str) -> str:
+    """Symbols put together as bytes: halves of a character become the character.
+
+    >>> concatenated(substring("é", 0, 1), substring("é", 1, 1))
+    'é'
+    """
+    text = "".join(parts)
+    if not text.isascii() and any("\udc80" <= c <= "\udcff" for c in text):
+        return decoded(encoded(text))
+    return text
+
+
+def contains(part: str, whole: str) -> bool:
+    """Whether the bytes of one symbol stand in those of another."""
+    return part in whole if part.isascii() else encoded(part) in encoded(whole)
 
 
 _NUMBER = re.compile(r"\s*([+-]?)(0x[0-9a-fA-F]+|0b[01]+|[0-9]+)\Z")
@@ -256,6 +287,8 @@ def _integer(text: str, functor: str) -> int:
         raise EvaluationError(f"{functor}({text!r}): the symbol is not a number")
     sign, digits = found.groups()
     base = {"0x": 16, "0b": 2}.get(digits[:2], 10)
+    if len(digits) > 400:  # past any range, and past what Python converts
+        return 10**400
     value = int(digits[2:] if base != 10 else digits, base)
     return -value if sign == "-" else value
 
@@ -265,7 +298,7 @@ def parsed_float(text: str) -> float:
         value = float(text.replace("_", "?"))
     except ValueError:
         raise EvaluationError(f"to_float({text!r}): the symbol is not a float") from None
-    return value if value == value else NAN
+    return value + 0.0 if value == value else NAN
 
 
 # ── ordinals ─────────────────────────────────────────────────────────────────────────────────

@@ -8,7 +8,7 @@ Reads: dsl.ast, dsl.lexer.  Read by: dsl.automaton.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from lark import Transformer
 
@@ -268,7 +268,10 @@ class Builder(Transformer[Any, Any]):
         return ast.Override(c[1].name, pos=c[0].pos, end=c[1].end)
 
 
-def _joined(node: Any, left: Any, right: Any) -> Any:
+_Group = TypeVar("_Group", ast.And, ast.Or)
+
+
+def _joined(node: type[_Group], left: Any, right: Any) -> _Group:
     """`a, b, c` as one flat node; a parenthesized part stays a part of its own."""
     if isinstance(left, node) and left.pos == left.parts[0].pos:
         left.parts.append(right)

@@ -27,7 +27,7 @@ from everlog.dsl.kinds import ClauseKinds
 from everlog.dsl.lower import Lowering
 from everlog.dsl.names import check_names, is_ground
 from everlog.dsl.parser import parse
-from everlog.dsl.preprocess import load, preprocess_text
+from everlog.dsl.preprocess import Problem, load, preprocess_text
 from everlog.dsl.scopes import resolve
 from everlog.dsl.source import Source
 from everlog.dsl.stratify import check_strata
@@ -76,7 +76,7 @@ def compile_file(
     return _compiled(source, report), report
 
 
-def diagnose(source: Source, problems: Sequence[object] = ()) -> tuple[core.Program | None, Report]:
+def diagnose(source: Source, problems: Sequence[Problem] = ()) -> tuple[core.Program | None, Report]:
     """The program if it is right, and in any case the report."""
     report = _report(source, problems)
     tree = parse(source, report)
@@ -90,13 +90,13 @@ def _compiled(source: Source, report: Report) -> core.Program:
     return program
 
 
-def _report(source: Source, problems: Sequence[object]) -> Report:
+def _report(source: Source, problems: Sequence[Problem]) -> Report:
     report = Report(source)
     for p in problems:
-        code, message, offset = p.code, p.message, p.offset  # type: ignore[attr-defined]
+        code, message, offset = p.code, p.message, p.offset
         stop = source.text.find("\n", offset)
         end = stop if stop >= 0 else len(source.text)
-        report.items.append(Diagnostic(code, message, offset, max(end, offset + 1), hint=p.hint))  # type: ignore[attr-defined]
+        report.items.append(Diagnostic(code, message, offset, max(end, offset + 1), hint=p.hint))
     return report
 
 
@@ -250,18 +250,19 @@ def _converted(values: list[int | str], kinds: list[Kind]) -> core.Row | None:
     if len(values) != len(kinds):
         return None
     row: list[core.Value] = []
+    value: core.Value
     for value, kind in zip(values, kinds, strict=True):
         if kind is Kind.SYMBOL:
             if value.__class__ is not str:
                 return None
-        elif value.__class__ is not int:
+        elif not isinstance(value, int):
             return None
         elif kind is Kind.NUMBER:
-            if not -(2**63) <= value < 2**63:  # type: ignore[operator]
+            if not -(2**63) <= value < 2**63:
                 return None
         elif kind is Kind.FLOAT:
-            value = float(value)  # type: ignore[assignment]
-        elif not 0 <= value < 2**64:  # type: ignore[operator]
+            value = float(value)
+        elif not 0 <= value < 2**64:
             return None
         row.append(value)
     return tuple(row)

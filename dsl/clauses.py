@@ -206,7 +206,7 @@ def _hoist_term(term: ast.Term, out: list[Literal]) -> ast.Term:
             return result
         case ast.Aggregate():
             result = fresh(term.op, term)
-            out.append(Hoisted(result, term))
+            out.append(Hoisted(result, _with_plain_target(term)))
             return result
         case ast.Functor() | ast.UserFunctor() | ast.Nonflat():
             return evolve(term, args=[_hoist_term(a, out) for a in term.args])
@@ -214,6 +214,17 @@ def _hoist_term(term: ast.Term, out: list[Literal]) -> ast.Term:
             return evolve(term, term=_hoist_term(term.term, out))
         case _:
             return term
+
+
+def _with_plain_target(node: ast.Aggregate) -> ast.Aggregate:
+    """An aggregate or a range inside the target moves into the body, under a name."""
+    found: list[Literal] = []
+    if node.target is None or (_hoist_term(node.target, found), not found)[1]:
+        return node
+    name = fresh("target", node.target)
+    equality = ast.Constraint("=", name, node.target, pos=node.target.pos, end=node.target.end)
+    body = ast.And([node.body, equality], pos=node.body.pos, end=node.body.end)
+    return evolve(node, target=name, body=body)
 
 
 def hoist_body(formulas: list[ast.Formula]) -> tuple[list[Literal], bool]:

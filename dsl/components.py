@@ -12,7 +12,7 @@ Reads: dsl.ast, dsl.diagnostics.  Read by: dsl.check.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import define, evolve, field
 
@@ -20,7 +20,7 @@ from everlog.dsl import ast
 from everlog.dsl.diagnostics import Label, Report
 
 MAX_DEPTH = 200
-PRIMITIVES = frozenset({"number", "symbol", "unsigned", "float"})
+_N = TypeVar("_N")
 
 
 @define
@@ -211,7 +211,7 @@ def _with_types(item: ast.Statement, binding: Mapping[str, str]) -> ast.Statemen
     return _renamed(item, {}, binding)
 
 
-def _renamed(node: Any, relations: Mapping[str, str], types: Mapping[str, str]) -> Any:
+def _renamed(node: _N, relations: Mapping[str, str], types: Mapping[str, str]) -> _N:
     """A copy of `node` in which names of relations and types are replaced."""
 
     def go(node: Any) -> Any:
@@ -254,7 +254,8 @@ def _renamed(node: Any, relations: Mapping[str, str], types: Mapping[str, str]) 
             case _:
                 return node
 
-    return go(node)
+    made: _N = go(node)
+    return made
 
 
 # ── checks ───────────────────────────────────────────────────────────────────────────────────

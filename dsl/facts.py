@@ -5,8 +5,10 @@ Reads: dsl.parser, dsl.kinds, dsl.lower.  Read by: update streams, the prompt, s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
+from everlog.core import values
 from everlog.core.executor import Update
 from everlog.core.program import Constant, Kind, Relation, Row, Value
 from everlog.dsl import ast
@@ -92,6 +94,10 @@ def _atom(text: str) -> ast.Atom:
 
 
 def _value(term: ast.Term, kind: Kind, text: str) -> Value:
+    if kind is Kind.FLOAT and isinstance(term, ast.Name | ast.Functor):
+        sign, name = (-1.0, term.args[0]) if isinstance(term, ast.Functor) and term.name == "neg" else (1.0, term)
+        if isinstance(name, ast.Name) and name.name in ("inf", "nan"):
+            return values.NAN if name.name == "nan" else sign * math.inf
     fits = {
         ast.String: (Kind.SYMBOL,),
         ast.Number: (Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT),

@@ -28,12 +28,11 @@ _NUMERIC = frozenset({NUMBER, UNSIGNED, FLOAT})
 # name → (kinds the operands may have, number of operands or None for "at least one")
 OVERLOADED: dict[str, tuple[frozenset[Kind], tuple[int, int]]] = {
     "+": (frozenset(Kind), (2, 2)),  # of symbols: concatenation
-    **{op: (_NUMERIC, (2, 2)) for op in ("-", "*", "/", "^")},
-    **{
-        op: (_INTEGERS, (2, 2))
-        for op in ("%", "band", "bor", "bxor", "bshl", "bshr", "bshru", "land", "lor", "lxor")
-    },
-    **{op: (_INTEGERS, (1, 1)) for op in ("bnot", "lnot")},
+    **dict.fromkeys(("-", "*", "/", "^"), (_NUMERIC, (2, 2))),
+    **dict.fromkeys(
+        ("%", "band", "bor", "bxor", "bshl", "bshr", "bshru", "land", "lor", "lxor"), (_INTEGERS, (2, 2))
+    ),
+    **dict.fromkeys(("bnot", "lnot"), (_INTEGERS, (1, 1))),
     "neg": (_NUMERIC, (1, 1)),
     **{op: (frozenset(Kind), (1, 10_000)) for op in ("min", "max")},
     "range": (_NUMERIC, (2, 3)),
@@ -75,7 +74,7 @@ class ClauseKinds:
         relations = self.declarations.relations
         rest: list[Literal] = []
         for literal in clause.body:
-            if literal.__class__ is not ast.Atom or not self._source(literal, relations.get(literal.name)):  # type: ignore[arg-type, union-attr]
+            if literal.__class__ is not ast.Atom or not self._source(literal, relations.get(literal.name)):
                 rest.append(literal)
         if not self._all_known(rest, atoms):
             for _ in range(len(clause.body) + 3):
@@ -98,16 +97,16 @@ class ClauseKinds:
                 case ast.Atom(args=args) | ast.Not(formula=ast.Atom(args=args)):
                     terms += args
                 case ast.Constraint(op=op, left=left, right=right) if op != "=":
-                    if isinstance(left, ast.Name) and isinstance(right, ast.Name):
-                        if self.types.get(left.name) != self.types.get(right.name):
-                            return False
+                    both = isinstance(left, ast.Name) and isinstance(right, ast.Name)
+                    if both and self.types.get(left.name) != self.types.get(right.name):  # type: ignore[union-attr]
+                        return False
                     terms += (left, right)
                 case _:
                     return False
         variables = self.variables
         for term in terms:
             if term.__class__ is ast.Name:
-                if term.name not in variables:  # type: ignore[union-attr]
+                if term.name not in variables:
                     return False
             elif term.__class__ not in LEAVES:
                 return False
@@ -122,16 +121,16 @@ class ClauseKinds:
         simple = True
         for arg, kind, type_name in zip(atom.args, signature.kinds, signature.types, strict=True):
             if arg.__class__ is ast.Name:
-                name = arg.name  # type: ignore[union-attr]
+                name = arg.name
                 known = self.variables.get(name)
                 if known is None:
                     self.variables[name] = kind
                     self.types[name] = frozenset((type_name,))
-                    self.first[name] = arg  # type: ignore[assignment]
+                    self.first[name] = arg
                 elif known is not kind:
-                    self._mismatch(arg, known, kind, signature)  # type: ignore[arg-type]
+                    self._mismatch(arg, known, kind, signature)
                 else:
-                    self._narrow(arg, type_name)  # type: ignore[arg-type]
+                    self._narrow(arg, type_name)
             elif arg.__class__ is not ast.Underscore:
                 simple = False
         return simple
@@ -162,7 +161,7 @@ class ClauseKinds:
 
     def _told_name(self, name: ast.Name, code: str, message: str, hint: str) -> None:
         first = self.first.get(name.name)
-        labels = ()
+        labels: tuple[Label, ...] = ()
         if first is not None and first.pos != name.pos:
             labels = (Label(first.pos, first.end, "first used here"),)
         self.report.items.append(Diagnostic(code, message, name.pos, name.end, labels, hint))
@@ -336,7 +335,7 @@ class ClauseKinds:
         signature = self.declarations.relations.get(atom.name)
         if signature is not None and len(signature.kinds) == len(atom.args):
             for arg, kind in zip(atom.args, signature.kinds, strict=True):
-                if arg.__class__ is not ast.Name or self.variables.get(arg.name) is not kind:  # type: ignore[union-attr]
+                if arg.__class__ is not ast.Name or self.variables.get(arg.name) is not kind:
                     self.check_term(arg, kind)
 
     def _check_constraint(self, constraint: ast.Constraint) -> None:
@@ -448,7 +447,7 @@ class ClauseKinds:
         if wanted not in kinds:
             known = next((k for a in args if (k := self.kind(a)) is not None), None)
             if known in kinds:
-                self._fits(term, known, wanted)  # type: ignore[arg-type]
+                self._fits(term, known, wanted)
             else:
                 allowed = ", ".join(k.value for k in Kind if k in kinds)
                 self.report.error(
@@ -473,11 +472,11 @@ class ClauseKinds:
         ):
             given: frozenset[str] | None = None
             if arg.__class__ is ast.Name:
-                known = self.variables.get(arg.name)  # type: ignore[union-attr]
+                known = self.variables.get(arg.name)
                 if known is not None and known is not kind:
-                    self._mismatch(arg, known, kind, signature)  # type: ignore[arg-type]
+                    self._mismatch(arg, known, kind, signature)
                     continue
-                given = self.types.get(arg.name)  # type: ignore[union-attr]
+                given = self.types.get(arg.name)
             elif isinstance(arg, ast.Cast) and arg.type_name in types:
                 given = frozenset((types.canonical[arg.type_name],))
             if not given:
@@ -503,6 +502,8 @@ def number_value(text: str) -> int:
     """
     sign, digits = (-1, text[1:]) if text.startswith("-") else (1, text)
     base = {"0x": 16, "0b": 2}.get(digits[:2], 10)
+    if len(digits) > 400:  # past any range, and past what Python converts
+        return sign * 10**400
     return sign * int(digits[2:] if base != 10 else digits, base)
 
 

@@ -85,7 +85,7 @@ _MASTER = re.compile(
 )
 
 # A ground fact alone on its line, after a line that ended a statement.
-_CONSTANT = r'(?:-?[0-9]+|"[^"\\\n]*")'
+_CONSTANT = r'(?:-?[0-9]{1,40}|"[^"\\\n]*")'
 _FACT = re.compile(
     rf"[ \t\r]*\n[ \t]*({_IDENT})\(({_CONSTANT}(?:[ \t]*,[ \t]*{_CONSTANT})*)\)\.(?=[ \t\r]*(?:\n|\Z))"
 )

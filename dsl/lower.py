@@ -10,6 +10,7 @@ Reads: dsl.kinds, dsl.clauses, core.program.  Read by: dsl.check.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from everlog.core import program as core
@@ -84,13 +85,13 @@ class Lowering:
 
     def atom(self, atom: ast.Atom) -> core.Atom:
         kinds = self.kinds.declarations.relations[atom.name].kinds
-        args = []
+        args: list[core.Term] = []
         for arg, kind in zip(atom.args, kinds, strict=True):
             if arg.__class__ is ast.Name:
-                args.append(core.Variable(arg.name))  # type: ignore[union-attr]
+                args.append(core.Variable(arg.name))
             else:
                 args.append(self.term(arg, kind))
-        return core.Atom(atom.name, tuple(args))  # type: ignore[arg-type]
+        return core.Atom(atom.name, tuple(args))
 
     # ── terms ────────────────────────────────────────────────────────────────────────────────
 
@@ -163,11 +164,15 @@ def constant(term: Any, kind: Kind) -> core.Constant:
     if isinstance(term, ast.String):
         return core.Constant(term.value, Kind.SYMBOL)
     if isinstance(term, ast.Float):
-        return core.Constant(float(term.text), Kind.FLOAT)
+        return core.Constant(float(term.text) + 0.0, Kind.FLOAT)
     value = number_value(term.text)
     if kind is Kind.FLOAT:
-        return core.Constant(float(value), kind)
+        return core.Constant(_as_float(value), kind)
     return core.Constant(value, kind)
+
+
+def _as_float(value: int) -> float:
+    return float(value) if abs(value) < 10**308 else math.copysign(math.inf, value)
 
 
 # ── equalities ───────────────────────────────────────────────────────────────────────────────

@@ -35,12 +35,12 @@ def check_names(clause: ast.Clause | ast.Subsumption, declared: Declarations, re
     return not walk.failed
 
 
-def is_ground(atom: ast.Atom) -> bool:
-    """Whether a fact has no variables (functors of constants may be there)."""
+def is_ground(atom: ast.Atom, ranges: bool = False) -> bool:
+    """Whether a fact has no variables (functors of constants may be there; with `ranges`, those too)."""
 
     def constant(term: ast.Term) -> bool:
         match term:
-            case ast.Functor(name="range"):
+            case ast.Functor(name="range") if not ranges:
                 return False
             case ast.Functor(args=args) | ast.UserFunctor(args=args):
                 return all(constant(a) for a in args)
@@ -66,7 +66,7 @@ class _Walk:
 
     # ── atoms and formulas ───────────────────────────────────────────────────────────────────
 
-    def atom(self, atom: ast.Atom) -> None:
+    def atom(self, atom: ast.Atom, head: bool = False) -> None:
         signature = self.declared.relations.get(atom.name)
         if signature is None:
             self.error("DL050", f"undefined relation `{atom.name}`", atom, hint=self.declared.similar(atom.name))
@@ -82,19 +82,21 @@ class _Walk:
             self.failed = True
         for arg in atom.args:
             if arg.__class__ is ast.Name:
-                self.counts[arg.name] = self.counts.get(arg.name, 0) + 1  # type: ignore[union-attr]
-                self.last[arg.name] = arg  # type: ignore[union-attr, assignment]
+                self.counts[arg.name] = self.counts.get(arg.name, 0) + 1
+                self.last[arg.name] = arg
             elif arg.__class__ is not ast.Underscore:
                 self.term(arg)
+                if not head:
+                    self.no_underscore(arg, "DL054", "`_` stands inside a functor")
 
     def head(self, atom: ast.Atom) -> None:
-        self.atom(atom)
+        self.atom(atom, head=True)
         for arg in atom.args:
             self.no_underscore(arg, "DL052", "`_` stands in the head of a rule")
 
     def fact(self, atom: ast.Atom) -> None:
         for arg in atom.args:
-            if not is_ground(ast.Atom("", [arg])) and not self.failed:
+            if not is_ground(ast.Atom("", [arg]), ranges=True) and not self.failed:
                 self.error(
                     "DL053",
                     "a fact has constants only",

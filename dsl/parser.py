@@ -23,20 +23,56 @@ MAX_SYNTAX_ERRORS = 100
 
 # How a terminal of the grammar is called in a message.
 TERMINALS: dict[str, str] = {
-    **{"IDENT": "a name", "NUMBER": "a number", "UNSIGNED": "an unsigned number", "FLOAT": "a float"},
-    **{"STRING": "a symbol", "UNDERSCORE": "`_`", "DOT": "`.`", "COMMA": "`,`", "SEMICOLON": "`;`"},
-    **{"COLON": "`:`", "IF": "`:-`", "LPAREN": "`(`", "RPAREN": "`)`", "LBRACKET": "`[`", "RBRACKET": "`]`"},
-    **{"LBRACE": "`{`", "RBRACE": "`}`", "PIPE": "`|`", "DOLLAR": "`$`", "AT": "`@`", "NOT": "`!`"},
-    **{"SUBTYPE": "`<:`", "MAPSTO": "`->`", "LT": "`<`", "GT": "`>`", "LE": "`<=`", "EQ": "`=`"},
-    **{"RELOP": "a comparison", "MINUS": "`-`", "BINOP": "an operator", "UNOP": "`bnot` or `lnot`"},
-    **{"BUILTIN": "a functor", "AGGREGATE": "an aggregate", "QUALIFIER": "a qualifier"},
-    **{"STRINGTEST": "`match` or `contains`", "TRUTH": "`true` or `false`", "AUTOINC": "`autoinc`"},
-    **{"ITERATION": "`recursive_iteration_cnt`", "AS": "`as`", "NIL": "`nil`", "STATEFUL": "`stateful`"},
-    **{"DEBUG_DELTA": "`debug_delta`", "CHOICEDOMAIN": "`choice-domain`", "FACT": "a fact", "$END": "the end"},
-    **{"DIRECTIVE": "a directive"},
+    "IDENT": "a name",
+    "NUMBER": "a number",
+    "UNSIGNED": "an unsigned number",
+    "FLOAT": "a float",
+    "STRING": "a symbol",
+    "UNDERSCORE": "`_`",
+    "DOT": "`.`",
+    "COMMA": "`,`",
+    "SEMICOLON": "`;`",
+    "COLON": "`:`",
+    "IF": "`:-`",
+    "LPAREN": "`(`",
+    "RPAREN": "`)`",
+    "LBRACKET": "`[`",
+    "RBRACKET": "`]`",
+    "LBRACE": "`{`",
+    "RBRACE": "`}`",
+    "PIPE": "`|`",
+    "DOLLAR": "`$`",
+    "AT": "`@`",
+    "NOT": "`!`",
+    "SUBTYPE": "`<:`",
+    "MAPSTO": "`->`",
+    "LT": "`<`",
+    "GT": "`>`",
+    "LE": "`<=`",
+    "EQ": "`=`",
+    "RELOP": "a comparison",
+    "MINUS": "`-`",
+    "BINOP": "an operator",
+    "UNOP": "`bnot` or `lnot`",
+    "BUILTIN": "a functor",
+    "AGGREGATE": "an aggregate",
+    "QUALIFIER": "a qualifier",
+    "STRINGTEST": "`match` or `contains`",
+    "TRUTH": "`true` or `false`",
+    "AUTOINC": "`autoinc`",
+    "ITERATION": "`recursive_iteration_cnt`",
+    "AS": "`as`",
+    "NIL": "`nil`",
+    "STATEFUL": "`stateful`",
+    "DEBUG_DELTA": "`debug_delta`",
+    "CHOICEDOMAIN": "`choice-domain`",
+    "FACT": "a fact",
+    "$END": "the end",
+    "DIRECTIVE": "a directive",
     **{terminal: f"`{word}`" for word, terminal in DIRECTIVES.items() if terminal != "DIRECTIVE"},
 }
 _STATEMENT_STARTS = set(DIRECTIVES.values()) - {"PLAN"}
+_KEYWORDS = {"BUILTIN", "AGGREGATE", "QUALIFIER", "BINOP", "UNOP", "TRUTH", "AS"}
 _TERM_STARTS = {"IDENT", "NUMBER", "STRING", "UNDERSCORE", "FLOAT", "UNSIGNED", "LPAREN"}
 
 
@@ -100,11 +136,11 @@ class _Parser:
             action = table[states[-1]].get(type)
             if action is None:
                 return False
-            if action.__class__ is int:
-                states.append(action)  # type: ignore[arg-type]
+            if isinstance(action, int):
+                states.append(action)
                 values.append(token)
                 return True
-            size, goto, build = action  # type: ignore[misc]
+            size, goto, build = action
             if size == 1:
                 if build is not None:
                     values[-1] = build([values[-1]])
@@ -115,6 +151,7 @@ class _Parser:
                     del values[-size:], states[-size:]
                 else:
                     children = []
+                assert build is not None, "only a production of one child passes it on"
                 values.append(build(children))
                 states.append(goto[states[-1]])
             if states[-1] == end and type == "$END":
@@ -122,10 +159,8 @@ class _Parser:
 
     def rest(self) -> ast.Program:
         """The statements that were complete when the text ended in an error."""
-        statements: list[ast.Statement] = []
-        for value in self.values:
-            if isinstance(value, list):
-                statements += [v for v in value if isinstance(v, ast.Node | ast.FactLine)]
+        found: list[Any] = [v for value in self.values if isinstance(value, list) for v in value]
+        statements: list[Any] = [v for v in found if isinstance(v, ast.Node | ast.FactLine)]
         return ast.Program(statements)
 
     # ── errors ───────────────────────────────────────────────────────────────────────────────
@@ -167,7 +202,7 @@ class _Parser:
                     return token
                 depth = max(0, depth - 1)
             after_dot = token.type == "DOT" and self.source.text[token.end : token.end + 1].isspace()
-            token = next(tokens, None)  # type: ignore[arg-type]
+            token = next(tokens, None)
             if token is None:
                 return None
 
@@ -199,17 +234,8 @@ def _named(expected: set[str]) -> str:
 def _hint(expected: set[str], token: Any, last: Any) -> str:
     if token.type in _STATEMENT_STARTS and "DOT" in expected:
         return "end the clause before it with `.`"
-    if isinstance(last, Token) and last.type in {
-        "BUILTIN",
-        "AGGREGATE",
-        "QUALIFIER",
-        "BINOP",
-        "UNOP",
-        "TRUTH",
-        "AS",
-    }:
-        if last.value.isidentifier():
-            return f"`{last.value}` is a word of the language and cannot be a name"
+    if isinstance(last, Token) and last.type in _KEYWORDS and last.value.isidentifier():
+        return f"`{last.value}` is a word of the language and cannot be a name"
     if isinstance(token, Token) and token.value.isidentifier() and "IDENT" in expected:
         return f"`{token.value}` is a word of the language and cannot be a name"
     if token.type == "DOT" and "RPAREN" in expected:

@@ -67,22 +67,21 @@ def _plainly_grounded(clause: FlatClause) -> bool:
     known: set[str] = set()
     asking: list[ast.Term] = list(clause.head.args)
     for literal in clause.body:
-        kind = literal.__class__
-        if kind is ast.Atom:
-            for arg in literal.args:  # type: ignore[union-attr]
+        if literal.__class__ is ast.Atom:
+            for arg in literal.args:
                 if arg.__class__ is ast.Name:
-                    known.add(arg.name)  # type: ignore[union-attr]
+                    known.add(arg.name)
                 else:
                     asking.append(arg)
-        elif kind is ast.Constraint:
-            asking += (literal.left, literal.right)  # type: ignore[union-attr]
-        elif kind is ast.Not:
-            asking += literal.formula.args  # type: ignore[union-attr]
+        elif literal.__class__ is ast.Constraint:
+            asking += (literal.left, literal.right)
+        elif isinstance(literal, ast.Not) and isinstance(literal.formula, ast.Atom):
+            asking += literal.formula.args
         else:
             return False
     for term in asking:
         if term.__class__ is ast.Name:
-            if term.name not in known:  # type: ignore[union-attr]
+            if term.name not in known:
                 return False
         elif term.__class__ not in LEAVES:
             return False
@@ -299,7 +298,11 @@ def _conjunction(node: ast.Aggregate, report: Report) -> list[Literal] | None:
             hint="give the disjunction a relation of its own and aggregate over that",
         )
         return None
-    return hoist_body(bodies[0])[0]
+    literals, possible = hoist_body(bodies[0])
+    if not possible:  # `false`: no values at all
+        zero, one = ast.Number("0", node.pos, node.end), ast.Number("1", node.pos, node.end)
+        literals.append(ast.Constraint("=", zero, one, pos=node.pos, end=node.end))
+    return literals
 
 
 def _all_names(node: Any) -> list[ast.Name]:

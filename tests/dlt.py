@@ -126,6 +126,14 @@ def write_blocks(header: list[str], blocks: list[Block]) -> str:
     return "\n".join(out).rstrip("\n") + "\n"
 
 
+def _shown(content: bytes) -> list[str]:
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        return ["(binary)"]
+    return ["(binary)"] if "\0" in text else text.replace("\t", "\\t").splitlines()
+
+
 class Mismatch(AssertionError):
     pass
 
@@ -285,7 +293,7 @@ class Session:
                 row
                 for row in sorted(run.view(name))
                 if all(c is None or c == v for c, v in zip(constants, row, strict=True))
-                and all(row[i] == row[j] for i, j in enumerate(same))
+                and all(i == j or row[i] == row[j] for i, j in enumerate(same))
             ]
             answers[executor] = [f"{fact_text(program.relations[name], row)}." for row in rows] or ["(none)"]
         self._same(answers, block)
@@ -340,7 +348,7 @@ class Session:
         lines += [f"status {status}"] if status else []
         for name, content in self._files().items():
             if before.get(name) != content:
-                lines += [f"== {name}", *content.decode("utf-8", "replace").replace("\t", "\\t").splitlines()]
+                lines += [f"== {name}", *_shown(content)]
         return lines or ["(nothing)"]
 
     def _files(self) -> dict[str, bytes]:

@@ -189,7 +189,7 @@ def equality(draw: st.DrawFn, body: Body, known: Any, inline: Any) -> str:
     name = draw(st.sampled_from(["a", "b", "x"]))
     left, right = draw(bound_term("number", body)), draw(bound_term("number", body))
     op = draw(st.sampled_from(["+", "-", "*", "bshl", "land"]))
-    if name == left or name == right:
+    if name in (left, right):
         return ""
     body.bind("number", name)
     return f"{name} = ({left} {op} {right}) % 7"

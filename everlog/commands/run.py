@@ -11,26 +11,33 @@ from pathlib import Path
 
 from attrs import evolve
 
+from everlog._version import __version__
 from everlog.commands.common import add_program_arguments, load_program
 from everlog.core.program import Directive, Program, Row
-from everlog.core.seminaive import Evaluation, evaluate
+from everlog.core.seminaive import Evaluation, Progress, evaluate
 from everlog.core.values import EvaluationError
 from everlog.files import FactsError, read_facts, write_facts, write_size
 from everlog.functors import FunctorError, bind_functors
 
 # Flags of Soufflé that mean nothing here: (flag, takes a value, why).
-_IGNORED = [
-    ("-j", True, "evaluation is single-threaded"),
-    ("-m", True, "magic sets are not needed: queries use indexes"),
-    ("-p", True, "no profile is written yet"),
-    ("-t", True, "proofs are not written by `run`"),
-    ("-r", True, "no debug report is written"),
-    ("-o", True, "nothing is compiled"),
-    ("-g", True, "nothing is compiled"),
-    ("-G", True, "nothing is compiled"),
-    ("-c", False, "nothing is compiled"),
-    ("-z", False, ""),
-    ("-d", False, ""),
+_IGNORED: list[tuple[tuple[str, ...], bool, str]] = [
+    (("-j", "--jobs"), True, "evaluation is single-threaded"),
+    (("-m", "--magic-transform"), True, "magic sets are not needed: queries use indexes"),
+    (("--magic-transform-exclude", "--inline-exclude"), True, ""),
+    (("-p", "--profile"), True, "no profile is written yet"),
+    (("--profile-use", "--profile-frequency", "--live-profile"), False, ""),
+    (("-t", "--provenance"), True, "proofs are not written by `run`"),
+    (("-r", "--debug-report"), True, "no debug report is written"),
+    (("-o", "--dl-program"), True, "nothing is compiled"),
+    (("-g", "--generate"), True, "nothing is compiled"),
+    (("-G", "--generate-many"), True, "nothing is compiled"),
+    (("-s", "--swig"), True, "nothing is compiled"),
+    (("-c", "--compile"), False, "nothing is compiled"),
+    (("-C", "--compile-many"), False, "nothing is compiled"),
+    (("-z", "--disable-transformers"), True, ""),
+    (("-d", "--debug"), True, ""),
+    (("-e", "--engine-stats", "--emit-statistics"), False, ""),
+    (("--parse-errors", "--wno", "--preprocessor"), True, ""),
 ]
 
 
@@ -48,7 +55,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-P", "--pragma", action="append", default=[], metavar="KEY:VALUE", help="as .pragma")
     parser.add_argument(
-        "-l", "--library", action="append", default=[], metavar="NAME", help="Python file of functors"
+        "-l",
+        "--library",
+        "--libraries",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="Python file of functors",
     )
     parser.add_argument(
         "-L", "--library-dir", action="append", default=[], metavar="DIR", help="where such files are"
@@ -56,18 +69,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-v", "--verbose", action="store_true", help="tell progress on the way")
     parser.add_argument("--show", metavar="WHAT", help="show a stage (initial-ast, …) instead of running")
     parser.add_argument("--legacy", action="store_true", help="accepted for Soufflé's sake")
-    for flag, value, why in _IGNORED:
+    parser.add_argument("--version", action="version", version=f"everlog {__version__}")
+    for flags, value, why in _IGNORED:
         help_text = f"accepted, ignored{': ' + why if why else ''}"
         if value:
-            parser.add_argument(flag, dest=f"ignored{flag}", metavar="X", help=help_text)
+            parser.add_argument(*flags, dest=f"ignored{flags[0]}", metavar="X", help=help_text)
         else:
-            parser.add_argument(flag, dest=f"ignored{flag}", action="store_true", help=help_text)
+            parser.add_argument(*flags, dest=f"ignored{flags[0]}", action="store_true", help=help_text)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    for flag, _, why in _IGNORED:
-        if getattr(arguments, f"ignored{flag}", None) and why and not arguments.no_warn:
-            print(f"note: {flag} is ignored: {why}", file=sys.stderr)
+    for flags, _, why in _IGNORED:
+        if getattr(arguments, f"ignored{flags[0]}", None) and why and not arguments.no_warn:
+            print(f"note: {flags[0]} is ignored: {why}", file=sys.stderr)
     program = load_program(arguments)
     if program is None:
         return 1
@@ -125,7 +139,7 @@ def _to_screen(directive: Directive) -> Directive:
     return evolve(directive, params={**kept, "IO": "stdout"})
 
 
-def _teller(arguments: argparse.Namespace):  # type: ignore[no-untyped-def]
+def _teller(arguments: argparse.Namespace) -> Progress | None:
     if not arguments.verbose:
         return None
 

@@ -41,7 +41,9 @@ def test_semi_naive_evaluation_agrees_with_the_reference(text: str, inputs: Any)
         program = compile_text(text)
     except DatalogError as error:
         # A random aggregate may use a variable as a witness of count or sum, which is an error.
-        assert {d.code for d in error.report.errors} <= {"DL041", "DL042", "DL040", "DL057"}, error
+        unexpected = {d.code for d in error.report.errors} - {"DL041", "DL042", "DL040", "DL057"}
+        if unexpected:
+            raise
         assume(False)
     agree(program, inputs)
 
@@ -56,9 +58,14 @@ PROGRAMS = {
         d(0, 0).
         d(y, n + 1) :- d(x, n), e(x, y), n < 9.
         d(x, a) <= d(x, b) :- b < a.""",
-    "subsumption of facts": ".decl d(x:number, y:number) btree_delete\nd(x, y) :- e(x, y).\nd(x, a) <= d(x, b) :- a < b.",
+    "subsumption of facts": """.decl d(x:number, y:number) btree_delete
+        d(x, y) :- e(x, y).
+        d(x, a) <= d(x, b) :- a < b.""",
     "limit": ".decl p(a:number, b:number)\n.limitsize p(n=5)\np(x, y) :- e(x, y).\np(x, z) :- p(x, y), e(y, z).",
-    "equivalence": ".decl q(a:number, b:number) eqrel\nq(x, y) :- e(x, y).\n.decl c(n:number)\nc(n) :- n = count : { q(_, _) }.",
+    "equivalence": """.decl q(a:number, b:number) eqrel
+        q(x, y) :- e(x, y).
+        .decl c(n:number)
+        c(n) :- n = count : { q(_, _) }.""",
     "equivalence in a cycle": """.decl q(a:number, b:number) eqrel
         .decl p(a:number, b:number)
         q(x, y) :- e(x, y).  q(x, y) :- p(x, y), v(x).

@@ -405,7 +405,7 @@ def test_rfc4180_quotes_every_symbol_and_doubles_its_quotes() -> None:
 
 @pytest.mark.parametrize("name", ["edge.facts", "edge.facts.gz"])
 def test_gzipped_facts_are_read_whatever_their_name(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_bytes(gzip.compress(b"1\t2\n"))
+    (tmp_path / name).write_bytes(gzip.compress(b"1\t2\n", mtime=0))
     assert read_facts(EDGE, {}, tmp_path) == [(1, 2)]
 
 
@@ -416,7 +416,9 @@ def test_compress_writes_gzip_under_its_own_default_name(tmp_path: Path) -> None
     assert read_facts(EDGE, {"filename": "e"}, tmp_path) == [(1, 2)]
 
 
-@pytest.mark.parametrize("data", [b"\x1f\x8b", gzip.compress(b"1\t2\n")[:-3], b"\x1f\x8bnonsense and more of it"])
+@pytest.mark.parametrize(
+    "data", [b"\x1f\x8b", gzip.compress(b"1\t2\n", mtime=0)[:-3], b"\x1f\x8bnonsense and more of it"]
+)
 def test_a_broken_gzip_file_is_an_error(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "edge.facts").write_bytes(data)
     with pytest.raises(FactsError, match=r"edge\.facts: begins like a gzip file"):

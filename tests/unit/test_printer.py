@@ -261,3 +261,8 @@ def test_declarations_that_are_too_long_are_listed() -> None:
 def test_a_fact_is_one_line_however_long() -> None:
     (fact,) = read('p("' + "a" * 200 + '", x).').statements
     assert "\n" not in print_statement(fact)
+
+
+def test_empty_brackets_are_not_opened() -> None:
+    (rule,) = read('p() :- "a rather long symbol" = autoinc().').statements
+    assert print_statement(rule, width=20) == 'p() :-\n    "a rather long symbol" = autoinc().'

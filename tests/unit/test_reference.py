@@ -315,7 +315,7 @@ def test_a_users_nan_is_the_one_nan() -> None:
         (user(None), "functor @f is declared but not bound to a Python function"),
         (user(lambda x: 1 // 0), "@f(7) raised ZeroDivisionError: integer division or modulo by zero"),
         (user(lambda x: "1"), "@f(7) returned '1', which is no number"),
-        (user(lambda x: 1, FLOAT), "@f(7) returned 1, which is no float"),
+        (user(lambda x: "1", FLOAT), "@f(7) returned '1', which is no float"),
         (user(lambda x: 1.0, UNSIGNED), "@f(7) returned 1.0, which is no unsigned"),
         (user(lambda x: None, SYMBOL), "@f(7) returned None, which is no symbol"),
     ],
