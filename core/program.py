@@ -131,8 +131,8 @@ class Comparison:
 class Aggregate:
     """`result = op target : { body }`, computed once for each binding of the `outer` variables.
 
-    The aggregate runs over the set of bindings of *all* variables of `body` (wildcards of its
-    positive atoms count as variables: the checker has named them).  `min`, `max` and `mean` over
+    The aggregate runs over the set of bindings of *all* variables of `body` (where wildcards
+    count, the checker has named them).  `min`, `max` and `mean` over
     nothing have no value, and then the literal has no match.
     """
 

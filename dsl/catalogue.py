@@ -256,8 +256,7 @@ ENTRIES: tuple[Entry, ...] = (
         "DL053",
         "fact with variables",
         "the arguments of a fact are constants, or computed from constants",
-        "A name without quotes is a variable. Aggregates, ranges and counters need a rule: give it the body "
-        "`true`.",
+        "A name without quotes is a variable. Aggregates and counters need a rule: give it the body `true`.",
     ),
     Entry(
         "DL054",

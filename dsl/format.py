@@ -165,7 +165,7 @@ class _Writer:
     lines: list[str] = field(factory=list)
     depth: int = 0
     last: _Piece | None = None
-    began: int = 0  # where that with which the last line begins stood in the text
+    began: int = -1  # where that with which the last line begins stood in the text
     leading: bool = False  # whether the last line holds nothing but comments
 
     def write(self, piece: _Piece) -> None:
@@ -174,12 +174,11 @@ class _Writer:
         margin = "" if piece.kind == "line" else INDENT * self.depth
         shown = lay_out(piece.words, WIDTH - len(margin)) if piece.words else [piece.text]
         glue = self._glue(piece, newlines, shown)
+        self.began = -1 if len(shown) > 1 else piece.pos if glue is None else self.began
         if glue is not None:
             self.lines[-1] += glue + shown.pop(0)
-        else:
-            self.began = piece.pos
-            if newlines > 1 and self.last and self.last.kind != "open" and piece.kind != "close":
-                self.lines.append("")
+        elif newlines > 1 and self.last and self.last.kind != "open" and piece.kind != "close":
+            self.lines.append("")
         self.lines += [margin + line for line in shown]
         self.leading = piece.kind == "comment" and (self.leading or glue is None)
         self.depth += piece.kind == "open"

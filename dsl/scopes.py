@@ -233,7 +233,8 @@ class _Level:
         if body is None:
             self.failed = True
             return
-        body = [_named_wildcards(x) for x in body]
+        if _counts_tuples(body):
+            body = [_named_wildcards(x) for x in body]
         names = {n.name for x in body for n in names_of_literal(x)} | {n.name for n in names_of(node.target)}
         outside = self.known & _inner_names(node)
         level = _Level(body, names | self.known, outside | _grounding_atoms(body), self.report)
@@ -415,8 +416,21 @@ def renamed(node: Any, names: dict[str, str]) -> Any:
             return node
 
 
+def _counts_tuples(body: list[Literal]) -> bool:
+    """Whether `_` counts: `count : {p(x, _)}` counts the facts of p.
+
+    In a body of several atoms, of an atom with a repeated variable, or with an aggregate inside,
+    only the values of named variables count.  (So Soufflé: it first puts those in a relation.)
+    """
+    atoms = [x for x in body if isinstance(x, ast.Atom)]
+    if len(atoms) > 1 or any(isinstance(x, Hoisted) and isinstance(x.node, ast.Aggregate) for x in body):
+        return False
+    names = [n.name for atom in atoms for n in names_of_literal(atom)]
+    return len(names) == len(set(names))
+
+
 def _named_wildcards(literal: Literal) -> Literal:
-    """In an aggregate every column counts, so `_` in a positive atom is a variable of its own."""
+    """`_` in a positive atom as a variable of its own."""
     if isinstance(literal, ast.Atom) and any(isinstance(a, ast.Underscore) for a in literal.args):
         return evolve(literal, args=[fresh("_", a) if isinstance(a, ast.Underscore) else a for a in literal.args])
     return literal

@@ -121,6 +121,7 @@ def test_comments_stay_where_they_are() -> None:
 def test_comments_in_a_column_stay_in_their_column() -> None:
     text = ".decl p(x:number)      // one\n.decl longer(x:number) // two\n"
     assert formatted(text) == ".decl p(x:number)      // one\n.decl longer(x:number)  // two\n"
+    assert formatted("p() :- q(). .plan 0:(1)       // why") == "p() :- q().\n    .plan 0:(1)  // why\n"
 
 
 def test_what_follows_a_comment_on_its_line_begins_a_new_one() -> None:
