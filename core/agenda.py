@@ -11,9 +11,23 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Sequence, Set
+from typing import TypeAlias
+
+from attrs import frozen
 
 from everlog.core import program as p
 from everlog.core.program import Aggregate, Atom, Call, Comparison, Literal, Negation, Range, Variable
+
+
+@frozen
+class Member:
+    """`variable ∈ container`: the fan of a key that is bound, not yet looped over."""
+
+    variable: Variable
+    container: str
+
+
+Item: TypeAlias = Literal | Member
 
 
 class Agenda:
@@ -24,30 +38,51 @@ class Agenda:
     """
 
     def __init__(self, body: Sequence[Literal], set_variable: Variable | None) -> None:
-        self.open: dict[int, Literal] = dict(enumerate(body))
+        self.open: dict[int, Item] = {}
         self.set_variable = set_variable
-        self._variables = [frozenset(variables_of_literal(x)) for x in body]
+        self._variables: list[frozenset[Variable]] = []
         self._waiting: dict[Variable, list[int]] = {}
         self._uses: dict[Variable, int] = {}
-        for position, variables in enumerate(self._variables):
-            for variable in variables:
-                self._waiting.setdefault(variable, []).append(position)
-                self._uses[variable] = self._uses.get(variable, 0) + 1
-        self._risky = [may_fail(x) for x in body]
+        self._risky: list[bool] = []
         self._seen: set[Variable] = set()
-        self._fresh: list[int] = list(self.open)
+        self._fresh: list[int] = []
         self._heap: list[tuple[bool, float, int]] = []
-        self._expect: list[int] = list(self.open)
-        self._atoms = sum(isinstance(x, Atom | Range) for x in body)
+        self._expect: list[int] = []
+        self._atoms = 0
+        for literal in body:
+            self.add(literal)
+
+    def add(self, item: Item) -> None:
+        position = len(self._variables)
+        self.open[position] = item
+        self._variables.append(frozenset(variables_of_literal(item)))
+        self._risky.append(may_fail(item))
+        for variable in self._variables[position]:
+            self._waiting.setdefault(variable, []).append(position)
+            self._uses[variable] = self._uses.get(variable, 0) + 1
+        self._fresh.append(position)
+        self._expect.append(position)
+        self._atoms += isinstance(item, _JOINED)
+
+    def members(self) -> list[Member]:
+        return [x for x in self.open.values() if isinstance(x, Member)]
+
+    def uses(self, variable: Variable) -> int:
+        """In how many open literals a variable stands."""
+        return self._uses.get(variable, 0)
 
     @property
     def needed(self) -> Set[Variable]:
         """The variables that some open literal still has."""
         return self._uses.keys()
 
-    def done(self, position: int) -> Literal:
+    def positions(self, variable: Variable) -> list[int]:
+        """The open literals that have the variable."""
+        return [x for x in self._waiting.get(variable, ()) if x in self.open]
+
+    def done(self, position: int) -> Item:
         literal = self.open.pop(position)
-        self._atoms -= isinstance(literal, Atom | Range)
+        self._atoms -= isinstance(literal, _JOINED)
         for variable in self._variables[position]:
             self._uses[variable] -= 1
             if not self._uses[variable]:
@@ -71,6 +106,11 @@ class Agenda:
         self._expect += live
         return live
 
+    def _is_apart(self, position: int) -> bool:
+        """Whether nothing of a literal is bound yet: to join it now would be a product."""
+        variables = self._variables[position]
+        return bool(variables) and not (variables & self._seen)
+
     def only_tests_left(self) -> bool:
         return not self._atoms and all(
             variable in self._seen or variable == self.set_variable
@@ -78,13 +118,13 @@ class Agenda:
             for variable in self._variables[position]
         )
 
-    def next(self, expected: Callable[[Literal], float | None]) -> int:
+    def next(self, expected: Callable[[Item], float | None]) -> int:
         """The atom or range with the fewest expected matches; unconnected ones come last."""
         for position in self._expect:
             literal = self.open.get(position)
             cost = None if literal is None else expected(literal)
             if cost is not None:
-                apart = not (self._variables[position] & self._seen) and bool(self._variables[position])
+                apart = not isinstance(literal, Member) and self._is_apart(position)
                 heapq.heappush(self._heap, (apart, cost, position))
         self._expect = []
         while self._heap:
@@ -94,7 +134,10 @@ class Agenda:
         raise AssertionError(f"no order: {[str(x) for x in self.open.values()]}")
 
 
-def may_fail(literal: Literal) -> bool:
+_JOINED = (Atom, Range, Member)
+
+
+def may_fail(literal: Item) -> bool:
     """Whether evaluating a literal can raise an error."""
     match literal:
         case Atom(args=args) | Negation(Atom(args=args)):
@@ -103,6 +146,8 @@ def may_fail(literal: Literal) -> bool:
             terms = (left, right)
         case Aggregate():
             return True
+        case Member():
+            return False
         case Range(start=start, stop=stop):
             terms = (start, stop)
     return any(isinstance(t, Call) and _risky(t) for t in terms)
@@ -115,13 +160,15 @@ def _risky(call: Call) -> bool:
     return any(isinstance(a, Call) and _risky(a) for a in call.args)
 
 
-def variables_of_literal(literal: Literal) -> list[Variable]:
+def variables_of_literal(literal: Item) -> list[Variable]:
     """The variables that a literal shares with its body (those inside an aggregate stay inside)."""
     match literal:
         case Atom(args=args) | Negation(Atom(args=args)):
             return [v for a in args for v in p.variables_of(a)]
         case Comparison(left=left, right=right):
             return [*p.variables_of(left), *p.variables_of(right)]
+        case Member(variable=variable):
+            return [variable]
         case Aggregate(result=result, outer=outer):
             return [result, *outer]
         case Range(result, start, stop, step, _):

@@ -9,6 +9,9 @@ gives the set of its values, and `&`, `-` and `|` combine them in C.  For
 
 with Δpath kept as {y: {x, …}} this is `for y, S in Δ.items(): for z in edge[y]: new[z] |= S`.
 
+A loop over a variable that only leads from one atom to the next is a union of fans instead, and
+any other loop runs only over values that the atoms after it have at all.
+
 The order of the body is chosen greedily: tests and equalities as soon as their variables are
 bound, then the atom that is expected to give the fewest matches.
 
@@ -26,7 +29,7 @@ from typing import Any
 from attrs import define, field, frozen
 
 from everlog.core import program as p
-from everlog.core.agenda import Agenda, variables_of_literal
+from everlog.core.agenda import Agenda, Item, Member, variables_of_literal
 from everlog.core.expressions import Expressions
 from everlog.core.program import (
     Aggregate,
@@ -184,6 +187,7 @@ class _Writer:
     agenda: Agenda = field(init=False)
     kept: frozenset[Variable] = frozenset()
     current: frozenset[Variable] = frozenset()
+    last_loop: tuple[Variable, str, int] | None = None
 
     def __attrs_post_init__(self) -> None:
         self.expressions = Expressions(self.functors)
@@ -246,12 +250,13 @@ class _Writer:
         """Go on in a function of its own, called from here with everything that is bound."""
         needed = self.agenda.needed | self.kept | self.current
         arguments = ["_new", *(n for v, n in self.bound.items() if v in needed), *self.sets]
-        if container.startswith("_fan"):
-            arguments.append(container)
+        fans = [m.container for m in self.agenda.members()]
+        fans += re.findall(r"_fan\d+", container)
+        arguments += dict.fromkeys(fans)
         part = f"_part{self.expressions.number()}"
         self.line(f"{part}({', '.join(arguments)})")
         self.pending.append((part, arguments, self.lines))
-        self.lines = []
+        self.lines, self.last_loop = [], None
         self.depth, self.loops, self.skip = 1, 0, "return"
 
     def collect_parts(self) -> None:
@@ -283,6 +288,7 @@ class _Writer:
                 break
             if agenda.only_tests_left():
                 for literal in list(agenda.open.values()):
+                    assert not isinstance(literal, Member)
                     self.filter_set(literal)
                 break
             position = agenda.next(self.expected_of)
@@ -290,6 +296,8 @@ class _Writer:
             self.current = frozenset(variables_of_literal(chosen))
             if isinstance(chosen, Range):
                 self.range_loop(chosen)
+            elif isinstance(chosen, Member):
+                self.values(chosen.container, chosen.variable)
             else:
                 assert isinstance(chosen, Atom), f"never ready: {chosen}"
                 self.atom(chosen)
@@ -310,8 +318,13 @@ class _Writer:
     def is_bound(self, terms: Sequence[p.Term]) -> bool:
         return all(v in self.bound for t in terms for v in p.variables_of(t))
 
-    def write_ready(self, literal: Literal) -> bool:
+    def write_ready(self, literal: Item) -> bool:
         match literal:
+            case Member(variable, container):
+                if variable not in self.bound:
+                    return False
+                self.test(f"{self.bound[variable]} in {container}")
+                return True
             case Comparison(op, left, right, kind):
                 return self.comparison(op, left, right, kind)
             case Negation(atom):
@@ -334,9 +347,12 @@ class _Writer:
             case _:
                 return False
 
-    def expected_of(self, literal: Literal) -> float | None:
+    def expected_of(self, literal: Item) -> float | None:
         """The expected matches of an atom or a range; None for what cannot be joined next."""
         match literal:
+            case Member(variable):  # one that only leads on becomes a union: no loop at all
+                leads_on = variable not in self.kept and self.agenda.uses(variable) == 2
+                return 10.0 if leads_on else 100.0
             case Atom(relation, args):
                 return self.expected(relation, args)
             case Range(start=start, stop=stop, step=step):
@@ -377,11 +393,39 @@ class _Writer:
                 self.test(name)
             else:
                 self.loop([key], name, "_delta.items()")
-            self.values(name, fan)
+                self.existence_tests(key)
+            self.fan(name, fan)
         else:
             if self.set_variable in atom.args:
                 raise _NoSet
             self.rows("_delta", atom.args)
+
+    def fan(self, container: str, arg: p.Term) -> None:
+        """The fan of a key: a loop over it waits until nothing better is to be done."""
+        if self.is_new(arg) and arg != self.set_variable:
+            assert isinstance(arg, Variable)
+            self.agenda.add(Member(arg, container))
+        else:
+            self.values(container, arg)
+
+    def existence_tests(self, key: p.Term) -> None:
+        """Leave out at once the keys that a further atom does not have at all."""
+        if isinstance(key, Variable):
+            for index in self.leading_indexes(key):
+                self.line(f"if {self.bound[key]} not in {index}: continue")
+
+    def leading_indexes(self, variable: Variable) -> list[str]:
+        """The indexes of open atoms that a variable alone leads into."""
+        out: list[str] = []
+        for position in self.agenda.positions(variable):
+            atom = self.agenda.open[position]
+            if not isinstance(atom, Atom) or atom.args.count(variable) != 1 or len(out) > 1:
+                continue
+            column = atom.args.index(variable)
+            others = [c for c, a in enumerate(atom.args) if c != column and not isinstance(a, p.Wildcard)]
+            if len(others) == 1 and self.is_new(atom.args[others[0]]):
+                out.append(self.index(atom.relation, (column,), (others[0],)))
+        return out
 
     def values(self, container: str, arg: p.Term) -> None:
         """One column whose values are the set `container`."""
@@ -392,7 +436,35 @@ class _Writer:
         elif isinstance(arg, Constant) or arg in self.bound:
             self.test(f"{self.expr(arg)} in {container}")
         else:
-            self.loop([arg], "", container)
+            assert isinstance(arg, Variable)
+            restricted = self.restricted(container, arg)
+            self.loop([arg], "", restricted)
+            self.last_loop = (arg, restricted, len(self.lines))
+
+    def restricted(self, container: str, variable: Variable) -> str:
+        """The values of a loop, cut down in C to those that further atoms have at all."""
+        parts = [container, *(f"{index}.keys()" for index in self.leading_indexes(variable))]
+        return " & ".join(parts)
+
+    def union_over_loop(self, atom: Atom, key: list[int], index: str) -> str | None:
+        """Instead of a loop whose variable only leads into `index`: the union of what it leads to."""
+        if self.last_loop is None or len(key) != 1:
+            return None
+        variable, container, at = self.last_loop
+        if at != len(self.lines) or atom.args[key[0]] != variable:
+            return None
+        if variable in self.agenda.needed or variable in self.kept:
+            return None
+        self.lines.pop()
+        self.depth -= 1
+        self.loops -= 1
+        if not self.loops:
+            self.skip = "return"
+        if f"{index}.keys()" not in container:
+            container += f" & {index}.keys()"
+        name = self.temporary("_fan")
+        self.line(f"{name} = _set().union(*_map({index}.__getitem__, {container}))")
+        return name
 
     def rows(self, container: str, args: Sequence[p.Term]) -> None:
         """Several columns whose rows are the set `container`."""
@@ -451,7 +523,8 @@ class _Writer:
             self.columns(container, [atom.args[c] for c in rest])
         else:
             index = self.index(atom.relation, tuple(key), tuple(rest))
-            self.columns(f"{index}.get({self.key(atom, key)}, _EMPTY)", [atom.args[c] for c in rest])
+            union = self.union_over_loop(atom, key, index)
+            self.columns(union or f"{index}.get({self.key(atom, key)}, _EMPTY)", [atom.args[c] for c in rest])
 
     def columns(self, container: str, args: list[p.Term]) -> None:
         if len(args) == 1:
@@ -466,7 +539,8 @@ class _Writer:
             name = self.temporary("_fan")
             key = atom.args[shape.key]
             self.loop([key], name, f"{index}.items()")
-            self.values(name, atom.args[shape.fan])
+            self.existence_tests(key)
+            self.fan(name, atom.args[shape.fan])
         else:
             container = self.index(atom.relation, (), tuple(range(shape.arity)))
             self.columns(container, list(atom.args))
@@ -477,7 +551,10 @@ class _Writer:
         if not rest:
             if key:
                 index = self.index(atom.relation, tuple(key), (column,))
-                self.line(f"{name} = {index}.get({self.key(atom, key)})")
+                union = self.union_over_loop(atom, key, index)
+                if union is None:
+                    self.line(f"{name} = {index}.get({self.key(atom, key)})")
+                name = union or name
             else:
                 self.line(f"{name} = {self.index(atom.relation, (), (column,))}")
             self.line(f"if not {name}: {self.skip}")
@@ -655,7 +732,7 @@ class _Writer:
         for candidate in [*_aggregated_sets(literal, body), None]:
             inner = _Writer(self.shapes, self.sizes, self.functors, candidate)
             inner.accesses, inner.expressions = self.accesses.copy(), self.expressions
-            inner.kept = frozenset() if literal.target is None else frozenset(p.variables_of(literal.target))
+            inner.kept = frozenset(v for x in body for v in variables_of_literal(x))  # all of them count
             parameters = []
             for variable in literal.outer:
                 inner.bound[variable] = inner.name(variable)

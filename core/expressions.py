@@ -123,6 +123,7 @@ _SCOPE: dict[str, Any] = {
     "_zip": zip,
     "_set": set,
     "_len": len,
+    "_map": map,
     "_wrap": values.wrap,
     "_range": range_values,
 }

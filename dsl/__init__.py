@@ -10,5 +10,6 @@
 `dsl.check`            the checker: a flat syntax tree to a `core.Program`
 `dsl.diagnostics`      what a user is told
 `dsl.printer`          syntax tree to text
+`dsl.format`           text as written to text in the house style, comments kept
 =====================  ======================================================================
 """

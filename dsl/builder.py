@@ -15,9 +15,9 @@ from lark import Transformer
 from everlog.dsl import ast
 from everlog.dsl.lexer import Token
 
-_BINDS: dict[str, int] = {"lor": 1, "lxor": 2, "land": 3, "bor": 4, "bxor": 5, "band": 6, "bshl": 7, "bshr": 7}
-_BINDS |= {"bshru": 7, "+": 8, "-": 8, "*": 9, "/": 9, "%": 9, "^": 11}
-_PREFIX_BINDS = 10
+BINDS: dict[str, int] = {"lor": 1, "lxor": 2, "land": 3, "bor": 4, "bxor": 5, "band": 6, "bshl": 7, "bshr": 7}
+BINDS |= {"bshru": 7, "+": 8, "-": 8, "*": 9, "/": 9, "%": 9, "^": 11}
+PREFIX_BINDS = 10
 
 
 class _Prefixed:
@@ -40,14 +40,14 @@ def _climb(items: list[Any], at: int, binds: int) -> tuple[ast.Term, int]:
             prefixes.append(item.op)
             item = item.operand
         items[at - 1] = item
-        left, at = _climb(items, at - 1, _PREFIX_BINDS)
+        left, at = _climb(items, at - 1, PREFIX_BINDS)
         for op in reversed(prefixes):
             left = _applied(op, left)
     else:
         left = item
     while at < len(items):
         op = items[at]
-        level = _BINDS[op.value]
+        level = BINDS[op.value]
         if level < binds:
             break
         right, at = _climb(items, at + 1, level if op.value == "^" else level + 1)
@@ -61,6 +61,11 @@ def _applied(op: Token, operand: ast.Term) -> ast.Term:
             return type(operand)("-" + operand.text, op.pos, operand.end)
         return ast.Functor("neg", [operand], pos=op.pos, end=operand.end)
     return ast.Functor(op.value, [operand], pos=op.pos, end=operand.end)
+
+
+def small(text: str) -> int:
+    """A count in a plan; what is absurdly long is just large."""
+    return int(text, 0 if text[:2] in ("0x", "0b") else 10) if len(text) < 40 else 10**40
 
 
 class Builder(Transformer[Any, Any]):
@@ -245,7 +250,7 @@ class Builder(Transformer[Any, Any]):
 
     def order(self, c: list[Any]) -> tuple[int, list[int]]:
         positions = c[3] if len(c) == 5 else []
-        return int(c[0].text, 0), [int(n.text, 0) for n in positions]
+        return small(c[0].text), [small(n.text) for n in positions]
 
     # components
     def component(self, c: list[Any]) -> ast.Component:

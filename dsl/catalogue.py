@@ -294,8 +294,9 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "DL059",
         "directive given twice or without size",
-        "a relation has at most one `.input`, one `.printsize` and one `.limitsize`, which gives its size as `n`",
-        "Several `.output` of a relation are fine: they write it several times.",
+        "a relation has at most one `.printsize` and one `.limitsize`, which gives its size as `n`",
+        "Several `.input` of a relation are fine, they add up; and so are several `.output`, which write it "
+        "several times.",
     ),
     # ── warnings ─────────────────────────────────────────────────────────────────────────────
     Entry(

@@ -17,7 +17,7 @@ from pathlib import Path
 from everlog.core import program as core
 from everlog.core.program import Kind
 from everlog.dsl import ast
-from everlog.dsl.clauses import FlatClause, flat_clauses
+from everlog.dsl.clauses import FlatClause, flat_clauses, restart_fresh_names
 from everlog.dsl.components import flatten
 from everlog.dsl.declarations import Declarations, declarations
 from everlog.dsl.diagnostics import Diagnostic, Report
@@ -44,6 +44,7 @@ def check(program: ast.Program, report: Report) -> core.Program | None:
     gc.disable()
     try:
         with _deep(report):
+            restart_fresh_names()
             return _Checker(flatten(program, report), report).run()
     finally:
         if collecting:
@@ -148,7 +149,7 @@ class _Checker:
             if row is not None:
                 self.facts.setdefault(fact.name, []).append(row)
                 return
-        self._clause(_as_clause(fact))
+        self._clause(_as_clause(fact, self.report.source))
 
     # ── clauses ──────────────────────────────────────────────────────────────────────────────
 
@@ -268,16 +269,15 @@ def _converted(values: list[int | str], kinds: list[Kind]) -> core.Row | None:
     return tuple(row)
 
 
-def _as_clause(fact: ast.FactLine) -> ast.Clause:
-    """The same fact as the grammar would have read it, for messages at their place."""
-    args: list[ast.Term] = []
-    for value in fact.values:
-        if isinstance(value, str):
-            args.append(ast.String(value, fact.pos, fact.end))
-        else:
-            args.append(ast.Number(str(value), fact.pos, fact.end))
-    atom = ast.Atom(fact.name, args, pos=fact.pos, end=fact.end)
-    return ast.Clause([atom], None, pos=fact.pos, end=fact.end)
+def _as_clause(fact: ast.FactLine, source: Source) -> ast.Clause:
+    """The same fact as the grammar reads it, for messages at their place."""
+    text = source.text[fact.pos : fact.end] + " //"  # something follows it: no fact line this time
+    tree = parse(Source(text), Report(Source(text)))
+    clause = tree.statements[0]
+    assert isinstance(clause, ast.Clause)
+    for node in (clause, clause.heads[0], *clause.heads[0].args):
+        node.pos, node.end = node.pos + fact.pos, node.end + fact.pos
+    return clause
 
 
 __all__ = ["check", "compile_file", "compile_text", "diagnose"]

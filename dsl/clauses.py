@@ -64,12 +64,17 @@ class FlatClause:
     kinds: Any = None
 
 
-_fresh = count(1)
+_fresh = [count(1)]
 
 
 def fresh(prefix: str, node: Any) -> ast.Name:
     """A name that no program can write."""
-    return ast.Name(f"{prefix}@{next(_fresh)}", node.pos, node.end)
+    return ast.Name(f"{prefix}@{next(_fresh[0])}", node.pos, node.end)
+
+
+def restart_fresh_names() -> None:
+    """Number from 1 again, so that a program is always lowered to the same rules."""
+    _fresh[0] = count(1)
 
 
 def flat_clauses(clause: ast.Clause | ast.Subsumption, report: Report) -> list[FlatClause]:

@@ -49,7 +49,7 @@ def check_directives(declared: Declarations, report: Report) -> Directives:
                 _limit(directive, name, params, limits, report)
                 continue
             known = first.setdefault((directive.kind, name.name), name)
-            if known is not name and directive.kind != "output":
+            if known is not name and directive.kind == "printsize":
                 label = Label(known.pos, known.end, "first given here")
                 report.error("DL059", f"`.{directive.kind} {name.name}` is given twice", name, label)
                 continue

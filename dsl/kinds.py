@@ -41,7 +41,7 @@ OVERLOADED: dict[str, tuple[frozenset[Kind], tuple[int, int]]] = {
 FIXED: dict[str, tuple[tuple[Kind | None, ...], Kind]] = {
     "strlen": ((SYMBOL,), NUMBER),
     "substr": ((SYMBOL, NUMBER, NUMBER), SYMBOL),
-    "ord": ((SYMBOL,), NUMBER),
+    "ord": ((None,), NUMBER),
     "to_string": ((None,), SYMBOL),
     "to_number": ((None,), NUMBER),
     "to_unsigned": ((None,), UNSIGNED),
@@ -233,7 +233,7 @@ class ClauseKinds:
                 self._source(literal, self.declarations.relations.get(literal.name))
         self._literals(hoisted.body)
         if node.op == "count":
-            self.push(hoisted.result, self.variables.get(hoisted.result.name, NUMBER))
+            self.push(hoisted.result, NUMBER)
         elif node.op == "mean":
             self.push(hoisted.result, FLOAT)
         elif node.target is not None:
@@ -345,6 +345,7 @@ class ClauseKinds:
             return
         left, right = self.kind(constraint.left), self.kind(constraint.right)
         if left is not None and right is not None and left is not right:
+            self.told |= {t.name for t in (constraint.left, constraint.right) if isinstance(t, ast.Name)}
             self.report.error(
                 "DL032",
                 f"cannot compare {_a(left)} with {_a(right)}",
@@ -359,9 +360,12 @@ class ClauseKinds:
     def _check_aggregate(self, hoisted: Hoisted) -> None:
         node = hoisted.node
         assert isinstance(node, ast.Aggregate)
+        result = self.settled(hoisted.result)
         if node.target is None:
+            self._fits(node, NUMBER, result)
             return
-        kind = self.settled(node.target)
+        kind = self.kind(node.target) or (NUMBER if node.op == "mean" else result)
+        self._fits(node, FLOAT if node.op == "mean" else kind, result)
         if kind is SYMBOL:
             self.report.error(
                 "DL033",
@@ -479,7 +483,7 @@ class ClauseKinds:
                 given = self.types.get(arg.name)
             elif isinstance(arg, ast.Cast) and arg.type_name in types:
                 given = frozenset((types.canonical[arg.type_name],))
-            if not given:
+            if not given or (isinstance(arg, ast.Name) and arg.name in self.told):
                 continue
             for name in given:
                 if wanted not in types.supertypes[name]:

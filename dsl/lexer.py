@@ -104,13 +104,14 @@ def lex(text: str, report: Report) -> Iterator[Lexeme]:
     scan = _MASTER.match
     at_end_of_statement = True
     pos, length = 0, len(text)
-    if (first := _FACT.match("\n" + text)) is not None:  # the very first line may be a fact
+    first = _FACT.match("\n" + text)  # the very first line may be a fact
+    if first is not None and _is_name(first[1]):
         yield _fact_line(first, -1)
         pos = first.end() - 1
     while pos < length:
         if at_end_of_statement:
             fact = _FACT.match(text, pos)
-            if fact is not None:
+            if fact is not None and _is_name(fact[1]):
                 yield _fact_line(fact, 0)
                 pos = fact.end()
                 continue
@@ -149,6 +150,10 @@ def lex(text: str, report: Report) -> Iterator[Lexeme]:
             yield ast.Number(_address(word, start, report), start, pos)
         else:
             yield Token("CHOICEDOMAIN", word, start, pos)
+
+
+def _is_name(word: str) -> bool:
+    return word not in KEYWORDS and word != "_"
 
 
 def _fact_line(found: re.Match[str], shift: int) -> ast.FactLine:

@@ -78,8 +78,11 @@ class Lowering:
         node = hoisted.node
         assert isinstance(node, ast.Aggregate)
         body = self.body(hoisted.body)
-        target = None if node.target is None else self.term(node.target, self.kinds.settled(node.target))
         kind = self.kinds.settled(hoisted.result)
+        target: core.Term | None = None
+        if node.target is not None:
+            default = Kind.NUMBER if node.op == "mean" else kind
+            target = self.term(node.target, self.kinds.kind(node.target) or default)
         outer = tuple(core.Variable(n) for n in sorted(hoisted.outer))
         return core.Aggregate(core.Variable(hoisted.result.name), node.op, target, tuple(body), outer, kind)
 
@@ -111,8 +114,10 @@ class Lowering:
             case ast.Counter():
                 return core.Call("autoinc", (), Kind.NUMBER, Kind.NUMBER), 1
             case ast.Cast(term=inner, type_name=type_name):
-                source = self.kinds.settled(inner)
                 target = self.kinds.declarations.types.kind(type_name)
+                if isinstance(inner, ast.Number) and target is not Kind.SYMBOL:
+                    return constant(inner, target), 0  # a literal is of the type that it is cast to
+                source = self.kinds.settled(inner)
                 value, depth = self.sized(inner, source)
                 return (
                     (value, depth) if source is target else (core.Call("as", (value,), source, target), depth + 1)

@@ -36,12 +36,14 @@ def check_names(clause: ast.Clause | ast.Subsumption, declared: Declarations, re
 
 
 def is_ground(atom: ast.Atom, ranges: bool = False) -> bool:
-    """Whether a fact has no variables (functors of constants may be there; with `ranges`, those too)."""
+    """Whether a fact has no variables; with `ranges`, it may have ranges and aggregates."""
 
     def constant(term: ast.Term) -> bool:
         match term:
             case ast.Functor(name="range") if not ranges:
                 return False
+            case ast.Aggregate():
+                return ranges
             case ast.Functor(args=args) | ast.UserFunctor(args=args):
                 return all(constant(a) for a in args)
             case ast.Cast(term=inner):

@@ -18,7 +18,7 @@ from itertools import groupby
 from typing import TypeAlias, assert_never
 
 from everlog.dsl import ast
-from everlog.dsl.builder import _BINDS, _PREFIX_BINDS
+from everlog.dsl.builder import BINDS, PREFIX_BINDS
 from everlog.dsl.diagnostics import Report
 from everlog.dsl.format import INDENT, WIDTH, Word, lay_out
 from everlog.dsl.lexer import lex
@@ -235,13 +235,13 @@ def _term(term: ast.Term, binds: int = 0) -> str:
     """In parentheses if it is an operation that binds weaker than `binds`."""
     match term:
         case ast.Number(text=text) | ast.Float(text=text):
-            return f"({text})" if text[0] == "-" and binds > _PREFIX_BINDS else text
-        case ast.Functor(name=name, args=[left, right]) if name in _BINDS:
+            return f"({text})" if text[0] == "-" and binds > PREFIX_BINDS else text
+        case ast.Functor(name=name, args=[left, right]) if name in BINDS:
             text = _chain(name, left, right)
-            return f"({text})" if _BINDS[name] < binds else text
+            return f"({text})" if BINDS[name] < binds else text
         case ast.Functor(name=name, args=[operand]) if name in _PREFIXES:
-            text = _PREFIXES[name] + _term(operand, _PREFIX_BINDS)
-            return f"({text})" if binds > _PREFIX_BINDS else text
+            text = _PREFIXES[name] + _term(operand, PREFIX_BINDS)
+            return f"({text})" if binds > PREFIX_BINDS else text
         case ast.Name(name=name):
             return name
         case ast.Underscore():
@@ -259,11 +259,11 @@ def _chain(name: str, left: ast.Term, right: ast.Term) -> str:
     openings, ends = 0, []
     while True:
         power = name == "^"
-        ends.append(f" {name} {_term(right, _PREFIX_BINDS if power else _BINDS[name] + 1)}")
-        binds = _BINDS[name] + power
+        ends.append(f" {name} {_term(right, PREFIX_BINDS if power else BINDS[name] + 1)}")
+        binds = BINDS[name] + power
         match left:
-            case ast.Functor(name=inner, args=[first, second]) if inner in _BINDS:
-                if _BINDS[inner] < binds:
+            case ast.Functor(name=inner, args=[first, second]) if inner in BINDS:
+                if BINDS[inner] < binds:
                     openings += 1
                     ends.append(")")
                 name, left, right = inner, first, second

@@ -256,24 +256,21 @@ class _Level:
                     _tell(self.report, name, "is not grounded, so the range has no bounds")
             return
         loose = (_inner_names(node) & self.occurring) - self.known
+        inside = _grounding_atoms(_conjunction(node, self.report) or [])
         others = {h.result.name for h in waiting if h is not hoisted}
         for name in _all_names(node):
-            if name.name in loose:
-                by_other = bool(others & self._depends(name.name))
-                self.report.items.append(
-                    Diagnostic(
-                        "DL042" if by_other else "DL041",
-                        f"aggregates depend on each other through `{name.name}`"
-                        if by_other
-                        else f"`{name.name}` is grounded only inside this `{node.op}`, but used outside it",
-                        name.pos,
-                        name.end,
-                        hint=""
-                        if by_other
-                        else "ground it by an atom outside the aggregate; only min and max give witnesses",
-                    )
-                )
-                loose.discard(name.name)
+            if name.name not in loose:
+                continue
+            loose.discard(name.name)
+            if others & self._depends(name.name):
+                message = f"aggregates depend on each other through `{name.name}`"
+                self.report.items.append(Diagnostic("DL042", message, name.pos, name.end))
+            elif name.name not in inside and not _aggregates_in(node.body):
+                _tell(self.report, name, "is not grounded")
+            else:
+                message = f"`{name.name}` is grounded only inside this `{node.op}`, but used outside it"
+                hint = "ground it by an atom outside the aggregate; only min and max give witnesses"
+                self.report.items.append(Diagnostic("DL041", message, name.pos, name.end, hint=hint))
 
     def _depends(self, name: str) -> set[str]:
         return {

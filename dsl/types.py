@@ -49,9 +49,13 @@ class Types:
         """The greatest types below both (canonical names).  Cost: a lookup after the first time."""
         if (a, b) not in self._meets:
             common = [t for t, above in self.supertypes.items() if a in above and b in above]
-            greatest = (t for t in common if not any(u != t and u in self.supertypes[t] for u in common))
+            greatest = (t for t in common if not any(self._is_below(t, u) for u in common))
             self._meets[a, b] = self._meets[b, a] = frozenset(greatest)
         return self._meets[a, b]
+
+    def _is_below(self, lower: str, upper: str) -> bool:
+        """Strictly: two unions of the same members are one type under two names."""
+        return upper in self.supertypes[lower] and lower not in self.supertypes[upper]
 
     def suggestion(self, name: str) -> str:
         close = get_close_matches(name, self.canonical, 1)
@@ -144,10 +148,8 @@ def _add(decl: ast.TypeDecl, types: Types, report: Report) -> None:
     types.canonical[decl.name] = decl.name
     types.kinds[decl.name] = kinds.pop()
     types.supertypes[decl.name] = frozenset({decl.name})
-    if decl.form == "equals":  # a union is below what all its members are below
+    if decl.form == "equals":
         types.unions.add(decl.name)
-        above = [types.supertypes[types.canonical[b.name]] for b in decl.bases]
-        types.supertypes[decl.name] |= frozenset.intersection(*above)
     else:
         types.supertypes[decl.name] |= types.supertypes[types.canonical[decl.bases[0].name]]
 
@@ -166,3 +168,7 @@ def _close_unions(decls: dict[str, ast.TypeDecl], types: Types) -> None:
                 if supers & members and not above <= supers:
                     types.supertypes[name] = supers | above
                     changed = True
+            common = frozenset.intersection(*(types.supertypes[m] for m in members))
+            if not common <= types.supertypes[decl.name]:  # a union is below what all its members are below
+                types.supertypes[decl.name] |= common
+                changed = True

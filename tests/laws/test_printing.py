@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everlog.dsl import ast
-from everlog.dsl.builder import _BINDS
+from everlog.dsl.builder import BINDS
 from everlog.dsl.format import format_text
 from everlog.dsl.lexer import DIRECTIVES, KEYWORDS
 from everlog.dsl.parser import parse_text
@@ -62,7 +62,7 @@ leaves = (
     | st.builds(ast.IterationCounter)
     | st.just(ast.Nonflat("nil", []))
 )
-BINARY = [*_BINDS, "^", "^"]
+BINARY = [*BINDS, "^", "^"]
 RELATIONS = ["=", "!=", "<", "<=", ">", ">=", "match", "contains"]
 
 
