@@ -109,6 +109,7 @@ class Report:
         marks.sort(key=lambda m: (m[0].file != where.file, m[0].file, m[0].line, m[0].column))
         out: list[str] = []
         shown: set[tuple[str, int]] = set()
+        previous = ("", 0, "")  # file, line and text of the mark before
         for place, length, mark, text in marks:
             if (place.file, place.line) not in shown:
                 shown.add((place.file, place.line))
@@ -116,9 +117,13 @@ class Report:
                     out.append(f"  ::: {place.file}:{place.line}")
                 out.append(f" {place.line:>{width}} | {place.text.expandtabs(1)}")
             room = max(1, len(place.text) - place.column + 1)
-            marked = mark * min(length, room)
-            note = f" {text}" if text else ""
-            out.append(f" {'':>{width}} | {'':>{place.column - 1}}{marked}{note}")
+            marked = mark * min(length, room) + (f" {text}" if text else "")
+            start = width + 3 + place.column
+            if len(out[-1]) < start and previous == (place.file, place.line, ""):
+                out[-1] = f"{out[-1]:<{start}}{marked}"  # beside the mark before it
+            else:
+                out.append(f" {'':>{width}} | {'':>{place.column - 1}}{marked}")
+            previous = (place.file, place.line, text)
         return out
 
     # ── as data ──────────────────────────────────────────────────────────────────────────────
