@@ -38,9 +38,10 @@ class Automaton:
             for symbol, (_, target) in actions.items():
                 if not symbol.isupper() and symbol != "$END":
                     gotos.setdefault(symbol, {})[state] = target
-        self.table: dict[int, dict[str, Action]] = {}
+        self.table: dict[int, dict[str, Any]] = {}  # Action; Any spares the parser's loop a type test
         for state, actions in conf.states.items():
-            row = self.table[state] = {}
+            row: dict[str, Action] = {}
+            self.table[state] = row
             for symbol, (kind, target) in actions.items():
                 if symbol.isupper() or symbol == "$END":
                     row[symbol] = target if kind is Shift else self._reduction(target, gotos, conf.callbacks)

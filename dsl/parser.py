@@ -12,6 +12,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from everlog.dsl import ast
@@ -112,54 +113,58 @@ class _Parser:
         self.errors = 0
 
     def run(self) -> ast.Program:
-        tokens: Iterator[Any] = iter(lex(self.source.text, self.report))
-        last: Any = None
-        for token in tokens:
-            while not self.feed(token):
-                self.tell(token, last)
-                resume = self.resynchronize(token, tokens)
-                if resume is None:
-                    return self.rest()
-                token = resume
-            last = token
         length = len(self.source.text.rstrip())
         end = Token("$END", "", length, length + 1)
-        if not self.feed(end):
-            self.tell(end, last)
-            return self.rest()
-        program = self.values[-1]
-        assert isinstance(program, ast.Program)
-        return program
-
-    def feed(self, token: Any) -> bool:
-        """Reduce as long as `token` asks for it, then shift it; False where it cannot stand."""
-        states, values, table = self.states, self.values, self.machine.table
-        type = token.type
-        end = self.machine.end
+        tokens: Iterator[Any] = chain(lex(self.source.text, self.report), [end])
         while True:
-            action = table[states[-1]].get(type)
-            if action is None:
-                return False
-            if isinstance(action, int):
-                states.append(action)
-                values.append(token)
-                return True
-            size, goto, build = action
-            if size == 1:
-                if build is not None:
-                    values[-1] = build([values[-1]])
-                states[-1] = goto[states[-2]]
-            else:
-                if size:
-                    children = values[-size:]
-                    del values[-size:], states[-size:]
+            stuck, last = self.feed(tokens)
+            if stuck is None:
+                program = self.values[-1]
+                assert isinstance(program, ast.Program)
+                return program
+            self.tell(stuck, last)
+            resume = None if stuck is end else self.resynchronize(stuck, tokens)
+            if resume is None:
+                return self.rest()
+            tokens = chain([resume], tokens)
+
+    def feed(self, tokens: Iterator[Any]) -> tuple[Any, Any]:
+        """Shift and reduce until the end (None) or to a token that cannot stand where it stands.
+
+        The second value is the token before.  This loop takes half of the time that parsing takes.
+        """
+        states, values, table, end = self.states, self.values, self.machine.table, self.machine.end
+        state = states[-1]
+        last: Any = None
+        for token in tokens:
+            type = token.type
+            while True:
+                action = table[state].get(type)
+                if action.__class__ is int:
+                    state = action
+                    states.append(state)
+                    values.append(token)
+                    break
+                if action is None:
+                    return token, last
+                size, goto, build = action
+                if size == 1:
+                    if build is not None:
+                        values[-1] = build([values[-1]])
+                    state = states[-1] = goto[states[-2]]
                 else:
-                    children = []
-                assert build is not None, "only a production of one child passes it on"
-                values.append(build(children))
-                states.append(goto[states[-1]])
-            if states[-1] == end and type == "$END":
-                return True
+                    if size:
+                        children = values[-size:]
+                        del values[-size:], states[-size:]
+                    else:
+                        children = []
+                    values.append(build(children))
+                    state = goto[states[-1]]
+                    states.append(state)
+                if state == end and type == "$END":
+                    return None, last
+            last = token
+        raise AssertionError("the end is a token, too")
 
     def rest(self) -> ast.Program:
         """The statements that were complete when the text ended in an error."""
