@@ -18,7 +18,8 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
-# The package is installed as a user would have it, not editable: the tests test that copy.
+# The package is installed as a user would have it, not editable, and -P keeps this folder out of
+# Python's path: what runs and what is tested is that copy.
 $(STAMP): $(BIN)/python $(SOURCES)
 	$(BIN)/python -m pip install --quiet --force-reinstall --no-deps .
 	$(BIN)/python -m pip install --quiet .
@@ -31,16 +32,16 @@ $(VENV)/.dev: $(STAMP)
 	touch $(VENV)/.dev
 
 demo: $(STAMP)
-	$(BIN)/python -m everlog.demo
+	$(BIN)/python -P -m everlog.demo
 
 test: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy -p everlog
-	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+	cd $(VENV) && bin/mypy --config-file ../pyproject.toml --cache-dir .mypy_cache -p everlog
+	$(BIN)/pytest $(PYTEST_FLAGS)
 
 bench: $(STAMP)
-	$(BIN)/python -m bench
+	$(BIN)/python -P bench/__main__.py
 
 docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet '.[docs]'

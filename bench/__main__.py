@@ -1,4 +1,4 @@
-"""`python -m bench [NAME …]`: run the benchmarks that are named, or all."""
+"""`python bench/__main__.py [NAME …]`: run the benchmarks that are named, or all."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def main() -> int:
         return 2
     for name in wanted:
         print(f"── {name} ──", flush=True)
-        status = subprocess.call([sys.executable, str(HERE / f"{name}.py")])
+        status = subprocess.call([sys.executable, "-P", str(HERE / f"{name}.py")])
         if status:
             return status
         print()

@@ -89,7 +89,7 @@ def main() -> None:
         folder = Path(name)
         (folder / "closure.dl").write_text(PROGRAM)
         (folder / "edge.facts").write_text("".join(f"{x}\t{y}\n" for x, y in edges))
-        ours, size = timed(lambda: command([sys.executable, "-m", "everlog", "run", "closure.dl"], folder))
+        ours, size = timed(lambda: command([sys.executable, "-P", "-m", "everlog", "run", "closure.dl"], folder))
         others: dict[str, Callable[[], int]] = {
             "Python, set at a time (no files)": lambda: set_at_a_time(edges),
             "Python, tuple at a time (no files)": lambda: tuple_at_a_time(edges),

@@ -1,0 +1,37 @@
+"""What is tested is the installed package, with everything that it needs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import resources
+from pathlib import Path
+
+import everlog
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_every_program_ships_with_its_facts() -> None:
+    installed = resources.files("everlog.programs")
+    for path in sorted((ROOT / "programs").rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".pyc":
+            assert installed.joinpath(*path.relative_to(ROOT / "programs").parts).is_file(), path
+
+
+def test_the_grammar_and_the_type_marker_ship() -> None:
+    assert resources.files("everlog.dsl").joinpath("grammar.lark").is_file()
+    assert resources.files("everlog").joinpath("py.typed").is_file()
+
+
+def test_the_command_says_its_version() -> None:
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "everlog", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"everlog {everlog.__version__}\n"
+
+
+def test_nothing_heavy_is_imported_to_say_the_version() -> None:
+    code = "import sys, everlog.cli; print(sorted({'lark', 'attrs', 'attr', 'hypothesis'} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
