@@ -8,6 +8,7 @@ Reads: the public functions of everlog, the programs that ship with it.
 
 from __future__ import annotations
 
+import shutil
 import sys
 import textwrap
 import time
@@ -102,20 +103,24 @@ def _debian_packages() -> None:
 
 
 def _what_next() -> None:
-    _title("Try next")
-    here, programs = Path.cwd(), _program_path("access_control").parents[1]
-    if programs.is_relative_to(here):
-        prefix = f"{programs.relative_to(here).as_posix()}/".removeprefix("./")
-    else:
-        prefix = ""
+    _title("Now you")
+    command = "everlog" if shutil.which("everlog") else _from_here(Path(sys.executable).parent / "everlog")
+    programs = Path("programs")
+    if not (programs / "access_control").is_dir():
+        programs = _program_path("access_control").parents[1]
         print(f"  cd {programs}")
+        programs = Path()
     for name in ("access_control", "debian_packages"):
-        print(f"  everlog run {prefix}{name}/{name}.dl \\\n      -F {prefix}{name}/facts -D-")
-    print(f"  everlog explain {prefix}points_to/points_to.dl")
+        folder = programs / name
+        print(f"  {command} run {folder / name}.dl \\\n      -F {folder / 'facts'} -D-")
+    print(f"  {command} explain {programs / 'points_to' / 'points_to'}.dl")
     print("\nThen copy a program's folder, change a line of its facts, and run it again.")
 
 
-# ── its means ────────────────────────────────────────────────────────────────────────────────
+def _from_here(path: Path) -> str:
+    """A path as one would type it here."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
 def _program_path(name: str) -> Path:

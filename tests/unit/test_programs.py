@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib.util
 from collections import Counter
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -216,11 +217,12 @@ def test_the_demo_runs_and_shows_what_it_promises(capsys: pytest.CaptureFixture[
     assert any(line.endswith("= hint: did you mean `has_role`?") for line in lines)
     assert "  2 errors generated, evaluation aborted" in lines
     assert any(line.startswith("  What breaks if I remove libssl3?  27 packages") for line in lines)
-    assert any(line.startswith("  everlog run ") for line in lines)
+    assert any("everlog run " in line for line in lines)
 
 
 def test_the_demo_fits_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(PROGRAMS.parent)
+    monkeypatch.setattr("shutil.which", lambda name: name)
     demo.main()
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) < 80
@@ -232,4 +234,4 @@ def test_the_demo_in_another_folder_says_where_to_go(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     demo.main()
-    assert f"  cd {PROGRAMS}" in capsys.readouterr().out.splitlines()
+    assert f"  cd {files('everlog.programs')}" in capsys.readouterr().out.splitlines()
