@@ -350,15 +350,23 @@ class _Writer:
     def expected_of(self, literal: Item) -> float | None:
         """The expected matches of an atom or a range; None for what cannot be joined next."""
         match literal:
-            case Member(variable):  # one that only leads on becomes a union: no loop at all
-                leads_on = variable not in self.kept and self.agenda.uses(variable) == 2
-                return 10.0 if leads_on else 100.0
+            case Member(variable):
+                return 10.0 if self.leads_on(variable) else 100.0
             case Atom(relation, args):
-                return self.expected(relation, args)
+                cost = self.expected(relation, args)
+                new = [a for a in args if isinstance(a, Variable) and a not in self.bound and a != self.set_variable]
+                bound = any(a in self.bound for a in args)
+                return min(cost, 50.0) if bound and len(new) == 1 and self.leads_on(new[0]) else cost
             case Range(start=start, stop=stop, step=step):
                 return 20.0 if self.is_bound((start, stop) if step is None else (start, stop, step)) else None
             case _:
                 return None
+
+    def leads_on(self, variable: Variable) -> bool:
+        """Whether a variable only leads into one further atom: then its loop becomes a union."""
+        if variable in self.kept or self.agenda.uses(variable) != 2:
+            return False
+        return all(isinstance(self.agenda.open[x], Atom | Member) for x in self.agenda.positions(variable))
 
     def expected(self, relation: str, args: tuple[p.Term, ...]) -> float:
         """Expected matches: each bound column divides the size by the same factor."""
@@ -673,16 +681,32 @@ class _Writer:
         self.emit_row(shape, values)
 
     def emit_row(self, shape: Shape, values: list[str]) -> None:
-        if shape.arity == 1:
-            self.line(f"_new.add({values[0]})")
-        elif shape.arity == 2:
+        if shape.arity != 2:
+            value = values[0] if shape.arity == 1 else _tuple(values)
+            if not self.emit_comprehension(value):
+                self.line(f"_new.add({value})")
+        else:
             key, fan = values[shape.key], values[shape.fan]
             self.line(f"_k = {key}")
             self.line("_a = _new.get(_k)")
             self.line(f"if _a is None: _new[_k] = {{{fan}}}")
             self.line(f"else: _a.add({fan})")
-        else:
-            self.line(f"_new.add({_tuple(values)})")
+
+    def emit_comprehension(self, value: str) -> bool:
+        """The innermost loop, with nothing but tests in it, as one comprehension: twice as fast."""
+        indent = "    " * self.depth
+        at = len(self.lines)
+        tests: list[str] = []
+        while at and (found := re.fullmatch(rf"{indent}if not \((.*)\): continue", self.lines[at - 1])):
+            tests.insert(0, f" if {found[1]}")
+            at -= 1
+        header = re.fullmatch(r"    +(for .* in .*):", self.lines[at - 1]) if at and self.depth > 1 else None
+        if header is None or self.lines[at - 1].startswith(indent):
+            return False
+        del self.lines[at - 1 :]
+        self.depth -= 1
+        self.line(f"_new.update([{value} {header[1]}{''.join(tests)}])")
+        return True
 
     def emit_set(self, head: Atom, shape: Shape) -> None:
         variable = self.set_variable
