@@ -354,7 +354,7 @@ class _Writer:
                 return 10.0 if self.leads_on(variable) else 100.0
             case Atom(relation, args):
                 cost = self.expected(relation, args)
-                new = [a for a in args if isinstance(a, Variable) and a not in self.bound and a != self.set_variable]
+                new = [a for a in args if isinstance(a, Variable) and self.is_new(a) and a != self.set_variable]
                 bound = any(a in self.bound for a in args)
                 return min(cost, 50.0) if bound and len(new) == 1 and self.leads_on(new[0]) else cost
             case Range(start=start, stop=stop, step=step):

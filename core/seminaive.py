@@ -276,20 +276,20 @@ class _UnitRun:
         return delta
 
     def _pairs(self, rule: Rule, delta: dict[str, Facts]) -> set[Row]:
-        """The pairs in which at least one of the two facts is new."""
+        """The pairs for which something is new: one of the two facts, or what the condition asks for."""
         name = rule.head.relation
-        if name not in delta:
-            return set()
         pair = f"{name}, twice"
         shapes = {**self.shapes, pair: Shape(len(rule.head.args))}
         named = Rule(p.Atom(pair, rule.head.args), rule.body, rule.name, rule.origin)
         sizes = {n: len(t) for n, t in self.tables.items()}
         found: Any = shapes[pair].empty()
-        for position in (0, 1):
+        for position, atom in enumerate(rule.body):
+            if not isinstance(atom, p.Atom) or atom.relation not in delta:
+                continue
             compiled = compile_rule(named, position, shapes, sizes, self.context.program.functors)
             indexes = [self.tables[a.relation].index(a.key, a.rest) for a in compiled.accesses]
             try:
-                compiled.make(*indexes)(delta[name], found)
+                compiled.make(*indexes)(delta[atom.relation], found)
             except EvaluationError as error:
                 raise error.with_rule(rule.origin.text, str(rule.origin)) from error.__cause__
         return set(rows_of(shapes[pair], found))

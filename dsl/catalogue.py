@@ -288,8 +288,8 @@ ENTRIES: tuple[Entry, ...] = (
         "DL058",
         "plan does not fit its rule",
         "a plan has an order for versions that the rule has, and each order lists every positive atom once",
-        "Version 0 is for the first recursive atom of the rule, 1 for the second; a rule that is not recursive "
-        "has version 0 alone. Plans are checked and then left aside: the engine orders joins itself.",
+        "Version 0 is for the first recursive atom of the rule, 1 for the second. Plans of recursive rules are "
+        "checked and then left aside: the engine orders joins itself.",
     ),
     Entry(
         "DL059",

@@ -59,6 +59,7 @@ def flatten(program: ast.Program, report: Report) -> list[ast.Statement]:
             case _:
                 out.append(statement)
     _check_instances(statements, report)
+    _check_clashes(statements, report)
     return out
 
 
@@ -332,15 +333,16 @@ def _check_overrides(item: ast.Component, scope: _Scope, report: Report) -> None
                 overridable = any(q.name == "overridable" for q in decl.qualifiers)
                 qualified |= {n.name: (overridable, n) for n in decl.names}
         todo += [found for base in current.bases if (found := home.find(base.name)) is not None]
+    own = _declared(item.items, ast.RelationDecl)
     for override in item.items:
         if isinstance(override, ast.Override):
             known = qualified.get(override.name)
             here = Label(override.pos, override.end, "overridden here")
             name = item.type.name
-            if known is None:
-                message = f"component `{name}` overrides `{override.name}`, which no base declares"
+            if override.name in own:
+                message = f"component `{name}` overrides `{override.name}`, which it declares itself"
                 report.error("DL073", message, item.type, here)
-            elif not known[0]:
+            elif known is not None and not known[0]:
                 report.error(
                     "DL073",
                     f"component `{name}` overrides `{override.name}`, which is not overridable",
@@ -370,6 +372,24 @@ def _reject_redefinitions(component: ast.Component, items: Iterable[ast.Statemen
                 )
                 place = component.type if inherited else node
                 report.error("DL020", f"{what} `{node.name}` is declared twice", place, *labels)
+
+
+def _check_clashes(statements: list[ast.Statement], report: Report) -> None:
+    """At the top level types, relations, components and instances share one space of names."""
+    names: dict[str, Any] = {}
+    for item in statements:
+        if isinstance(item, ast.RelationDecl):
+            names |= {n.name: n for n in item.names}
+        elif isinstance(item, ast.TypeDecl):
+            names[item.name] = item
+    later: list[tuple[str, str, Any]] = []
+    later += [("component", s.type.name, s.type) for s in statements if isinstance(s, ast.Component)]
+    later += [("instance", s.name, s) for s in statements if isinstance(s, ast.Init)]
+    for what, name, node in later:
+        first = names.setdefault(name, node)
+        if first is not node and type(first) is not type(node):
+            label = Label(first.pos, first.end, "first declared here")
+            report.error("DL020", f"{what} `{name}` has the name of something else", node, label)
 
 
 def _check_instances(statements: Iterable[ast.Statement], report: Report) -> None:

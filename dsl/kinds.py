@@ -241,7 +241,7 @@ class ClauseKinds:
             if kind is not None:
                 self.push(hoisted.result, kind)
                 self.push(node.target, kind)
-                if isinstance(node.target, ast.Name) and node.op in ("min", "max"):
+                if isinstance(node.target, ast.Name) and node.op in ("min", "max", "sum"):
                     self._share_types(hoisted.result, node.target)
 
     # ── kinds of terms ───────────────────────────────────────────────────────────────────────

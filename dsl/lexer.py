@@ -79,6 +79,7 @@ _MASTER = re.compile(
       | (?P<string>"(?:\\.|[^"\\])*")
       | (?P<directive>\.(?:decl|functor|input|output|printsize|limitsize|type|comp|init|number_type
                          |symbol_type|override|pragma|plan|lattice)(?=\s))
+      | (?P<annotation>@!?\[)
       | (?P<mark>:-|<:|<=|>=|!=|->|[][(){}|$+\-*%^,:;.<>=!@]|/(?!\*))
     """,
     re.VERBOSE | re.DOTALL,
@@ -123,6 +124,9 @@ def lex(text: str, report: Report) -> Iterator[Lexeme]:
         group = found.lastgroup
         if group == "blank":
             continue
+        if group == "annotation":
+            pos = _after_annotation(text, start, pos, report)
+            continue
         at_end_of_statement = False
         word = text[start:pos]
         if group == "ident":
@@ -150,6 +154,24 @@ def lex(text: str, report: Report) -> Iterator[Lexeme]:
             yield ast.Number(_address(word, start, report), start, pos)
         else:
             yield Token("CHOICEDOMAIN", word, start, pos)
+
+
+_BRACKET = re.compile(r'"(?:\\.|[^"\\])*"|[][(){}]')
+
+
+def _after_annotation(text: str, start: int, pos: int, report: Report) -> int:
+    """Where `@[…]` ends: it has no effect, and any balanced words stand in it."""
+    depth = 1
+    for found in _BRACKET.finditer(text, pos):
+        if found[0] in "([{":
+            depth += 1
+        elif found[0] in ")]}":
+            depth -= 1
+            if depth == 0:
+                return found.end()
+    message = "this annotation is never closed"
+    report.items.append(Diagnostic("DL002", message, start, pos, hint="close it with `]`"))
+    return len(text)
 
 
 def _is_name(word: str) -> bool:

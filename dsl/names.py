@@ -29,8 +29,6 @@ def check_names(clause: ast.Clause | ast.Subsumption, declared: Declarations, re
             walk.formula(clause.body)
         elif not walk.failed:
             walk.fact(clause.heads[0])
-    if clause.plan is not None:
-        walk.plan(clause)
     walk.singletons(clause)
     return not walk.failed
 
@@ -196,23 +194,6 @@ class _Walk:
                 pass
 
     # ── the clause as a whole ────────────────────────────────────────────────────────────────
-
-    def plan(self, clause: ast.Clause | ast.Subsumption) -> None:
-        """An order lists every positive atom once, by number."""
-        assert clause.plan is not None
-        if clause.body is None:
-            return
-        parts = clause.body.parts if isinstance(clause.body, ast.And) else [clause.body]
-        atoms = sum(isinstance(p, ast.Atom) for p in parts)
-        for _, order in clause.plan.orders:
-            if sorted(order) != list(range(1, len(order) + 1)) or len(order) != atoms:
-                self.report.error(
-                    "DL058",
-                    f"the plan does not list the {atoms} atom(s) of the body, each once",
-                    clause.plan,
-                    hint="leave `.plan` out: the engine orders joins itself",
-                )
-                break
 
     def singletons(self, clause: ast.Clause | ast.Subsumption) -> None:
         if isinstance(clause, ast.Clause) and clause.body is None:

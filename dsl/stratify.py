@@ -47,19 +47,25 @@ def check_strata(clauses: list[FlatClause], declared: Declarations, report: Repo
         if any(group[a.name] == group[head] for a, _ in _uses(clause.body)):
             report.error("DL044", "`autoinc()` stands in a recursive rule", counter)
     for clause in planned:
-        _check_versions(clause, group, report)
+        _check_plan(clause, group, report)
 
 
-def _check_versions(clause: FlatClause, group: dict[str, int], report: Report) -> None:
-    """A plan has one order for each recursive atom of the rule, counted from 0."""
+def _check_plan(clause: FlatClause, group: dict[str, int], report: Report) -> None:
+    """The plan of a recursive rule: an order for each recursive atom, which lists every atom once."""
     plan = clause.origin.plan
     assert plan is not None
     own = group[clause.head.name]
-    versions = max(1, sum(group[a.name] == own for a, use in _uses(clause.body) if not use))
-    for version, _ in plan.orders:
+    atoms = [a for a, use in _uses(clause.body) if not use]
+    versions = sum(group[a.name] == own for a in atoms)
+    if not versions or clause.dominating is not None:
+        return  # Soufflé does not look at these either
+    for version, order in plan.orders:
         if version >= versions:
             message = f"the plan has an order for version {version}; the rule has versions 0 to {versions - 1}"
             report.error("DL058", message, plan)
+        elif sorted(order) != list(range(1, len(atoms) + 1)):
+            message = f"the plan does not list the {len(atoms)} atom(s) of the body, each once"
+            report.error("DL058", message, plan, hint="leave `.plan` out: the engine orders joins itself")
 
 
 def _uses(body: list[Literal]) -> Iterator[tuple[ast.Atom, str]]:

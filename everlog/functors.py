@@ -15,7 +15,7 @@ from typing import Any
 
 from attrs import evolve
 
-from everlog.core.program import Program, Value
+from everlog.core.program import Program, Value, calls_of
 
 
 class FunctorError(Exception):
@@ -41,7 +41,7 @@ def bind(program: Program, functions: Mapping[str, Callable[..., Value]]) -> Pro
 def bind_functors(
     program: Program, program_file: str, libraries: Sequence[str], directories: Sequence[str]
 ) -> Program:
-    """Bind from the files that the command line names; every functor that is declared must be found."""
+    """Bind from the files that the command line names; every functor that is used must be found."""
     if not program.functors:
         return program
     beside = Path(program_file).parent
@@ -57,7 +57,8 @@ def bind_functors(
             functions |= {k: v for k, v in runpy.run_path(str(file)).items() if callable(v)}
         except Exception as error:
             raise FunctorError(f"`{file}` cannot be loaded: {type(error).__name__}: {error}") from error
-    missing = [name for name in program.functors if name not in functions]
+    used = {call.name[1:] for rule in program.rules for call in calls_of(rule) if call.name.startswith("@")}
+    missing = [name for name in program.functors if name in used and name not in functions]
     if missing:
         listed = ", ".join(f"@{name}" for name in missing)
         raise FunctorError(

@@ -135,8 +135,11 @@ def _write(result: Evaluation, arguments: argparse.Namespace) -> None:
 
 
 def _to_screen(directive: Directive) -> Directive:
+    """`-D-`: to the screen, with the names of the columns, unless the directive says otherwise."""
+    if directive.params.get("IO", "file") != "file":
+        return directive
     kept = {k: v for k, v in directive.params.items() if k not in ("IO", "filename", "compress")}
-    return evolve(directive, params={**kept, "IO": "stdout"})
+    return evolve(directive, params={"headers": "true", **kept, "IO": "stdout"})
 
 
 def _teller(arguments: argparse.Namespace) -> Progress | None:
