@@ -33,6 +33,7 @@ from everlog.dsl.source import Source
 from everlog.dsl.stratify import check_strata
 
 _RECURSION_LIMIT = 100_000
+_UNREAD = ("DL00", "DL01", "DL1")  # codes of text that could not be read
 
 
 def check(program: ast.Program, report: Report) -> core.Program | None:
@@ -124,7 +125,8 @@ class _Checker:
         self.defined: set[str] = set()
 
     def run(self) -> core.Program | None:
-        syntax_errors = bool(self.report.errors)
+        syntax_errors = any(d.code.startswith(_UNREAD) for d in self.report.items)
+        known = len(self.report.items)
         for statement in self.statements:
             match statement:
                 case ast.FactLine():
@@ -136,7 +138,9 @@ class _Checker:
         directives = check_directives(self.declared, self.report)
         self._warn_empty(directives)
         check_strata(self.flat, self.declared, self.report)
-        if syntax_errors or any(not d.warning for d in self.report.items):
+        if syntax_errors:  # what could not be read may have declared what now seems to be missing
+            self.report.items[known:] = [d for d in self.report.items[known:] if d.code != "DL050"]
+        if any(not d.warning for d in self.report.items):
             return None
         return self._lowered(directives)
 
@@ -186,7 +190,7 @@ class _Checker:
     # ── the program as a whole ───────────────────────────────────────────────────────────────
 
     def _warn_empty(self, directives: Directives) -> None:
-        if any(d.code.startswith(("DL00", "DL01", "DL1")) for d in self.report.items):
+        if any(d.code.startswith(_UNREAD) for d in self.report.items):
             return  # what could not be read may have defined it
         defined = self.defined | set(self.facts) | {d.relation for d in directives.inputs}
         for name, signature in self.declared.relations.items():

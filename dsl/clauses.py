@@ -36,6 +36,7 @@ class Hoisted:
     body: list[Literal] = field(factory=list)
     outer: frozenset[str] = frozenset()
     closed: bool = False
+    had_aggregate: bool = False  # one that was moved out of it
 
     @property
     def pos(self) -> int:

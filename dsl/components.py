@@ -106,7 +106,7 @@ def _instance(init: ast.Init, scope: _Scope, binding: Mapping[str, str], report:
         return _Content()
     content = _Content()
     _collect(component, active, home, set(), content, report, depth)
-    _reject_redefinitions(component, content.items, report)
+    content.items = _without_redefined_types(component, content.items, report)
     return _renamed_content(content, init.name)
 
 
@@ -353,25 +353,20 @@ def _check_overrides(item: ast.Component, scope: _Scope, report: Report) -> None
                 )
 
 
-def _reject_redefinitions(component: ast.Component, items: Iterable[ast.Statement], report: Report) -> None:
-    """An instance may not declare a relation or type that a base of it declares already."""
-    seen: dict[tuple[str, str], ast.Name | ast.TypeDecl] = {}
+def _without_redefined_types(
+    component: ast.Component, items: list[ast.Statement], report: Report
+) -> list[ast.Statement]:
+    """An instance may not declare a type that a base of it declares already.  (Relations: see declarations.)"""
+    seen: dict[str, ast.TypeDecl] = {}
+    out: list[ast.Statement] = []
     for item in items:
-        declared: list[tuple[str, ast.Name | ast.TypeDecl]] = []
-        if isinstance(item, ast.RelationDecl):
-            declared = [("relation", n) for n in item.names]
-        elif isinstance(item, ast.TypeDecl):
-            declared = [("type", item)]
-        for what, node in declared:
-            first = seen.setdefault((what, node.name), node)
-            if first is not node and first.pos != node.pos:
-                inherited = node.pos < component.pos or first.pos < component.pos
-                labels = (
-                    Label(first.pos, first.end, "first declared here"),
-                    Label(node.pos, node.end, "again here"),
-                )
-                place = component.type if inherited else node
-                report.error("DL020", f"{what} `{node.name}` is declared twice", place, *labels)
+        if isinstance(item, ast.TypeDecl) and seen.setdefault(item.name, item) is not item:
+            first = seen[item.name]
+            labels = (Label(first.pos, first.end, "first declared here"), Label(item.pos, item.end, "again here"))
+            report.error("DL020", f"type `{item.name}` is declared twice", component.type, *labels)
+        else:
+            out.append(item)
+    return out
 
 
 def _check_clashes(statements: list[ast.Statement], report: Report) -> None:

@@ -216,7 +216,7 @@ class _Level:
             shared = _inner_names(inner) & _inner_names(rest)
             if inner.op in ("min", "max") and loose & _inner_names(inner) and shared <= self.known:
                 result = fresh(inner.op, inner)
-                hoisted.node = replaced(node, inner, result)
+                hoisted.node, hoisted.had_aggregate = replaced(node, inner, result), True
                 self.occurring.add(result.name)
                 return Hoisted(result, inner)
         return None
@@ -233,7 +233,7 @@ class _Level:
         if body is None:
             self.failed = True
             return
-        if _counts_tuples(body):
+        if _counts_tuples(body) and not hoisted.had_aggregate:
             body = [_named_wildcards(x) for x in body]
         names = {n.name for x in body for n in names_of_literal(x)} | {n.name for n in names_of(node.target)}
         outside = self.known & _inner_names(node)
