@@ -16,7 +16,7 @@ from typing import Any
 from attrs import frozen
 
 from everlog.core import values as v
-from everlog.core.program import Kind, Value
+from everlog.core.program import Functor, Kind, Row, Value
 
 NUMBER, UNSIGNED, FLOAT, SYMBOL = Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT, Kind.SYMBOL
 
@@ -210,3 +210,32 @@ def as_kind(value: Value, source: Kind, target: Kind) -> Value:
         result: float = struct.unpack("<d", struct.pack("<Q", bits))[0]
         return result if result == result else v.NAN
     return v.symbol_of_ordinal(bits)
+
+
+# ── users' functions ─────────────────────────────────────────────────────────────────────────
+
+
+def call_functor(functor: Functor, args: Row) -> Value:
+    """Apply a user's function; whatever goes wrong in it names the call."""
+    if functor.function is None:
+        raise v.EvaluationError(f"functor @{functor.name} is declared but not bound to a Python function")
+    call = f"@{functor.name}({', '.join(map(repr, args))})"
+    try:
+        result = functor.function(*args)
+    except Exception as error:
+        raise v.EvaluationError(f"{call} raised {type(error).__name__}: {error}") from error
+    match functor.result, result:
+        case Kind.NUMBER, int():
+            return v.wrap(result)
+        case Kind.UNSIGNED, int():
+            return result & v.MASK
+        case (Kind.FLOAT, int()):
+            return float(result)
+        case (Kind.FLOAT, float()) | (Kind.SYMBOL, str()):
+            return one_nan(result)
+    raise v.EvaluationError(f"{call} returned {result!r}, which is no {functor.result}")
+
+
+def one_nan(value: Value) -> Value:
+    """NaN as the one object that sets of rows find again."""
+    return value if value == value else v.NAN

@@ -24,7 +24,7 @@ from attrs import evolve
 from everlog.core import program as p
 from everlog.core.choice import Chooser, ordered, rank
 from everlog.core.dependencies import Unit, units
-from everlog.core.functors import BUILTINS, COMPARISONS, as_kind, range_values
+from everlog.core.functors import BUILTINS, COMPARISONS, as_kind, call_functor, one_nan, range_values
 from everlog.core.program import (
     Aggregate,
     Atom,
@@ -43,7 +43,7 @@ from everlog.core.program import (
     Wildcard,
 )
 from everlog.core.subsume import dominance_rule, dominated
-from everlog.core.values import MASK, NAN, EvaluationError, float_sum, wrap
+from everlog.core.values import MASK, EvaluationError, float_sum, wrap
 
 Binding: TypeAlias = dict[str, Value]
 same = COMPARISONS["="]
@@ -241,7 +241,7 @@ class NaiveEvaluation:
                 return [summed(targets, literal.kind)]
             case "mean":
                 total = float(summed(targets, Kind.FLOAT))
-                return [_one_nan(total / len(targets))] if targets else []
+                return [one_nan(total / len(targets))] if targets else []
             case "min":
                 return [min(targets, key=rank)] if targets else []
             case "max":
@@ -257,7 +257,7 @@ class NaiveEvaluation:
             case Constant(value):
                 return value
             case Call():
-                return _one_nan(self.called(term, self.row(term.args, binding)))
+                return one_nan(self.called(term, self.row(term.args, binding)))
             case Wildcard():
                 raise AssertionError("a wildcard has no value")
 
@@ -369,32 +369,6 @@ def closed(rows: Iterable[Row]) -> set[Row]:
         merged = members.get(one, {one}) | members.get(other, {other})
         members.update(dict.fromkeys(merged, merged))
     return {(one, other) for one, others in members.items() for other in others}
-
-
-def call_functor(functor: p.Functor, args: Row) -> Value:
-    """Apply a user's function; whatever goes wrong in it names the call."""
-    if functor.function is None:
-        raise EvaluationError(f"functor @{functor.name} is declared but not bound to a Python function")
-    call = f"@{functor.name}({', '.join(map(repr, args))})"
-    try:
-        result = functor.function(*args)
-    except Exception as error:
-        raise EvaluationError(f"{call} raised {type(error).__name__}: {error}") from error
-    match functor.result, result:
-        case Kind.NUMBER, int():
-            return wrap(result)
-        case Kind.UNSIGNED, int():
-            return result & MASK
-        case (Kind.FLOAT, int()):
-            return float(result)
-        case (Kind.FLOAT, float()) | (Kind.SYMBOL, str()):
-            return _one_nan(result)
-    raise EvaluationError(f"{call} returned {result!r}, which is no {functor.result}")
-
-
-def _one_nan(value: Value) -> Value:
-    """NaN as the one object that sets of rows find again."""
-    return value if value == value else NAN
 
 
 def _needs(rule: Rule, unit: Unit) -> bool:

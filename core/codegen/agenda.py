@@ -4,7 +4,7 @@ Choosing the next literal by looking at all of them would cost the square of the
 literal is looked at again only when one of its variables has just been bound, and the best atom
 comes off a heap.
 
-Reads: core.program.  Read by: core.codegen.
+Reads: core.program.  Read by: core.codegen.joins, core.codegen.writer.
 """
 
 from __future__ import annotations

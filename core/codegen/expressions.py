@@ -4,7 +4,7 @@ Constants, variables and the common operators are written out; everything else i
 function in the table of functors.  Integer arithmetic is exact in Python, so a result is brought
 back into 64 bits only where it left them.
 
-Reads: core.functors, core.values.  Read by: core.codegen.
+Reads: core.functors, core.values.  Read by: core.codegen.joins, core.codegen.writer.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from typing import Any
 from everlog.core import program as p
 from everlog.core import values
 from everlog.core.choice import rank
-from everlog.core.functors import BUILTINS, COMPARISONS, as_kind, range_values
+from everlog.core.functors import BUILTINS, COMPARISONS, as_kind, call_functor, range_values
 from everlog.core.program import Call, Constant, Kind, Variable
-from everlog.core.reference import call_functor
 
 _SYMBOLS = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 

@@ -1,0 +1,231 @@
+"""One atom of a body: the index that its bound columns ask for, and how its matches are run through.
+
+Reads: core.codegen.writer.  Read by: core.codegen.joins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import define
+
+from everlog.core import program as p
+from everlog.core.codegen.agenda import Member
+from everlog.core.codegen.writer import NoSet, Writer
+from everlog.core.program import Atom, Constant, Variable
+
+
+@define
+class AtomWriter(Writer):
+    """Writes joins with one atom at a time."""
+
+    def delta_atom(self, atom: Atom) -> None:
+        """Read an atom from Δ, in the form its relation has, testing what is not a new variable."""
+        shape = self.shapes[atom.relation]
+        if shape.arity == 0:
+            self.test("_delta")
+        elif shape.arity == 1:
+            self.values("_delta", atom.args[0])
+        elif shape.arity == 2:
+            key, fan = atom.args[shape.key], atom.args[shape.fan]
+            if key == self.set_variable:
+                raise NoSet
+            name = self.temporary("_fan")
+            if isinstance(key, Constant):
+                self.line(f"{name} = _delta.get({self.expr(key)}, _EMPTY)")
+                self.test(name)
+            else:
+                self.loop([key], name, "_delta.items()")
+                self.existence_tests(key)
+            self.fan(name, fan)
+        else:
+            if self.set_variable in atom.args:
+                raise NoSet
+            self.rows("_delta", atom.args)
+
+    def fan(self, container: str, arg: p.Term) -> None:
+        """The fan of a key: a loop over it waits until nothing better is to be done."""
+        if self.is_new(arg) and arg != self.set_variable:
+            assert isinstance(arg, Variable)
+            self.agenda.add(Member(arg, container))
+        else:
+            self.values(container, arg)
+
+    def existence_tests(self, key: p.Term) -> None:
+        """Leave out at once the keys that a further atom does not have at all."""
+        if isinstance(key, Variable):
+            for index in self.leading_indexes(key):
+                self.line(f"if {self.bound[key]} not in {index}: continue")
+
+    def leading_indexes(self, variable: Variable) -> list[str]:
+        """The indexes of open atoms that a variable alone leads into."""
+        out: list[str] = []
+        for position in self.agenda.positions(variable):
+            atom = self.agenda.open[position]
+            if not isinstance(atom, Atom) or atom.args.count(variable) != 1 or len(out) > 1:
+                continue
+            column = atom.args.index(variable)
+            others = [c for c, a in enumerate(atom.args) if c != column and not isinstance(a, p.Wildcard)]
+            if len(others) == 1 and self.is_new(atom.args[others[0]]):
+                out.append(self.index(atom.relation, (column,), (others[0],)))
+        return out
+
+    def values(self, container: str, arg: p.Term) -> None:
+        """One column whose values are the set `container`."""
+        if arg == self.set_variable:
+            self.sets.append(container)
+        elif isinstance(arg, p.Wildcard):
+            self.test(container)
+        elif isinstance(arg, Constant) or arg in self.bound:
+            self.test(f"{self.expr(arg)} in {container}")
+        else:
+            assert isinstance(arg, Variable)
+            restricted = self.restricted(container, arg)
+            self.loop([arg], "", restricted)
+            self.last_loop = (arg, restricted, len(self.lines))
+
+    def restricted(self, container: str, variable: Variable) -> str:
+        """The values of a loop, cut down in C to those that further atoms have at all."""
+        parts = [container, *(f"{index}.keys()" for index in self.leading_indexes(variable))]
+        return " & ".join(parts)
+
+    def union_over_loop(self, atom: Atom, key: list[int], index: str) -> str | None:
+        """Instead of a loop whose variable only leads into `index`: the union of what it leads to."""
+        if self.last_loop is None or len(key) != 1:
+            return None
+        variable, container, at = self.last_loop
+        if at != len(self.lines) or atom.args[key[0]] != variable:
+            return None
+        if variable in self.agenda.needed or variable in self.kept:
+            return None
+        self.lines.pop()
+        self.depth -= 1
+        self.loops -= 1
+        if not self.loops:
+            self.skip = "return"
+        if f"{index}.keys()" not in container:
+            container += f" & {index}.keys()"
+        name = self.temporary("_fan")
+        self.line(f"{name} = _set().union(*_map({index}.__getitem__, {container}))")
+        return name
+
+    def rows(self, container: str, args: Sequence[p.Term]) -> None:
+        """Several columns whose rows are the set `container`."""
+        self.loop(args, "", container)
+
+    def loop(self, args: Sequence[p.Term], extra: str, container: str) -> None:
+        """`for args…[, extra] in container`, then the tests that repeated or known columns need."""
+        targets: list[str] = []
+        tests: list[str] = []
+        new: list[Variable] = []
+        for arg in args:
+            if isinstance(arg, p.Wildcard):
+                targets.append("_")
+            elif self.is_new(arg) and arg not in new:
+                assert isinstance(arg, Variable)
+                new.append(arg)
+                targets.append(self.name(arg))
+            else:
+                targets.append(self.temporary())
+                value = self.name(arg) if isinstance(arg, Variable) and arg in new else self.expr(arg)
+                tests.append(f"{targets[-1]} == {value}")
+        pattern = ", ".join(targets)
+        if extra:
+            pattern = f"({pattern}), {extra}" if len(targets) > 1 else f"{pattern}, {extra}"
+        self.open_loop(f"for {pattern} in {container}:", container)
+        for variable in new:
+            self.bound[variable] = self.name(variable)
+        for condition in tests:
+            self.test(condition)
+
+    def atom(self, atom: Atom) -> None:
+        """Join with a whole relation through the index that its bound columns ask for."""
+        key: list[int] = []
+        rest: list[int] = []
+        set_column: int | None = None
+        for column, arg in enumerate(atom.args):
+            if isinstance(arg, p.Wildcard):
+                continue
+            if arg == self.set_variable:
+                set_column = column
+            elif isinstance(arg, Constant) or arg in self.bound:
+                key.append(column)
+            else:
+                rest.append(column)
+        if set_column is not None:
+            self.set_atom(atom, key, rest, set_column)
+        elif not rest:
+            self.membership(atom, key)
+        elif not key and len(rest) == len(atom.args):
+            self.scan(atom)
+        elif not key:
+            container = self.index(atom.relation, (), tuple(rest))
+            self.columns(container, [atom.args[c] for c in rest])
+        else:
+            index = self.index(atom.relation, tuple(key), tuple(rest))
+            union = self.union_over_loop(atom, key, index)
+            self.columns(union or f"{index}.get({self.key(atom, key)}, _EMPTY)", [atom.args[c] for c in rest])
+
+    def columns(self, container: str, args: list[p.Term]) -> None:
+        if len(args) == 1:
+            self.values(container, args[0])
+        else:
+            self.rows(container, args)
+
+    def scan(self, atom: Atom) -> None:
+        shape = self.shapes[atom.relation]
+        if shape.arity == 2:
+            index = self.index(atom.relation, (shape.key,), (shape.fan,))
+            name = self.temporary("_fan")
+            key = atom.args[shape.key]
+            self.loop([key], name, f"{index}.items()")
+            self.existence_tests(key)
+            self.fan(name, atom.args[shape.fan])
+        else:
+            container = self.index(atom.relation, (), tuple(range(shape.arity)))
+            self.columns(container, list(atom.args))
+
+    def set_atom(self, atom: Atom, key: list[int], rest: list[int], column: int) -> None:
+        """The set of values of the set variable, for what the other columns hold."""
+        name = self.temporary("_S")
+        if not rest:
+            if key:
+                index = self.index(atom.relation, tuple(key), (column,))
+                union = self.union_over_loop(atom, key, index)
+                if union is None:
+                    self.line(f"{name} = {index}.get({self.key(atom, key)})")
+                name = union or name
+            else:
+                self.line(f"{name} = {self.index(atom.relation, (), (column,))}")
+            self.line(f"if not {name}: {self.skip}")
+        elif key:
+            raise NoSet
+        else:
+            index = self.index(atom.relation, tuple(rest), (column,))
+            self.loop([atom.args[c] for c in rest], name, f"{index}.items()")
+        self.sets.append(name)
+
+    def key(self, atom: Atom, columns: Sequence[int]) -> str:
+        parts = [self.expr(atom.args[c]) for c in columns]
+        return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+
+    def membership(self, atom: Atom, key: list[int]) -> None:
+        condition = self.contains(atom, key)
+        self.test(condition)
+
+    def contains(self, atom: Atom, key: Sequence[int]) -> str:
+        """The test that some fact has these values in its `key` columns."""
+        shape = self.shapes[atom.relation]
+        if not key:
+            return self.nonempty(atom.relation)
+        if shape.arity == 2 and len(key) == 2:
+            index = self.index(atom.relation, (shape.key,), (shape.fan,))
+            key_text, fan_text = self.expr(atom.args[shape.key]), self.expr(atom.args[shape.fan])
+            return f"{fan_text} in {index}.get({key_text}, _EMPTY)"
+        return f"{self.key(atom, key)} in {self.index(atom.relation, tuple(key), ())}"
+
+    def nonempty(self, relation: str) -> str:
+        shape = self.shapes[relation]
+        if shape.arity == 2:
+            return self.index(relation, (shape.key,), (shape.fan,))
+        return self.index(relation, (), tuple(range(shape.arity)))

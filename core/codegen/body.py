@@ -1,0 +1,106 @@
+"""A rule body made ready for compilation, and which of its variables can be the set variable.
+
+Reads: core.program, core.tables.  Read by: core.codegen.rules, core.shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from everlog.core import program as p
+from everlog.core.program import (
+    Aggregate,
+    Atom,
+    Call,
+    Comparison,
+    Literal,
+    Negation,
+    Range,
+    Rule,
+    Variable,
+)
+from everlog.core.tables import Shape
+
+MAX_CANDIDATES = 6  # set variables to try for one rule
+
+
+def without_calls(body: Sequence[Literal]) -> list[Literal]:
+    """Functors in positive atoms become equalities, so that atoms hold variables and constants."""
+    out: list[Literal] = []
+    for literal in body:
+        if isinstance(literal, Atom) and any(isinstance(a, Call) for a in literal.args):
+            args: list[p.Term] = []
+            equalities: list[Literal] = []
+            for arg in literal.args:
+                if isinstance(arg, Call):
+                    variable = Variable(f"arg@{len(out)}.{len(args)}")
+                    equalities.append(Comparison("=", variable, arg, arg.kind))
+                    args.append(variable)
+                else:
+                    args.append(arg)
+            out += [Atom(literal.relation, tuple(args)), *equalities]
+        else:
+            out.append(literal)
+    return out
+
+
+def delta_position(original: Sequence[Literal], body: list[Literal], delta: int | None) -> int | None:
+    """Where the atom at position `delta` of the rule stands after `without_calls`."""
+    if delta is None:
+        return None
+    before = len(without_calls(original[:delta]))
+    assert isinstance(body[before], Atom)
+    return before
+
+
+def set_variables(
+    rule: Rule, body: Sequence[Literal], delta: int | None, shapes: Mapping[str, Shape]
+) -> list[Variable]:
+    """The variables worth trying, best first: those that fill a head column, then unneeded ones."""
+    head = rule.head
+    shape = shapes[head.relation]
+    columns = {1: [0], 2: [shape.fan]}.get(shape.arity, list(range(shape.arity - 1, -1, -1)))
+    in_head = [v for arg in head.args for v in p.variables_of(arg)]
+    wanted = [a for c in columns if isinstance(a := head.args[c], Variable) and in_head.count(a) == 1]
+    counts: dict[Variable, int] = {}
+    for literal in body:
+        if isinstance(literal, Atom):
+            for arg in literal.args:
+                if isinstance(arg, Variable):
+                    counts[arg] = counts.get(arg, 0) + 1
+    unneeded = [v for v, n in sorted(counts.items(), key=lambda e: -e[1]) if v not in in_head]
+    likely = [v for v in [*wanted, *unneeded] if v in counts][:MAX_CANDIDATES]
+    return [v for v in likely if settable(v, body)]
+
+
+def settable(variable: Variable, body: Sequence[Literal]) -> bool:
+    """Whether every literal that has the variable can work on the set of its values."""
+    for literal in body:
+        match literal:
+            case Atom(args=args) | Negation(Atom(args=args)):
+                if sum(v == variable for a in args for v in p.variables_of(a)) > 1:
+                    return False
+                if any(isinstance(a, Call) and variable in p.variables_of(a) for a in args):
+                    return False
+            case Comparison(op, left, right, _):
+                inside = [t for t in (left, right) if variable in p.variables_of(t)]
+                if inside and (len(inside) == 2 or inside[0] != variable or op == "="):
+                    return False
+            case Aggregate(result=result, outer=outer):
+                if variable == result or variable in outer:
+                    return False
+            case Range(result, start, stop, step, _):
+                terms = (result, start, stop) + (() if step is None else (step,))
+                if any(variable in p.variables_of(t) for t in terms):
+                    return False
+    return True
+
+
+def aggregated_sets(literal: Aggregate, body: list[Literal]) -> list[Variable]:
+    if literal.op == "count":
+        candidates = [a for x in body if isinstance(x, Atom) for a in x.args if isinstance(a, Variable)]
+    else:
+        candidates = [literal.target] if isinstance(literal.target, Variable) else []
+    in_atoms = {a for x in body if isinstance(x, Atom) for a in x.args}
+    fresh = [v for v in dict.fromkeys(candidates) if v not in literal.outer and v in in_atoms]
+    return [v for v in fresh if settable(v, body)]

@@ -1,0 +1,210 @@
+"""A whole body: in which order its literals are joined, its tests, the set at the bottom.
+
+Reads: core.codegen.atoms, core.codegen.agenda.  Read by: core.codegen.rules.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from attrs import define
+
+from everlog.core import program as p
+from everlog.core.codegen.agenda import Agenda, Item, Member, variables_of_literal
+from everlog.core.codegen.atoms import AtomWriter
+from everlog.core.program import (
+    Aggregate,
+    Atom,
+    Comparison,
+    Constant,
+    Literal,
+    Negation,
+    Range,
+    Variable,
+)
+
+_LARGE = 10_000_000
+
+
+@define
+class JoinWriter(AtomWriter):
+    """Writes bodies."""
+
+    def join(self, body: list[Literal], delta: int | None, emit: Callable[[], None]) -> None:
+        """Loops and tests for the whole body, then `emit` at the bottom."""
+        agenda = Agenda(body, self.set_variable)
+        self.agenda = agenda
+        if delta is not None:
+            first = body[delta]
+            assert isinstance(first, Atom)
+            agenda.done(delta)
+            self.delta_atom(first)
+        while True:
+            self.settle(agenda)
+            if not agenda.open:
+                break
+            if agenda.only_tests_left():
+                for literal in list(agenda.open.values()):
+                    assert not isinstance(literal, Member)
+                    self.filter_set(literal)
+                break
+            position = agenda.next(self.expected_of)
+            chosen = agenda.done(position)
+            self.current = frozenset(variables_of_literal(chosen))
+            if isinstance(chosen, Range):
+                self.range_loop(chosen)
+            elif isinstance(chosen, Member):
+                self.values(chosen.container, chosen.variable)
+            else:
+                assert isinstance(chosen, Atom), f"never ready: {chosen}"
+                self.atom(chosen)
+        emit()
+        self.collect_parts()
+
+    def settle(self, agenda: Agenda) -> None:
+        """Write every test and equality that became ready with the variables bound since the last time."""
+        while True:
+            positions = agenda.touched(self.bound)
+            if not positions:
+                return
+            for position in positions:
+                literal = agenda.open.get(position)
+                if literal is not None and self.write_ready(literal):
+                    agenda.done(position)
+
+    def write_ready(self, literal: Item) -> bool:
+        match literal:
+            case Member(variable, container):
+                if variable not in self.bound:
+                    return False
+                self.test(f"{self.bound[variable]} in {container}")
+                return True
+            case Comparison(op, left, right, kind):
+                return self.comparison(op, left, right, kind)
+            case Negation(atom):
+                if not self.is_bound(atom.args):
+                    return False
+                self.negation(atom)
+                return True
+            case Aggregate(outer=outer):
+                if not self.is_bound(outer):
+                    return False
+                self.aggregate(literal)
+                return True
+            case Atom(args=args):
+                if self.set_variable in args or not all(
+                    isinstance(a, p.Wildcard) or self.is_bound((a,)) for a in args
+                ):
+                    return False
+                self.atom(literal)
+                return True
+            case _:
+                return False
+
+    def expected_of(self, literal: Item) -> float | None:
+        """The expected matches of an atom or a range; None for what cannot be joined next."""
+        match literal:
+            case Member(variable):
+                return 10.0 if self.leads_on(variable) else 100.0
+            case Atom(relation, args):
+                cost = self.expected(relation, args)
+                new = [a for a in args if isinstance(a, Variable) and self.is_new(a) and a != self.set_variable]
+                bound = any(a in self.bound for a in args)
+                return min(cost, 50.0) if bound and len(new) == 1 and self.leads_on(new[0]) else cost
+            case Range(start=start, stop=stop, step=step):
+                return 20.0 if self.is_bound((start, stop) if step is None else (start, stop, step)) else None
+            case _:
+                return None
+
+    def leads_on(self, variable: Variable) -> bool:
+        """Whether a variable only leads into one further atom: then its loop becomes a union."""
+        if variable in self.kept or self.agenda.uses(variable) != 2:
+            return False
+        return all(isinstance(self.agenda.open[x], Atom | Member) for x in self.agenda.positions(variable))
+
+    def expected(self, relation: str, args: tuple[p.Term, ...]) -> float:
+        """Expected matches: each bound column divides the size by the same factor."""
+        size = max(2, self.sizes.get(relation, _LARGE))
+        needed = [a for a in args if not isinstance(a, p.Wildcard)]
+        if not needed:
+            return 1.0
+        known = sum(isinstance(a, Constant) or a in self.bound for a in needed)
+        free = len(needed) - known
+        if self.set_variable in needed:
+            free -= 1
+            if free == 0:
+                return 0.5
+        return math.pow(size, free / len(needed))
+
+    # ── tests ────────────────────────────────────────────────────────────────────────────────
+
+    def aggregate(self, literal: Aggregate) -> None:
+        raise NotImplementedError("see RuleWriter")
+
+    def negation(self, atom: Atom) -> None:
+        key = [c for c, arg in enumerate(atom.args) if not isinstance(arg, p.Wildcard)]
+        condition = self.contains(atom, key)
+        self.line(f"if {condition}: {self.skip}")
+
+    def comparison(self, op: str, left: p.Term, right: p.Term, kind: p.Kind) -> bool:
+        left_known, right_known = self.is_bound((left,)), self.is_bound((right,))
+        if left_known and right_known:
+            self.test(self.expressions.comparison(op, self.expr(left), self.expr(right), kind))
+            return True
+        if op != "=":
+            return False
+        for side, other, known in ((left, right, right_known), (right, left, left_known)):
+            if known and isinstance(side, Variable) and side != self.set_variable:
+                self.line(f"{self.name(side)} = {self.expr(other)}")
+                self.bound[side] = self.name(side)
+                return True
+        return False
+
+    def range_loop(self, literal: Range) -> None:
+        step = "None" if literal.step is None else self.expr(literal.step)
+        values = f"_range({self.expr(literal.start)}, {self.expr(literal.stop)}, {step})"
+        if literal.result in self.bound:
+            self.test(f"{self.expr(literal.result)} in {values}")
+        else:
+            self.loop([literal.result], "", values)
+
+    def filter_set(self, literal: Literal) -> None:
+        """A test on the set variable: it cuts down the set at the bottom."""
+        current = self.single_set()
+        name = self.temporary("_S")
+        variable = self.set_variable
+        assert variable is not None
+        match literal:
+            case Negation(Atom() as atom):
+                column = atom.args.index(variable)
+                key = [c for c, a in enumerate(atom.args) if c != column and not isinstance(a, p.Wildcard)]
+                if key:
+                    index = self.index(atom.relation, tuple(key), (column,))
+                    self.line(f"{name} = {current} - {index}.get({self.key(atom, key)}, _EMPTY)")
+                else:
+                    self.line(f"{name} = {current} - {self.index(atom.relation, (), (column,))}")
+            case Comparison(op, left, right, kind):
+                other = right if left == variable else left
+                value = self.temporary()
+                self.line(f"{value} = {self.expr(other)}")
+                inner = self.name(variable)
+                sides = (inner, value) if left == variable else (value, inner)
+                condition = self.expressions.comparison(op, *sides, kind)
+                if op == "!=":
+                    self.line(f"{name} = {current} - {{{value}}}")
+                else:
+                    self.line(f"{name} = {{{inner} for {inner} in {current} if {condition}}}")
+            case _:
+                raise AssertionError(f"no test on a set: {literal}")
+        self.line(f"if not {name}: {self.skip}")
+        self.sets = [name]
+
+    def single_set(self) -> str:
+        """The intersection of what every atom gave, under one name."""
+        if len(self.sets) > 1:
+            name = self.temporary("_S")
+            self.line(f"{name} = {' & '.join(self.sets)}")
+            self.line(f"if not {name}: {self.skip}")
+            self.sets = [name]
+        return self.sets[0]
