@@ -8,7 +8,8 @@
 `dsl.parser`           tokens to `dsl.ast`, with recovery: every syntax error of a file
 `dsl.components`       `.comp` and `.init` gone: a flat list of statements
 `dsl.check`            the checker: a flat syntax tree to a `core.Program`
-`dsl.diagnostics`      what a user is told
+`dsl.walk`             copies of syntax trees with something replaced, and all below a node
+`dsl.diagnostics`      what a user is told; every code is in `dsl.catalogue`
 `dsl.printer`          syntax tree to text
 `dsl.format`           text as written to text in the house style, comments kept
 =====================  ======================================================================

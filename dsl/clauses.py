@@ -18,6 +18,7 @@ from attrs import define, evolve, field
 from everlog.core.functors import NEGATED
 from everlog.dsl import ast
 from everlog.dsl.diagnostics import Report
+from everlog.dsl.walk import everything_below
 
 MAX_BODIES = 10_000
 LEAVES = (ast.Name, ast.Underscore, ast.Number, ast.String, ast.Float, ast.Unsigned)
@@ -250,15 +251,7 @@ def hoist_body(formulas: list[ast.Formula]) -> tuple[list[Literal], bool]:
 
 def names_of(term: ast.Term | None) -> Iterator[ast.Name]:
     """The variables of a term (hoisted terms are out of it already), from left to right."""
-    todo: list[ast.Term | None] = [term]
-    while todo:
-        current = todo.pop()
-        if isinstance(current, ast.Name):
-            yield current
-        elif isinstance(current, ast.Functor | ast.UserFunctor | ast.Nonflat):
-            todo += reversed(current.args)
-        elif isinstance(current, ast.Cast):
-            todo.append(current.term)
+    return (node for node in everything_below(term) if isinstance(node, ast.Name))
 
 
 def names_of_literal(literal: Literal) -> Iterator[ast.Name]:

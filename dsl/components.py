@@ -11,13 +11,14 @@ Reads: dsl.ast, dsl.diagnostics.  Read by: dsl.check.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from attrs import define, evolve, field
 
 from everlog.dsl import ast
 from everlog.dsl.diagnostics import Label, Report
+from everlog.dsl.walk import rebuilt
 
 MAX_DEPTH = 200
 _N = TypeVar("_N")
@@ -66,18 +67,27 @@ def flatten(program: ast.Program, report: Report) -> list[ast.Statement]:
 def _inner_scope(component: ast.Component, scope: _Scope) -> _Scope:
     """What is visible inside a component: its own components, those of its bases, those around."""
     visible: dict[str, ast.Component] = {}
-    todo = [(component, scope)]
-    seen: set[int] = set()
-    while todo:
-        current, home = todo.pop()
-        if id(current) in seen:
-            continue
-        seen.add(id(current))
+    for current in _lineage([(component, scope)]):
         for item in current.items:
             if isinstance(item, ast.Component):
                 visible.setdefault(item.type.name, item)
-        todo += [found for base in current.bases if (found := home.find(base.name)) is not None]
     return _Scope(visible, scope)
+
+
+def _bases(component: ast.Component, scope: _Scope) -> list[tuple[ast.Component, _Scope]]:
+    return [found for base in component.bases if (found := scope.find(base.name)) is not None]
+
+
+def _lineage(start: list[tuple[ast.Component, _Scope]]) -> Iterator[ast.Component]:
+    """Components and all that they inherit from, each once."""
+    todo = start
+    seen: set[int] = set()
+    while todo:
+        current, home = todo.pop()
+        if id(current) not in seen:
+            seen.add(id(current))
+            yield current
+            todo += _bases(current, home)
 
 
 # ── instances ────────────────────────────────────────────────────────────────────────────────
@@ -218,29 +228,11 @@ def _renamed(node: _N, relations: Mapping[str, str], types: Mapping[str, str]) -
     def go(node: Any) -> Any:
         match node:
             case ast.Atom():
-                return evolve(node, name=relations.get(node.name, node.name), args=[go(a) for a in node.args])
+                return evolve(rebuilt(node, go), name=relations.get(node.name, node.name))
             case ast.FactLine():
                 return evolve(node, name=relations.get(node.name, node.name))
-            case ast.Clause():
-                body = None if node.body is None else go(node.body)
-                return evolve(node, heads=[go(h) for h in node.heads], body=body)
-            case ast.Subsumption():
-                return evolve(
-                    node, dominated=go(node.dominated), dominating=go(node.dominating), body=go(node.body)
-                )
-            case ast.And() | ast.Or():
-                return evolve(node, parts=[go(p) for p in node.parts])
-            case ast.Not():
-                return evolve(node, formula=go(node.formula))
-            case ast.Constraint():
-                return evolve(node, left=go(node.left), right=go(node.right))
-            case ast.Functor() | ast.UserFunctor() | ast.Nonflat():
-                return evolve(node, args=[go(a) for a in node.args])
             case ast.Cast():
-                return evolve(node, term=go(node.term), type_name=types.get(node.type_name, node.type_name))
-            case ast.Aggregate():
-                target = None if node.target is None else go(node.target)
-                return evolve(node, target=target, body=go(node.body))
+                return evolve(rebuilt(node, go), type_name=types.get(node.type_name, node.type_name))
             case ast.Attribute():
                 return evolve(node, type_name=types.get(node.type_name, node.type_name))
             case ast.RelationDecl():
@@ -253,7 +245,7 @@ def _renamed(node: _N, relations: Mapping[str, str], types: Mapping[str, str]) -
                 renamed = [evolve(r, name=relations.get(r.name, r.name)) for r in node.relations]
                 return evolve(node, relations=renamed)
             case _:
-                return node
+                return rebuilt(node, go)
 
     made: _N = go(node)
     return made
@@ -290,7 +282,7 @@ def _check_components(
                 for base in item.bases:
                     _check_use(base, scope, report, visible)
                     found = scope.find(base.name)
-                    if found is not None and item.type.name in _ancestors(found[0], found[1]):
+                    if found is not None and any(c.type.name == item.type.name for c in _lineage([found])):
                         report.error("DL072", f"component `{item.type.name}` inherits from itself", item.type)
                 _components(item.items, report)
                 _check_components(item.items, _inner_scope(item, scope), report, visible)
@@ -306,33 +298,14 @@ def _check_use(use: ast.ComponentType, scope: _Scope, report: Report, params: fr
         _bound(found[0], use, {}, report)
 
 
-def _ancestors(component: ast.Component, scope: _Scope) -> set[str]:
-    seen: set[str] = set()
-    todo = [(component, scope)]
-    while todo:
-        current, home = todo.pop()
-        if current.type.name in seen:
-            continue
-        seen.add(current.type.name)
-        todo += [found for base in current.bases if (found := home.find(base.name)) is not None]
-    return seen
-
-
 def _check_overrides(item: ast.Component, scope: _Scope, report: Report) -> None:
     """What is overridden is declared `overridable` in a base."""
     qualified: dict[str, tuple[bool, ast.Name]] = {}
-    todo = [found for base in item.bases if (found := scope.find(base.name)) is not None]
-    seen: set[int] = set()
-    while todo:
-        current, home = todo.pop()
-        if id(current) in seen:
-            continue
-        seen.add(id(current))
+    for current in _lineage(_bases(item, scope)):
         for decl in current.items:
             if isinstance(decl, ast.RelationDecl):
                 overridable = any(q.name == "overridable" for q in decl.qualifiers)
                 qualified |= {n.name: (overridable, n) for n in decl.names}
-        todo += [found for base in current.bases if (found := home.find(base.name)) is not None]
     own = _declared(item.items, ast.RelationDecl)
     for override in item.items:
         if isinstance(override, ast.Override):

@@ -41,12 +41,7 @@ def read_update(text: str, relations: Mapping[str, Relation]) -> Update:
 
 
 def read_fact(text: str, relations: Mapping[str, Relation]) -> tuple[str, Row]:
-    atom = _atom(text)
-    relation = relations.get(atom.name)
-    if relation is None:
-        raise FactTextError(f"undefined relation `{atom.name}`")
-    if len(atom.args) != relation.arity:
-        raise FactTextError(f"`{relation}` has {relation.arity} column(s), {len(atom.args)} given")
+    atom, relation = _declared_atom(text, relations)
     row = tuple(_value(a, c.kind, text) for a, c in zip(atom.args, relation.columns, strict=True))
     return atom.name, row
 
@@ -56,12 +51,7 @@ def read_pattern(
 ) -> tuple[str, tuple[Value | str | None, ...], list[int]]:
     """A query `path(1, y)`: its relation, its constants (None elsewhere), and for each column the
     first column with the same variable (or itself)."""
-    atom = _atom(text)
-    relation = relations.get(atom.name)
-    if relation is None:
-        raise FactTextError(f"undefined relation `{atom.name}`")
-    if len(atom.args) != relation.arity:
-        raise FactTextError(f"`{relation}` has {relation.arity} column(s), {len(atom.args)} given")
+    atom, relation = _declared_atom(text, relations)
     constants: list[Value | None] = []
     same: list[int] = []
     seen: dict[str, int] = {}
@@ -76,6 +66,16 @@ def read_pattern(
             constants.append(_value(arg, declared.kind, text))
             same.append(column)
     return atom.name, tuple(constants), same
+
+
+def _declared_atom(text: str, relations: Mapping[str, Relation]) -> tuple[ast.Atom, Relation]:
+    atom = _atom(text)
+    relation = relations.get(atom.name)
+    if relation is None:
+        raise FactTextError(f"undefined relation `{atom.name}`")
+    if len(atom.args) != relation.arity:
+        raise FactTextError(f"`{relation}` has {relation.arity} column(s), {len(atom.args)} given")
+    return atom, relation
 
 
 def _atom(text: str) -> ast.Atom:

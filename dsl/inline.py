@@ -21,6 +21,7 @@ from everlog.dsl.clauses import FlatClause, Hoisted, Literal, fresh, names_of, n
 from everlog.dsl.declarations import Declarations
 from everlog.dsl.diagnostics import Report
 from everlog.dsl.scopes import renamed
+from everlog.dsl.walk import rebuilt
 
 MAX_EXPANSIONS = 10_000
 
@@ -122,19 +123,9 @@ def _failure(atom: ast.Atom, clause: FlatClause) -> list[list[Literal]]:
 
 def substituted(node: Any, binding: dict[str, Any]) -> Any:
     """A copy in which variables are replaced by terms."""
-    match node:
-        case ast.Name(name=name):
-            return binding.get(name, node)
-        case ast.Atom() | ast.Functor() | ast.UserFunctor():
-            return evolve(node, args=[substituted(a, binding) for a in node.args])
-        case ast.Not():
-            return evolve(node, formula=substituted(node.formula, binding))
-        case ast.Constraint():
-            return evolve(node, left=substituted(node.left, binding), right=substituted(node.right, binding))
-        case ast.Cast():
-            return evolve(node, term=substituted(node.term, binding))
-        case _:
-            return node
+    if isinstance(node, ast.Name):
+        return binding.get(node.name, node)
+    return rebuilt(node, lambda child: substituted(child, binding))
 
 
 # ── what cannot be inlined ───────────────────────────────────────────────────────────────────

@@ -29,6 +29,7 @@ from everlog.dsl.clauses import (
     names_of_literal,
 )
 from everlog.dsl.diagnostics import Diagnostic, Label, Report
+from everlog.dsl.walk import everything_below, rebuilt, replaced
 
 
 def resolve(clause: FlatClause, report: Report, head_grounded: bool = False) -> bool:
@@ -305,23 +306,7 @@ def _conjunction(node: ast.Aggregate, report: Report) -> list[Literal] | None:
 
 def _all_names(node: Any) -> list[ast.Name]:
     """Every variable below a node, aggregates included."""
-    match node:
-        case ast.Name():
-            return [node]
-        case ast.Atom(args=args) | ast.Functor(args=args) | ast.UserFunctor(args=args) | ast.Nonflat(args=args):
-            return [n for a in args for n in _all_names(a)]
-        case ast.Not(formula=inner):
-            return _all_names(inner)
-        case ast.And(parts=parts) | ast.Or(parts=parts):
-            return [n for p in parts for n in _all_names(p)]
-        case ast.Constraint(left=left, right=right):
-            return _all_names(left) + _all_names(right)
-        case ast.Cast(term=term):
-            return _all_names(term)
-        case ast.Aggregate(target=target, body=body):
-            return ([] if target is None else _all_names(target)) + _all_names(body)
-        case _:
-            return []
+    return [n for n in everything_below(node) if isinstance(n, ast.Name)]
 
 
 def _inner_names(node: Any) -> set[str]:
@@ -330,87 +315,32 @@ def _inner_names(node: Any) -> set[str]:
 
 def _aggregates_in(node: Any) -> list[ast.Aggregate]:
     """The aggregates below a node, outermost only."""
-    match node:
-        case ast.Aggregate():
-            return [node]
-        case ast.Atom(args=args) | ast.Functor(args=args) | ast.UserFunctor(args=args):
-            return [x for a in args for x in _aggregates_in(a)]
-        case ast.Not(formula=inner):
-            return _aggregates_in(inner)
-        case ast.And(parts=parts) | ast.Or(parts=parts):
-            return [x for p in parts for x in _aggregates_in(p)]
-        case ast.Constraint(left=left, right=right):
-            return _aggregates_in(left) + _aggregates_in(right)
-        case ast.Cast(term=term):
-            return _aggregates_in(term)
-        case _:
-            return []
-
-
-def replaced(node: Any, old: Any, new: Any) -> Any:
-    """A copy in which one node, known by identity, is another."""
-    if node is old:
-        return new
-    match node:
-        case ast.Atom() | ast.Functor() | ast.UserFunctor():
-            return evolve(node, args=[replaced(a, old, new) for a in node.args])
-        case ast.Not():
-            return evolve(node, formula=replaced(node.formula, old, new))
-        case ast.And() | ast.Or():
-            return evolve(node, parts=[replaced(p, old, new) for p in node.parts])
-        case ast.Constraint():
-            return evolve(node, left=replaced(node.left, old, new), right=replaced(node.right, old, new))
-        case ast.Cast():
-            return evolve(node, term=replaced(node.term, old, new))
-        case ast.Aggregate():
-            target = None if node.target is None else replaced(node.target, old, new)
-            return evolve(node, target=target, body=replaced(node.body, old, new))
-        case _:
-            return node
+    return [n for n in everything_below(node, stop=ast.Aggregate) if isinstance(n, ast.Aggregate)]
 
 
 def _has_underscore(term: ast.Term) -> bool:
-    match term:
-        case ast.Underscore():
-            return True
-        case ast.Functor(args=args) | ast.UserFunctor(args=args):
-            return any(_has_underscore(a) for a in args)
-        case ast.Cast(term=inner):
-            return _has_underscore(inner)
-        case _:
-            return False
+    return any(isinstance(n, ast.Underscore) for n in everything_below(term, stop=ast.Aggregate))
 
 
 def renamed(node: Any, names: dict[str, str]) -> Any:
     """A copy in which variables are replaced, at every depth."""
-    if not names:
-        return node
-    match node:
-        case ast.Name(name=name):
-            return evolve(node, name=names[name]) if name in names else node
-        case ast.Atom() | ast.Functor() | ast.UserFunctor() | ast.Nonflat():
-            return evolve(node, args=[renamed(a, names) for a in node.args])
-        case ast.Not():
-            return evolve(node, formula=renamed(node.formula, names))
-        case ast.And() | ast.Or():
-            return evolve(node, parts=[renamed(p, names) for p in node.parts])
-        case ast.Constraint():
-            return evolve(node, left=renamed(node.left, names), right=renamed(node.right, names))
-        case ast.Cast():
-            return evolve(node, term=renamed(node.term, names))
-        case ast.Aggregate():
-            target = None if node.target is None else renamed(node.target, names)
-            return evolve(node, target=target, body=renamed(node.body, names))
-        case Hoisted():
-            return evolve(
-                node,
-                result=renamed(node.result, names),
-                node=renamed(node.node, names),
-                body=[renamed(x, names) for x in node.body],
-                outer=frozenset(names.get(n, n) for n in node.outer),
-            )
-        case _:
-            return node
+
+    def go(node: Any) -> Any:
+        match node:
+            case ast.Name(name=name):
+                return evolve(node, name=names[name]) if name in names else node
+            case Hoisted():
+                return evolve(
+                    node,
+                    result=go(node.result),
+                    node=go(node.node),
+                    body=[go(x) for x in node.body],
+                    outer=frozenset(names.get(n, n) for n in node.outer),
+                )
+            case _:
+                return rebuilt(node, go)
+
+    return go(node) if names else node
 
 
 def _counts_tuples(body: list[Literal]) -> bool:
