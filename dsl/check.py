@@ -78,10 +78,14 @@ def compile_file(
     return _compiled(source, report), report
 
 
-def diagnose(source: Source, problems: Sequence[Problem] = ()) -> tuple[core.Program | None, Report]:
-    """The program if it is right, and in any case the report."""
+def diagnose(
+    source: Source, problems: Sequence[Problem] = (), pragmas: Mapping[str, str] | None = None
+) -> tuple[core.Program | None, Report]:
+    """The program if it is right, and in any case the report.  `pragmas` come before those of the text."""
     report = _report(source, problems)
     tree = parse(source, report)
+    given: list[ast.Statement] = [ast.Pragma(key, value) for key, value in (pragmas or {}).items()]
+    tree = ast.Program(given + tree.statements)
     return check(tree, report), report
 
 

@@ -8,12 +8,14 @@ from importlib import import_module
 
 import pytest
 
-import everlog
-
+PACKAGES = ["everlog", "everlog.core", "everlog.core.codegen", "everlog.dsl", "everlog.files", "everlog.commands"]
 MODULES = sorted(
-    m.name
-    for m in pkgutil.walk_packages(everlog.__path__, "everlog.")
-    if "__main__" not in m.name and ".programs." not in m.name
+    {
+        module.name
+        for package in PACKAGES
+        for module in pkgutil.iter_modules(import_module(package).__path__, f"{package}.")
+        if not module.ispkg and "__main__" not in module.name
+    }
 )
 
 

@@ -51,7 +51,8 @@ def diagnosed(arguments: argparse.Namespace) -> tuple[Program | None, Report | N
     except OSError as error:
         print(f"error: cannot read `{path}`: {error.strerror or error}", file=sys.stderr)
         return None, None
-    return diagnose(source, problems)
+    pragmas = dict(text.partition(":")[::2] for text in getattr(arguments, "pragma", []))
+    return diagnose(source, problems, pragmas)
 
 
 def macros_of(definitions: list[str]) -> dict[str, str]:

@@ -59,6 +59,13 @@ def _read_stdin(place: Place, missing_ok: bool, stdin: TextIO | None) -> list[Ro
 
 
 def _read_json(place: Place, missing_ok: bool, stdin: TextIO | None) -> list[Row]:
+    """`IO=json` is standard input, as in Soufflé, unless a file is named."""
+    if "filename" in place.params:
+        return _read_json_file(place, missing_ok, stdin)
+    return read_json(place, read_stream(stdin), "<stdin>")
+
+
+def _read_json_file(place: Place, missing_ok: bool, stdin: TextIO | None) -> list[Row]:
     path = place.path(".json")
     data = read_bytes(place, path, missing_ok)
     return [] if data is None else read_json(place, data, path.name)
@@ -71,7 +78,7 @@ def _read_sqlite(place: Place, missing_ok: bool, stdin: TextIO | None) -> list[R
 READERS: Mapping[str, Reader] = {
     "file": _read_file,
     "json": _read_json,
-    "jsonfile": _read_json,
+    "jsonfile": _read_json_file,
     "sqlite": _read_sqlite,
     "stdin": _read_stdin,
 }
@@ -107,6 +114,14 @@ def _write_stdout(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
 
 
 def _write_json(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
+    """`IO=json` is the screen, as in Soufflé, unless a file is named."""
+    if "filename" in place.params:
+        _write_json_file(place, rows, stdout)
+    else:
+        write_stream(stdout, json_text(place, rows))
+
+
+def _write_json_file(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
     write_bytes(place.path(".json"), encoded_text(json_text(place, rows)))
 
 
@@ -117,7 +132,7 @@ def _write_sqlite(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
 WRITERS: Mapping[str, Writer] = {
     "file": _write_file,
     "json": _write_json,
-    "jsonfile": _write_json,
+    "jsonfile": _write_json_file,
     "sqlite": _write_sqlite,
     "stdout": _write_stdout,
 }

@@ -103,7 +103,7 @@ def test_a_missing_fact_file_is_an_error_that_names_file_and_relation(tmp_path: 
         read_facts(EDGE, {}, tmp_path)
 
 
-@pytest.mark.parametrize("way", ["file", "json", "jsonfile", "sqlite"])
+@pytest.mark.parametrize("way", ["file", "jsonfile", "sqlite"])
 def test_a_missing_fact_file_has_no_rows_where_that_is_allowed(tmp_path: Path, way: str) -> None:
     assert read_facts(EDGE, {"IO": way}, tmp_path, missing_ok=True) == []
     with pytest.raises(FactsError, match="cannot open fact file"):
@@ -116,7 +116,7 @@ def test_a_directory_is_no_fact_file(tmp_path: Path) -> None:
         read_facts(EDGE, {}, tmp_path, missing_ok=True)
 
 
-@pytest.mark.parametrize("way", ["file", "json", "jsonfile", "sqlite"])
+@pytest.mark.parametrize("way", ["file", "jsonfile", "sqlite"])
 def test_an_output_directory_must_exist(tmp_path: Path, way: str) -> None:
     with pytest.raises(FactsError, match=r"directory .*nowhere does not exist"):
         write_facts(EDGE, [], {"IO": way}, tmp_path / "nowhere", io.StringIO())
@@ -354,7 +354,7 @@ def test_a_nullary_fact_is_written_as_a_unit_or_an_empty_file() -> None:
 
 
 @pytest.mark.parametrize(
-    "params", [{}, {"headers": "true"}, {"IO": "json"}, {"IO": "sqlite"}, {"rfc4180": "true"}]
+    "params", [{}, {"headers": "true"}, {"IO": "jsonfile"}, {"IO": "sqlite"}, {"rfc4180": "true"}]
 )
 @pytest.mark.parametrize("rows", [[], [()]])
 def test_a_nullary_fact_comes_back(params: dict[str, str], rows: list[Row]) -> None:
@@ -428,7 +428,7 @@ def test_a_broken_gzip_file_is_an_error(tmp_path: Path, data: bytes) -> None:
 # ── whole files or none ──────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("way", ["file", "json", "sqlite"])
+@pytest.mark.parametrize("way", ["file", "jsonfile", "sqlite"])
 def test_a_failed_write_leaves_the_old_output_and_nothing_else(tmp_path: Path, way: str) -> None:
     params, names = {"IO": way, "filename": "out"}, relation(S)
     write_facts(names, [("old",)], params, tmp_path, io.StringIO())
@@ -524,17 +524,17 @@ def test_printsize_is_name_tab_count() -> None:
 def from_json(text: str, *kinds: Kind, **params: str) -> list[Row]:
     with tempfile.TemporaryDirectory() as name:
         (Path(name) / "edge.json").write_text(text)
-        return read_facts(relation(*kinds), {"IO": "json", **params}, Path(name))
+        return read_facts(relation(*kinds), {"IO": "jsonfile", **params}, Path(name))
 
 
-@pytest.mark.parametrize("way", ["json", "jsonfile"])
+@pytest.mark.parametrize("way", ["jsonfile"])
 def test_json_is_an_array_of_arrays(tmp_path: Path, way: str) -> None:
     write_facts(relation(N, S), [(2, 'q"é'), (1, "%s")], {"IO": way}, tmp_path, io.StringIO())
     assert (tmp_path / "edge.json").read_text() == '[[1, "%s"],\n[2, "q\\"é"]]\n'
 
 
 def test_json_with_format_object_is_an_array_of_objects() -> None:
-    text = written([(1, 0.5)], N, F, IO="json", format="object")
+    text = written([(1, 0.5)], N, F, IO="jsonfile", format="object")
     assert text == '[{"x": 1, "y": 0.5}]\n'
     assert json.loads(text) == [{"x": 1, "y": 0.5}]
 
@@ -733,7 +733,7 @@ def test_what_is_written_as_rfc4180_is_read_back_whatever_the_symbols(
     assert_comes_back(of, rows, params)
 
 
-@pytest.mark.parametrize("params", [{"IO": "json"}, {"IO": "jsonfile", "format": "object"}, {"IO": "sqlite"}])
+@pytest.mark.parametrize("params", [{"IO": "jsonfile"}, {"IO": "jsonfile", "format": "object"}, {"IO": "sqlite"}])
 @settings(max_examples=100, deadline=None)
 @given(case=relations_with_rows(ANY_SYMBOL, least=0))
 def test_what_is_written_as_json_or_sqlite_is_read_back(
@@ -831,3 +831,15 @@ def test_ordinary_files_are_read_by_the_fast_reader(
 ) -> None:
     layout = layout_of(Place(relation(*kinds), params, Path()), "f")
     assert bulk_rows(layout, data) == careful_rows(layout, data)
+
+
+def test_io_json_is_the_screen_and_standard_input_unless_a_file_is_named(tmp_path: Path) -> None:
+    screen = io.StringIO()
+    write_facts(EDGE, [(3, 4), (1, 2)], {"IO": "json"}, tmp_path, screen)
+    assert screen.getvalue() == "[[1, 2],\n[3, 4]]\n"
+    assert list(read_facts(EDGE, {"IO": "json"}, tmp_path, stdin=io.StringIO(screen.getvalue()))) == [
+        (1, 2),
+        (3, 4),
+    ]
+    write_facts(EDGE, [(1, 2)], {"IO": "json", "filename": "e.json"}, tmp_path, screen)
+    assert list(read_facts(EDGE, {"IO": "json", "filename": "e.json"}, tmp_path)) == [(1, 2)]
