@@ -8,6 +8,7 @@
 `dsl.parser`           tokens to `dsl.ast`, with recovery: every syntax error of a file
 `dsl.components`       `.comp` and `.init` gone: a flat list of statements
 `dsl.check`            the checker: a flat syntax tree to a `core.Program`
+`dsl.inference`        kinds and types of terms; `dsl.kinds` says what does not fit
 `dsl.walk`             copies of syntax trees with something replaced, and all below a node
 `dsl.diagnostics`      what a user is told; every code is in `dsl.catalogue`
 `dsl.printer`          syntax tree to text

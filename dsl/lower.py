@@ -18,7 +18,8 @@ from everlog.core.functors import BUILTINS
 from everlog.core.program import Kind
 from everlog.dsl import ast
 from everlog.dsl.clauses import FlatClause, Hoisted, Literal
-from everlog.dsl.kinds import FIXED, ClauseKinds, number_value
+from everlog.dsl.inference import FIXED
+from everlog.dsl.kinds import ClauseKinds, number_value
 
 MAX_DEPTH = 12
 
