@@ -198,6 +198,11 @@ class Rule:
             return f"{self.head}."
         return f"{self.head} :- {', '.join(map(str, self.body))}."
 
+    @property
+    def written(self) -> str:
+        """The rule as its author wrote it, on one line, for messages."""
+        return " ".join(self.origin.text.split()) or str(self)
+
 
 @frozen
 class Subsumption:

@@ -386,4 +386,6 @@ def _blaming(rule: Rule | p.Subsumption) -> Iterator[None]:
     try:
         yield
     except EvaluationError as error:
-        raise error.with_rule(str(rule), str(rule.origin)) from error.__cause__
+        raise error.with_rule(
+            rule.written if isinstance(rule, Rule) else str(rule), str(rule.origin)
+        ) from error.__cause__

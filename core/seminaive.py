@@ -205,7 +205,7 @@ class _UnitRun:
             try:
                 task.run(delta.get(task.source), out)  # type: ignore[arg-type]
             except EvaluationError as error:
-                raise error.with_rule(str(task.rule), str(task.rule.origin)) from error.__cause__
+                raise error.with_rule(task.rule.written, str(task.rule.origin)) from error.__cause__
         self._choose(candidates, new)
         out_delta: dict[str, Facts] = {}
         for name, facts in new.items():
@@ -291,7 +291,7 @@ class _UnitRun:
             try:
                 compiled.make(*indexes)(delta[atom.relation], found)
             except EvaluationError as error:
-                raise error.with_rule(rule.origin.text, str(rule.origin)) from error.__cause__
+                raise error.with_rule(rule.written, str(rule.origin)) from error.__cause__
         return set(rows_of(shapes[pair], found))
 
     def _remove(self, name: str, rows: set[Row]) -> None:
