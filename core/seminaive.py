@@ -14,7 +14,6 @@ Read by: the front door.
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -24,6 +23,7 @@ from attrs import define
 from everlog.core import program as p
 from everlog.core.choice import Chooser
 from everlog.core.codegen import Compiled, compile_rule
+from everlog.core.collector import collector_paused
 from everlog.core.counters import Counting
 from everlog.core.dependencies import Unit, units
 from everlog.core.equivalence import Equivalence
@@ -72,16 +72,13 @@ def evaluate(
     >>> list(evaluate(program).rows("path"))
     [(1, 2), (1, 3), (2, 3)]
     """
-    collecting = gc.isenabled()
-    gc.disable()  # facts are tuples of scalars: nothing here forms cycles
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, 20_000))  # a body of many atoms is a chain of functions
     try:
-        return _Run(program, progress).run(inputs or {})
+        with collector_paused():
+            return _Run(program, progress).run(inputs or {})
     finally:
         sys.setrecursionlimit(limit)
-        if collecting:
-            gc.enable()
 
 
 def explain_code(program: Program) -> str:

@@ -8,13 +8,13 @@ Reads: all of dsl, core.program.  Read by: the front door, the tests.
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from everlog.core import program as core
+from everlog.core.collector import collector_paused
 from everlog.core.program import Kind
 from everlog.dsl import ast
 from everlog.dsl.clauses import FlatClause, flat_clauses, restart_fresh_names
@@ -30,7 +30,7 @@ from everlog.dsl.parser import parse
 from everlog.dsl.preprocess import Problem, load, preprocess_text
 from everlog.dsl.scopes import resolve
 from everlog.dsl.source import Source
-from everlog.dsl.stratify import check_strata
+from everlog.dsl.stratify import check_strata, may_count
 
 _RECURSION_LIMIT = 100_000
 _UNREAD = ("DL00", "DL01", "DL1")  # codes of text that could not be read
@@ -41,15 +41,9 @@ def check(program: ast.Program, report: Report) -> core.Program | None:
 
     Cost: linear in the program.
     """
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        with _deep(report):
-            restart_fresh_names()
-            return _Checker(flatten(program, report), report).run()
-    finally:
-        if collecting:
-            gc.enable()
+    with collector_paused(), _deep(report):
+        restart_fresh_names()
+        return _Checker(flatten(program, report), report).run()
     return None
 
 
@@ -83,10 +77,10 @@ def diagnose(
 ) -> tuple[core.Program | None, Report]:
     """The program if it is right, and in any case the report.  `pragmas` come before those of the text."""
     report = _report(source, problems)
-    tree = parse(source, report)
     given: list[ast.Statement] = [ast.Pragma(key, value) for key, value in (pragmas or {}).items()]
-    tree = ast.Program(given + tree.statements)
-    return check(tree, report), report
+    with collector_paused():
+        tree = parse(source, report)
+        return check(ast.Program(given + tree.statements), report), report
 
 
 def _compiled(source: Source, report: Report) -> core.Program:
@@ -205,6 +199,7 @@ class _Checker:
     def _lowered(self, directives: Directives) -> core.Program | None:
         expanded = expand(self.flat, self.declared, self.report)
         quiet = Report(self.report.source)
+        counting = may_count(self.report)
         inlining = any(s.inline for s in self.declared.relations.values())
         rules: list[core.Rule] = []
         subsumptions: list[core.Subsumption] = []
@@ -222,7 +217,7 @@ class _Checker:
                 continue
             number = counts[flat.head.name] = counts.get(flat.head.name, 0) + 1
             if not flat.false:
-                rules.append(Lowering(kinds).rule(flat, f"{flat.head.name}#{number}", origin))
+                rules.append(Lowering(kinds, counting).rule(flat, f"{flat.head.name}#{number}", origin))
         if any(not d.warning for d in self.report.items):
             return None
         inlined = {n for n, s in self.declared.relations.items() if s.inline}

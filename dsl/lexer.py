@@ -69,7 +69,8 @@ PUNCTUATION: dict[str, str] = (
 
 _IDENT = r"[?A-Za-z_][?A-Za-z0-9_]*"
 _MASTER = re.compile(
-    r"""(?P<blank>(?:\s+|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)+)
+    r"""[ ]*(?:
+        (?P<blank>(?:\s+|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)+)
       | (?P<ip>[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+)
       | (?P<float>[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?)
       | (?P<unsigned>(?:0b[01]+|0x[0-9a-fA-F]+|[0-9]+)u(?![A-Za-z0-9_]))
@@ -80,7 +81,7 @@ _MASTER = re.compile(
       | (?P<directive>\.(?:decl|functor|input|output|printsize|limitsize|type|comp|init|number_type
                          |symbol_type|override|pragma|plan|lattice)(?=\s))
       | (?P<annotation>@!?\[)
-      | (?P<mark>:-|<:|<=|>=|!=|->|[][(){}|$+\-*%^,:;.<>=!@]|/(?!\*))
+      | (?P<mark>:-|<:|<=|>=|!=|->|[][(){}|$+\-*%^,:;.<>=!@]|/(?!\*)))
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -120,10 +121,11 @@ def lex(text: str, report: Report) -> Iterator[Lexeme]:
         if found is None:
             pos = _stray(text, pos, report)
             continue
-        start, pos = pos, found.end()
-        group = found.lastgroup
+        pos = found.end()
+        group = found.lastgroup or ""
         if group == "blank":
             continue
+        start = found.start(group)
         if group == "annotation":
             pos = _after_annotation(text, start, pos, report)
             continue

@@ -27,15 +27,15 @@ MAX_DEPTH = 12
 class Lowering:
     """One clause on its way to a core rule."""
 
-    def __init__(self, kinds: ClauseKinds) -> None:
-        self.kinds = kinds
+    def __init__(self, kinds: ClauseKinds, counting: bool = False) -> None:
+        self.kinds, self.counting = kinds, counting
         self.extra: list[core.Literal] = []
         self.cuts = 0
 
     def rule(self, clause: FlatClause, name: str, origin: core.Origin) -> core.Rule:
         head = self.atom(clause.head)
         body = self.body(clause.body) + self.extra
-        if any(call.name == "autoinc" for call in core.calls_of(core.Rule(head, tuple(body)))):
+        if self.counting and any(call.name == "autoinc" for call in core.calls_of(core.Rule(head, tuple(body)))):
             body = [_counted(x, i) for i, x in enumerate(body)]
         if any(isinstance(x, core.Comparison) and x.op == "=" for x in body):
             head, body = _substituted(head, body)

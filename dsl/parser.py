@@ -9,12 +9,12 @@ Reads: dsl.lexer, dsl.automaton, dsl.ast, dsl.diagnostics.  Read by: dsl.check, 
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
+from everlog.core.collector import collector_paused
 from everlog.dsl import ast
 from everlog.dsl.automaton import Automaton, automaton
 from everlog.dsl.diagnostics import Diagnostic, Report
@@ -87,16 +87,13 @@ def parse(source: Source, report: Report) -> ast.Program:
 
     Cost: linear in the text.
     """
-    collecting = gc.isenabled()
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, 100_000))  # `2 ^ 2 ^ 2 ^ …` nests to the right
-    gc.disable()  # many small objects, all of them kept: collections in between find nothing
     try:
-        return _Parser(automaton(), source, report).run()
+        with collector_paused():
+            return _Parser(automaton(), source, report).run()
     finally:
         sys.setrecursionlimit(limit)
-        if collecting:
-            gc.enable()
 
 
 def parse_text(text: str, file: str = "<text>") -> tuple[ast.Program, Report]:

@@ -27,7 +27,7 @@ def check_strata(clauses: list[FlatClause], declared: Declarations, report: Repo
             uses[atom.name] = None
             if use:
                 strict.append((clause.head.name, atom, use))
-    counters = [(c, x) for c in clauses if (x := _counter(c)) is not None]
+    counters = [(c, x) for c in clauses if (x := _counter(c)) is not None] if may_count(report) else []
     planned = [c for c in clauses if c.origin.plan is not None]
     if not strict and not counters and not planned:
         return
@@ -66,6 +66,11 @@ def _check_plan(clause: FlatClause, group: dict[str, int], report: Report) -> No
         elif sorted(order) != list(range(1, len(atoms) + 1)):
             message = f"the plan does not list the {len(atoms)} atom(s) of the body, each once"
             report.error("DL058", message, plan, hint="leave `.plan` out: the engine orders joins itself")
+
+
+def may_count(report: Report) -> bool:
+    """Whether the text can have a counter at all: most have none, and need not be searched for it."""
+    return "autoinc" in report.source.text or "$" in report.source.text
 
 
 def _uses(body: list[Literal]) -> Iterator[tuple[ast.Atom, str]]:

@@ -5,13 +5,12 @@ Reads: all of this package.  Read by: the command line, the session.
 
 from __future__ import annotations
 
-import gc
 import gzip
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TextIO, TypeAlias, TypeVar
 
+from everlog.core.collector import collector_paused
 from everlog.core.program import Relation, Row
 from everlog.files.delimited import delimited_text, header_text, read_delimited
 from everlog.files.json import json_text, read_json
@@ -44,7 +43,7 @@ def read_facts(
     With `missing_ok`, a file that does not exist has no facts.  The same fact may come twice.
     """
     read = _chosen(READERS, params, "read")
-    with _collector_paused():
+    with collector_paused():
         return read(Place(relation, params, directory), missing_ok, stdin)
 
 
@@ -92,7 +91,7 @@ def write_facts(
 ) -> None:
     """Write all facts, sorted; after FactsError the file is what it was before."""
     write = _chosen(WRITERS, params, "write")
-    with _collector_paused():
+    with collector_paused():
         write(Place(relation, params, directory), rows, stdout)
 
 
@@ -146,16 +145,3 @@ def _chosen(table: Mapping[str, _Way], params: Mapping[str, str], verb: str) -> 
     if way not in table:
         raise FactsError(f"cannot {verb} facts with IO={shown(way)}: known are {', '.join(sorted(table))}")
     return table[way]
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Rows hold no cycles, yet making a million tuples has the collector look for some, time and again."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
