@@ -107,7 +107,7 @@ class Inference:
                     self.types[name] = frozenset((type_name,))
                     self.first[name] = arg
                 elif known is not kind:
-                    self._mismatch(arg, known, kind, signature)
+                    self._mismatch(arg, known, kind)
                 else:
                     self._narrow(arg, type_name)
             elif arg.__class__ is not ast.Underscore:
@@ -131,7 +131,7 @@ class Inference:
                 )
             self.types[name.name] = met
 
-    def _mismatch(self, name: ast.Name, known: Kind, kind: Kind, signature: Signature | None) -> None:
+    def _mismatch(self, name: ast.Name, known: Kind, kind: Kind) -> None:
         if name.name in self.told:
             return
         self.told.add(name.name)

@@ -63,8 +63,7 @@ class ClauseKinds(Inference):
                 case ast.Atom():
                     self._check_atom(literal)
                 case ast.Not(formula=ast.Atom() as atom):
-                    self._check_atom(atom)
-                    self._sink(atom, negated=True)
+                    self._check_atom(atom)  # under `!` kinds suffice
                 case ast.Constraint():
                     self._check_constraint(literal)
                 case Hoisted(node=node, result=result, body=inner):
@@ -125,7 +124,7 @@ class ClauseKinds(Inference):
             case ast.Name():
                 known = self.variables.get(term.name, wanted)
                 if known is not wanted:
-                    self._mismatch(term, known, wanted, None)
+                    self._mismatch(term, known, wanted)
             case ast.Number():
                 self._check_number(term, wanted)
             case ast.Functor(name=name):
@@ -206,12 +205,12 @@ class ClauseKinds(Inference):
         for arg in args:
             self.check_term(arg, wanted)
 
-    # ── heads and negated atoms ask for types ────────────────────────────────────────────────
+    # ── heads ask for types ────────────────────────────────────────────────
 
-    def _sink(self, atom: ast.Atom, negated: bool = False) -> None:
-        """Types: what a head derives must be of its column's type; under `!` kinds suffice."""
+    def _sink(self, atom: ast.Atom) -> None:
+        """Types: what a head derives must be of its column's type."""
         signature = self.declarations.relations.get(atom.name)
-        if signature is None or len(signature.types) != len(atom.args) or negated:
+        if signature is None or len(signature.types) != len(atom.args):
             return
         types = self.declarations.types
         for arg, wanted, kind, attribute in zip(
@@ -221,7 +220,7 @@ class ClauseKinds(Inference):
             if arg.__class__ is ast.Name:
                 known = self.variables.get(arg.name)
                 if known is not None and known is not kind:
-                    self._mismatch(arg, known, kind, signature)
+                    self._mismatch(arg, known, kind)
                     continue
                 given = self.types.get(arg.name)
             elif isinstance(arg, ast.Cast) and arg.type_name in types:
