@@ -6,6 +6,7 @@ Reads: core.reference.  Read by: core.seminaive.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import count
 
 from everlog.core.choice import ordered
 from everlog.core.program import Program, Row, Rule
@@ -15,8 +16,16 @@ from everlog.core.reference import NaiveEvaluation
 class Counting:
     """One counter per run of a program."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, start: int = 0) -> None:
         self._naive = NaiveEvaluation(program)
+        self._naive.numbers = count(start)
+
+    @property
+    def next(self) -> int:
+        """The number that would be drawn next."""
+        number = next(self._naive.numbers)
+        self._naive.numbers = count(number)
+        return number
 
     def derive(self, rule: Rule, facts: Mapping[str, Iterable[Row]]) -> set[Row]:
         """The facts of a rule with `autoinc()`, from the facts of the relations that it reads."""

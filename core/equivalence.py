@@ -13,6 +13,8 @@ from typing import Any
 
 from everlog.core.tables import Columns, Facts, Table
 
+_NONE: frozenset[Any] = frozenset()  # one object: classes are told apart by identity
+
 
 class Equivalence(Table):
     """A binary table closed under reflexivity, symmetry and transitivity.
@@ -52,7 +54,7 @@ class Equivalence(Table):
         facts = self.facts
         for value in (a, b):
             if value not in facts:
-                before[value] = frozenset()
+                before[value] = _NONE
                 facts[value] = own = {value}
                 touched[id(own)] = own
         left, right = facts[a], facts[b]
@@ -71,3 +73,50 @@ class Equivalence(Table):
             before.setdefault(value, right)
             facts[value] = left
         left |= right
+
+
+class Classes(Table):
+    """An equivalence relation as others read it: the classes are computed elsewhere.
+
+    While a change is spread it passes through states that are no equivalences, so fans are replaced
+    rather than changed: members of a class share theirs.
+    """
+
+    def index(self, key: Columns, rest: Columns) -> Any:
+        if len(key) == len(rest) == 1:
+            return self.facts
+        return super().index(key, rest)
+
+    def remove(self, gone: Facts) -> None:
+        for key, fan in gone.items():
+            left = self.facts.get(key, _NONE) - fan
+            if left:
+                self.facts[key] = left
+            else:
+                self.facts.pop(key, None)
+        self.rebuild()
+
+    def merge(self, new: Facts) -> None:
+        for key, fan in new.items():
+            known = self.facts.get(key, _NONE)
+            if not fan <= known:
+                self.facts[key] = fan | known
+        self.rebuild()
+
+
+def lacking(facts: Facts, other: Facts) -> Facts:
+    """The pairs of one equivalence relation that another has not; one difference per pair of classes.
+
+    >>> lacking({1: {1, 2}, 2: {1, 2}}, {1: {1}, 2: {2}})
+    {1: {2}, 2: {1}}
+    """
+    known: dict[tuple[int, int], Any] = {}
+    out = {}
+    for key, fan in facts.items():
+        against = other.get(key, _NONE)
+        pair = id(fan), id(against)
+        if pair not in known:
+            known[pair] = fan - against
+        if known[pair]:
+            out[key] = known[pair]
+    return out

@@ -352,6 +352,11 @@ def calls_of(rule: Rule) -> Iterator[Call]:
     yield from of_body(rule.body)
 
 
+def invents(rule: Rule) -> bool:
+    """Whether a rule computes values that may be in no relation yet: then recursion may have no end."""
+    return any(True for _ in calls_of(rule)) or any(isinstance(literal, Range) for literal in rule.body)
+
+
 _ESCAPES = str.maketrans(
     {
         '"': '\\"',

@@ -8,14 +8,15 @@ out and is not known yet is the Δ of the next round.
 Rules are compiled when their unit begins: by then the relations that they read are complete, and
 their sizes decide the order of joins.
 
-Reads: core.codegen, core.tables, core.dependencies, core.choice, core.subsume, core.equivalence.
-Read by: the front door.
+Reads: core.codegen, core.tables, core.dependencies, core.choice, core.subsume, core.equivalence,
+core.guards.  Read by: the front door, core.engine (units that no other strategy serves).
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from attrs import define
@@ -27,6 +28,7 @@ from everlog.core.collector import collector_paused
 from everlog.core.counters import Counting
 from everlog.core.dependencies import Unit, units
 from everlog.core.equivalence import Equivalence
+from everlog.core.guards import Guard, Limits
 from everlog.core.program import Program, Row, Rule
 from everlog.core.shapes import shapes_of
 from everlog.core.subsume import dominance_rule, dominated
@@ -59,10 +61,12 @@ def evaluate(
     program: Program,
     inputs: Mapping[str, Iterable[Row]] | None = None,
     progress: Progress | None = None,
+    limits: Limits | None = None,
 ) -> Evaluation:
     """Every relation of a program, from its own facts and `inputs`.
 
     `progress` hears of each round: the unit's relations, the round, the facts that were new.
+    What outgrows the `limits` ends in `LimitExceeded`.
 
     >>> from everlog.dsl.check import compile_text
     >>> program = compile_text('''
@@ -72,21 +76,36 @@ def evaluate(
     >>> list(evaluate(program).rows("path"))
     [(1, 2), (1, 3), (2, 3)]
     """
+    with deep_calls(), collector_paused(), Guard(limits or Limits()) as guard:
+        context = _started(program, guard, progress)
+        context.load_all(inputs or {})
+        for unit in units(program):
+            if unit.rules or unit.recursive or unit.subsumptions:
+                UnitRun(context, unit).run()
+        return Evaluation(program, context.tables)
+
+
+@contextmanager
+def deep_calls() -> Iterator[None]:
+    """A body of many atoms is a chain of functions: allow more of them than Python does."""
     limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, 20_000))  # a body of many atoms is a chain of functions
+    sys.setrecursionlimit(max(limit, 20_000))
     try:
-        with collector_paused():
-            return _Run(program, progress).run(inputs or {})
+        yield
     finally:
         sys.setrecursionlimit(limit)
 
 
+def _started(program: Program, guard: Guard, progress: Progress | None) -> Context:
+    return Context(program, dict(shapes_of(program, units(program))), {}, guard, progress)
+
+
 def explain_code(program: Program) -> str:
     """The Python that every rule of a program becomes, for those who want to read it."""
-    run = _Run(program, None)
-    run.load({})
+    run = _started(program, Guard(Limits()), None)
+    run.load_all({})
     parts = []
-    for unit in run.units:
+    for unit in units(program):
         for rule in unit.rules:
             deltas: list[int | None] = [None]
             if unit.recursive:
@@ -95,41 +114,51 @@ def explain_code(program: Program) -> str:
     return "\n\n".join(parts)
 
 
-class _Run:
-    def __init__(self, program: Program, progress: Progress | None) -> None:
-        self.program, self.progress = program, progress
-        self.units = units(program)
-        self.shapes = shapes_of(program, self.units)
-        self.tables: dict[str, Table] = {}
+class Context:
+    """What the units of one run share: tables, who was chosen, what was subsumed, the counter."""
+
+    def __init__(
+        self,
+        program: Program,
+        shapes: dict[str, Shape],
+        tables: dict[str, Table],
+        guard: Guard,
+        progress: Progress | None = None,
+    ) -> None:
+        self.program, self.shapes, self.tables = program, shapes, tables
+        self.guard, self.progress = guard, progress
         self.choosers: dict[str, Chooser] = {}
         self.gone: dict[str, set[Row]] = {}
         self.counting = Counting(program)
+        self.cache: dict[tuple[int, int | None], tuple[Rule, Compiled]] = {}
 
-    def run(self, inputs: Mapping[str, Iterable[Row]]) -> Evaluation:
-        self.load(inputs)
-        for unit in self.units:
-            if unit.rules or unit.recursive or unit.subsumptions:
-                _UnitRun(self, unit).run()
-        return Evaluation(self.program, self.tables)
+    def load_all(self, inputs: Mapping[str, Iterable[Row]]) -> None:
+        for name in self.program.relations:
+            self.load(name, [*self.program.facts.get(name, ()), *inputs.get(name, ())])
 
-    def load(self, inputs: Mapping[str, Iterable[Row]]) -> None:
-        for name, relation in self.program.relations.items():
-            shape = self.shapes[name]
-            rows: list[Row] = [*self.program.facts.get(name, ()), *inputs.get(name, ())]
-            if relation.choices:
-                self.choosers[name] = Chooser(relation)
-                rows = self.choosers[name].admit(rows)
-            if relation.equivalence:
-                self.tables[name] = Equivalence(shape)
-                self.tables[name].merge(facts_of(shape, rows))
-            else:
-                self.tables[name] = Table(shape, facts_of(shape, rows))
+    def load(self, name: str, rows: Iterable[Row]) -> None:
+        """Begin a relation with the facts that are given."""
+        relation, shape = self.program.relations[name], self.shapes[name]
+        self.choosers.pop(name, None)
+        self.gone.pop(name, None)
+        if relation.choices:
+            self.choosers[name] = Chooser(relation)
+            rows = self.choosers[name].admit(rows)
+        if relation.equivalence:
+            self.tables[name] = Equivalence(shape)
+            self.tables[name].merge(facts_of(shape, rows))
+        else:
+            self.tables[name] = Table(shape, facts_of(shape, rows))
 
     def compiled(self, rule: Rule, delta: int | None, unit: Unit) -> Compiled:
         sizes = {name: len(self.tables[name]) for name in {a.relation for a, _ in p.atoms_of(rule.body)}}
         for name in unit.relations:
             sizes[name] = max(sizes.get(name, 0), 1_000_000)
-        return compile_rule(rule, delta, self.shapes, sizes, self.program.functors)
+        known = self.cache.get((id(rule), delta))
+        if known is None:  # the rule is kept beside its code, so that its id stays its own
+            known = rule, compile_rule(rule, delta, self.shapes, sizes, self.program.functors)
+            self.cache[id(rule), delta] = known
+        return known[1]
 
     def bound(self, rule: Rule, delta: int | None, unit: Unit) -> Callable[[Facts, Facts], None]:
         """A compiled rule on the indexes it asks for."""
@@ -152,9 +181,15 @@ class _Task:
     run: Callable[[Facts, Facts], None]
 
 
-class _UnitRun:
-    def __init__(self, run: _Run, unit: Unit) -> None:
+class UnitRun:
+    """One unit, from what it reads: rounds until nothing is new."""
+
+    def __init__(self, run: Context, unit: Unit) -> None:
         self.context, self.unit = run, unit
+        self.name = ", ".join(unit.relations)
+        self.invents = any(p.invents(rule) for rule in unit.rules) and not any(
+            name in run.program.limits for name in unit.relations
+        )
         self.tables = run.tables
         self.shapes = run.shapes
         once: list[_Task] = []
@@ -211,9 +246,10 @@ class _UnitRun:
                 out_delta[name] = self._merged(name, fresh)
         if self.dominance and out_delta:
             out_delta = self._subsumed(out_delta)
+        count = sum(size_of(self.shapes[n], f) for n, f in out_delta.items())
+        self.context.guard.round(self.name, number, count, self.invents)
         if self.context.progress is not None:
-            count = sum(size_of(self.shapes[n], f) for n, f in out_delta.items())
-            self.context.progress(", ".join(self.unit.relations), number, count)
+            self.context.progress(self.name, number, count)
         return out_delta
 
     def _choose(self, candidates: list[tuple[Rule, Facts]], new: dict[str, Facts]) -> None:

@@ -138,6 +138,8 @@ class Table:
             return self.facts
         if shape.arity == 1 and key + rest == (0,):
             return self.facts
+        if shape.arity != 2 and not (key and rest) and key + rest == tuple(range(shape.arity)):
+            return self.facts
         if (key, rest) not in self.indexes:
             built: Any = {} if key and rest else set()
             self.indexes[key, rest] = built
@@ -156,8 +158,9 @@ class Table:
                     known |= fan
         else:
             self.facts |= new
-        for (key_columns, rest), index in self.indexes.items():
-            self._extend(index, key_columns, rest, new)
+        if self.indexes:
+            for (key_columns, rest), index in self.indexes.items():
+                self._extend(index, key_columns, rest, new)
 
     def _extend(self, index: Any, key: Columns, rest: Columns, facts: Facts) -> None:
         shape = self.shape
@@ -172,6 +175,58 @@ class Table:
         else:
             _group(index, map(_getter(key), rows_of(shape, facts)), map(_getter(rest), rows_of(shape, facts)))
 
+    def remove(self, gone: Facts) -> None:
+        """Take facts away, from the relation and from its indexes; those not there are passed over.
+
+        Cost: that of the facts for an index on all columns; an index that leaves columns out does
+        not know how many facts stand behind an entry, and is made anew.
+        """
+        if self.shape.arity == 2:
+            _take(self.facts, gone)
+        else:
+            self.facts -= gone
+        for (key, rest), index in self.indexes.items():
+            if len(key) + len(rest) < self.shape.arity:
+                index.clear()
+                self._extend(index, key, rest, self.facts)
+            else:
+                self._shrink(index, key, rest, gone)
+
+    def _shrink(self, index: Any, key: Columns, rest: Columns, gone: Facts) -> None:
+        shape = self.shape
+        if not key or not rest:
+            index.difference_update(map(_getter(key + rest), rows_of(shape, gone)))
+            return
+        get = index.get
+        if shape.arity == 2:  # the table turned: the fan leads to the keys
+            for value, fan in gone.items():
+                for k in fan:
+                    found = get(k)
+                    if found is not None:
+                        found.discard(value)
+                        if not found:
+                            del index[k]
+            return
+        for k, r in zip(
+            map(_getter(key), rows_of(shape, gone)), map(_getter(rest), rows_of(shape, gone)), strict=True
+        ):
+            found = get(k)
+            if found is not None:
+                found.discard(r)
+                if not found:
+                    del index[k]
+
+    def clear(self) -> None:
+        self.facts.clear()
+        for index in self.indexes.values():
+            index.clear()
+
+    def replace(self, facts: Facts) -> None:
+        """Hold these facts instead, in the same containers: compiled rules keep their indexes."""
+        self.facts.clear()
+        self.facts.update(facts)
+        self.rebuild()
+
     def rebuild(self) -> None:
         """Make the indexes anew, in place, after facts were taken away."""
         for (key, rest), index in self.indexes.items():
@@ -185,6 +240,15 @@ class Table:
             fresh: Any = {} if key and rest else set()
             self._extend(fresh, key, rest, self.facts)
             assert fresh == index, f"I2: index {key} → {rest} is not what the facts imply"
+
+
+def _take(facts: dict[Any, set[Any]], gone: dict[Any, set[Any]]) -> None:
+    for key, fan in gone.items():
+        known = facts.get(key)
+        if known is not None:
+            known -= fan
+            if not known:
+                del facts[key]
 
 
 def _turn(index: dict[Any, set[Any]], facts: dict[Any, set[Any]]) -> None:

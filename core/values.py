@@ -6,7 +6,7 @@ positions count bytes of UTF-8, and bytes that are no UTF-8 survive as surrogate
 
 There is one NaN object, so that a set of rows finds it again; -0.0 is 0.0 wherever a float is made.
 
-Reads: nothing.  Read by: core.functors, generated code, the readers and writers of files.
+Reads: core.exact.  Read by: core.functors, generated code, the readers and writers of files.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ import re
 import warnings
 from functools import lru_cache
 
+from everlog.core.exact import NAN as NAN
+from everlog.core.exact import ExactSum
+
 SIGNED_MIN = -(2**63)
 SIGNED_MAX = 2**63 - 1
 MASK = 2**64 - 1
-NAN = float("nan")
 
 
 class EvaluationError(Exception):
@@ -157,7 +159,10 @@ def float_sum(values: list[float]) -> float:
     try:
         result = math.fsum(values)
     except (OverflowError, ValueError):  # both infinities, or past the largest float on the way
-        result = sum(values)
+        total = ExactSum()
+        for value in values:
+            total.add(value)
+        result = total.value()
     return result if result == result else NAN
 
 

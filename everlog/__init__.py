@@ -1,6 +1,7 @@
 """Datalog that stays current: rules over flat relations, in Soufflé's dialect.
 
-`everlog.compile_text` and `everlog.compile_file` check a program, `everlog.evaluate` runs it.
+`everlog.Database` holds a program and keeps its relations current under inserts and deletes.
+`everlog.compile_text` and `everlog.compile_file` check a program, `everlog.evaluate` runs it once.
 The command line is `everlog.cli`.  The parts live in `everlog.dsl` (the language), `everlog.core`
 (the engine) and `everlog.files` (facts in files).
 """
@@ -10,16 +11,64 @@ from typing import TYPE_CHECKING
 from everlog._version import __version__
 
 if TYPE_CHECKING:
+    from everlog.changes import Changes
+    from everlog.core.executor import Update
+    from everlog.core.guards import LimitExceeded, Limits
+    from everlog.core.proofs import NotDerived, Proof, WhyNot
     from everlog.core.seminaive import evaluate
     from everlog.core.values import EvaluationError
+    from everlog.database import Database
     from everlog.dsl.check import compile_file, compile_text
     from everlog.dsl.diagnostics import DatalogError
+    from everlog.files.values import FactsError
+    from everlog.functors import FunctorError
+    from everlog.live import RuleError
+    from everlog.rows import FactError
+    from everlog.subscriptions import Subscription
+    from everlog.transactions import NestedWrite, Transaction
 
-__all__ = ["DatalogError", "EvaluationError", "__version__", "compile_file", "compile_text", "evaluate"]
+__all__ = [
+    "Changes",
+    "Database",
+    "DatalogError",
+    "EvaluationError",
+    "FactError",
+    "FactsError",
+    "FunctorError",
+    "LimitExceeded",
+    "Limits",
+    "NestedWrite",
+    "NotDerived",
+    "Proof",
+    "RuleError",
+    "Subscription",
+    "Transaction",
+    "Update",
+    "WhyNot",
+    "__version__",
+    "compile_file",
+    "compile_text",
+    "evaluate",
+]
 
 _LAZY = {
+    "Changes": "everlog.changes",
+    "Database": "everlog.database",
     "DatalogError": "everlog.dsl.diagnostics",
     "EvaluationError": "everlog.core.values",
+    "FactError": "everlog.rows",
+    "FactsError": "everlog.files.values",
+    "FunctorError": "everlog.functors",
+    "LimitExceeded": "everlog.core.guards",
+    "Limits": "everlog.core.guards",
+    "NestedWrite": "everlog.transactions",
+    "NotDerived": "everlog.core.proofs",
+    "Proof": "everlog.core.proofs",
+    "RuleError": "everlog.live",
+    "Subscription": "everlog.subscriptions",
+    "Transaction": "everlog.transactions",
+    "Update": "everlog.core.executor",
+    "WhyNot": "everlog.core.proofs",
     "compile_file": "everlog.dsl.check",
     "compile_text": "everlog.dsl.check",
     "evaluate": "everlog.core.seminaive",

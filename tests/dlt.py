@@ -36,6 +36,7 @@ from attrs import define, field
 
 from everlog.cli import main
 from everlog.core import reference, seminaive
+from everlog.core.engine import Incremental
 from everlog.core.executor import Changes, Executor, Recomputing, Run, Update
 from everlog.core.program import Program
 from everlog.core.values import EvaluationError
@@ -57,6 +58,10 @@ def _seminaive(program: Program, inputs: object) -> dict[str, frozenset[tuple[ob
 EXECUTORS: dict[str, Executor] = {
     "reference": Recomputing(reference.evaluate),
     "seminaive": Recomputing(_seminaive),  # type: ignore[arg-type]
+    "engine": Incremental(large=10**9),  # every step follows the change
+    "engine, anew": Incremental(large=0),  # every step computes what it reaches
+    "dred": Incremental({"*": "dred"}, large=10**9),
+    "differential": Incremental({"*": "differential"}, large=10**9),
 }
 
 

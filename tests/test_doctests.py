@@ -8,7 +8,17 @@ from importlib import import_module
 
 import pytest
 
-PACKAGES = ["everlog", "everlog.core", "everlog.core.codegen", "everlog.dsl", "everlog.files", "everlog.commands"]
+PACKAGES = [
+    "everlog",
+    "everlog.core",
+    "everlog.core.codegen",
+    "everlog.core.dbsp",
+    "everlog.core.engine",
+    "everlog.core.proofs",
+    "everlog.dsl",
+    "everlog.files",
+    "everlog.commands",
+]
 MODULES = sorted(
     {
         module.name

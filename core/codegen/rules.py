@@ -6,7 +6,7 @@ Reads: core.codegen.joins, core.codegen.body.  Read by: core.seminaive.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from attrs import define
@@ -31,13 +31,18 @@ def compile_rule(
     shapes: Mapping[str, Shape],
     sizes: Mapping[str, int],
     functors: Mapping[str, p.Functor],
+    writer: Callable[..., RuleWriter] | None = None,
 ) -> Compiled:
-    """The function that derives `rule`; with `delta` the body atom at that position reads Δ."""
+    """The function that derives `rule`; with `delta` the body atom at that position reads Δ.
+
+    `writer` says what becomes of a derivation (see `core.codegen.derivations`); by default its
+    fact is added to a set.
+    """
     body = without_calls(rule.body)
+    make = writer or RuleWriter
     for candidate in [*set_variables(rule, body, delta, shapes), None]:
         try:
-            writer = RuleWriter(shapes, sizes, functors, candidate)
-            return writer.rule(rule, body, delta)
+            return make(shapes, sizes, functors, candidate).rule(rule, body, delta)
         except NoSet:
             continue
     raise AssertionError("a rule without set variable always compiles")
@@ -49,10 +54,14 @@ class RuleWriter(JoinWriter):
 
     def rule(self, rule: Rule, body: list[Literal], delta: int | None) -> Compiled:
         position = delta_position(rule.body, body, delta)
-        self.kept = frozenset(v for arg in rule.head.args for v in p.variables_of(arg))
+        self.kept = self.variables_to_keep(rule, body)
         self.join(body, position, lambda: self.emit_head(rule.head))
         name = re.sub(r"\W", "_", rule.name or rule.head.relation) + ("" if delta is None else f"_delta{delta}")
         return self.finish(rule, name, delta)
+
+    def variables_to_keep(self, rule: Rule, body: list[Literal]) -> frozenset[p.Variable]:
+        """What the head needs; any other variable may vanish in a union of sets."""
+        return frozenset(v for arg in rule.head.args for v in p.variables_of(arg))
 
     def finish(self, rule: Rule, name: str, delta: int | None) -> Compiled:
         order = list(self.accesses.values())

@@ -1,23 +1,29 @@
 """`everlog run`: facts in, relations out, with Soufflé's flags and files.
 
-Reads: dsl.check, core.seminaive, everlog.files, everlog.functors.
+A program runs once, by semi-naive evaluation; with `--updates` it lives on, and follows the stream.
+
+Reads: dsl.check, core.seminaive, everlog.stream, everlog.files, everlog.functors.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Protocol
 
 from attrs import evolve
 
 from everlog._version import __version__
-from everlog.commands.common import add_program_arguments, load_program
+from everlog.commands.common import add_program_arguments, diagnosed
+from everlog.commands.limits import add_limit_arguments, limits_of
 from everlog.core.program import Directive, Program, Row
-from everlog.core.seminaive import Evaluation, Progress, evaluate
+from everlog.core.seminaive import Progress, evaluate
 from everlog.core.values import EvaluationError
-from everlog.files import FactsError, read_facts, write_facts, write_size
+from everlog.files import FactsError, write_facts, write_size
 from everlog.functors import FunctorError, bind_functors
+from everlog.inputs import read_inputs
 
 # Flags of Soufflé that mean nothing here: (flag, takes a value, why).
 _IGNORED: list[tuple[tuple[str, ...], bool, str]] = [
@@ -41,6 +47,14 @@ _IGNORED: list[tuple[tuple[str, ...], bool, str]] = [
 ]
 
 
+class Result(Protocol):
+    """What is left of a run: the relations."""
+
+    def size(self, relation: str) -> int: ...
+
+    def rows(self, relation: str) -> Iterable[Row]: ...
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_program_arguments(parser)
     parser.add_argument(
@@ -53,6 +67,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="where .csv files go (default: here); - is the screen",
     )
+    parser.add_argument(
+        "--updates",
+        metavar="FILE",
+        help="apply a stream of +fact. and -fact. lines, steps apart by blank lines; - is a pipe",
+    )
+    add_limit_arguments(parser)
     parser.add_argument("-P", "--pragma", action="append", default=[], metavar="KEY:VALUE", help="as .pragma")
     parser.add_argument(
         "-l",
@@ -82,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
     for flags, _, why in _IGNORED:
         if getattr(arguments, f"ignored{flags[0]}", None) and why and not arguments.no_warn:
             print(f"note: {flags[0]} is ignored: {why}", file=sys.stderr)
-    program = load_program(arguments)
+    program = _load(arguments)
     if program is None:
         return 1
     if arguments.show is not None:
@@ -92,8 +112,11 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         program = bind_functors(program, arguments.program, arguments.library, arguments.library_dir)
         _check_places(program, arguments)
-        result = evaluate(program, _inputs(program, arguments), _teller(arguments))
-        _write(result, arguments)
+        given = read_inputs(program, Path(arguments.fact_dir), missing_ok=arguments.no_warn)
+        if arguments.updates is not None:
+            return _follow(program, given, arguments)
+        result = evaluate(program, given, _teller(arguments, "new"), limits_of(arguments))
+        _write(program, result, arguments)
     except (EvaluationError, FactsError, FunctorError) as error:
         sys.stdout.flush()
         print(f"error: {error}", file=sys.stderr)
@@ -104,6 +127,19 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _load(arguments: argparse.Namespace) -> Program | None:
+    """The checked program, warnings told; None after its errors were told."""
+    program, report = diagnosed(arguments)
+    if report is None:
+        return None
+    if arguments.updates is not None:  # the stream may fill what the program leaves empty
+        report.items = [d for d in report.items if d.code != "DL060"]
+    text = report.text(warnings=not arguments.no_warn)
+    if text:
+        print(text, file=sys.stderr)
+    return program
+
+
 def _check_places(program: Program, arguments: argparse.Namespace) -> None:
     """What can be known to fail is told before anything runs."""
     output = Path(arguments.output_dir)
@@ -111,22 +147,41 @@ def _check_places(program: Program, arguments: argparse.Namespace) -> None:
         raise FactsError(f"output directory `{output}` does not exist")
     if not Path(arguments.fact_dir).is_dir() and program.inputs and not arguments.no_warn:
         raise FactsError(f"fact directory `{arguments.fact_dir}` does not exist")
+    piped = [
+        d.relation
+        for d in program.inputs
+        if d.params.get("IO") in ("stdin", "json") and "filename" not in d.params
+    ]
+    if arguments.updates == "-" and (piped or arguments.program == "-"):
+        other = f"the facts of `{piped[0]}`" if piped else "the program"
+        raise FactsError(f"standard input cannot have both the updates and {other}")
 
 
-def _inputs(program: Program, arguments: argparse.Namespace) -> dict[str, list[Row]]:
-    directory = Path(arguments.fact_dir)
-    rows: dict[str, list[Row]] = {}
-    for directive in program.inputs:
-        relation = program.relations[directive.relation]
-        found = read_facts(relation, directive.params, directory, missing_ok=arguments.no_warn, stdin=sys.stdin)
-        rows.setdefault(directive.relation, []).extend(found)
-    return rows
+def _follow(program: Program, given: dict[str, list[Row]], arguments: argparse.Namespace) -> int:
+    """Apply the stream; whatever ends it, the files hold the relations after the last complete step."""
+    from everlog.database import Database  # here: a program that runs once does without it
+    from everlog.stream import follow, stream_lines
+
+    name = "<stdin>" if arguments.updates == "-" else arguments.updates
+    with stream_lines(arguments.updates, sys.stdin) as lines:
+        progress = _teller(arguments, "so far")
+        database = Database(program, facts=given, limits=limits_of(arguments), progress=progress)
+        try:
+            all_well = follow(database, name, lines, sys.stdout, sys.stderr)
+        except (KeyboardInterrupt, BrokenPipeError):
+            _write_outputs(program, database, arguments)
+            raise
+    _write(program, database, arguments)
+    return 0 if all_well else 1
 
 
-def _write(result: Evaluation, arguments: argparse.Namespace) -> None:
-    program = result.program
+def _write(program: Program, result: Result, arguments: argparse.Namespace) -> None:
     for directive in sorted(program.printsizes, key=lambda d: d.relation):
         write_size(program.relations[directive.relation], result.size(directive.relation), sys.stdout)
+    _write_outputs(program, result, arguments)
+
+
+def _write_outputs(program: Program, result: Result, arguments: argparse.Namespace) -> None:
     for directive in program.outputs:
         placed = _to_screen(directive) if arguments.output_dir == "-" else directive
         relation = program.relations[directive.relation]
@@ -142,11 +197,11 @@ def _to_screen(directive: Directive) -> Directive:
     return evolve(directive, params={"headers": "true", **kept, "IO": "stdout"})
 
 
-def _teller(arguments: argparse.Namespace) -> Progress | None:
+def _teller(arguments: argparse.Namespace, what: str) -> Progress | None:
     if not arguments.verbose:
         return None
 
-    def tell(unit: str, number: int, new: int) -> None:
-        print(f"{unit}: round {number}, {new} new", file=sys.stderr)
+    def tell(unit: str, number: int, facts: int) -> None:
+        print(f"{unit}: round {number}, {facts} {what}", file=sys.stderr)
 
     return tell

@@ -6,6 +6,7 @@ from typing import Any
 
 import generators
 import pytest
+from generators import PROGRAMS
 from hypothesis import assume, example, given, note
 
 from everlog.core import reference, seminaive
@@ -46,41 +47,6 @@ def test_semi_naive_evaluation_agrees_with_the_reference(text: str, inputs: Any)
             raise
         assume(False)
     agree(program, inputs)
-
-
-PROGRAMS = {
-    "closure, non-linear": ".decl p(a:number, b:number)\np(x, y) :- e(x, y).\np(x, z) :- p(x, y), p(y, z).",
-    "closure, right-linear": ".decl p(a:number, b:number)\np(x, y) :- e(x, y).\np(x, z) :- e(x, y), p(y, z).",
-    "same generation": ".decl g(a:number, b:number)\ng(x, x) :- v(x).\ng(x, y) :- e(a, x), g(a, b), e(b, y).",
-    "mutual": ".decl a(x:number) .decl b(x:number)\na(x) :- v(x).\nb(y) :- a(x), e(x, y).\na(y) :- b(x), e(x, y).",
-    "counter": ".decl n(i:number, x:number)\nn(autoinc(), x) :- e(x, _), !v(x).\nn(autoinc() + 10, x) :- v(x).",
-    "subsumption": """.decl d(x:number, n:number) btree_delete
-        d(0, 0).
-        d(y, n + 1) :- d(x, n), e(x, y), n < 9.
-        d(x, a) <= d(x, b) :- b < a.""",
-    "subsumption of facts": """.decl d(x:number, y:number) btree_delete
-        d(x, y) :- e(x, y).
-        d(x, a) <= d(x, b) :- a < b.""",
-    "limit": ".decl p(a:number, b:number)\n.limitsize p(n=5)\np(x, y) :- e(x, y).\np(x, z) :- p(x, y), e(y, z).",
-    "equivalence": """.decl q(a:number, b:number) eqrel
-        q(x, y) :- e(x, y).
-        .decl c(n:number)
-        c(n) :- n = count : { q(_, _) }.""",
-    "equivalence in a cycle": """.decl q(a:number, b:number) eqrel
-        .decl p(a:number, b:number)
-        q(x, y) :- e(x, y).  q(x, y) :- p(x, y), v(x).
-        p(x, z) :- q(x, y), t(y, z, _).""",
-    "choice in recursion": """.decl tree(a:number, b:number) choice-domain b
-        tree(0, 0).
-        tree(x, y) :- tree(_, x), e(x, y).""",
-    "witness": ".decl m(x:number, y:number)\nm(x, y) :- x = max a : { e(a, y), a < 4 }.",
-    "nested aggregates": """.decl m(x:number, n:number)
-        m(x, n) :- v(x), n = max c : { e(x, y), c = count : { e(y, z), z > x } }.""",
-    "functor in an atom": ".decl p(x:number)\np(x) :- e(x, x + 1).\np(y) :- v(x), e(x * 1, y).",
-    "arithmetic wraps": ".decl p(x:number)\np(x * 9223372036854775807 + x) :- v(x).",
-    "product": ".decl p(x:number, y:symbol)\np(x, y) :- v(x), s(y).",
-    "nullary": ".decl a() .decl b()\na() :- e(_, _), !flag().\nb() :- a().\nb() :- flag().",
-}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -1,0 +1,342 @@
+"""What becomes of a derivation: it is counted, kept as a witness, or looked up as one.
+
+Whole-program evaluation only wants to know which facts there are.  A live engine wants more:
+
+`CountWriter`     how many derivations each fact has: one per binding of all variables of the body
+`WitnessWriter`   for each fact that is not there yet, one derivation: (rule, hidden values)
+`SuspectWriter`   the facts whose kept witness is the derivation at hand
+`SavingWriter`    another derivation for facts whose witness is lost
+`OverdeleteWriter`  the facts that have the derivation at hand, whatever their witness
+
+The *hidden* values are those of the body's variables that the head does not show, so head and
+witness together name every fact that the derivation used.  No variable may vanish in a union here,
+but the one at the bottom is still a set: a whole set of facts takes one witness by `dict.fromkeys`,
+and is counted by the C loop behind `collections.Counter`.
+
+Aggregates are not computed here but looked up: the engine keeps the value of every group.
+
+Reads: core.codegen.rules.  Read by: core.engine.
+"""
+
+from __future__ import annotations
+
+from collections import _count_elements  # type: ignore[attr-defined]  # what Counter.update runs in C
+
+from attrs import define
+
+from everlog.core import program as p
+from everlog.core.codegen.agenda import Agenda, variables_of_literal
+from everlog.core.codegen.rules import RuleWriter
+from everlog.core.codegen.writer import Compiled, NoSet, tuple_text
+from everlog.core.program import Aggregate, Atom, Literal, Rule, Variable
+from everlog.core.tables import Shape
+
+VALUES_OF = "values of "  # before a group's name: its values, by the outer variables
+PROOFS_OF = "proofs of "  # before a relation's name: its witnesses
+
+
+def hidden_variables(rule: Rule) -> tuple[Variable, ...]:
+    """The variables of a rule's body that its head does not show as they are, sorted by name.
+
+    >>> x, y, z = map(Variable, "xyz")
+    >>> print(*hidden_variables(Rule(Atom("path", (x, z)), (Atom("path", (x, y)), Atom("edge", (y, z))))))
+    y
+    """
+    found = dict.fromkeys(v for literal in rule.body for v in variables_of_literal(literal))
+    return tuple(sorted((v for v in found if v not in rule.head.args), key=lambda v: v.name))
+
+
+@define
+class LivingWriter(RuleWriter):
+    """Keeps every variable, and looks aggregates up."""
+
+    number: int = 0  # of the rule, in witnesses
+    grouped: bool = False  # whether witnesses stand for sets of facts: see core.engine.proofs
+    hidden: tuple[Variable, ...] = ()
+    head_args: tuple[p.Term, ...] = ()
+    from_delta: bool = False
+
+    def variables_to_keep(self, rule: Rule, body: list[Literal]) -> frozenset[Variable]:
+        self.expressions.scope.update(_count=_count_elements, _fromkeys=dict.fromkeys, _next=next, _iter=iter)
+        self.hidden, self.head_args = hidden_variables(rule), rule.head.args
+        return frozenset(v for x in body for v in variables_of_literal(x)) | frozenset(
+            v for a in rule.head.args for v in p.variables_of(a)
+        )
+
+    def rule(self, rule: Rule, body: list[Literal], delta: int | None) -> Compiled:
+        self.from_delta = delta is not None
+        return super().rule(rule, body, delta)
+
+    def set_atom(self, atom: Atom, key: list[int], rest: list[int], column: int) -> None:
+        """From a change, no set variable is worth a walk through a whole relation."""
+        if self.from_delta and rest and not key:
+            raise NoSet
+        super().set_atom(atom, key, rest, column)
+
+    def aggregate(self, literal: Aggregate) -> None:
+        group = literal.body[0]
+        assert isinstance(group, Atom), f"not normalised: {literal}"
+        outer = tuple(range(len(literal.outer)))
+        values = self.index(VALUES_OF + group.relation, outer, ())
+        names = [self.bound[v] for v in literal.outer]
+        key = names[0] if len(names) == 1 else tuple_text(names)
+        default = {"count": "0", "sum": "0"}.get(literal.op, "None")
+        if literal.kind is p.Kind.FLOAT and default == "0":
+            default = "0.0"
+        value = self.temporary() if literal.result in self.bound else self.name(literal.result)
+        self.line(f"{value} = {values}.get({key}, {default})")
+        if default == "None":
+            self.line(f"if {value} is None: {self.skip}")
+        if literal.result in self.bound:
+            self.test(f"{value} == {self.bound[literal.result]}")
+        else:
+            self.bound[literal.result] = value
+
+    def emit_comprehension(self, value: str) -> bool:
+        return False
+
+    def row(self, head: Atom, shape: Shape) -> str:
+        values = [self.expr(a) for a in head.args]
+        return values[0] if shape.arity == 1 else tuple_text(values)
+
+    def set_rows(self, head: Atom, shape: Shape, values: str) -> str:
+        """The facts of a head that has the set variable, as one iterable."""
+        if shape.arity == 1:
+            return values
+        columns = [values if a == self.set_variable else f"_repeat({self.expr(a)})" for a in head.args]
+        return f"_zip({', '.join(columns)})"
+
+    @property
+    def set_in_head(self) -> bool:
+        return self.set_variable is not None and self.set_variable in self.head_args
+
+    def emit_head(self, head: Atom) -> None:
+        self.emit(head, self.shapes[head.relation])
+
+    def emit(self, head: Atom, shape: Shape) -> None:
+        raise NotImplementedError
+
+
+@define
+class CountWriter(LivingWriter):
+    """`_new` maps each fact to its number of derivations; of a binary relation {key: {value: n}}."""
+
+    def emit(self, head: Atom, shape: Shape) -> None:
+        amount = "1" if self.set_variable is None else f"_len({self.single_set()})"
+        counts = "_new"
+        if shape.arity == 2:
+            counts = "_a"
+            self.line(f"_k = {self.expr(head.args[shape.key])}")
+            self.line("_a = _new.get(_k)")
+            self.line("if _a is None: _a = _new[_k] = {}")
+        if self.set_in_head:
+            rows = self.single_set() if shape.arity == 2 else self.set_rows(head, shape, self.single_set())
+            self.line(f"_count({counts}, {rows})")
+            return
+        fact = self.expr(head.args[shape.fan]) if shape.arity == 2 else self.row(head, shape)
+        self.line(f"_v = {fact}")
+        self.line(f"{counts}[_v] = {counts}.get(_v, 0) + {amount}")
+
+
+@define
+class WitnessWriter(LivingWriter):
+    """`_new` maps each fact that is not there yet to a witness; of a binary relation {key: {value: w}}."""
+
+    hoisted: int | None = None  # in which part of the code the witness has a name already
+
+    def settle(self, agenda: Agenda) -> None:
+        """As soon as all hidden values are known the witness gets a name, outside of further loops."""
+        super().settle(agenda)
+        if self.hoisted is None and self.hidden and all(v in self.bound for v in self.hidden):
+            self.line(f"_w = {self.witness()}")
+            self.hoisted = len(self.pending)
+
+    def witness(self) -> str:
+        if self.hoisted == len(self.pending):
+            return "_w"
+        names = dict(self.bound)
+        if self.set_variable is not None and not self.set_in_head:
+            names[self.set_variable] = f"_next(_iter({self.single_set()}))"
+        return tuple_text([str(self.number), *(names[v] for v in self.hidden)])
+
+    def facts(self, head: Atom, shape: Shape) -> str:
+        if shape.arity == 2:
+            return self.index(head.relation, (shape.key,), (shape.fan,))
+        return self.index(head.relation, (), tuple(range(shape.arity)))
+
+    def emit(self, head: Atom, shape: Shape) -> None:
+        facts = self.facts(head, shape)
+        witness = self.witness()
+        if shape.arity == 2:
+            self.emit_binary(head, shape, facts, witness)
+        elif self.set_in_head:
+            rows = self.set_rows(head, shape, self.single_set())
+            new = f"{rows} - {facts}" if shape.arity == 1 else f"_set({rows}) - {facts}"
+            self.line(f"_new.update(_fromkeys({new}, {witness}))")
+        else:
+            self.line(f"_v = {self.row(head, shape)}")
+            self.line(f"if _v not in {facts}: _new[_v] = {witness}")
+
+    def emit_binary(self, head: Atom, shape: Shape, facts: str, witness: str) -> None:
+        self.line(f"_k = {self.expr(head.args[shape.key])}")
+        self.line(f"_f = {facts}.get(_k, _EMPTY)")
+        if self.grouped:
+            self.emit_grouped(head, shape, witness)
+        elif self.set_in_head:
+            self.line(f"_n = {self.single_set()} - _f")
+            self.line(f"if not _n: {self.skip}")
+            self.line(f"_n = _fromkeys(_n, {witness})")
+            self.line("_a = _new.get(_k)")
+            self.line("if _a is None: _new[_k] = _n")
+            self.line("else: _a.update(_n)")
+        else:
+            self.line(f"_v = {self.expr(head.args[shape.fan])}")
+            self.line(f"if _v in _f: {self.skip}")
+            self.line("_a = _new.get(_k)")
+            self.line(f"if _a is None: _new[_k] = {{_v: {witness}}}")
+            self.line(f"else: _a[_v] = {witness}")
+
+    def emit_grouped(self, head: Atom, shape: Shape, witness: str) -> None:
+        """{key: (values, {witness: values})}: a value is in the set of one witness only."""
+        values = self.single_set() if self.set_in_head else f"{{{self.expr(head.args[shape.fan])}}}"
+        self.line(f"_n = {values} - _f")
+        self.line(f"if not _n: {self.skip}")
+        self.add_to_group(witness)
+
+    def add_to_group(self, witness: str) -> None:
+        self.line("_a = _new.get(_k)")
+        self.line(f"if _a is None: _new[_k] = (_set(_n), {{{witness}: _n}})")
+        self.line("else:")
+        self.depth += 1
+        self.line("_n -= _a[0]")
+        self.line(f"if not _n: {self.skip}")
+        self.line("_a[0].update(_n)")
+        self.line(f"_b = _a[1].get({witness})")
+        self.line(f"if _b is None: _a[1][{witness}] = _n")
+        self.line("else: _b |= _n")
+        self.depth -= 1
+
+
+@define
+class SavingWriter(WitnessWriter):
+    """`_new` maps facts that are there to another witness; the first one that is found serves."""
+
+    def emit(self, head: Atom, shape: Shape) -> None:
+        witness = self.witness()
+        if shape.arity == 2:
+            self.line(f"_k = {self.expr(head.args[shape.key])}")
+        if self.grouped:
+            # a copy: the set may be somebody's fan
+            values = f"_set({self.single_set()})" if self.set_in_head else f"{{{self.expr(head.args[shape.fan])}}}"
+            self.line(f"_n = {values}")
+            self.add_to_group(witness)
+            return
+        if self.set_in_head:
+            rows = self.single_set() if shape.arity == 2 else self.set_rows(head, shape, self.single_set())
+        else:
+            fact = self.expr(head.args[shape.fan]) if shape.arity == 2 else self.row(head, shape)
+            rows = tuple_text([fact])
+        found = f"_fromkeys({rows}, {witness})"
+        if shape.arity == 2:
+            self.line("_a = _new.get(_k)")
+            self.line(f"if _a is None: _new[_k] = {found}")
+            self.line(f"else: _a.update({found})")
+        else:
+            self.line(f"_new.update({found})")
+
+
+@define
+class RestoringWriter(SavingWriter):
+    """The same for the rule with its suspects as Δ, which is left for a key when all of its facts are saved."""
+
+    left: bool = False
+    delta_key: str = ""
+
+    def fan(self, container: str, arg: p.Term) -> None:
+        if self.grouped and arg == self.set_variable and self.loops == 1:
+            self.left = True
+            self.line(f"_a = _new.get({self.delta_key})")
+            self.line(f"_left = _set({container}) if _a is None else {container} - _a[0]")
+            self.line(f"if not _left: {self.skip}")
+            container = "_left"
+        super().fan(container, arg)
+
+    def delta_atom(self, atom: Atom) -> None:
+        shape = self.shapes[atom.relation]
+        key = atom.args[shape.key] if shape.arity == 2 else None
+        if isinstance(key, Variable):
+            self.delta_key = self.name(key)
+        super().delta_atom(atom)
+
+    def emit(self, head: Atom, shape: Shape) -> None:
+        super().emit(head, shape)
+        if self.left and not self.pending:
+            self.line("_left -= _n")
+            if self.loops > 1:
+                self.line("if not _left: break")
+
+
+@define
+class SuspectWriter(WitnessWriter):
+    """`_new` collects the facts whose witness this derivation is."""
+
+    def emit(self, head: Atom, shape: Shape) -> None:
+        if self.set_variable is not None and not self.set_in_head:
+            raise NoSet
+        proofs = self.index(PROOFS_OF + head.relation, (), ())
+        if shape.arity == 2:
+            self.line(f"_k = {self.expr(head.args[shape.key])}")
+            self.line(f"_p = {proofs}.get(_k)")
+            self.line(f"if _p is None: {self.skip}")
+            proofs = "_p"
+        if self.grouped:
+            values = self.single_set() if self.set_in_head else f"{{{self.expr(head.args[shape.fan])}}}"
+            self.line(f"_p = _p.get({self.witness()})")
+            self.line(f"if _p is None: {self.skip}")
+            self.line(f"_n = _p & {values}")
+            self.line(f"if not _n: {self.skip}")
+            self.collect(shape)
+            return
+        witness = self.witness()
+        self.line(f"_g = {proofs}.get")
+        if self.set_in_head:
+            rows = self.single_set() if shape.arity == 2 else self.set_rows(head, shape, self.single_set())
+            self.line(f"_r = {rows}")
+            self.line(f"_n = {{_x for _x in _r if _g(_x) == {witness}}}")
+            self.line(f"if not _n: {self.skip}")
+        else:
+            fact = self.expr(head.args[shape.fan]) if shape.arity == 2 else self.row(head, shape)
+            self.line(f"_v = {fact}")
+            self.line(f"if _g(_v) != {witness}: {self.skip}")
+            self.line("_n = {_v}")
+        self.collect(shape)
+
+    def collect(self, shape: Shape) -> None:
+        if shape.arity == 2:
+            self.line("_a = _new.get(_k)")
+            self.line("if _a is None: _new[_k] = _n")
+            self.line("else: _a |= _n")
+        else:
+            self.line("_new |= _n")
+
+
+@define
+class OverdeleteWriter(SuspectWriter):
+    """`_new` collects the facts that this derivation derives, as delete-and-rederive has it."""
+
+    def emit(self, head: Atom, shape: Shape) -> None:
+        if self.set_variable is not None and not self.set_in_head:
+            raise NoSet
+        facts = self.facts(head, shape)
+        if shape.arity == 2:
+            self.line(f"_k = {self.expr(head.args[shape.key])}")
+            facts = f"{facts}.get(_k, _EMPTY)"
+        if self.set_in_head:
+            rows = self.single_set() if shape.arity == 2 else self.set_rows(head, shape, self.single_set())
+            rows = rows if shape.arity <= 2 else f"_set({rows})"
+            self.line(f"_n = {rows} & {facts}")
+        else:
+            fact = self.expr(head.args[shape.fan]) if shape.arity == 2 else self.row(head, shape)
+            self.line(f"_n = {{{fact}}} & {facts}")
+        self.line(f"if not _n: {self.skip}")
+        self.collect(shape)

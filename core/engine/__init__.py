@@ -1,0 +1,33 @@
+"""The living engine: every view follows inserts and deletes, in process.
+
+==============  =================================================================================
+`normal`        rules rewritten so that every change reaches them through one relation
+`plan`          which strategy maintains which unit, and why
+`store`         tables, changes, witnesses and group values; rules compiled and bound to them
+`keeper`        what a strategy is; `given`, `counted`, `groups`, `witnessed`, `differential`,
+                `recomputed` are the strategies, `strategies` is their table
+`step`          one step on its way: turns, spreading, undo
+`network`       all keepers, who listens to whom, what survives a change of rules
+`engine`        steps small and large, reading, proofs, other rules
+==============  =================================================================================
+"""
+
+from everlog.core.engine.engine import Engine, Witness
+from everlog.core.engine.executor import Incremental
+from everlog.core.engine.plan import STRATEGIES, NoSuchStrategy, Plan, make_plan
+from everlog.core.engine.statistics import Statistics
+from everlog.core.guards import LimitExceeded, Limits, Progress
+
+__all__ = [
+    "STRATEGIES",
+    "Engine",
+    "Incremental",
+    "LimitExceeded",
+    "Limits",
+    "NoSuchStrategy",
+    "Plan",
+    "Progress",
+    "Statistics",
+    "Witness",
+    "make_plan",
+]

@@ -1,0 +1,50 @@
+"""What a step tells: for each relation the facts that went and came, made into rows when asked for.
+
+Reads: core.tables.  Read by: core.engine.engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from everlog.core.program import Row
+from everlog.core.tables import Facts, Shape, rows_of
+
+
+class ToldChanges(Mapping[str, Mapping[Row, int]]):
+    """relation → fact → +1 or -1; a relation without change is not in it.
+
+    A bulk load may change millions of facts that nobody looks at, so rows are made on demand.
+    """
+
+    __slots__ = ("_facts", "_rows", "_shapes")
+
+    def __init__(self, shapes: Mapping[str, Shape], facts: Mapping[str, tuple[Facts, Facts]]) -> None:
+        self._shapes, self._facts = shapes, facts
+        self._rows: dict[str, dict[Row, int]] = {}
+
+    def __getitem__(self, relation: str) -> dict[Row, int]:
+        rows = self._rows.get(relation)
+        if rows is None:
+            gone, new = self._facts[relation]
+            shape = self._shapes[relation]
+            rows = dict.fromkeys(rows_of(shape, gone), -1) if gone else {}
+            if new:
+                rows.update(dict.fromkeys(rows_of(shape, new), 1))
+            self._rows[relation] = rows
+        return rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._facts)
+
+    def __len__(self) -> int:
+        return len(self._facts)
+
+    def __contains__(self, relation: object) -> bool:
+        return relation in self._facts
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+NOTHING = ToldChanges({}, {})

@@ -1,0 +1,372 @@
+"""The in-process engine: relations that follow inserts and deletes.
+
+A step is a list of updates, applied in order, all or none.  A small one goes through the units as a
+change (`core.engine.step`); a large one, or the first, has the units that it reaches computed anew, set
+at a time.  Either way the relations afterwards are those of an evaluation from scratch.
+
+A small step passes through states in which some relations are new and others old.  If a rule fails on
+values that only met there (a division by zero, say), the step is undone and the units are computed anew:
+then only an error of the new state itself is an error of the step.
+
+Reads: core.engine.plan, core.engine.step, core.engine.strategies.  Read by: the front door.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from attrs import frozen
+
+from everlog.core.codegen.derivations import hidden_variables
+from everlog.core.collector import collector_paused
+from everlog.core.engine import forms
+from everlog.core.engine.changes import NOTHING, ToldChanges
+from everlog.core.engine.keeper import Keeper
+from everlog.core.engine.network import Network
+from everlog.core.engine.plan import make_plan
+from everlog.core.engine.statistics import Statistics, statistics_of
+from everlog.core.engine.step import Step
+from everlog.core.engine.unrolled import Follow, unrolled
+from everlog.core.engine.witnessed import GIVEN, RecursiveKeeper
+from everlog.core.equivalence import Classes
+from everlog.core.executor import Changes, NotABaseRelation, Update
+from everlog.core.guards import Guard, LimitExceeded, Limits, Progress
+from everlog.core.program import Program, Row, Rule, Value, Variable
+from everlog.core.seminaive import deep_calls
+from everlog.core.tables import Facts, Table, size_of, sorted_rows
+from everlog.core.values import EvaluationError
+
+LARGE = 64  # updates from which a step may be a large one
+PART = 4  # it is, from one of so many of the facts that are given
+
+
+@frozen
+class Witness:
+    """A derivation of a fact: a rule of the program, and the values of its body's variables."""
+
+    rule: Rule
+    binding: Mapping[str, Value]
+
+
+class _Ways(dict[str, Follow | None]):
+    """The written-out way of each relation, made when it is first asked for."""
+
+    def __init__(self, network: Network, relations: set[str]) -> None:
+        self._network, self._relations = network, relations
+
+    def get(self, relation: str, _default: object = None) -> Follow | None:
+        if relation in self:
+            return self[relation]
+        if relation not in self._relations:
+            return None
+        self[relation] = found = unrolled(self._network, relation)
+        return found
+
+
+class Engine:
+    """A program and its relations.
+
+    >>> from everlog.dsl.check import compile_text
+    >>> engine = Engine(compile_text('''
+    ...   .decl edge(x:number, y:number)  .decl path(x:number, y:number)
+    ...   path(x, y) :- edge(x, y).  path(x, z) :- path(x, y), edge(y, z).'''))
+    >>> dict(engine.apply([Update("edge", (1, 2)), Update("edge", (2, 3))])["path"])
+    {(1, 2): 1, (1, 3): 1, (2, 3): 1}
+    >>> engine.apply([Update("edge", (1, 2), insert=False)])["path"] == {(1, 2): -1, (1, 3): -1}
+    True
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        *,
+        limits: Limits | None = None,
+        progress: Progress | None = None,
+        strategies: Mapping[str, str] | None = None,
+        large: int = LARGE,
+    ) -> None:
+        self.program = program
+        self.guard = Guard(limits or Limits(), progress)
+        self.large = large
+        self._asked = dict(strategies or {})
+        self._steps = 0
+        self._network = Network(make_plan(program, self._asked), program.relations)
+        self._facts_given = 0
+        self._know(program)
+        given = {name: list(dict.fromkeys(rows)) for name, rows in program.facts.items() if rows}
+        self._compute({name: ([], rows) for name, rows in given.items()}, everything=True)
+
+    def _know(self, program: Program) -> None:
+        self._arities = {name: relation.arity for name, relation in program.relations.items()}
+        network = self._network
+        self._small = self._begin()
+        self._ways = _Ways(network, {n for n in program.relations if self.strategy_of(n)[0] == "given"})
+
+    @property
+    def tables(self) -> dict[str, Table]:
+        return self._network.store.tables
+
+    @property
+    def limits(self) -> Limits:
+        return self.guard.limits
+
+    # ── steps ────────────────────────────────────────────────────────────────────────────────
+
+    def apply(self, step: Iterable[Update]) -> Changes:
+        """Apply the updates in order, all or none; the net change of every relation."""
+        updates = step if type(step) is list else list(step)
+        self._steps += 1
+        if not self._steps & (self._steps - 1):  # 1, 2, 4, 8, …
+            self._network.forget_grown_tasks()
+        if len(updates) == 1 and self._steps & 31:  # now and then the long way, to measure rules
+            follow = self._ways.get(updates[0].relation)
+            if follow is not None:
+                return self._follow_one(updates[0], follow)
+        net = self._net(updates)
+        if not net:
+            return NOTHING
+        if len(updates) >= self.large:
+            number = sum(len(gone) + len(new) for gone, new in net.values())
+            if number >= self.large and number * PART >= self._facts_given:
+                return self._compute(net)
+        self._network.store.weight = 32 if len(updates) == 1 else 1
+        try:
+            return self._follow(net)
+        except LimitExceeded:
+            raise
+        except EvaluationError:  # perhaps only on the way: see above
+            return self._compute(net)
+
+    def _net(self, updates: list[Update]) -> dict[str, tuple[list[Row], list[Row]]]:
+        """What a step does in the end: for each relation the given facts that go and that come."""
+        last: dict[str, dict[Row, bool]] = {}
+        for update in updates:
+            name = update.relation
+            rows = last.get(name)
+            if rows is None:
+                if name not in self._arities:
+                    raise NotABaseRelation(f"undefined relation `{name}`")
+                rows = last[name] = {}
+            if len(update.row) != self._arities[name]:
+                raise NotABaseRelation(self._misfit(name, update.row))
+            rows[update.row] = update.insert
+        net = {}
+        for name, rows in last.items():
+            holds = self._network.home[name].holds
+            gone: list[Row] = []
+            new: list[Row] = []
+            for row, insert in rows.items():
+                if insert is not holds(name, row):
+                    (new if insert else gone).append(row)
+            if gone or new:
+                net[name] = gone, new
+        return net
+
+    def _begin(self) -> Step:
+        network = self._network
+        return Step(network.store, network.keepers, network.readers, self.guard)
+
+    def _give(self, step: Step, net: Mapping[str, tuple[list[Row], list[Row]]]) -> None:
+        for name, (gone, new) in net.items():
+            keeper = self._network.home[name]
+            step.undo.append((keeper.change_given, (name, new, gone)))
+            keeper.change_given(name, gone, new)
+            keeper.give(step, name, gone, new)
+
+    def _told(self, step: Step, net: Mapping[str, tuple[list[Row], list[Row]]]) -> Changes:
+        for gone, new in net.values():
+            self._facts_given += len(new) - len(gone)
+        changes, arities = step.changes, self._arities
+        told = {name: change for name, change in changes.items() if name in arities}
+        return ToldChanges(self._network.store.shapes, told)
+
+    def _follow_one(self, update: Update, follow: Follow) -> Changes:
+        """One update of a relation that no rule derives: the same, written out."""
+        name, row, insert = update.relation, update.row, update.insert
+        table = self._network.store.tables[name]
+        shape = table.shape
+        if len(row) != shape.arity:
+            raise NotABaseRelation(self._misfit(name, row))
+        if insert is forms.has_row(shape, table.facts, row):
+            return NOTHING
+        facts: Facts
+        if shape.arity == 2:
+            facts = {row[shape.key]: {row[shape.fan]}}
+        else:
+            facts = {row[0]} if shape.arity == 1 else {row}
+        step = self._small
+        step.again()
+        guard = self.guard
+        guard.__enter__()
+        try:
+            if insert:
+                follow(step, shape.empty(), facts)
+            else:
+                follow(step, facts, shape.empty())
+        except BaseException as error:
+            with guard.shield:
+                step.roll_back()
+            if isinstance(error, EvaluationError) and not isinstance(error, LimitExceeded):
+                return self._compute({name: ([], [row]) if insert else ([row], [])})
+            raise
+        finally:
+            guard.__exit__(None, None, None)
+        self._facts_given += 1 if insert else -1
+        return ToldChanges(self._network.store.shapes, step.changes)
+
+    def _misfit(self, name: str, row: Row) -> str:
+        return f"`{self.program.relations[name]}` has {self._arities[name]} column(s), {len(row)} given"
+
+    def _follow(self, net: Mapping[str, tuple[list[Row], list[Row]]]) -> Changes:
+        """A small step: the change goes from unit to unit."""
+        step = self._begin()
+        with self.guard:
+            try:
+                self._give(step, net)
+                step.run()
+            except BaseException:
+                with self.guard.shield:
+                    step.roll_back()
+                raise
+        return self._told(step, net)
+
+    def _compute(self, net: Mapping[str, tuple[list[Row], list[Row]]], everything: bool = False) -> Changes:
+        """A large step: the units that it reaches are computed anew."""
+        step = self._begin()
+        network = self._network
+        network.store.weight = 1
+        with deep_calls(), collector_paused(), self.guard:
+            try:
+                self._give(step, net)
+                reached = network.keepers if everything else network.reached(net)
+                for keeper in reached:
+                    self._rebuild(step, keeper)
+            except BaseException:
+                with self.guard.shield:
+                    step.roll_back()
+                raise
+        step.queue.clear()
+        for keeper in network.keepers:
+            keeper.waiting = False
+        network.forget_grown_tasks()
+        return self._told(step, net)
+
+    def _rebuild(self, step: Step, keeper: Keeper) -> None:
+        """Compute a unit anew, and note what differs."""
+        store = self._network.store
+        before: dict[str, Facts] = {}
+        told = [name for name in keeper.relations if name in self.program.relations]
+        for name in told:
+            table = store.tables[name]
+            shared = isinstance(table, Classes)  # never changed in place, and too large to copy
+            before[name] = dict(table.facts) if shared else forms.copied(table.shape, table.facts)
+        step.undo.append((keeper.snapshot(), ()))
+        keeper.rebuild(step)
+        for name in told:
+            table = store.tables[name]
+            gone, new = forms.difference(table, before[name])
+            if gone or new:
+                step.changes[name] = gone, new
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────
+
+    def view(self, relation: str) -> frozenset[Row]:
+        return frozenset(self.tables[relation].rows())
+
+    def rows(self, relation: str) -> Iterable[Row]:
+        """The facts of a relation in sorted order."""
+        table = self.tables[relation]
+        return sorted_rows(table.shape, table.facts)
+
+    def size(self, relation: str) -> int:
+        table = self.tables[relation]
+        return size_of(table.shape, table.facts)
+
+    def given(self, relation: str) -> Collection[Row]:
+        """The facts of a relation that were inserted or stand in the program."""
+        return self._network.home[relation].given_rows(relation)
+
+    def lookup(self, relation: str, bound: Mapping[int, Value]) -> Iterator[Row]:
+        """The facts with these values in these columns, in no order.  Cost: that of the facts found."""
+        table = self.tables[relation]
+        key = tuple(sorted(bound))
+        rest = tuple(c for c in range(table.shape.arity) if c not in bound)
+        if not key:
+            yield from table.rows()
+        elif not rest:
+            row = tuple(bound[c] for c in key)
+            if forms.has_row(table.shape, table.facts, row):
+                yield row
+        else:
+            columns = [*key, *rest]
+            order = [columns.index(c) for c in range(len(columns))]
+            wanted = tuple(bound[c] for c in key)
+            for found in table.index(key, rest).get(wanted[0] if len(key) == 1 else wanted, ()):
+                values = (*wanted, found) if len(rest) == 1 else (*wanted, *found)
+                yield tuple(values[n] for n in order)
+
+    # ── proofs and plans ─────────────────────────────────────────────────────────────────────
+
+    def witness(self, relation: str, row: Row) -> Witness | None:
+        """The derivation that is kept for a fact; None if it is given, or its unit keeps none."""
+        network = self._network
+        keeper = network.home[relation]
+        if not isinstance(keeper, RecursiveKeeper):
+            return None
+        kept = keeper.witness_of(relation, row)
+        if kept is None or kept == GIVEN:
+            return None
+        name = network.store.rules[kept[0]]
+        rule = network.rules[name]
+        binding: dict[str, Value] = {v.name: x for v, x in zip(hidden_variables(rule), kept[1:], strict=True)}
+        for arg, value in zip(rule.head.args, row, strict=True):
+            if isinstance(arg, Variable):
+                binding[arg.name] = value
+        return Witness(network.store.plan.written[name], binding)
+
+    def strategy_of(self, relation: str) -> tuple[str, str]:
+        """How a relation is maintained, and why so."""
+        planned = self._network.home[relation].planned
+        return planned.strategy, planned.why
+
+    def statistics(self) -> Statistics:
+        return statistics_of(self._network)
+
+    # ── other rules ──────────────────────────────────────────────────────────────────────────
+
+    def change_program(self, program: Program) -> Changes:
+        """Go by other rules and declarations, all or none; only what depends on the difference is computed."""
+        old, old_program = self._network, self.program
+        network, fresh = old.changed(make_plan(program, self._asked), old_program, program)
+        before: dict[str, Any] = {
+            name: table.facts for name, table in old.store.tables.items() if name in old_program.relations
+        }
+        self._network, self.program = network, program
+        step = self._begin()
+        try:
+            with deep_calls(), collector_paused(), self.guard:
+                for keeper in fresh:
+                    keeper.rebuild(step)
+        except BaseException:
+            self._network, self.program = old, old_program
+            old.resume()
+            raise
+        for keeper in network.keepers:
+            keeper.waiting = False
+        self._know(program)
+        self._facts_given = sum(len(self.given(name)) for name in program.relations)
+        changes = {}
+        for name in dict.fromkeys([*old_program.relations, *program.relations]):
+            change = network.difference(name, before.get(name), old)
+            if change is not None:
+                changes[name] = change
+        return ToldChanges({**old.store.shapes, **network.store.shapes}, changes)
+
+    def check(self) -> None:
+        """Assert every invariant of every unit and table."""
+        with deep_calls():
+            for keeper in self._network.keepers:
+                keeper.check()
+            for table in self.tables.values():
+                table.check()

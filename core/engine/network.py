@@ -1,0 +1,197 @@
+"""The keepers of a plan, who listens to whom, and how they survive a change of the program.
+
+When rules come or go, a unit whose rules and strategy are the same, and which reads nothing that has to be
+computed anew, stays as it is with all its state.
+
+Reads: core.engine.strategies, core.engine.store.  Read by: core.engine.engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from everlog.core import program as p
+from everlog.core.engine import forms
+from everlog.core.engine.keeper import Keeper, Readers
+from everlog.core.engine.plan import Plan, PlannedUnit
+from everlog.core.engine.recomputed import RecomputeKeeper, chain_counters
+from everlog.core.engine.store import Store
+from everlog.core.engine.strategies import KEEPERS
+from everlog.core.program import Program, Row, Rule
+from everlog.core.tables import Facts
+
+
+class Network:
+    """Keepers in the order of their turns; `home` leads from a relation to its keeper."""
+
+    def __init__(self, plan: Plan, told: Iterable[str], store: Store | None = None) -> None:
+        self.told = frozenset(told)  # the relations whose changes are told: those that are declared
+        self.store = store or Store()
+        self.plan = plan
+        self.keepers: list[Keeper] = []
+        self.home: dict[str, Keeper] = {}
+        self.readers: dict[str, Readers] = {}
+        self.rules: dict[str, Rule] = {}
+        if store is None:
+            self.store.adopt(plan)
+            self.store.begin(plan.program.relations)
+            self._place([KEEPERS[u.strategy](self.store, u, n) for n, u in enumerate(plan.units)])
+
+    def _place(self, keepers: list[Keeper]) -> None:
+        self.keepers = keepers
+        for number, keeper in enumerate(keepers):
+            keeper.number = number
+            for name in keeper.relations:
+                self.home[name] = keeper
+            keeper.listen(self.readers)
+        self.rules = {rule.name: rule for rule in self.plan.program.rules}
+        self._find_exact()
+        chain_counters(iter(keepers))
+
+    def _find_exact(self) -> None:
+        """Where a rule reads two atoms of one unit, their change is spread from the state of before."""
+        for keeper in self.keepers:
+            keeper.exact = False
+        for rule in self.plan.program.rules:
+            seen: set[int] = set()
+            for atom, _ in p.atoms_of(rule.body):
+                keeper = self.home[atom.relation]
+                if keeper.number in seen and rule.head.relation not in keeper.relations:
+                    keeper.exact = True
+                seen.add(keeper.number)
+
+    def resume(self) -> None:
+        """Be in force again, after a change that was given up."""
+        self.store.adopt(self.plan)
+        self.readers.clear()
+        self._place(self.keepers)
+
+    def reached(self, relations: Iterable[str]) -> list[Keeper]:
+        """The keepers that a change of these relations may reach, in order."""
+        dirty = set(relations)
+        out = []
+        for keeper in self.keepers:
+            follows = isinstance(keeper, RecomputeKeeper) and keeper.before in out
+            if follows or not dirty.isdisjoint([*keeper.relations, *_read_by(keeper.planned)]):
+                dirty.update(keeper.relations)
+                out.append(keeper)
+        return out
+
+    def forget_grown_tasks(self) -> None:
+        for keeper in self.keepers:
+            for task in keeper.tasks():
+                task.forget_if_grown()
+
+    # ── another program ──────────────────────────────────────────────────────────────────────
+
+    def changed(self, plan: Plan, old: Program, new: Program) -> tuple[Network, list[Keeper]]:
+        """The network of another plan, and those of its keepers that have to be computed."""
+        network = Network(plan, new.relations, _copied(self.store))
+        store = network.store
+        known = {keeper.planned.unit.relations: keeper for keeper in self.keepers}
+        store.adopt(plan)
+        dirty: set[str] = set()
+        keepers: list[Keeper] = []
+        fresh: list[Keeper] = []
+        for number, planned in enumerate(plan.units):
+            former = known.get(planned.unit.relations)
+            if former is not None and self._same(former, planned, old, new, dirty, plan):
+                keepers.append(former)
+                continue
+            dirty.update(planned.unit.relations)
+            store.begin(planned.unit.relations)
+            keeper = KEEPERS[planned.strategy](store, planned, number)
+            for name in planned.unit.relations:
+                rows = self._given(name, old, new)
+                keeper.change_given(name, [], rows)
+                if not planned.unit.rules:
+                    keeper.give(_NoStep(), name, [], rows)  # type: ignore[arg-type]
+            keepers.append(keeper)
+            fresh.append(keeper)
+        for keeper in keepers:
+            keeper.store = store
+            for task in keeper.tasks():
+                task.store = store
+        for name in set(store.tables) - set(plan.program.relations):
+            del store.tables[name]
+        network._place(keepers)
+        return network, fresh
+
+    def _same(
+        self, former: Keeper, planned: PlannedUnit, old: Program, new: Program, dirty: set[str], plan: Plan
+    ) -> bool:
+        before = former.planned
+        return (
+            before.strategy == planned.strategy
+            and before.unit == planned.unit
+            and before.group == planned.group
+            and dirty.isdisjoint(_read_by(planned))
+            and all(
+                self.plan.program.relations[name] == plan.program.relations[name]
+                and self.plan.shapes[name] == plan.shapes[name]
+                and old.facts.get(name, ()) == new.facts.get(name, ())
+                and old.limits.get(name) == new.limits.get(name)
+                for name in planned.unit.relations
+            )
+            and not (isinstance(former, RecomputeKeeper) and former.numbers)
+            and all(old.functors.get(f) == new.functors.get(f) for f in _functors(planned))
+        )
+
+    def _given(self, name: str, old: Program, new: Program) -> list[Row]:
+        """The facts that are given in the new program: those of before, less and plus what its text says."""
+        written = dict.fromkeys(new.facts.get(name, ()))
+        former, declared = old.relations.get(name), new.relations.get(name)
+        if former is None or declared is None or _kinds(former) != _kinds(declared):
+            return list(written)
+        before = set(old.facts.get(name, ()))
+        dropped = before - written.keys()
+        rows = dict.fromkeys(row for row in self.home[name].given_rows(name) if row not in dropped)
+        rows.update(dict.fromkeys(row for row in written if row not in before))
+        return list(rows)
+
+    def difference(self, name: str, before: Facts | None, old: Network) -> tuple[Facts, Facts] | None:
+        """How a relation differs from what it was in another network."""
+        table = self.store.tables.get(name)
+        if table is not None and table is old.store.tables.get(name):
+            return None
+        shape = self.store.shapes[name]
+        after = shape.empty() if table is None else table.facts
+        if before is None:
+            gone, new = forms.difference(table, shape.empty()) if table is not None else (shape.empty(),) * 2
+        elif old.store.shapes[name] == shape:
+            gone, new = forms.difference(table, before) if table is not None else (before, shape.empty())
+        else:
+            gone, new = forms.reshaped(old.store.shapes[name], shape, before), forms.copied(shape, after)
+            if old.store.shapes[name].arity == shape.arity:
+                gone, new = forms.minus(shape, gone, new), forms.minus(shape, new, gone)
+        return (gone, new) if gone or new else None
+
+
+class _NoStep:
+    def wake(self, keeper: Keeper) -> None:
+        pass
+
+
+def _copied(store: Store) -> Store:
+    """A store with the same containers under the same names, that may get others."""
+    copy = Store()
+    copy.plan = store.plan
+    copy.shapes = dict(store.shapes)
+    copy.tables, copy.deltas = dict(store.tables), dict(store.deltas)
+    copy.proofs, copy.values, copy.grouped = dict(store.proofs), dict(store.values), set(store.grouped)
+    copy.numbers, copy.rules, copy.times = dict(store.numbers), dict(store.rules), store.times
+    return copy
+
+
+def _read_by(planned: PlannedUnit) -> set[str]:
+    unit = planned.unit
+    read = {a.relation for rule in unit.rules for a, _ in p.atoms_of(rule.body)}
+    return read | {a.relation for s in unit.subsumptions for a, _ in p.atoms_of(s.body)}
+
+
+def _functors(planned: PlannedUnit) -> set[str]:
+    return {c.name[1:] for r in planned.unit.rules for c in p.calls_of(r) if c.name.startswith("@")}
+
+
+def _kinds(relation: p.Relation) -> tuple[p.Kind, ...]:
+    return tuple(column.kind for column in relation.columns)

@@ -1,0 +1,151 @@
+"""Where witnesses are kept: beside each fact, or as sets of facts that share one.
+
+A witness is a tuple: the number of a rule, and the hidden values of its body.  Two forms:
+
+`PlainProofs`     {fact: witness}; of a binary relation {key: {value: witness}}
+`GroupedProofs`   of a binary relation {key: {witness: {value, …}}}: the fan of a key, cut into the sets
+                  that one witness serves.  Where a rule carries a column along (`path(x, z) :- path(x, y),
+                  edge(y, z)` carries x) these sets are large, and all work on them runs in C.
+
+What a round derives is collected in the same form (`new`), grouped with the set of all values beside it:
+{key: (values, {witness: values})}.
+
+Reads: core.engine.forms, core.tables.  Read by: core.engine.witnessed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from everlog.core.engine import forms
+from everlog.core.program import Row
+from everlog.core.tables import Facts, Shape
+
+Taken = Any
+
+
+class Proofs(Protocol):
+    """Witnesses of one relation.  `data` is what compiled rules look witnesses up in."""
+
+    data: dict[Any, Any]
+
+    def facts(self, new: Any) -> Facts:
+        """The facts that were collected."""
+
+    def merge(self, new: Any) -> None:
+        """Keep the witnesses that were collected; their facts had none."""
+
+    def bring(self, new: Any, row: Row, witness: Any) -> None:
+        """Add one row to what is collected."""
+
+    def take(self, facts: Facts) -> Taken:
+        """Remove the witnesses of these facts; what to `put` back."""
+
+    def put(self, taken: Taken) -> None:
+        """The inverse of `take`."""
+
+    def get(self, row: Row) -> Any:
+        """The witness of a fact, or None."""
+
+    def everything(self) -> Facts:
+        """All facts that have a witness."""
+
+
+class PlainProofs:
+    def __init__(self, shape: Shape, data: dict[Any, Any]) -> None:
+        self.shape, self.data = shape, data
+
+    def facts(self, new: Any) -> Facts:
+        return forms.support(self.shape, new)
+
+    def merge(self, new: Any) -> None:
+        forms.merge_counted(self.shape, self.data, new)
+
+    def bring(self, new: Any, row: Row, witness: Any) -> None:
+        if self.shape.arity == 2:
+            new.setdefault(row[self.shape.key], {})[row[self.shape.fan]] = witness
+        else:
+            new[row[0] if self.shape.arity == 1 else row] = witness
+
+    def take(self, facts: Facts) -> Taken:
+        return forms.take_counted(self.shape, self.data, facts)
+
+    def put(self, taken: Taken) -> None:
+        forms.merge_counted(self.shape, self.data, taken)
+
+    def get(self, row: Row) -> Any:
+        return forms.get_counted(self.shape, self.data, row)
+
+    def everything(self) -> Facts:
+        return forms.support(self.shape, self.data)
+
+
+class GroupedProofs:
+    """Invariant: the sets of one key are disjoint, and none is empty."""
+
+    def __init__(self, shape: Shape, data: dict[Any, dict[Any, set[Any]]]) -> None:
+        self.shape, self.data = shape, data
+
+    def facts(self, new: Any) -> Facts:
+        return {key: values for key, (values, _) in new.items() if values}
+
+    def merge(self, new: Any) -> None:
+        data = self.data
+        for key, (_, groups) in new.items():
+            known = data.get(key)
+            if known is None:
+                data[key] = groups
+                continue
+            for witness, values in groups.items():
+                found = known.get(witness)
+                if found is None:
+                    known[witness] = values
+                else:
+                    found |= values
+
+    def bring(self, new: Any, row: Row, witness: Any) -> None:
+        key, value = row[self.shape.key], row[self.shape.fan]
+        values, groups = new.setdefault(key, (set(), {}))
+        if value not in values:
+            values.add(value)
+            groups.setdefault(witness, set()).add(value)
+
+    def take(self, facts: Facts) -> Taken:
+        data = self.data
+        taken: dict[Any, dict[Any, set[Any]]] = {}
+        for key, fan in facts.items():
+            groups = data.get(key)
+            if groups is None:
+                continue
+            left = len(fan)
+            found = taken[key] = {}
+            for witness, values in groups.items():
+                hit = values & fan
+                if hit:
+                    found[witness] = hit
+                    values -= hit
+                    left -= len(hit)
+                    if not left:
+                        break
+            for witness in found:
+                if not groups[witness]:
+                    del groups[witness]
+            if not groups:
+                del data[key]
+        return taken
+
+    def put(self, taken: Taken) -> None:
+        for key, groups in taken.items():
+            known = self.data.setdefault(key, {})
+            for witness, values in groups.items():
+                known.setdefault(witness, set()).update(values)
+
+    def get(self, row: Row) -> Any:
+        value = row[self.shape.fan]
+        for witness, values in self.data.get(row[self.shape.key], {}).items():
+            if value in values:
+                return witness
+        return None
+
+    def everything(self) -> Facts:
+        return {key: set().union(*groups.values()) for key, groups in self.data.items()}

@@ -1,0 +1,92 @@
+"""Facts, bytes and time per relation and per rule.
+
+Reads: core.engine.network.  Read by: core.engine.engine.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from everlog.core.engine.counted import CountKeeper
+from everlog.core.engine.groups import GroupKeeper, GroupValues
+from everlog.core.engine.witnessed import RecursiveKeeper
+
+if TYPE_CHECKING:
+    from everlog.core.engine.network import Network
+
+
+@frozen
+class RelationStatistics:
+    """`bytes` counts containers (tables, indexes, counts, witnesses), not the values in them."""
+
+    name: str
+    strategy: str
+    facts: int
+    bytes: int
+    seconds: float
+
+
+@frozen
+class RuleStatistics:
+    name: str
+    text: str
+    runs: int
+    seconds: float
+    compiling: float
+
+
+@frozen
+class Statistics:
+    relations: tuple[RelationStatistics, ...]
+    rules: tuple[RuleStatistics, ...]
+
+    def __str__(self) -> str:
+        lines = [f"{'relation':<24} {'kept by':<12} {'facts':>10} {'bytes':>12} {'seconds':>9}"]
+        for r in self.relations:
+            lines.append(f"{r.name:<24} {r.strategy:<12} {r.facts:>10} {r.bytes:>12} {r.seconds:>9.3f}")
+        lines.append(f"{'rule':<24} {'runs':>12} {'seconds':>10} {'compiling':>12}")
+        for s in self.rules:
+            lines.append(f"{s.name:<24} {s.runs:>12} {s.seconds:>10.3f} {s.compiling:>12.3f}")
+        return "\n".join(lines)
+
+
+def statistics_of(network: Network) -> Statistics:
+    store = network.store
+    relations = []
+    for keeper in network.keepers:
+        for name in keeper.relations:
+            table = store.tables[name]
+            seconds = sum(
+                store.times[rule.name].seconds
+                for rule in keeper.planned.unit.rules
+                if rule.head.relation == name and rule.name in store.times
+            )
+            held: list[Any] = []
+            if isinstance(table, GroupValues):
+                held.append(table.values)
+            else:
+                held += [table.facts, *table.indexes.values()]
+            if isinstance(keeper, CountKeeper):
+                held.append(keeper.counts)
+            elif isinstance(keeper, GroupKeeper):
+                held.append(keeper.totals.groups)
+            elif isinstance(keeper, RecursiveKeeper):
+                held.append(keeper.proofs[name].data)
+            size = sum(map(_bytes, held))
+            relations.append(RelationStatistics(name, keeper.planned.strategy, len(table), size, seconds))
+    rules = [
+        RuleStatistics(rule.name, str(rule), time.runs, time.seconds, time.compiling)
+        for rule in network.plan.program.rules
+        if (time := store.times.get(rule.name)) is not None
+    ]
+    return Statistics(tuple(relations), tuple(rules))
+
+
+def _bytes(container: Any) -> int:
+    size = sys.getsizeof(container)
+    if isinstance(container, dict):
+        size += sum(sys.getsizeof(value) for value in container.values() if isinstance(value, dict | set))
+    return size

@@ -1,0 +1,132 @@
+"""One step on its way through the units: whose turn is next, what changed, how to undo it.
+
+Whatever changes the state writes down first how to take it back, in a way that works whether or not
+the change was made.  So an error, a limit or Ctrl-C in the middle of a step ends in the state of before.
+
+Reads: core.engine.keeper, core.guards.  Read by: core.engine.engine, the strategies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any
+
+from everlog.core.engine.keeper import Keeper, Readers
+from everlog.core.engine.store import Store
+from everlog.core.guards import Guard
+from everlog.core.tables import Facts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_NOBODY = Readers()
+
+
+class Step:
+    """Invariant: running `undo` from its end to its beginning leads back to the state of before."""
+
+    __slots__ = ("changes", "guard", "keepers", "queue", "readers", "store", "undo")
+
+    def __init__(self, store: Store, keepers: Sequence[Keeper], readers: dict[str, Readers], guard: Guard) -> None:
+        self.store, self.keepers, self.readers, self.guard = store, keepers, readers, guard
+        self.queue: list[int] = []
+        self.undo: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
+        self.changes: dict[str, tuple[Facts, Facts]] = {}  # relation → what went, what came
+
+    def again(self) -> None:
+        """Begin another step."""
+        self.undo.clear()
+        self.queue.clear()
+        self.changes = {}
+
+    def wake(self, keeper: Keeper) -> None:
+        """The keeper has something to settle: it gets a turn."""
+        if not keeper.waiting:
+            keeper.waiting = True
+            heappush(self.queue, keeper.number)
+
+    def all_awake(self) -> None:
+        """Whoever was woken has had its turn."""
+        for number in self.queue:
+            self.keepers[number].waiting = False
+        self.queue.clear()
+
+    def run(self) -> None:
+        queue, keepers = self.queue, self.keepers
+        while queue:
+            keeper = keepers[heappop(queue)]
+            keeper.waiting = False
+            keeper.turn(self)
+
+    def spread(self, relation: str, gone: Facts, new: Facts, applied: bool = False) -> None:
+        """Tell the readers of a relation what it loses and gains, and change its table on the way.
+
+        With `applied` the table is in its new state already, and no reader needs the old one.
+        """
+        self.changes[relation] = (gone, new)
+        readers = self.readers.get(relation, _NOBODY)
+        if readers.filtered:
+            self._spread_filtered(relation, gone, new)
+            return
+        table, shield = self.store.tables[relation], self.guard.shield
+        if not applied:
+            self.undo.append((put_back, (table, gone, new)))
+        if gone:
+            for listener in readers.losses:
+                listener(self, gone)
+            if not applied:
+                shield.held = True
+                table.remove(gone)
+                shield.release()
+            for listener in readers.late_gains:
+                listener(self, gone)
+        if new:
+            for listener in readers.early_losses:
+                listener(self, new)
+            if not applied:
+                shield.held = True
+                table.merge(new)
+                shield.release()
+            for listener in readers.gains:
+                listener(self, new)
+
+    def _spread_filtered(self, relation: str, gone: Facts, new: Facts) -> None:
+        """The same, with the change also there as a table for rules that read the relation twice."""
+        table, delta, readers = self.store.tables[relation], self.store.delta(relation), self.readers[relation]
+        self.undo.append((put_back, (table, gone, new)))
+        for facts, early, change, late in (
+            (gone, readers.losses, table.remove, readers.late_gains),
+            (new, readers.early_losses, table.merge, readers.gains),
+        ):
+            if not facts:
+                continue
+            try:
+                delta.merge(facts)
+                for listener in early:
+                    listener(self, facts)
+                with self.guard.shield:
+                    change(facts)
+                for listener in late:
+                    listener(self, facts)
+            finally:
+                delta.clear()
+
+    def roll_back(self) -> None:
+        """Back to the state of before the step."""
+        self.queue.clear()
+        for keeper in self.keepers:
+            keeper.waiting = False
+            keeper.forget()
+        while self.undo:
+            function, arguments = self.undo[-1]
+            function(*arguments)
+            self.undo.pop()
+
+
+def put_back(table: Any, gone: Facts, new: Facts) -> None:
+    """Undo the change of a table, whether or not it was made."""
+    if new:
+        table.remove(new)
+    if gone:
+        table.merge(gone)

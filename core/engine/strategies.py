@@ -1,0 +1,27 @@
+"""The table of strategies: which keeper maintains a unit.
+
+Adding a strategy is a file with a keeper, a line in `core.engine.plan.STRATEGIES`, and a line here.
+
+Reads: the strategies.  Read by: core.engine.engine.
+"""
+
+from __future__ import annotations
+
+from everlog.core.engine import plan
+from everlog.core.engine.counted import CountKeeper
+from everlog.core.engine.differential import DifferentialKeeper
+from everlog.core.engine.given import GivenKeeper
+from everlog.core.engine.groups import GroupKeeper
+from everlog.core.engine.keeper import Keeper
+from everlog.core.engine.recomputed import RecomputeKeeper
+from everlog.core.engine.witnessed import RecursiveKeeper
+
+KEEPERS: dict[str, type[Keeper]] = {
+    plan.GIVEN: GivenKeeper,
+    plan.COUNTS: CountKeeper,
+    plan.GROUPS: GroupKeeper,
+    plan.WITNESS: RecursiveKeeper,
+    plan.DRED: RecursiveKeeper,
+    plan.DIFFERENTIAL: DifferentialKeeper,
+    plan.RECOMPUTE: RecomputeKeeper,
+}

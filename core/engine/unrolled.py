@@ -1,0 +1,115 @@
+"""Small steps on one relation, written out: the turns of all units that they may reach, in one function.
+
+A step of a few facts spends its time on the way: whose turn is next, who listens, which rule to call.  For
+one relation the way is always the same, so it is written down once as Python: table changes, rules and
+counts in a row, with a test before each unit whether anything arrived there.  Units of other
+strategies are called as they are.  It does what `Step.run` does, and nothing else.
+
+Reads: core.engine.step, core.engine.network.  Read by: core.engine.engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from everlog.core.engine.counted import DerivingKeeper
+from everlog.core.engine.keeper import Keeper, Listener, Readers
+from everlog.core.engine.step import Step, put_back
+from everlog.core.tables import Facts
+
+if TYPE_CHECKING:
+    from everlog.core.engine.network import Network
+
+Follow = Callable[[Step, Facts, Facts], None]
+
+
+class _Writer:
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        self.told = network.told
+        self.lines: list[str] = []
+        self.scope: dict[str, Any] = {"put_back": put_back}
+
+    def line(self, depth: int, text: str) -> None:
+        self.lines.append("    " * depth + text)
+
+    def name(self, prefix: str, value: Any) -> str:
+        name = f"{prefix}{len(self.scope)}"
+        self.scope[name] = value
+        return name
+
+    def spread(self, depth: int, relation: str) -> None:
+        """`Step.spread` for one relation: `gone` and `new` are its change."""
+        table = self.name("table", self.network.store.tables[relation])
+        readers = self.network.readers.get(relation, Readers())
+        if relation in self.told:
+            self.line(depth, f"changes[{relation!r}] = (gone, new)")
+        self.line(depth, f"undo.append((put_back, ({table}, gone, new)))")
+        for facts, early, change, late in (
+            ("gone", readers.losses, "remove", readers.late_gains),
+            ("new", readers.early_losses, "merge", readers.gains),
+        ):
+            self.line(depth, f"if {facts}:")
+            for listener in early:
+                self.listener(depth + 1, listener, facts)
+            self.line(depth + 1, "shield.held = True")
+            self.line(depth + 1, f"{table}.{change}({facts})")
+            self.line(depth + 1, "shield.release()")
+            for listener in late:
+                self.listener(depth + 1, listener, facts)
+
+    def listener(self, depth: int, listener: Listener, facts: str) -> None:
+        task, keeper, sign = getattr(listener, "direct", (None, None, 0))
+        if task is None:
+            self.line(depth, f"{self.name('tell', listener)}(step, {facts})")
+            return
+        self.line(depth, f"# {task.rule}")
+        run, kept = self.name("rule", task), self.name("unit", keeper)
+        self.line(depth, f"{run}.time.runs += 1")
+        self.line(depth, f"({run}.run or {run}.bind())({facts}, {kept}.{'plus' if sign > 0 else 'minus'})")
+
+    def turn(self, keeper: Keeper) -> None:
+        kept = self.name("unit", keeper)
+        relation = keeper.relations[0]
+        if isinstance(keeper, DerivingKeeper) and not _filtered(self.network, relation):
+            self.line(1, f"if {kept}.plus or {kept}.minus:  # {keeper.planned.name}")
+            self.line(2, f"gone, new = {kept}.settle(step)")
+            self.line(2, "if gone or new:")
+            self.spread(3, relation)
+        else:
+            if isinstance(keeper, DerivingKeeper):
+                self.line(1, f"if {kept}.plus or {kept}.minus:")
+            else:
+                self.line(1, f"if {kept}.waiting:")
+            self.line(2, f"{kept}.waiting = False")
+            self.line(2, f"{kept}.turn(step)")
+
+
+def _filtered(network: Network, relation: str) -> bool:
+    readers = network.readers.get(relation)
+    return readers is not None and readers.filtered
+
+
+def unrolled(network: Network, relation: str) -> Follow | None:
+    """The function that follows a change of a given relation; None where it cannot be written out."""
+    if _filtered(network, relation):
+        return None
+    keepers = [keeper for keeper in network.reached([relation]) if relation not in keeper.relations]
+    if len(keepers) > MOST_UNITS:
+        return None
+    writer = _Writer(network)
+    writer.line(0, "def follow(step, gone, new):")
+    writer.line(1, f"# {relation}")
+    writer.line(1, "undo, changes, shield = step.undo, step.changes, step.guard.shield")
+    writer.spread(1, relation)
+    for keeper in keepers:
+        writer.turn(keeper)
+    writer.line(1, "if step.queue: step.all_awake()")
+    source = "\n".join(writer.lines)
+    exec(compile(source, f"<step on {relation}>", "exec"), writer.scope)  # our own text, made above
+    follow: Follow = writer.scope["follow"]
+    return follow
+
+
+MOST_UNITS = 200  # past this the way is long anyway

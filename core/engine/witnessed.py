@@ -1,0 +1,411 @@
+"""Recursive units: one well-founded witness per fact.
+
+Beside each fact stands one derivation of it: the rule, and the values of the variables that the head
+does not show.  The derivation used only facts that were there before, so the witnesses form a forest.
+
+*Insert*: semi-naive rounds from what is new; a fact that is new takes the derivation that made it.
+
+*Delete*: a fact becomes suspect when its witness used a fact that went or is suspect; not when just
+any derivation did, as delete-and-rederive has it.  Suspects stay in their places.  Each one that has
+another derivation from facts that are not suspect is saved with that as its witness, and may save
+others.  Those that are left go.
+
+A step hears of losses and gains of other relations one relation after the other.  Losses mark suspects
+at once, while the facts that a witness used are still in the tables.  Gains wait until the turn of the
+unit: by then all that the rules read is in its new state.
+
+With `OverdeleteWriter` in the place of `SuspectWriter` this is delete-and-rederive.
+
+Reads: core.engine.keeper, core.engine.forms.  Read by: core.engine.strategies.
+Source: ../shared/notes/recursion.md; Gupta, Mumick, Subrahmanian, SIGMOD 1993 (delete-and-rederive).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
+
+from everlog.core import program as p
+from everlog.core.codegen.derivations import LivingWriter
+from everlog.core.dependencies import Unit
+from everlog.core.engine import forms
+from everlog.core.engine.keeper import Keeper, Listener, Readers, outside_relations, table_snapshot, versions
+from everlog.core.engine.plan import DRED, PlannedUnit
+from everlog.core.engine.proofs import GroupedProofs, PlainProofs, Proofs
+from everlog.core.engine.store import (
+    OverdeleteWriter,
+    RestoringWriter,
+    SavingWriter,
+    Store,
+    SuspectWriter,
+    Task,
+    WitnessWriter,
+)
+from everlog.core.program import Atom, Negation, Row, Rule, Variable
+from everlog.core.tables import Facts, Shape, Table, facts_of, rows_of, size_of
+
+if TYPE_CHECKING:
+    from everlog.core.engine.step import Step
+
+GIVEN: tuple[()] = ()  # the witness of a fact that is given
+_SUSPECTS = "Δ?"  # before a relation's name: its suspects, as what a rule's head must be among
+
+
+class RecursiveKeeper(Keeper):
+    """Invariants:
+    I1  `proofs` has a witness for each fact of the tables, and for no other;
+    I2  a witness is given, or an instance of a rule whose body holds;
+    I3  the witnesses are well-founded.
+    """
+
+    def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
+        super().__init__(store, planned, number)
+        self.shapes = {name: store.shapes[name] for name in self.relations}
+        self.tables = {name: store.tables[name] for name in self.relations}
+        carried = carried_relations(planned.unit, self.shapes)
+        store.grouped.difference_update(self.relations)
+        store.grouped.update(carried)
+        self.proofs: dict[str, Proofs] = {}
+        for name, shape in self.shapes.items():
+            form = GroupedProofs if name in carried else PlainProofs
+            self.proofs[name] = form(shape, store.proofs.setdefault(name, {}))
+        suspecting = OverdeleteWriter if planned.strategy == DRED else SuspectWriter
+        self._suspecting: type[LivingWriter] = suspecting
+        self.suspects: dict[str, Facts] = {}
+        self.gains: list[tuple[Task, str, Facts]] = []
+        self.brought: dict[str, list[Row]] = {}
+        self.invents = any(p.invents(rule) for rule in planned.unit.rules)
+        self._make_tasks()
+
+    def _make_tasks(self) -> None:
+        """Whole rules, and each rule forward and backward from each of its atoms of this unit."""
+        store, own = self.store, frozenset(self.relations)
+        self._outside: list[Task] = []
+        self._whole: list[Task] = []
+        self._forward: dict[str, list[Task]] = {name: [] for name in own}
+        self._backward: dict[str, list[Task]] = {name: [] for name in own}
+        self._again: dict[str, list[Task]] = {name: [] for name in own}
+        self._save: dict[str, list[Task]] = {name: [] for name in own}
+        for name in own:
+            store.shapes[_SUSPECTS + name] = store.shapes[name]
+            store.deltas[_SUSPECTS + name] = Table(store.shapes[name])
+        self._asked = {name: store.deltas[_SUSPECTS + name] for name in own}
+        for rule in self.planned.unit.rules:
+            head = rule.head.relation
+            inside = False
+            for position, literal in enumerate(rule.body):
+                if isinstance(literal, Atom) and literal.relation in own:
+                    inside = True
+                    self._forward[literal.relation].append(Task(store, rule, position, WitnessWriter, own))
+                    self._backward[literal.relation].append(Task(store, rule, position, self._suspecting, own))
+                    self._save[literal.relation].append(self._saving(rule, position))
+            if not inside:
+                self._whole.append(Task(store, rule, None, WitnessWriter))
+            self._again[head].append(self._restoring(rule))
+
+    def _restoring(self, rule: Rule) -> Task:
+        """The rule for those of its facts that are suspects, from facts that are not."""
+        asked = Atom(_SUSPECTS + rule.head.relation, rule.head.args)
+        # a head that computes cannot be run backwards: then facts come first, and suspects are looked up
+        computes = any(isinstance(a, p.Call) for a in rule.head.args)
+        body = (asked, *rule.body, *self._not_suspect(rule, None))
+        return Task(self.store, evolve(rule, body=body), None if computes else 0, RestoringWriter)
+
+    def _saving(self, rule: Rule, position: int) -> Task:
+        """The rule from a fact that was just saved, for suspects only."""
+        asked = Atom(_SUSPECTS + rule.head.relation, rule.head.args)
+        body = (*rule.body, asked, *self._not_suspect(rule, position))
+        return Task(self.store, evolve(rule, body=body), position, SavingWriter)
+
+    def _not_suspect(self, rule: Rule, position: int | None) -> list[Negation]:
+        """Tests that the facts of this unit which a rule reads are no suspects."""
+        inside = [
+            x
+            for n, x in enumerate(rule.body)
+            if isinstance(x, Atom) and x.relation in self.relations and n != position
+        ]
+        return [Negation(Atom(_SUSPECTS + atom.relation, atom.args)) for atom in inside]
+
+    def tasks(self) -> Iterator[Task]:
+        yield from self._whole
+        yield from self._outside
+        for by_relation in (self._forward, self._backward, self._again, self._save):
+            for tasks in by_relation.values():
+                yield from tasks
+
+    # ── hearing of changes ───────────────────────────────────────────────────────────────────
+
+    def listen(self, readers: dict[str, Readers]) -> None:
+        modes: dict[int, type[LivingWriter]] = {1: WitnessWriter, -1: self._suspecting}
+        for rule in self.planned.unit.rules:
+            for relation in outside_relations(rule, self.relations):
+                entry = readers.setdefault(relation, Readers())
+                for event, sign, task, _ in versions(self.store, rule, relation, modes, filters=False):
+                    self._outside.append(task)
+                    listener = self._gaining(task) if sign > 0 else self._losing(task)
+                    entry.of(event, sign).append(listener)
+
+    def _gaining(self, task: Task) -> Listener:
+        def listener(step: Step, delta: Facts) -> None:
+            self.gains.append((task, task.rule.head.relation, delta))
+            step.wake(self)
+
+        return listener
+
+    def _losing(self, task: Task) -> Listener:
+        head = task.rule.head.relation
+
+        def listener(step: Step, delta: Facts) -> None:
+            found = self.shapes[head].empty()
+            task(delta, found)
+            if found:
+                self._suspect(head, found)
+                step.wake(self)
+
+        return listener
+
+    def _suspect(self, name: str, facts: Facts) -> None:
+        known = self.suspects.get(name)
+        if known is None:
+            self.suspects[name] = facts
+        else:
+            forms.add(self.shapes[name], known, facts)
+
+    def give(self, step: Step, relation: str, gone: list[Row], new: list[Row]) -> None:
+        shape, proofs = self.shapes[relation], self.proofs[relation]
+        lost = [row for row in gone if proofs.get(row) == GIVEN]
+        if self.planned.strategy == DRED:
+            lost = gone
+        if lost:
+            self._suspect(relation, facts_of(shape, lost))
+        if new:
+            self.brought[relation] = new
+        if lost or new:
+            step.wake(self)
+
+    def forget(self) -> None:
+        self.suspects, self.gains, self.brought = {}, [], {}
+
+    # ── a turn ───────────────────────────────────────────────────────────────────────────────
+
+    def turn(self, step: Step) -> None:
+        suspects, gains, brought = self.suspects, self.gains, self.brought
+        self.forget()
+        lost = self._lost(step, suspects) if suspects else {}
+        added: dict[str, Facts] = {}
+        if gains or brought:
+            step.undo.append((self._take_back, (added,)))
+            new: dict[str, Any] = {}
+            for name, rows in brought.items():
+                self._bring(name, rows, new)
+            for task, head, delta in gains:
+                task(delta, new.setdefault(head, {}))
+            self._rounds(step, new, added)
+        self._tell(step, lost, added)
+
+    def _lost(self, step: Step, roots: dict[str, Facts]) -> dict[str, Facts]:
+        """The facts that have no derivation left; they are taken out, all other suspects are saved."""
+        asked = self._asked
+        try:
+            for name, facts in self._all_suspects(roots).items():
+                asked[name].merge(facts)
+            new = self._restored()
+            while new:
+                new = self._saved(step, new)
+            lost = {name: forms.copied(t.shape, t.facts) for name, t in asked.items() if t.facts}
+        finally:
+            for table in asked.values():
+                table.clear()
+        for name, facts in lost.items():
+            with step.guard.shield:
+                kept = self.proofs[name].take(facts)
+                step.undo.append((self._put_back, (name, facts, kept)))
+                self.tables[name].remove(facts)
+        return lost
+
+    def _all_suspects(self, frontier: dict[str, Facts]) -> dict[str, Facts]:
+        """Everything whose witness leads to one of the given suspects."""
+        suspects: dict[str, Facts] = {}
+        while frontier:
+            found: dict[str, Facts] = {}
+            for name, facts in frontier.items():
+                known = suspects.get(name)
+                if known is None:
+                    suspects[name] = known = self.shapes[name].empty()
+                forms.add(self.shapes[name], known, facts)
+            for name, facts in frontier.items():
+                for task in self._backward[name]:
+                    head = task.rule.head.relation
+                    out = found.get(head)
+                    if out is None:
+                        out = found[head] = self.shapes[head].empty()
+                    task(facts, out)
+            frontier = {}
+            for name, facts in found.items():
+                known = suspects.get(name)
+                left = forms.minus(self.shapes[name], facts, known) if known else facts
+                if left:
+                    frontier[name] = left
+        return suspects
+
+    def _restored(self) -> dict[str, Any]:
+        """Suspects that are given, or have a derivation from facts that are not suspect."""
+        new: dict[str, Any] = {}
+        for name, table in self._asked.items():
+            if not table.facts:
+                continue
+            out = new[name] = {}
+            if self.given[name]:
+                for row in rows_of(table.shape, table.facts):
+                    if row in self.given[name]:
+                        self.proofs[name].bring(out, row, GIVEN)
+            for task in self._again[name]:
+                task(table.facts, out)
+        return new
+
+    def _saved(self, step: Step, new: dict[str, Any]) -> dict[str, Any]:
+        """Suspects get their new witnesses; the suspects that they save in turn."""
+        saved: dict[str, Facts] = {}
+        for name, witnesses in new.items():
+            if witnesses:
+                proofs = self.proofs[name]
+                saved[name] = facts = proofs.facts(witnesses)
+                with step.guard.shield:
+                    step.undo.append((self._witness_again, (name, facts, proofs.take(facts))))
+                    proofs.merge(witnesses)
+                    self._asked[name].remove(facts)
+        found: dict[str, Any] = {}
+        for name, facts in saved.items():
+            for task in self._save[name]:
+                head = task.rule.head.relation
+                if self._asked[head].facts:
+                    task(facts, found.setdefault(head, {}))
+        return found
+
+    def _witness_again(self, name: str, facts: Facts, kept: Any) -> None:
+        self.proofs[name].take(facts)
+        self.proofs[name].put(kept)
+
+    def _bring(self, name: str, rows: list[Row], new: dict[str, Any]) -> None:
+        """Given facts that are not there yet."""
+        shape, facts = self.shapes[name], self.tables[name].facts
+        out = new.setdefault(name, {})
+        for row in rows:
+            if not forms.has_row(shape, facts, row):
+                self.proofs[name].bring(out, row, GIVEN)
+
+    def _rounds(self, step: Step, new: dict[str, Any], added: dict[str, Facts] | None) -> None:
+        """Merge what is new, and go on from it until nothing is new; `added` collects it all."""
+        number = 1
+        while True:
+            delta: dict[str, Facts] = {}
+            for name, witnesses in new.items():
+                if witnesses:
+                    delta[name] = self._merge(step, name, witnesses, added)
+            if not delta:
+                return
+            count = sum(size_of(self.shapes[name], facts) for name, facts in delta.items())
+            step.guard.round(self.planned.name, number, count, self.invents)
+            number += 1
+            new = {}
+            for name, facts in delta.items():
+                for task in self._forward[name]:
+                    head = task.rule.head.relation
+                    out = new.get(head)
+                    if out is None:
+                        out = new[head] = {}
+                    task(facts, out)
+
+    def _merge(self, step: Step, name: str, witnesses: Any, added: dict[str, Facts] | None) -> Facts:
+        shape = self.shapes[name]
+        facts = self.proofs[name].facts(witnesses)
+        with step.guard.shield:
+            if added is not None:
+                forms.add(shape, added.setdefault(name, shape.empty()), facts)
+            self.tables[name].merge(facts)
+            self.proofs[name].merge(witnesses)
+        return facts
+
+    def _tell(self, step: Step, suspects: dict[str, Facts], added: dict[str, Facts]) -> None:
+        changes: list[tuple[str, Facts, Facts]] = []
+        for name in self.relations:
+            shape = self.shapes[name]
+            lost, came = suspects.get(name), added.get(name)
+            gone = forms.minus(shape, lost, self.tables[name].facts) if lost else shape.empty()
+            new = shape.empty() if not came else forms.minus(shape, came, lost) if lost else came
+            if gone or new:
+                changes.append((name, gone, new))
+        if self.exact and len(changes) > 0:
+            with step.guard.shield:  # for a while back to the state of before: some reader needs it
+                for name, gone, new in changes:
+                    self.tables[name].remove(new)
+                    self.tables[name].merge(gone)
+        for name, gone, new in changes:
+            step.spread(name, gone, new, applied=not self.exact)
+
+    def _take_back(self, added: dict[str, Facts]) -> None:
+        for name, facts in added.items():
+            self.tables[name].remove(facts)
+            self.proofs[name].take(facts)
+
+    def _put_back(self, name: str, facts: Facts, kept: Any) -> None:
+        self.tables[name].merge(facts)
+        self.proofs[name].put(kept)
+
+    # ── as a whole ───────────────────────────────────────────────────────────────────────────
+
+    def rebuild(self, step: Step) -> None:
+        self.forget()
+        for name in self.relations:
+            self.tables[name].clear()
+            self.proofs[name].data.clear()
+        new: dict[str, Any] = {}
+        for name, rows in self.given.items():
+            if rows:
+                self._bring(name, list(rows), new)
+        for task in self._whole:
+            task(None, new.setdefault(task.rule.head.relation, {}))
+        self._rounds(step, new, None)
+
+    def snapshot(self) -> Callable[[], None]:
+        tables = table_snapshot(self.store, self.relations)
+        proofs = {name: dict(kept.data) for name, kept in self.proofs.items()}
+
+        def restore() -> None:
+            self.forget()
+            tables()
+            for name, kept in proofs.items():
+                self.proofs[name].data.clear()
+                self.proofs[name].data.update(kept)
+
+        return restore
+
+    def witness_of(self, name: str, row: Row) -> Any:
+        return self.proofs[name].get(row)
+
+    def check(self) -> None:
+        for name in self.relations:
+            facts = set(rows_of(self.shapes[name], self.proofs[name].everything()))
+            assert facts == set(self.tables[name].rows()), f"I1: {name}"
+
+
+def carried_relations(unit: Unit, shapes: Mapping[str, Shape]) -> set[str]:
+    """Binary relations whose recursive rules all carry the fan of the head along from the unit."""
+    out = set()
+    for name in unit.relations:
+        shape = shapes[name]
+        rules = [rule for rule in unit.rules if rule.head.relation == name]
+        inside = [r for r in rules if any(a.relation in unit.relations for a, _ in p.atoms_of(r.body))]
+        if shape.arity == 2 and inside and all(_carries(rule, unit, shape) for rule in inside):
+            out.add(name)
+    return out
+
+
+def _carries(rule: Rule, unit: Unit, shape: Shape) -> bool:
+    fan = rule.head.args[shape.fan]
+    return isinstance(fan, Variable) and any(
+        isinstance(literal, Atom) and literal.relation in unit.relations and fan in literal.args
+        for literal in rule.body
+    )

@@ -1,0 +1,210 @@
+"""Limits on a step, Ctrl-C, and progress: a step ends in time, or leaves no trace.
+
+Rules only read tables and collect what they derive apart, so an interruption while a rule runs harms
+nothing.  Tables are changed inside a *shield*: a signal that comes then waits until the shield is
+left.  On the main thread a timer looks at the clock and the memory while rules run; elsewhere limits
+are looked at between rules.
+
+Reads: core.values.  Read by: core.engine.step, core.engine.engine, core.seminaive.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from threading import get_ident
+from time import monotonic
+from types import FrameType
+from typing import TypeAlias
+
+from attrs import field, frozen
+
+from everlog.core.values import EvaluationError
+
+Progress: TypeAlias = Callable[[str, int, int], None]  # unit, iteration, facts so far in this step
+_PERIOD = 0.05  # seconds between two looks at clock and memory
+
+
+class LimitExceeded(EvaluationError):
+    """A step met a limit; everything is as it was before the step."""
+
+
+def _memory_of_machine() -> int:
+    """The memory that this process may use: the machine's, or what its control group allows."""
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 1 << 34
+    for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            pages = min(pages, int(Path(name).read_text()))
+        except (OSError, ValueError):
+            continue
+    return pages
+
+
+def memory_in_use() -> int:
+    """Bytes of memory that this process holds; 0 where the system does not tell."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+@frozen
+class Limits:
+    """What one step may take; None is no limit.
+
+    `iterations` bounds the rounds of a recursion that computes new values: any other recursion
+    ends by itself.  `facts` bounds the facts that a step derives, `memory` the bytes of the whole
+    process (at first: four fifths of what it may have), `seconds` the time of a step.
+    """
+
+    iterations: int | None = 1_000_000
+    facts: int | None = None
+    memory: int | None = field(factory=lambda: _memory_of_machine() * 4 // 5)
+    seconds: float | None = None
+
+
+class Shield:
+    """While it is held, a signal waits.
+
+    `with shield:`, or where every microsecond counts `held = True`, the change, and `release()`.
+    """
+
+    __slots__ = ("held", "pending")
+
+    def __init__(self) -> None:
+        self.held = False
+        self.pending: BaseException | None = None
+
+    def release(self) -> None:
+        self.held = False
+        if self.pending is not None:
+            pending, self.pending = self.pending, None
+            raise pending
+
+    def __enter__(self) -> None:
+        self.held = True
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self.held = False
+        if kind is None:
+            self.release()
+
+
+class Guard:
+    """Watches one step at a time; `with guard:` around it."""
+
+    def __init__(self, limits: Limits, progress: Progress | None = None) -> None:
+        self.limits, self.progress = limits, progress
+        self.shield = Shield()
+        self.facts = 0
+        self._deadline: float | None = None
+        self._outer: Guard | None = None
+
+    def __enter__(self) -> Guard:
+        self.facts = 0
+        self.shield.held, self.shield.pending = False, None
+        seconds = self.limits.seconds
+        self._deadline = None if seconds is None else monotonic() + seconds
+        if get_ident() == _MAIN:
+            self._outer = _watch.guard
+            _watch.guard = self
+            if not _watch.armed:
+                _watch.arm()
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if _watch.guard is self:
+            _watch.guard, self._outer = self._outer, None
+
+    def round(self, unit: str, iteration: int, new: int, invents: bool) -> None:
+        """A round of a recursion ended with `new` facts; `invents`: its rules compute new values."""
+        self.facts += new
+        limits = self.limits
+        if invents and limits.iterations is not None and iteration > limits.iterations:
+            raise LimitExceeded(
+                f"more than {limits.iterations} iterations of {unit}, whose rules compute new values: "
+                "the recursion may have no end (a larger limit on iterations lets it go on)"
+            )
+        if limits.facts is not None and self.facts > limits.facts:
+            raise LimitExceeded(f"more than {limits.facts} facts derived in one step, the last ones of {unit}")
+        if iteration & 63 == 0 or new > 10_000:
+            self.look()
+        if self.progress is not None:
+            self.progress(unit, iteration, self.facts)
+
+    def derived(self, unit: str, new: int) -> None:
+        """A unit that is not recursive got `new` facts."""
+        self.round(unit, 1, new, False)
+
+    def look(self) -> None:
+        """Compare clock and memory with the limits."""
+        found = self.exceeded()
+        if found is not None:
+            raise found
+
+    def exceeded(self) -> LimitExceeded | None:
+        limits = self.limits
+        if self._deadline is not None and monotonic() > self._deadline:
+            return LimitExceeded(f"the step took more than {limits.seconds:g} s")
+        if limits.memory is not None and memory_in_use() > limits.memory:
+            return LimitExceeded(
+                f"the process holds more than {limits.memory >> 20} MB: "
+                "the step was given up (a larger limit on memory lets it go on)"
+            )
+        return None
+
+    def interrupt(self, error: BaseException) -> None:
+        if self.shield.held:
+            self.shield.pending = error
+        else:
+            raise error
+
+
+class _Watch:
+    """The signals of the process: Ctrl-C, and a timer that looks at the guard of the running step.
+
+    The handlers are set once, in the place of Python's own and of no other.  Without a step they do
+    what Python's do.  The timer goes off once, and is set again by the step that finds it gone off.
+    """
+
+    def __init__(self) -> None:
+        self.guard: Guard | None = None
+        self.armed = False
+        self.ready: bool | None = None  # whether the timer may be used; None: not asked yet
+
+    def arm(self) -> None:
+        if self.ready is None:
+            self._install()
+        self.armed = True
+        if self.ready:
+            signal.setitimer(signal.ITIMER_REAL, _PERIOD)
+
+    def _install(self) -> None:
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._interrupted)
+        self.ready = hasattr(signal, "setitimer") and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+        if self.ready:
+            signal.signal(signal.SIGALRM, self._ticked)
+            atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)  # at its end Python gives handlers back
+
+    def _interrupted(self, number: int, frame: FrameType | None) -> None:
+        if self.guard is None:
+            raise KeyboardInterrupt
+        self.guard.interrupt(KeyboardInterrupt())
+
+    def _ticked(self, number: int, frame: FrameType | None) -> None:
+        self.armed = False
+        if self.guard is not None:
+            self.arm()
+            found = self.guard.exceeded()
+            if found is not None:
+                self.guard.interrupt(found)
+
+
+_MAIN = threading.main_thread().ident
+_watch = _Watch()

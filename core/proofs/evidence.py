@@ -1,0 +1,177 @@
+"""What proofs ask of an engine, and a rule made ready for the question whether it derives a row.
+
+Reads: core.program, core.tables, core.proofs.solve.  Read by: core.proofs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+from attrs import field, frozen
+
+from everlog.core.executor import NotABaseRelation
+from everlog.core.functors import COMPARISONS
+from everlog.core.program import (
+    Atom,
+    Call,
+    Comparison,
+    Constant,
+    Kind,
+    Literal,
+    Program,
+    Row,
+    Rule,
+    Term,
+    Value,
+    Variable,
+    Wildcard,
+    calls_of,
+)
+from everlog.core.proofs.solve import names_in
+from everlog.core.proofs.words import constant, shown_name
+from everlog.core.reference import Binding
+from everlog.core.tables import Table
+
+Fact: TypeAlias = tuple[str, Row]
+same = COMPARISONS["="]
+
+
+class Witness(Protocol):
+    """A rule of the program, and the values of the variables of its body.
+
+    The binding may also have the values that the wildcards of positive atoms matched, in the order
+    of the body, under names that the rule does not have.  What it does not have is searched for.
+    """
+
+    @property
+    def rule(self) -> Rule: ...
+    @property
+    def binding(self) -> Mapping[str, Value]: ...
+
+
+class Evidence(Protocol):
+    """The engine, as far as proofs are concerned."""
+
+    @property
+    def program(self) -> Program: ...
+    @property
+    def tables(self) -> Mapping[str, Table]: ...
+    def given(self, relation: str) -> Collection[Row]:
+        """The facts that were inserted, or stand in the text."""
+
+    def witness(self, relation: str, row: Row) -> Witness | None:
+        """How a fact was derived, from facts that were derived before it; None: that is not kept."""
+
+
+def checked(engine: Evidence, relation: str, row: Row) -> Fact:
+    """A fact of a declared relation; anything else is the caller's mistake."""
+    declared = engine.program.relations.get(relation)
+    if declared is None:
+        raise NotABaseRelation(f"undefined relation `{relation}`")
+    if len(row) != declared.arity:
+        raise NotABaseRelation(f"`{relation}` has {declared.arity} columns, not {len(row)}")
+    return relation, tuple(row)
+
+
+# ── goals ────────────────────────────────────────────────────────────────────────────────────
+
+
+@frozen
+class Goal:
+    """A rule read backwards.
+
+    `literals` is its body with a variable `?i.j` in the place of each wildcard of a positive atom,
+    so that a binding says which facts were used.  `body` is what must hold for a given row: the
+    literals, and `?j = term` for each computed column j of the head.  What draws a number from
+    `autoinc()` is left out of `body`.
+    """
+
+    rule: Rule
+    literals: tuple[Literal, ...]
+    body: tuple[Literal, ...]
+    atoms: tuple[Atom, ...] = field(init=False)
+    names: frozenset[str] = field(init=False)
+    wildcards: tuple[str, ...] = field(init=False)
+
+    @atoms.default
+    def _positive(self) -> tuple[Atom, ...]:
+        return tuple(literal for literal in self.literals if isinstance(literal, Atom))
+
+    @names.default
+    def _names(self) -> frozenset[str]:
+        return frozenset().union(*map(names_in, self.literals))
+
+    @wildcards.default
+    def _wildcards(self) -> tuple[str, ...]:
+        args = [arg.name for atom in self.atoms for arg in atom.args if isinstance(arg, Variable)]
+        return tuple(name for name in args if name.startswith("?"))
+
+    def binding(self, row: Row) -> Binding | str:
+        """What the head binds for a row; a text that says why it does not match."""
+        found = matched(self.rule.head.args, row)
+        if isinstance(found, str):
+            return found
+        computed = {f"?{n}": row[n] for n, arg in enumerate(self.rule.head.args) if isinstance(arg, Call)}
+        return found | computed
+
+    def completed(self, binding: Mapping[str, Value]) -> Mapping[str, Value]:
+        """A witness's binding, with the names that wildcards have here."""
+        if not self.wildcards:
+            return binding
+        extra = [value for name, value in binding.items() if name not in self.names]
+        if len(extra) != len(self.wildcards):
+            return binding
+        own = {name: value for name, value in binding.items() if name in self.names}
+        return own | dict(zip(self.wildcards, extra, strict=True))
+
+
+def goal_of(rule: Rule) -> Goal:
+    """A rule read backwards.
+
+    >>> n, x = Kind.NUMBER, Variable("x")
+    >>> rule = Rule(Atom("p", (Call("+", (x, Constant(1, n)), n, n),)), (Atom("e", (x, Wildcard())),))
+    >>> print(*goal_of(rule).body)
+    e(x, ?0.1) ?0 = (x + 1)
+    """
+    literals = tuple(with_named_wildcards(literal, place) for place, literal in enumerate(rule.body))
+    equations = tuple(
+        Comparison("=", Variable(f"?{column}"), arg, arg.kind)
+        for column, arg in enumerate(rule.head.args)
+        if isinstance(arg, Call) and not draws((arg,))
+    )
+    kept = tuple(literal for literal in literals if not draws((), (literal,)))
+    return Goal(rule, literals, kept + equations)
+
+
+def draws(terms: Sequence[Term], literals: Sequence[Literal] = ()) -> bool:
+    """Whether a number is drawn from `autoinc()` in any of these."""
+    rule = Rule(Atom("", tuple(terms)), tuple(literals))
+    return any(call.name == "autoinc" for call in calls_of(rule))
+
+
+def with_named_wildcards(literal: Literal, place: int) -> Literal:
+    if not isinstance(literal, Atom) or not any(isinstance(arg, Wildcard) for arg in literal.args):
+        return literal
+    named = (Variable(f"?{place}.{n}") if isinstance(a, Wildcard) else a for n, a in enumerate(literal.args))
+    return Atom(literal.relation, tuple(named))
+
+
+def matched(args: Sequence[Term], row: Row) -> Binding | str:
+    """What terms bind when they are a row, computed ones aside; a text if they cannot be.
+
+    >>> matched((Variable("x"), Variable("y")), (1, 2)), matched((Variable("x"), Variable("x")), (1, 2))
+    ({'x': 1, 'y': 2}, 'x would be 1 and 2')
+    """
+    found: Binding = {}
+    for column, (arg, value) in enumerate(zip(args, row, strict=True), 1):
+        match arg:
+            case Constant(fixed) if not same(fixed, value):
+                return f"column {column} is always {arg}"
+            case Variable(name):
+                if not same(found.setdefault(name, value), value):
+                    both = (str(constant(one, Kind.NUMBER)) for one in (found[name], value))
+                    return f"{shown_name(name)} would be {' and '.join(both)}"
+            case _:
+                pass
+    return found

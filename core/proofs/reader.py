@@ -1,0 +1,180 @@
+"""Reading a table for a few questions, without leaving an index behind.
+
+A proof asks little: is this fact there, which facts have 3 in their first column.  An index built
+for that would cost as much as the table and be kept up to date for ever.  So a reader takes what is
+there: the natural form of the table, an index that some rule asked for.  Where nothing fits it
+scans, lazily; only when its scans have cost more than an index would does it build one, for itself.
+
+Matches come in sorted order as long as they are few, so that the same question has the same answer.
+
+Reads: core.tables, core.equivalence.  Read by: core.proofs.solve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from everlog.core.choice import ordered
+from everlog.core.equivalence import Equivalence
+from everlog.core.program import Row, Value
+from everlog.core.tables import Columns, Table
+
+Bound: TypeAlias = Mapping[int, Value]  # column → value
+ORDERED = 1_000  # so many matches are sorted; more come as they are stored
+SCANS = 4  # an index costs about as much as so many scans
+
+
+class Reader:
+    """Questions to one table.
+
+    Invariant: the table, its facts and its indexes are only read.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.arity = table.shape.arity
+        self.size = len(table)
+        self._scanned: dict[Columns, int] = {}
+        self._own: dict[Columns, dict[Row, list[Row]]] = {}
+        self._sorted: list[Row] | None = None
+
+    def has(self, row: Row) -> bool:
+        """Cost: O(1)."""
+        facts, shape = self.table.facts, self.table.shape
+        if shape.arity == 1:
+            return row[0] in facts
+        if shape.arity != 2:
+            return row in facts
+        fan = facts.get(row[shape.key])
+        return fan is not None and row[shape.fan] in fan
+
+    def matching(self, bound: Bound) -> Iterator[Row]:
+        """The rows with these values in these columns, lazily where they are many.
+
+        >>> from everlog.core.tables import Shape, facts_of
+        >>> reader = Reader(Table(Shape(2), facts_of(Shape(2), [(1, 2), (1, 3), (2, 3)])))
+        >>> list(reader.matching({0: 1})), list(reader.matching({1: 3})), list(reader.matching({0: 2, 1: 1}))
+        ([(1, 2), (1, 3)], [(1, 3), (2, 3)], [])
+        """
+        if len(bound) == self.arity:
+            row = tuple(bound[column] for column in range(self.arity))
+            return iter((row,) if self.has(row) else ())
+        columns = tuple(sorted(bound))
+        found = self._indexed(columns, bound)
+        return self._scan(columns, bound) if found is None else iter(found)
+
+    def count(self, bound: Bound) -> int:
+        """How many rows `matching` has.  Cost: O(1) without bound columns and where a fan answers."""
+        columns = tuple(sorted(bound))
+        if not columns:
+            return self.size
+        if len(columns) < self.arity and self._natural(columns):
+            return len(self.table.facts.get(bound[columns[0]], ()))
+        return sum(1 for _ in self.matching(bound))
+
+    def cost(self, columns: Iterable[int]) -> float:
+        """How many facts a question with these columns bound looks at, about."""
+        bound = tuple(sorted(columns))
+        if len(bound) == self.arity:
+            return 1
+        if bound in self._own:
+            return 1 + self.size / (1 + len(self._own[bound]))
+        key = self._best(bound)
+        if not key:
+            natural = self.arity == 2 and len(bound) == 1  # each fan is asked, not each fact
+            return 1 + (len(self.table.facts) if natural else self.size)
+        index = self.table.facts if self._natural(key) else self.table.indexes[key, self._rest(key)]
+        return 1 + self.size / (1 + len(index))
+
+    # ── indexes that are there ───────────────────────────────────────────────────────────────
+
+    def _natural(self, key: Columns) -> bool:
+        """Whether the facts as they are stored are an index on these columns."""
+        if self.arity != 2 or len(key) != 1:
+            return False
+        return key == (self.table.shape.key,) or isinstance(self.table, Equivalence)
+
+    def _rest(self, key: Columns) -> Columns:
+        return tuple(column for column in range(self.arity) if column not in key)
+
+    def _best(self, columns: Columns) -> Columns:
+        """The columns of the index to ask: the most of those that are bound."""
+        if self._natural(columns):
+            return columns
+        known = [
+            key
+            for key, rest in self.table.indexes
+            if key and rest and set(key) <= set(columns) and rest == self._rest(key)
+        ]
+        return max(known, key=len, default=())
+
+    def _indexed(self, columns: Columns, bound: Bound) -> Iterable[Row] | None:
+        """The matches by an index; None where there is none."""
+        if columns in self._own:
+            return self._from_own(columns, bound)
+        key = self._best(columns)
+        if not key:
+            return None
+        rest = self._rest(key)
+        index = self.table.facts if self._natural(key) else self.table.indexes[key, rest]
+        one: Any = bound[key[0]] if len(key) == 1 else tuple(bound[column] for column in key)
+        rests = index.get(one, ())
+        if key == (0,) and len(rest) == 1:
+            rows: Iterable[Row] = ((one, value) for value in rests)
+        elif key == (1,) and len(rest) == 1:
+            rows = ((value, one) for value in rests)
+        else:
+            rows = (self._joined(bound, key, rest, values) for values in rests)
+        left = [column for column in columns if column not in key]
+        rows = (row for row in rows if _agrees(row, bound, left)) if left else rows
+        return ordered(rows) if len(rests) <= ORDERED else rows
+
+    def _joined(self, bound: Bound, key: Columns, rest: Columns, values: Any) -> Row:
+        parts: dict[int, Value] = {column: bound[column] for column in key}
+        parts.update(zip(rest, (values,) if len(rest) == 1 else values, strict=True))
+        return tuple(parts[column] for column in range(self.arity))
+
+    # ── scans ────────────────────────────────────────────────────────────────────────────────
+
+    def _scan(self, columns: Columns, bound: Bound) -> Iterator[Row]:
+        if columns and self._scanned.get(columns, 0) > SCANS * self.size:
+            self._build(columns)
+            yield from self._from_own(columns, bound)
+            return
+        looked = 0
+        try:
+            for row in self._candidates(columns, bound):
+                looked += 1
+                if row is not None and _agrees(row, bound, columns):
+                    yield row
+        finally:
+            self._scanned[columns] = self._scanned.get(columns, 0) + looked
+
+    def _candidates(self, columns: Columns, bound: Bound) -> Iterable[Row | None]:
+        """What a scan looks at; None for a fan without the value."""
+        if self.size <= ORDERED:
+            if self._sorted is None:
+                self._sorted = ordered(self.table.rows())
+            return self._sorted
+        if self.arity != 2 or not columns:
+            return self.table.rows()
+        value, facts = bound[columns[0]], self.table.facts  # the column of the fans
+        if columns == (1,):
+            return ((key, value) if value in fan else None for key, fan in facts.items())
+        return ((value, key) if value in fan else None for key, fan in facts.items())
+
+    def _build(self, columns: Columns) -> None:
+        own: dict[Row, list[Row]] = {}
+        for row in self.table.rows():
+            own.setdefault(tuple(row[column] for column in columns), []).append(row)
+        self._own[columns] = own
+
+    def _from_own(self, columns: Columns, bound: Bound) -> Iterable[Row]:
+        rows = self._own[columns].get(tuple(bound[column] for column in columns), [])
+        return ordered(rows) if len(rows) <= ORDERED else rows
+
+
+def _agrees(row: Row, bound: Bound, columns: Iterable[int]) -> bool:
+    """Whether a row has the values of these columns; NaN is itself, as in a set."""
+    return all(row[column] is bound[column] or row[column] == bound[column] for column in columns)

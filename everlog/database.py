@@ -1,0 +1,414 @@
+"""The front door: a program, its facts, and everything that follows from them, always current.
+
+A `Database` holds a checked program and the engine that runs it.  What is given to it is checked
+first (`everlog.rows`), then applied as one step (`everlog.transactions`); what a step changed is
+told to whoever asked (`everlog.subscriptions`).  The program may change, too (`everlog.live`).
+
+Reads: core.engine, dsl, and the modules named above.  Read by: users, everlog.stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeAlias
+
+from everlog.changes import Changes
+from everlog.core.dependencies import units
+from everlog.core.engine import Engine, Statistics
+from everlog.core.executor import Update
+from everlog.core.guards import Limits, Progress
+from everlog.core.program import Kind, Program, Relation, Row, Value
+from everlog.files.values import sorted_rows
+from everlog.functors import bind_functors
+from everlog.inputs import read_inputs
+from everlog.live import LiveText, RuleError, with_facts_kept, with_functors
+from everlog.rows import Pattern, Step, checked_rows, declared, fact, pattern_of, plain_test, step_updates, updates
+from everlog.saved import load_facts, save_facts
+from everlog.subscriptions import Callback, Subscription
+from everlog.transactions import Transaction, Writer
+
+if TYPE_CHECKING:  # loaded when somebody asks why
+    from everlog.core.proofs import Proof, WhyNot
+
+Functions: TypeAlias = Mapping[str, Callable[..., Value]]
+Facts: TypeAlias = Path | str | Mapping[str, Iterable[Row]]  # a folder of `.input` files, or rows
+
+_MOST_PATTERNS = 1000  # whose reading is remembered
+
+
+class Database:
+    """A program and its relations, which follow every insert and delete.
+
+    >>> db = Database.from_text('''
+    ...   .decl edge(x:number, y:number)
+    ...   .decl path(x:number, y:number)
+    ...   path(x, y) :- edge(x, y).
+    ...   path(x, z) :- path(x, y), edge(y, z).''')
+    >>> print(db.insert("edge", [(1, 2), (2, 3)]))
+    +edge(1, 2).
+    +edge(2, 3).
+    +path(1, 2).
+    +path(1, 3).
+    +path(2, 3).
+    >>> db.query("path(1, x)")
+    [(1, 2), (1, 3)]
+    >>> print(db.delete("edge", (2, 3)))
+    -edge(2, 3).
+    -path(1, 3).
+    -path(2, 3).
+
+    Every method that writes is one step: it is applied as a whole, or raises and has changed nothing.
+    `FactError` says that a fact fits no relation, `EvaluationError` that a rule met values it has no answer
+    for, `LimitExceeded` (one of those) that the step was given up.
+
+    Facts of any relation may be given, also of one that has rules; the facts of the program's text
+    are given ones.  Deleting takes back what was given: a fact that rules derive stays.
+
+    A database belongs to one thread at a time.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        *,
+        functors: Functions | None = None,
+        facts: Facts | None = None,
+        limits: Limits | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        """A database of a checked program.
+
+        `functors` are Python functions for the functors that it declares.  `facts` are given from the
+        start: rows by relation, or the folder where `.input` directives find their files (which are
+        not read otherwise).  `limits` hold for each step; `progress` hears of long ones: relations,
+        iteration, facts so far.
+
+        Such a database knows no text, so its rules cannot be changed: see `from_text`.
+        """
+        self._functors = dict(functors or {})
+        program = with_functors(program, self._functors)
+        engine = Engine(program, limits=limits, progress=progress)
+        self._live: LiveText | None = None
+        self._writer = Writer(engine)
+        self._engine = engine
+        self._prepare()
+        if facts is not None:
+            self._writer.commit(self._first_step(facts))
+            self._writer.changes = Changes({}, self._writer.relations)
+
+    @classmethod
+    def from_text(
+        cls,
+        text: str,
+        *,
+        functors: Functions | None = None,
+        facts: Facts | None = None,
+        limits: Limits | None = None,
+        progress: Progress | None = None,
+        file: str = "<text>",
+        include_dirs: Sequence[Path] = (),
+        macros: Mapping[str, str] | None = None,
+    ) -> Database:
+        """The database of a program.  Raises `DatalogError` with every mistake that it has."""
+        live = LiveText.from_text(text, file, include_dirs, macros or {})
+        database = cls(live.program, functors=functors, facts=facts, limits=limits, progress=progress)
+        database._live = live
+        return database
+
+    @classmethod
+    def from_file(
+        cls,
+        path: Path | str,
+        *,
+        functors: Functions | None = None,
+        facts: Facts | None = None,
+        limits: Limits | None = None,
+        progress: Progress | None = None,
+        include_dirs: Sequence[Path] = (),
+        macros: Mapping[str, str] | None = None,
+    ) -> Database:
+        """The database of a program in a file.
+
+        Without `functors`, they are taken from `functors.py` beside the program, as `everlog run` does.
+        """
+        live = LiveText.from_file(path, include_dirs, macros or {})
+        if functors is None:
+            found = bind_functors(live.program, str(path), (), ()).functors
+            functors = {name: f.function for name, f in found.items() if f.function is not None}
+        database = cls(live.program, functors=functors, facts=facts, limits=limits, progress=progress)
+        database._live = live
+        return database
+
+    def _first_step(self, facts: Facts) -> Iterator[Update]:
+        if isinstance(facts, Path | str):
+            given: Mapping[str, Iterable[Row]] = read_inputs(self.program, Path(facts))
+        else:
+            given = {name: checked_rows(declared(self.relations, name), rows) for name, rows in facts.items()}
+        return (Update(name, row) for name, rows in given.items() for row in rows)
+
+    def _prepare(self) -> None:
+        """What is kept for each program: the tests of rows, and queries that were read."""
+        kinds = {name: tuple(c.kind for c in relation.columns) for name, relation in self.relations.items()}
+        self._plain = {name: plain_test(of) for name, of in kinds.items()}
+        self._patterns: dict[str, Pattern] = {}
+
+    # ── writing ──────────────────────────────────────────────────────────────────────────────
+
+    def insert(self, relation: str, rows: object = None) -> Changes:
+        """Insert a row or rows, or a fact as text; what follows is there at once.
+
+        >>> db = Database.from_text(".decl age(who:symbol, years:number)")
+        >>> db.insert("age", ("Ada", 36))
+        Changes({'age': {('Ada', 36): 1}})
+        >>> db.insert("age", [("Alan", 41), ("Grace", 85)])["age"] == {("Alan", 41): 1, ("Grace", 85): 1}
+        True
+        >>> print(db.insert('age("Ada", 36)'))
+        (no change)
+        >>> db.insert("age", ("Ada", "36"))
+        Traceback (most recent call last):
+        everlog.rows.FactError: age: column 2 (`years`:number): '36' is not a number
+
+        A row is a tuple or a list of values; rows are any iterable of such.  Ints are taken in float columns.
+        """
+        if rows.__class__ is tuple:
+            plain = self._plain.get(relation)
+            if plain is not None and plain(rows):
+                return self._writer.apply((Update(relation, rows),))
+        return self._writer.apply(updates(self.relations, relation, rows, True))
+
+    def delete(self, relation: str, rows: object = None) -> Changes:
+        """Take back a row or rows that were given, or a fact as text; what followed from it alone goes."""
+        if rows.__class__ is tuple:
+            plain = self._plain.get(relation)
+            if plain is not None and plain(rows):
+                return self._writer.apply((Update(relation, rows, False),))
+        return self._writer.apply(updates(self.relations, relation, rows, False))
+
+    def apply(self, step: Step) -> Changes:
+        """Inserts and deletes in order, as one step.
+
+        >>> db = Database.from_text(".decl n(x:number)")
+        >>> print(db.apply("+n(1).  // lines of a text\\n+n(2)."))
+        +n(1).
+        +n(2).
+        >>> print(db.apply(["-n(1).", ("n", (3,), +1), Update("n", (2,), insert=False)]))
+        -n(1).
+        -n(2).
+        +n(3).
+
+        An update is an `Update`, a line `+fact.` or `-fact.`, or a tuple (relation, row, +1 or -1).
+        """
+        return self._writer.apply(list(step_updates(self.relations, step)))
+
+    def transaction(self) -> Transaction:
+        """Collect inserts and deletes, and apply them as one step at the end of a `with` block.
+
+        >>> db = Database.from_text(".decl n(x:number)  n(1).")
+        >>> with db.transaction() as tx:
+        ...     tx.delete("n", (1,))
+        ...     tx.insert("n", (2,))
+        ...     db.view("n")                     # still the state of before
+        [(1,)]
+        >>> print(tx.changes)
+        -n(1).
+        +n(2).
+
+        An exception inside discards everything.  Writing past an open transaction is `NestedWrite`.
+        """
+        return Transaction(self._writer)
+
+    @property
+    def changes(self) -> Changes:
+        """What the last step changed."""
+        return self._writer.changes
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────
+
+    def query(self, pattern: str) -> list[Row]:
+        """The facts that match an atom, sorted.
+
+        >>> db = Database.from_text(".decl edge(x:number, y:number)  edge(1, 2).  edge(1, 3).  edge(4, 4).")
+        >>> db.query("edge(1, y)"), db.query("edge(x, x)"), db.query("edge(_, 3)")
+        ([(1, 2), (1, 3)], [(4, 4)], [(1, 3)])
+
+        Constants are looked up in an index, which the first such query makes.  A variable that stands
+        twice means equal values; `_` and other variables mean any value.
+        """
+        relation, bound, equal = self._patterns.get(pattern) or self._read_pattern(pattern)
+        if not bound and not equal:
+            return self.view(relation.name)
+        rows = self._engine.lookup(relation.name, bound) if bound else self._engine.view(relation.name)
+        if equal:
+            rows = (row for row in rows if all(row[i] is row[j] or row[i] == row[j] for i, j in equal))
+        return sorted_rows(relation, rows)
+
+    def _read_pattern(self, text: str) -> Pattern:
+        if len(self._patterns) >= _MOST_PATTERNS:
+            self._patterns.clear()
+        self._patterns[text] = pattern = pattern_of(self.relations, text)
+        return pattern
+
+    def view(self, relation: str) -> list[Row]:
+        """All facts of a relation, sorted: a copy, which does not follow later steps."""
+        return list(self.rows(relation))
+
+    def rows(self, relation: str) -> Iterable[Row]:
+        """All facts of a relation in sorted order, to be gone through at once, before the next step."""
+        found = declared(self.relations, relation)
+        if any(column.kind is Kind.FLOAT for column in found.columns):
+            return sorted_rows(found, self._engine.view(relation))  # which knows where to put NaN
+        return self._engine.rows(relation)
+
+    def given(self, relation: str) -> list[Row]:
+        """The facts of a relation that were given, by the program's text or by a step, sorted."""
+        found = declared(self.relations, relation)
+        return sorted_rows(found, self._engine.given(relation))
+
+    def holds(self, relation: str, row: object = None) -> bool:
+        """Whether a fact holds: `db.holds("path(1, 3)")` or `db.holds("path", (1, 3))`."""
+        name, values = fact(self.relations, relation, row)
+        return next(iter(self._engine.lookup(name, dict(enumerate(values)))), None) is not None
+
+    def size(self, relation: str) -> int:
+        """How many facts a relation has."""
+        return self._engine.size(declared(self.relations, relation).name)
+
+    @property
+    def relations(self) -> Mapping[str, Relation]:
+        """The relations of the program, with their columns, in the order of their declaration."""
+        return self._writer.relations
+
+    @property
+    def program(self) -> Program:
+        """The program as it runs now."""
+        return self._engine.program
+
+    @property
+    def rules(self) -> Mapping[str, str]:
+        """The rules, by name, as they were written."""
+        return MappingProxyType({rule.name: rule.written for rule in self.program.rules})
+
+    # ── being told ───────────────────────────────────────────────────────────────────────────
+
+    def subscribe(self, relation: str | None, callback: Callback) -> Subscription:
+        """Have `callback(changes)` called after each step that changes the relation (None or "*": any).
+
+        >>> db = Database.from_text(".decl n(x:number)  .decl even(x:number)  even(x) :- n(x), x % 2 = 0.")
+        >>> with db.subscribe("even", print):
+        ...     _ = db.insert("n", [(1,), (2,)])
+        +even(2).
+        >>> _ = db.insert("n", (4,))             # nobody listens any more
+
+        Callbacks run in the order of subscription, each with the changes of its relation.  If some raise,
+        all others are still called, and the step stays applied; then the caller gets an `ExceptionGroup`.
+        A callback reads the state after the step; if it writes, that is `NestedWrite`.
+        """
+        if relation is not None and relation != "*":
+            declared(self.relations, relation)
+        return self._writer.subscribers.add(None if relation == "*" else relation, callback)
+
+    # ── reasons ──────────────────────────────────────────────────────────────────────────────
+
+    def why(self, relation: str, row: object = None) -> Proof:
+        """A proof of a fact, down to given facts: its `.text()`, `.to_json()` or `.to_dot()`.
+
+        >>> db = Database.from_text(".decl n(x:number)  .decl m(x:number)  m(x + 1) :- n(x).  n(1).")
+        >>> print(db.why("m(2)").text())
+        m(2)   m#1 at <text>:1:  m(x + 1) :- n(x).
+        └── n(1)   given
+
+        Raises `NotDerived` where there is nothing to prove: see `why_not`.
+        """
+        from everlog.core.proofs import why
+
+        return why(self._engine, *fact(self.relations, relation, row))
+
+    def why_not(self, relation: str, row: object = None) -> WhyNot:
+        """For each rule that might derive a fact, what its body lacks: `.text()`, `.to_json()`, `.to_dot()`."""
+        from everlog.core.proofs import why_not
+
+        return why_not(self._engine, *fact(self.relations, relation, row))
+
+    def explain(self) -> str:
+        """How the relations are kept current: the strategy of each unit, why it was chosen, its rules."""
+        lines = []
+        for unit in units(self.program):
+            strategy, reason = self._engine.strategy_of(unit.relations[0])
+            lines.append(f"{', '.join(unit.relations)}: {strategy} ({reason})")
+            lines += [f"  {rule.name}  {rule.written}" for rule in unit.rules]
+        return "\n".join(lines)
+
+    def stats(self) -> Statistics:
+        """Facts, bytes and time of each relation, and runs and time of each rule; `print` shows a table."""
+        return self._engine.statistics()
+
+    # ── the program ──────────────────────────────────────────────────────────────────────────
+
+    def add_rule(self, text: str, *, functors: Functions | None = None) -> Changes:
+        """Add statements to the program: rules, facts, declarations, directives, with the functors they need.
+
+        >>> db = Database.from_text(".decl edge(x:number, y:number)  edge(1, 2).")
+        >>> print(db.add_rule(".decl back(x:number, y:number)  back(y, x) :- edge(x, y)."))
+        +back(2, 1).
+        >>> print(db.drop_rule("back#1"))
+        -back(2, 1).
+
+        The program is checked as a whole; `DatalogError` says what is wrong, and nothing has changed.
+        Only what depends on the new statements is computed again.
+        """
+        return self._change(partial(LiveText.with_statements, text=text), functors)
+
+    def drop_rule(self, name_or_text: str) -> Changes:
+        """Drop a rule by its name, such as `path#2`, or any statement by its text.
+
+        What was given stays given: only facts that the text itself states go with their statement.
+        Rules that stay keep their names.
+        """
+        return self._change(partial(LiveText.without_statement, name_or_text=name_or_text))
+
+    def drop_relation(self, name: str) -> Changes:
+        """Drop a relation with its declaration, rules, facts and directives; nothing else may use it."""
+        return self._change(partial(LiveText.without_relation, name=name))
+
+    def _change(self, edit: Callable[[LiveText], LiveText], more: Functions | None = None) -> Changes:
+        if self._live is None:
+            raise RuleError(
+                "this database has no text to change: make it with `Database.from_text` or `from_file`"
+            )
+        live = edit(self._live)
+        functors = self._functors | dict(more or {})
+        program = with_facts_kept(live.program, self._live.program, self._engine.given)
+        changes = self._writer.commit_program(with_functors(program, functors))
+        self._live, self._functors = live, functors
+        self._prepare()
+        self._writer.tell(changes)
+        return changes
+
+    # ── facts in files ───────────────────────────────────────────────────────────────────────
+
+    def save(self, folder: Path | str) -> None:
+        """Write the given facts of every relation to a folder, which is made if need be.
+
+        Each relation has its file: `NAME.facts`, tab separated, or `NAME.json` where symbols have tabs or
+        line breaks in them.  Either all files are written or, after `FactsError`, none.
+        """
+        save_facts(Path(folder), self.relations, {name: self._engine.given(name) for name in self.relations})
+
+    def load(self, folder: Path | str) -> Changes:
+        """Replace the given facts of each relation that has a file in the folder, in one step.
+
+        Relations without a file there stay as they are; files without a relation are ignored.
+        """
+        step: list[Update] = []
+        for name, rows in load_facts(Path(folder), self.relations).items():
+            now, then = self._engine.given(name), set(rows)
+            step += [Update(name, row, False) for row in now if row not in then]
+            step += [Update(name, row) for row in then if row not in now]
+        return self._writer.apply(step)
+
+    def __repr__(self) -> str:
+        facts = sum(map(self._engine.size, self.relations))
+        return f"<Database: {len(self.relations)} relations, {len(self.program.rules)} rules, {facts} facts>"

@@ -1,0 +1,96 @@
+"""A stream of updates: steps of lines come in, what each step changed goes out at once.
+
+A line is `+edge(1, 2).` or `-edge(1, 2).`; a blank line, or the end of the input, ends a step.
+Lines are read one by one, so that a live pipe is answered as soon as a step is complete.  A step
+that is wrong, or that a rule cannot be evaluated on, is skipped as a whole; the stream goes on.
+
+Reads: everlog.database, everlog.rows.  Read by: everlog.commands.run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO, TypeAlias
+
+from everlog.changes import NO_CHANGE
+from everlog.core.program import Program
+from everlog.core.values import EvaluationError, decoded
+from everlog.database import Database
+from everlog.files.place import reason, write_stream
+from everlog.files.values import FactsError
+from everlog.rows import FactError, is_idle, line_update
+
+Step: TypeAlias = list[tuple[int, str]]  # lines with their numbers
+
+
+def follow(database: Database, name: str, lines: Iterable[str], out: TextIO, err: TextIO) -> bool:
+    """Apply the steps of a stream, and tell what each changed in the relations of interest.
+
+    The answer to a step that was skipped is `(no change)`, as nothing has changed; `err` gets why.
+    Returns whether every step was applied.
+    """
+    shown = relations_of_interest(database.program)
+    all_well = True
+    for step in steps(lines):
+        mistakes = []
+        updates = []
+        for number, line in step:
+            try:
+                updates.append(line_update(database.relations, line))
+            except FactError as problem:
+                mistakes.append(f"{name}:{number}: {problem}")
+        answer = NO_CHANGE
+        if not mistakes:
+            try:
+                answer = database.apply(updates).text(shown)
+            except (EvaluationError, MemoryError) as problem:
+                first, last = step[0][0], step[-1][0]
+                place = f"{name}:{first}" if first == last else f"{name}:{first}-{last}"
+                mistakes.append(f"{place}: {problem if str(problem) else 'out of memory'}")
+        for mistake in mistakes:
+            print(f"error: {mistake}", file=err)
+        if mistakes:
+            all_well = False
+            print("the step is skipped", file=err, flush=True)
+        write_stream(out, answer + "\n")
+        out.flush()
+    return all_well
+
+
+def relations_of_interest(program: Program) -> set[str]:
+    """The `.output` relations; of a program without any, those that have rules."""
+    return {d.relation for d in program.outputs} or {rule.head.relation for rule in program.rules}
+
+
+def steps(lines: Iterable[str]) -> Iterator[Step]:
+    """The steps of a stream: its lines of updates between blank ones.  Comments are passed over.
+
+    >>> list(steps(["+a(1).", "// why", "-a(2).", "", "", "+a(3)."]))
+    [[(1, '+a(1).'), (3, '-a(2).')], [(6, '+a(3).')]]
+    """
+    step: Step = []
+    for number, line in enumerate(lines, start=1):
+        if not is_idle(line):
+            step.append((number, line.strip()))
+        elif step and not line.strip():
+            yield step
+            step = []
+    if step:
+        yield step
+
+
+@contextmanager
+def stream_lines(name: str, stdin: TextIO) -> Iterator[Iterator[str]]:
+    """The lines of a file, or for `-` of standard input, each as soon as it is there."""
+    if name == "-":
+        buffer = getattr(stdin, "buffer", None)
+        yield iter(stdin.readline, "") if buffer is None else map(decoded, iter(buffer.readline, b""))
+        return
+    try:
+        file = Path(name).open("rb")  # noqa: SIM115  # an error here is not one of the block below
+    except OSError as problem:
+        raise FactsError(f"cannot read the updates in {name}: {reason(problem)}") from None
+    with file:
+        yield map(decoded, iter(file.readline, b""))

@@ -1,0 +1,139 @@
+"""Writing: one step at a time, and nothing else in between.
+
+`Writer` is the only place where a database changes.  It refuses a write in the middle of another
+one: from a subscriber, from a functor, or past a transaction that is open.  A `Transaction`
+collects inserts and deletes, and hands them to the writer as one step.
+
+Reads: everlog.rows, everlog.changes, everlog.subscriptions.  Read by: everlog.database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import TracebackType
+
+from everlog.changes import Changes
+from everlog.core.engine import Engine
+from everlog.core.executor import Update
+from everlog.core.program import Program, Relation
+from everlog.rows import Step, step_updates, updates
+from everlog.subscriptions import Subscribers
+
+_STEP = "a step is under way: functors and progress callbacks cannot write"
+_TELLING = "a step is being told to subscribers: collect what to write, and write it when the step has returned"
+_TRANSACTION = "a transaction is open: write through it, or after it"
+
+
+class NestedWrite(RuntimeError):
+    """A write to a database that is in the middle of another one."""
+
+
+class Writer:
+    """The engine of a database, its subscribers, and what the last step changed."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.relations: dict[str, Relation] = dict(engine.program.relations)
+        self.changes = Changes({}, self.relations)
+        self.subscribers = Subscribers()
+        self.under_way = ""  # why nobody may write now
+
+    def apply(self, step: Iterable[Update]) -> Changes:
+        """Apply a step and tell the subscribers."""
+        changes = self.commit(step)
+        if self.subscribers.all:
+            self.tell(changes)
+        return changes
+
+    def commit(self, step: Iterable[Update]) -> Changes:
+        """Apply a step.  Cost: that of the engine, and half a microsecond."""
+        if self.under_way:
+            raise NestedWrite(self.under_way)
+        self.under_way = _STEP
+        try:
+            told = self.engine.apply(step)
+        finally:
+            self.under_way = ""
+        self.changes = changes = Changes(told, self.relations)
+        return changes
+
+    def commit_program(self, program: Program) -> Changes:
+        """Go on with another program."""
+        if self.under_way:
+            raise NestedWrite(self.under_way)
+        self.under_way = _STEP
+        try:
+            told = self.engine.change_program(program)
+        finally:
+            self.under_way = ""
+        # What has gone may have had facts: their changes are told with the declaration they had.
+        self.changes = changes = Changes(told, self.relations | dict(program.relations))
+        self.relations = dict(program.relations)
+        return changes
+
+    def tell(self, changes: Changes) -> None:
+        self.under_way = _TELLING
+        try:
+            self.subscribers.tell(changes)
+        finally:
+            self.under_way = ""
+
+
+class Transaction:
+    """What `Database.transaction` gives: the same `insert`, `delete` and `apply`, which only collect.
+
+    Facts are checked when they are given.  Their order counts: a fact that is inserted and then
+    deleted is not there afterwards.  `changes` is what the step changed, once it has been applied.
+    """
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self._step: list[Update] = []
+        self._state = "new"
+        self._changes: Changes | None = None
+
+    def insert(self, relation: str, rows: object = None) -> None:
+        """As `Database.insert`, at the end of the transaction."""
+        self._extend(updates(self._writer.relations, relation, rows, True))
+
+    def delete(self, relation: str, rows: object = None) -> None:
+        """As `Database.delete`, at the end of the transaction."""
+        self._extend(updates(self._writer.relations, relation, rows, False))
+
+    def apply(self, step: Step) -> None:
+        """As `Database.apply`, at the end of the transaction: all of its updates, or after an error none."""
+        self._extend(step_updates(self._writer.relations, step))
+
+    def _extend(self, step: Iterable[Update]) -> None:
+        if self._state != "open":
+            raise NestedWrite("this transaction is not open; use it inside `with db.transaction() as tx:`")
+        self._step += list(step)
+
+    @property
+    def changes(self) -> Changes:
+        """What the transaction changed; RuntimeError as long as it is open, and if it was not applied."""
+        if self._changes is None:
+            raise RuntimeError(f"the transaction has changed nothing: it is {self._state}")
+        return self._changes
+
+    def __enter__(self) -> Transaction:
+        if self._state != "new":
+            raise NestedWrite("a transaction is used once; begin another one with `db.transaction()`")
+        if self._writer.under_way:
+            raise NestedWrite(self._writer.under_way)
+        self._writer.under_way = _TRANSACTION
+        self._state = "open"
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._state = "discarded"
+        self._writer.under_way = ""
+        if kind is None:
+            self._changes = self._writer.commit(self._step)
+            self._state = "applied"
+            self._writer.tell(self._changes)
+
+    def __repr__(self) -> str:
+        return f"<transaction, {self._state}, {len(self._step)} update(s)>"

@@ -1,0 +1,425 @@
+"""The living engine: after every step every relation is what the reference evaluator says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from random import Random
+from typing import Any
+
+import generators
+import pytest
+from attrs import evolve
+from generators import CLOSURE, SHAPES, Case
+from hypothesis import assume, example, given, note, settings
+from hypothesis import strategies as st
+from witnesses import assert_witnessed
+
+from everlog.core import reference, seminaive
+from everlog.core.engine import Engine, Incremental
+from everlog.core.engine.changes import NOTHING
+from everlog.core.engine.strategies import KEEPERS
+from everlog.core.executor import Changes, Update
+from everlog.core.program import Program, Row
+from everlog.core.proofs import verify, why
+from everlog.core.values import EvaluationError
+from everlog.dsl.check import compile_text
+from everlog.dsl.diagnostics import DatalogError
+from everlog.functors import bind
+
+
+class BulkEngine(Engine):
+    """Every step computed anew, set at a time."""
+
+    def apply(self, step: Iterable[Update]) -> Changes:
+        net = self._net(list(step))
+        return self._compute(net) if net else NOTHING
+
+
+class Bulk(Incremental):
+    def start(self, program: Program) -> Engine:
+        return BulkEngine(program)
+
+
+EXECUTORS = {
+    "follow": Incremental(large=10**9),
+    "mixed": Incremental(large=3),
+    "bulk": Bulk(),
+    "dred": Incremental({"*": "dred"}, large=10**9),
+}
+if "differential" in KEEPERS:
+    EXECUTORS["differential"] = Incremental({"*": "differential"}, large=10**9)
+
+MANY, SOME, FEW = (max(1, settings().max_examples * part // 60) for part in (60, 12, 2))
+
+
+@cache
+def compiled(text: str) -> Program:
+    try:
+        return compile_text(text)
+    except DatalogError as error:
+        # A random aggregate may use a variable as a witness of count or sum, which is an error.
+        unexpected = {d.code for d in error.report.errors} - {"DL041", "DL042", "DL040", "DL057"}
+        if unexpected:
+            raise
+        assume(False)
+        raise
+
+
+def program_of(text: str) -> Program:
+    note(text)
+    program = compiled(text)
+    if len(program.rules) > 100:
+        compiled.cache_clear()
+    return program
+
+
+def updates(step: Iterable[generators.Change]) -> list[Update]:
+    return [Update(*change) for change in step]
+
+
+def first_step(inputs: dict[str, list[Row]]) -> list[generators.Change]:
+    return [(name, row, True) for name, rows in inputs.items() for row in rows]
+
+
+def views(engine: Engine) -> dict[str, frozenset[Row]]:
+    return {name: engine.view(name) for name in engine.program.relations}
+
+
+def plain(changes: Changes) -> dict[str, dict[Row, int]]:
+    return {name: dict(change) for name, change in changes.items()}
+
+
+def summed(told: Iterable[Changes]) -> dict[str, dict[Row, int]]:
+    """The net of what was told in several steps."""
+    out: dict[str, dict[Row, int]] = {}
+    for changes in told:
+        for name, change in changes.items():
+            for row, sign in change.items():
+                rows = out.setdefault(name, {})
+                rows[row] = rows.get(row, 0) + sign
+    net = {name: {row: n for row, n in rows.items() if n} for name, rows in out.items()}
+    return {name: rows for name, rows in net.items() if rows}
+
+
+class Oracle:
+    """The reference evaluator on the facts that are given."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = evolve(program, facts={})
+        self.given = {name: set(program.facts.get(name, ())) for name in program.relations}
+        self.state = reference.evaluate(self.program, self.given)
+
+    def apply(self, step: Iterable[Update]) -> Changes | None:
+        """The net change, or None if the step fails: then nothing has changed."""
+        given = {name: set(rows) for name, rows in self.given.items()}
+        for update in step:
+            (given[update.relation].add if update.insert else given[update.relation].discard)(update.row)
+        try:
+            state = reference.evaluate(self.program, given)
+        except EvaluationError:
+            return None
+        before, self.given, self.state = self.state, given, state
+        changes = {
+            name: dict.fromkeys(state[name] - before[name], 1) | dict.fromkeys(before[name] - state[name], -1)
+            for name in state
+        }
+        return {name: change for name, change in changes.items() if change}
+
+
+def follows(
+    program: Program, inputs: Any, stream: Any, executors: Iterable[str] = EXECUTORS
+) -> dict[str, Engine]:
+    """Run a stream on engines and on the reference; they agree after each step, also on what fails.
+
+    Invariants of the engine, witnesses and what was told are checked after each step, too.
+    """
+    oracle = Oracle(program)
+    engines = {name: EXECUTORS[name].start(program) for name in executors}
+    told = {name: [{n: dict.fromkeys(rows, 1) for n, rows in views(e).items()}] for name, e in engines.items()}
+    for step in [first_step(inputs), *stream]:
+        expected = oracle.apply(updates(step))
+        for name, engine in engines.items():
+            where = f"{name}, after {step}"
+            try:
+                changes = engine.apply(updates(step))
+            except EvaluationError:
+                assert expected is None, f"{where}: only the engine fails"
+            else:
+                assert expected is not None, f"{where}: only the reference fails"
+                assert plain(changes) == expected, f"{where}: told"
+                told[name].append(changes)
+            for relation, rows in oracle.state.items():
+                assert engine.view(relation) == rows, f"{where}: {relation}"
+                assert engine.size(relation) == len(rows)
+                assert set(engine.given(relation)) == oracle.given[relation], f"{where}: given of {relation}"
+            engine.check()
+            assert_witnessed(engine)
+    for name, engine in engines.items():
+        assert summed(told[name]) == {n: dict.fromkeys(rows, 1) for n, rows in views(engine).items() if rows}
+    return engines
+
+
+# ── each step ────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@settings(max_examples=MANY)
+@given(generators.cases())
+def test_every_relation_follows(executor: str, case: Case) -> None:
+    """Random programs of every construct and kind of value."""
+    text, inputs, stream = case
+    follows(program_of(text), inputs, stream, [executor])
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@settings(max_examples=MANY)
+@given(generators.dense_cases())
+def test_dense_programs_follow(executor: str, case: Case) -> None:
+    """Random programs in which every rule derives something, and relations are read twice, or negated too."""
+    text, inputs, stream = case
+    follows(program_of(text), inputs, stream, [executor])
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@settings(max_examples=SOME)
+@given(st.data())
+def test_each_shape_follows(name: str, data: st.DataObject) -> None:
+    text, inputs, stream = data.draw(generators.shaped_cases(name, steps=8))
+    follows(program_of(text), inputs, stream)
+
+
+# ── what steps are made of ───────────────────────────────────────────────────────────────────
+
+any_case = st.one_of(generators.dense_cases(steps=4, size=6), generators.shaped_cases(steps=4, size=6))
+
+
+def started(text: str, inputs: Any, executor: str) -> Engine:
+    engine = EXECUTORS[executor].start(program_of(text))
+    engine.apply(updates(first_step(inputs)))
+    return engine
+
+
+@pytest.mark.parametrize("executor", ["follow", "dred"])
+@settings(max_examples=MANY)
+@given(any_case, st.randoms(use_true_random=False))
+def test_a_batch_is_its_updates_one_by_one(executor: str, case: Case, random: Random) -> None:
+    """In any order, if they are of distinct facts; what is told has the same sum."""
+    text, inputs, stream = case
+    batch, single = started(text, inputs, executor), started(text, inputs, executor)
+    for step in stream:
+        told = batch.apply(updates(step))
+        one_by_one = updates(step)
+        if len({(u.relation, u.row) for u in one_by_one}) == len(one_by_one):
+            random.shuffle(one_by_one)
+        sums = summed(single.apply([update]) for update in one_by_one)
+        assert views(batch) == views(single), step
+        assert plain(told) == sums, step
+        single.check()
+        assert_witnessed(single)
+
+
+@pytest.mark.parametrize("executor", ["follow", "mixed", "dred"])
+@settings(max_examples=SOME * 2)
+@given(any_case)
+def test_what_comes_and_goes_leaves_nothing(executor: str, case: Case) -> None:
+    """A step and its inverse, in two steps or in one: the state of before, and told changes that cancel."""
+    text, inputs, stream = case
+    engine = started(text, inputs, executor)
+    for step in stream:
+        before = views(engine), {name: set(engine.given(name)) for name in engine.program.relations}
+        net = {(u.relation, u.row): u.insert for u in updates(step)}
+        done = [Update(*fact, insert) for fact, insert in net.items() if insert != (fact[1] in before[1][fact[0]])]
+        undone = [Update(u.relation, u.row, not u.insert) for u in reversed(done)]
+        assert plain(engine.apply([*done, *undone])) == {}
+        told = engine.apply(done), engine.apply(undone)
+        assert plain(told[0]) == {n: {r: -s for r, s in c.items()} for n, c in told[1].items()}
+        assert (views(engine), {name: set(engine.given(name)) for name in engine.program.relations}) == before
+        engine.check()
+        assert_witnessed(engine)
+        engine.apply(updates(step))
+
+
+@pytest.mark.parametrize("executor", ["follow", "mixed"])
+@settings(max_examples=SOME * 2)
+@given(any_case)
+def test_redundant_updates_tell_nothing(executor: str, case: Case) -> None:
+    text, inputs, stream = case
+    engine = started(text, inputs, executor)
+    for step in stream:
+        engine.apply(updates(step))
+        state = views(engine)
+        for name, kinds in generators.declared(text).items():
+            given_rows = list(engine.given(name))
+            absent = [row for row in generators.rows_of(kinds)[:8] if row not in given_rows]
+            redundant = [Update(name, row) for row in given_rows] + [Update(name, row, False) for row in absent]
+            assert plain(engine.apply(redundant)) == {}
+            for update in redundant[:3] + redundant[-3:]:
+                assert plain(engine.apply([update])) == {}
+        assert views(engine) == state
+    engine.check()
+
+
+# ── errors ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _picky(number: int) -> int:
+    if number == 3:
+        raise ValueError("not three")
+    return number + 1
+
+
+FAILING = {
+    "division in a head": ".decl q(x:number, y:number)  q(x, 12 / y) :- e(x, y).",
+    "division above a closure": CLOSURE + ".decl q(x:number)  q(12 / (x - y)) :- p(x, y).",
+    "division in a recursion": """.decl p(a:number, b:number)
+        p(x, y) :- e(x, y).  p(x, 6 / y) :- p(x, y), y < 9.  p(x, z) :- p(x, y), e(y, z).""",
+    "division under a closure": """.decl q(x:number, y:number)  q(x, 4 / y) :- e(x, y).
+        .decl p(a:number, b:number)  p(x, y) :- q(x, y).  p(x, z) :- p(x, y), q(y, z).
+        .decl c(n:number)  c(n) :- n = count : { p(_, _) }.""",
+    "division where two relations meet": """.decl q(x:number)  q(12 / (x - y)) :- v(x), e(y, _).
+        .decl r(x:number)  r(x) :- v(x), !q(x).""",
+    "division of an aggregate": """.decl q(x:number, n:number)
+        q(x, n) :- v(x), m = count : { e(x, _) }, n = 12 / m.
+        .decl r(n:number)  r(12 / n) :- n = sum x : { v(x) }.""",
+    "division in an equivalence": """.decl q(x:number, y:number) eqrel  q(x, 12 / y) :- e(x, y).
+        .decl p(x:number, y:number)  p(x, z) :- q(x, y), q(y, z), v(x).""",
+    "a bad conversion": '.decl q(x:number)  q(to_number(cat(p, "1"))) :- s(p).  .decl r(x:number)  r(x) :- q(x), v(x).',
+    "a functor that raises": """.functor picky(number):number
+        .decl q(x:number, y:number)  q(x, @picky(y)) :- e(x, y).
+        .decl r(x:number, y:number)  r(x, y) :- q(x, y).  r(x, z) :- r(x, y), q(y, z).""",
+    "a range without end": ".decl q(x:number)  q(i) :- e(x, y), i = range(x, 5, y).",
+}
+
+
+@pytest.mark.parametrize("name", FAILING)
+@settings(max_examples=SOME)
+@given(st.data())
+def test_a_step_that_fails_leaves_no_trace_and_the_stream_goes_on(name: str, data: st.DataObject) -> None:
+    """These fail in whatever order a body is read, so all engines fail where the reference does, and only there."""
+    rules = FAILING[name]
+    program = bind(program_of(f"{generators.DECLARATIONS}\n{rules}\n"), {"picky": _picky})
+    read = {name: kinds for name, kinds in generators.BASE.items() if f" {name}(" in rules}
+    inputs, stream = data.draw(generators.histories(read, generators.declared(rules), steps=8))
+    follows(program, {}, [*([change] for change in first_step(inputs)), *stream])
+
+
+def test_an_error_of_a_state_in_between_is_none() -> None:
+    """While the step is under way 1 and 1 meet; before and after it they do not."""
+    text = ".decl a(x:number) .decl b(x:number) .decl q(x:number)  q(12 / (x - y)) :- a(x), b(y).  a(1).  b(2)."
+    for executor in EXECUTORS:
+        engine = EXECUTORS[executor].start(compile_text(text))
+        step = [("b", (1,), True), ("a", (1,), False), ("a", (4,), True), ("b", (2,), False)]
+        assert plain(engine.apply(updates(step)))["q"] == {(-12,): -1, (4,): 1}
+        engine.check()
+
+
+# ── rules that come and go ───────────────────────────────────────────────────────────────────
+
+
+@settings(max_examples=MANY)
+@given(any_case, st.data())
+def test_rules_come_and_go(case: Case, data: st.DataObject) -> None:
+    """A live engine with some of the rules is what a new one would be, and told the difference."""
+    text, inputs, stream = case
+    program = program_of(text)
+    engine = EXECUTORS["follow"].start(program)
+    engine.apply(updates(first_step(inputs)))
+    for step in stream:
+        kept = data.draw(st.sets(st.sampled_from(program.rules or [None]), max_size=len(program.rules)))
+        changed = evolve(program, rules=tuple(rule for rule in program.rules if rule in kept))
+        before = views(engine)
+        given_facts = {name: set(engine.given(name)) for name in program.relations}
+        told = [engine.change_program(changed)]
+        assert {name: set(engine.given(name)) for name in program.relations} == given_facts
+        oracle = Oracle(evolve(changed, facts={name: tuple(rows) for name, rows in given_facts.items()}))
+        assert views(engine) == oracle.state
+        assert summed([{n: dict.fromkeys(rows, 1) for n, rows in before.items()}, *told]) == {
+            n: dict.fromkeys(rows, 1) for n, rows in oracle.state.items() if rows
+        }
+        engine.check()
+        assert_witnessed(engine)
+        assert plain(engine.apply(updates(step))) == oracle.apply(updates(step))
+        assert views(engine) == oracle.state
+        engine.check()
+        assert_witnessed(engine)
+
+
+# ── reasons ──────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("executor", ["follow", "dred"])
+@settings(max_examples=SOME * 2)
+@given(any_case, st.randoms(use_true_random=False))
+def test_every_fact_has_a_proof_that_stands(executor: str, case: Case, random: Random) -> None:
+    text, inputs, stream = case
+    engine = started(text, inputs, executor)
+    for step in stream:
+        engine.apply(updates(step))
+        facts = [(name, row) for name in engine.program.relations for row in engine.rows(name)]
+        for name, row in random.sample(facts, min(4, len(facts))):
+            proof = why(engine, name, row)
+            verify(engine, proof)
+            assert all(leaf in engine.given(relation) for relation, leaf in proof.given())
+
+
+# ── large graphs ─────────────────────────────────────────────────────────────────────────────
+
+NODES, STEPS, EVERY = 150, 200, 50
+GRAPHS = {
+    "closure": CLOSURE,
+    "closure, right-linear": SHAPES["closure, right-linear"],
+    "closure, non-linear": SHAPES["closure, non-linear"],
+    "same generation": SHAPES["same generation"],
+    "mutual": SHAPES["two of one unit"],
+    "read twice": SHAPES["closure, read twice"],
+    "absence": SHAPES["a closure and its absence"],
+    "aggregates": SHAPES["aggregates of a closure"],
+}
+
+
+def random_edge(random: Random, nodes: int) -> Row:
+    """Most edges lead a little further, some back: large components, and long ways."""
+    x = random.randrange(nodes)
+    ahead = random.choice((1, 1, 2, 3, 5, -1, -4, nodes // 2))
+    return x, (x + ahead) % nodes
+
+
+def random_step(random: Random, present: set[Row], nodes: int) -> list[Update]:
+    step = []
+    for _ in range(random.choice((1, 1, 1, 2, 3))):
+        if present and random.random() < 0.5:
+            row = random.choice(sorted(present))
+            present.discard(row)
+            step.append(Update("e", row, False))
+        else:
+            row = random_edge(random, nodes)
+            present.add(row)
+            step.append(Update("e", row))
+    return step
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@settings(max_examples=FEW // 2 + 1)
+@given(st.integers(0, 10**6))
+@example(seed=0)
+def test_large_graphs_follow(name: str, seed: int) -> None:
+    """Hundreds of nodes and of steps, against semi-naive evaluation now and then."""
+    random = Random(seed)
+    nodes = NODES if name in ("closure", "closure, right-linear", "mutual") else NODES // 3
+    program = program_of(f"{generators.DECLARATIONS}\n{GRAPHS[name]}\n")
+    given_v = {(x,) for x in range(0, nodes, 7)}
+    present = {random_edge(random, nodes) for _ in range(nodes + nodes // 5)}
+    engine = EXECUTORS["follow"].start(program)
+    engine.apply([Update("e", row) for row in sorted(present)] + [Update("v", row) for row in sorted(given_v)])
+    told: list[Changes] = [{n: dict.fromkeys(rows, 1) for n, rows in views(engine).items()}]
+    for number in range(1, STEPS + 1):
+        told.append(plain(engine.apply(random_step(random, present, nodes))))
+        if number % EVERY == 0:
+            expected = seminaive.evaluate(program, {"e": present, "v": given_v})
+            for relation in program.relations:
+                assert engine.view(relation) == expected.relation(relation), f"{relation} after {number} steps"
+            told = [summed(told)]
+            assert told[0] == {n: dict.fromkeys(rows, 1) for n, rows in views(engine).items() if rows}
+            assert_witnessed(engine)
+    engine.check()
