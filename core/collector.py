@@ -14,8 +14,10 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def collector_paused() -> Iterator[None]:
+def collector_paused(to_stay: bool = True) -> Iterator[None]:
     """No collections inside; where it was off before, it stays off.
+
+    What was made inside counts as old afterwards, unless most of it is gone by then (`to_stay=False`).
 
     >>> with collector_paused():
     ...     gc.isenabled()
@@ -28,4 +30,7 @@ def collector_paused() -> Iterator[None]:
     try:
         yield
     finally:
+        if to_stay and not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()
         gc.enable()

@@ -25,7 +25,7 @@ from typing import Any, TypeAlias
 
 from attrs import frozen
 
-from everlog.core.program import Row
+from everlog.core.program import Row, Value
 
 Columns: TypeAlias = tuple[int, ...]
 Facts: TypeAlias = Any  # a set of rows, a set of values, or {key: fan}: see above
@@ -42,6 +42,10 @@ class Shape:
     def key(self) -> int:
         """The column of a binary relation that is not the fan."""
         return 1 - self.fan
+
+    def row(self, key: Value, value: Value) -> Row:
+        """The row of a binary relation with this key and this value in its fan."""
+        return (key, value) if self.fan == 1 else (value, key)
 
     def empty(self) -> Facts:
         return {} if self.arity == 2 else set()
@@ -142,8 +146,8 @@ class Table:
             return self.facts
         if (key, rest) not in self.indexes:
             built: Any = {} if key and rest else set()
-            self.indexes[key, rest] = built
             self._extend(built, key, rest, self.facts)
+            self.indexes[key, rest] = built  # only now: an interruption leaves no index that is half built
         return self.indexes[key, rest]
 
     def merge(self, new: Facts) -> None:

@@ -9,15 +9,15 @@ Reads: core.engine, dsl, and the modules named above.  Read by: users, everlog.s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from everlog.changes import Changes
-from everlog.core.dependencies import units
 from everlog.core.engine import Engine, Statistics
+from everlog.core.engine.explain import explain_plan
 from everlog.core.executor import Update
 from everlog.core.guards import Limits, Progress
 from everlog.core.program import Kind, Program, Relation, Row, Value
@@ -96,7 +96,7 @@ class Database:
         self._engine = engine
         self._prepare()
         if facts is not None:
-            self._writer.commit(self._first_step(facts))
+            self._writer.commit_rows(self._first_facts(facts))
             self._writer.changes = Changes({}, self._writer.relations)
 
     @classmethod
@@ -142,12 +142,10 @@ class Database:
         database._live = live
         return database
 
-    def _first_step(self, facts: Facts) -> Iterator[Update]:
+    def _first_facts(self, facts: Facts) -> Mapping[str, Iterable[Row]]:
         if isinstance(facts, Path | str):
-            given: Mapping[str, Iterable[Row]] = read_inputs(self.program, Path(facts))
-        else:
-            given = {name: checked_rows(declared(self.relations, name), rows) for name, rows in facts.items()}
-        return (Update(name, row) for name, rows in given.items() for row in rows)
+            return read_inputs(self.program, Path(facts))
+        return {name: checked_rows(declared(self.relations, name), rows) for name, rows in facts.items()}
 
     def _prepare(self) -> None:
         """What is kept for each program: the tests of rows, and queries that were read."""
@@ -177,7 +175,9 @@ class Database:
             plain = self._plain.get(relation)
             if plain is not None and plain(rows):
                 return self._writer.apply((Update(relation, rows),))
-        return self._writer.apply(updates(self.relations, relation, rows, True))
+        if rows is None:
+            return self._writer.apply(updates(self.relations, relation, rows, True))
+        return self._writer.insert({relation: checked_rows(declared(self.relations, relation), rows)})
 
     def delete(self, relation: str, rows: object = None) -> Changes:
         """Take back a row or rows that were given, or a fact as text; what followed from it alone goes."""
@@ -334,12 +334,7 @@ class Database:
 
     def explain(self) -> str:
         """How the relations are kept current: the strategy of each unit, why it was chosen, its rules."""
-        lines = []
-        for unit in units(self.program):
-            strategy, reason = self._engine.strategy_of(unit.relations[0])
-            lines.append(f"{', '.join(unit.relations)}: {strategy} ({reason})")
-            lines += [f"  {rule.name}  {rule.written}" for rule in unit.rules]
-        return "\n".join(lines)
+        return explain_plan(self.program)
 
     def stats(self) -> Statistics:
         """Facts, bytes and time of each relation, and runs and time of each rule; `print` shows a table."""

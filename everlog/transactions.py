@@ -9,13 +9,13 @@ Reads: everlog.rows, everlog.changes, everlog.subscriptions.  Read by: everlog.d
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from types import TracebackType
 
 from everlog.changes import Changes
 from everlog.core.engine import Engine
 from everlog.core.executor import Update
-from everlog.core.program import Program, Relation
+from everlog.core.program import Program, Relation, Row
 from everlog.rows import Step, step_updates, updates
 from everlog.subscriptions import Subscribers
 
@@ -45,6 +45,13 @@ class Writer:
             self.tell(changes)
         return changes
 
+    def insert(self, rows: Mapping[str, Iterable[Row]]) -> Changes:
+        """Insert many rows as one step, and tell the subscribers."""
+        changes = self.commit_rows(rows)
+        if self.subscribers.all:
+            self.tell(changes)
+        return changes
+
     def commit(self, step: Iterable[Update]) -> Changes:
         """Apply a step.  Cost: that of the engine, and half a microsecond."""
         if self.under_way:
@@ -52,6 +59,18 @@ class Writer:
         self.under_way = _STEP
         try:
             told = self.engine.apply(step)
+        finally:
+            self.under_way = ""
+        self.changes = changes = Changes(told, self.relations)
+        return changes
+
+    def commit_rows(self, rows: Mapping[str, Iterable[Row]]) -> Changes:
+        """Insert many rows as one step."""
+        if self.under_way:
+            raise NestedWrite(self.under_way)
+        self.under_way = _STEP
+        try:
+            told = self.engine.insert(rows)
         finally:
             self.under_way = ""
         self.changes = changes = Changes(told, self.relations)

@@ -67,6 +67,10 @@ class LivingWriter(RuleWriter):
         self.from_delta = delta is not None
         return super().rule(rule, body, delta)
 
+    def restricted(self, container: str, variable: Variable) -> str:
+        """From a change, fans are small: to cut one down costs more than to look each value up."""
+        return container if self.from_delta else super().restricted(container, variable)
+
     def set_atom(self, atom: Atom, key: list[int], rest: list[int], column: int) -> None:
         """From a change, no set variable is worth a walk through a whole relation."""
         if self.from_delta and rest and not key:
@@ -221,13 +225,22 @@ class WitnessWriter(LivingWriter):
 class SavingWriter(WitnessWriter):
     """`_new` maps facts that are there to another witness; the first one that is found serves."""
 
+    made: bool = False  # whether the set at the bottom was made here, and is nobody's fan
+
+    def filter_set(self, literal: Literal) -> None:
+        super().filter_set(literal)
+        self.made = True
+
+    def own_set(self) -> str:
+        made = self.made or len(self.sets) > 1
+        return self.single_set() if made else f"_set({self.single_set()})"
+
     def emit(self, head: Atom, shape: Shape) -> None:
         witness = self.witness()
         if shape.arity == 2:
             self.line(f"_k = {self.expr(head.args[shape.key])}")
         if self.grouped:
-            # a copy: the set may be somebody's fan
-            values = f"_set({self.single_set()})" if self.set_in_head else f"{{{self.expr(head.args[shape.fan])}}}"
+            values = self.own_set() if self.set_in_head else f"{{{self.expr(head.args[shape.fan])}}}"
             self.line(f"_n = {values}")
             self.add_to_group(witness)
             return
@@ -278,7 +291,7 @@ class RestoringWriter(SavingWriter):
 
 @define
 class SuspectWriter(WitnessWriter):
-    """`_new` collects the facts whose witness this derivation is."""
+    """`_new` collects the facts whose witness this derivation is; where witnesses have sets, takes them out."""
 
     def emit(self, head: Atom, shape: Shape) -> None:
         if self.set_variable is not None and not self.set_in_head:
@@ -290,12 +303,7 @@ class SuspectWriter(WitnessWriter):
             self.line(f"if _p is None: {self.skip}")
             proofs = "_p"
         if self.grouped:
-            values = self.single_set() if self.set_in_head else f"{{{self.expr(head.args[shape.fan])}}}"
-            self.line(f"_p = _p.get({self.witness()})")
-            self.line(f"if _p is None: {self.skip}")
-            self.line(f"_n = _p & {values}")
-            self.line(f"if not _n: {self.skip}")
-            self.collect(shape)
+            self.take_group(head, shape, self.witness())
             return
         witness = self.witness()
         self.line(f"_g = {proofs}.get")
@@ -310,6 +318,23 @@ class SuspectWriter(WitnessWriter):
             self.line(f"if _g(_v) != {witness}: {self.skip}")
             self.line("_n = {_v}")
         self.collect(shape)
+
+    def take_group(self, head: Atom, shape: Shape, witness: str) -> None:
+        """Move the suspects from the set of their witness to `_new`: {key: (values, {witness: values})}."""
+        values = self.single_set() if self.set_in_head else f"{{{self.expr(head.args[shape.fan])}}}"
+        self.line(f"_g = _p.get({witness})")
+        self.line(f"if _g is None: {self.skip}")
+        self.line(f"_n = _g & {values}")
+        self.line(f"if not _n: {self.skip}")
+        self.line("_g -= _n")
+        self.line(f"if not _g: del _p[{witness}]")
+        self.line("_a = _new.get(_k)")
+        self.line(f"if _a is None: _new[_k] = (_set(_n), {{{witness}: _n}})")
+        self.line("else:")
+        self.line("    _a[0].update(_n)")
+        self.line(f"    _b = _a[1].get({witness})")
+        self.line(f"    if _b is None: _a[1][{witness}] = _n")
+        self.line("    else: _b |= _n")
 
     def collect(self, shape: Shape) -> None:
         if shape.arity == 2:

@@ -5,7 +5,7 @@ Reads: core.tables.  Read by: core.engine.engine.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from everlog.core.program import Row
 from everlog.core.tables import Facts, Shape, rows_of
@@ -28,9 +28,9 @@ class ToldChanges(Mapping[str, Mapping[Row, int]]):
         if rows is None:
             gone, new = self._facts[relation]
             shape = self._shapes[relation]
-            rows = dict.fromkeys(rows_of(shape, gone), -1) if gone else {}
+            rows = dict.fromkeys(_rows(shape, gone), -1) if gone else {}
             if new:
-                rows.update(dict.fromkeys(rows_of(shape, new), 1))
+                rows.update(dict.fromkeys(_rows(shape, new), 1))
             self._rows[relation] = rows
         return rows
 
@@ -45,6 +45,14 @@ class ToldChanges(Mapping[str, Mapping[Row, int]]):
 
     def __repr__(self) -> str:
         return repr(dict(self))
+
+
+class GivenRows(list[Row]):
+    """Facts that were given as rows, and are told as such."""
+
+
+def _rows(shape: Shape, facts: Facts) -> Iterable[Row]:
+    return facts if isinstance(facts, GivenRows) else rows_of(shape, facts)
 
 
 NOTHING = ToldChanges({}, {})

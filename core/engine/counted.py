@@ -9,7 +9,7 @@ Reads: core.engine.keeper, core.engine.forms.  Read by: core.engine.strategies, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from everlog.core.engine.forms import count_one, support
@@ -45,6 +45,7 @@ class DerivingKeeper(Keeper):
         yield from self._versions
 
     def listen(self, readers: dict[str, Readers]) -> None:
+        self._versions.clear()
         for rule in self.planned.unit.rules:
             for relation in outside_relations(rule, self.relations):
                 modes = {1: CountWriter, -1: CountWriter}
@@ -224,13 +225,14 @@ class CountKeeper(DerivingKeeper):
             (key, value): number for key, fan in counted.items() for value, number in fan.items() if number > 1
         }
 
-    def rebuild(self, step: Step) -> None:
+    def rebuild(self, step: Step) -> Mapping[str, Facts]:
         counted = self.derive_all()
         self.counts.clear()
         self.counts.update(self._noted(counted))
         facts = support(self.shape, counted)
         step.guard.derived(self.name, size_of(self.shape, facts))
         self.table.replace(facts)
+        return {self.name: counted}
 
     def snapshot(self) -> Callable[[], None]:
         tables = table_snapshot(self.store, self.relations)

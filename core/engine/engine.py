@@ -13,7 +13,7 @@ Reads: core.engine.plan, core.engine.step, core.engine.strategies.  Read by: the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from attrs import frozen
@@ -21,7 +21,8 @@ from attrs import frozen
 from everlog.core.codegen.derivations import hidden_variables
 from everlog.core.collector import collector_paused
 from everlog.core.engine import forms
-from everlog.core.engine.changes import NOTHING, ToldChanges
+from everlog.core.engine.changes import NOTHING, GivenRows, ToldChanges
+from everlog.core.engine.given import GivenKeeper
 from everlog.core.engine.keeper import Keeper
 from everlog.core.engine.network import Network
 from everlog.core.engine.plan import make_plan
@@ -115,7 +116,7 @@ class Engine:
 
     def apply(self, step: Iterable[Update]) -> Changes:
         """Apply the updates in order, all or none; the net change of every relation."""
-        updates = step if type(step) is list else list(step)
+        updates = step if isinstance(step, list | tuple) else list(step)
         self._steps += 1
         if not self._steps & (self._steps - 1):  # 1, 2, 4, 8, …
             self._network.forget_grown_tasks()
@@ -123,14 +124,36 @@ class Engine:
             follow = self._ways.get(updates[0].relation)
             if follow is not None:
                 return self._follow_one(updates[0], follow)
-        net = self._net(updates)
+        return self._apply(self._net(updates))
+
+    def insert(self, rows: Mapping[str, Iterable[Row]]) -> Changes:
+        """Insert many facts as one step, without an `Update` for each.
+
+        Cost: of a first load, that of sets of rows; no Python code runs for each row.
+        """
+        net: dict[str, tuple[list[Row], list[Row]]] = {}
+        for name, given in rows.items():
+            if name not in self._arities:
+                raise NotABaseRelation(f"undefined relation `{name}`")
+            keeper = self._network.home[name]
+            new = list(dict.fromkeys(given))
+            if not set(map(len, new)) <= {self._arities[name]}:
+                raise NotABaseRelation(self._misfit(name, next(r for r in new if len(r) != self._arities[name])))
+            if len(keeper.given_rows(name)):
+                holds = keeper.holds
+                new = [row for row in new if not holds(name, row)]
+            if new:
+                net[name] = [], new
+        self._steps += 1
+        return self._apply(net)
+
+    def _apply(self, net: dict[str, tuple[list[Row], list[Row]]]) -> Changes:
         if not net:
             return NOTHING
-        if len(updates) >= self.large:
-            number = sum(len(gone) + len(new) for gone, new in net.values())
-            if number >= self.large and number * PART >= self._facts_given:
-                return self._compute(net)
-        self._network.store.weight = 32 if len(updates) == 1 else 1
+        number = sum(len(gone) + len(new) for gone, new in net.values())
+        if number >= self.large and number * PART >= self._facts_given:
+            return self._compute(net)
+        self._network.store.weight = 32 if number == 1 else 1
         try:
             return self._follow(net)
         except LimitExceeded:
@@ -138,7 +161,7 @@ class Engine:
         except EvaluationError:  # perhaps only on the way: see above
             return self._compute(net)
 
-    def _net(self, updates: list[Update]) -> dict[str, tuple[list[Row], list[Row]]]:
+    def _net(self, updates: Sequence[Update]) -> dict[str, tuple[list[Row], list[Row]]]:
         """What a step does in the end: for each relation the given facts that go and that come."""
         last: dict[str, dict[Row, bool]] = {}
         for update in updates:
@@ -213,7 +236,10 @@ class Engine:
         finally:
             guard.__exit__(None, None, None)
         self._facts_given += 1 if insert else -1
-        return ToldChanges(self._network.store.shapes, step.changes)
+        changes = step.changes
+        if not changes.keys() <= self._arities.keys():  # a unit that was called as it is told of its auxiliaries
+            changes = {name: change for name, change in changes.items() if name in self._arities}
+        return ToldChanges(self._network.store.shapes, changes)
 
     def _misfit(self, name: str, row: Row) -> str:
         return f"`{self.program.relations[name]}` has {self._arities[name]} column(s), {len(row)} given"
@@ -239,6 +265,9 @@ class Engine:
         with deep_calls(), collector_paused(), self.guard:
             try:
                 self._give(step, net)
+                for name, (gone, new) in net.items():
+                    if isinstance(network.home[name], GivenKeeper):
+                        step.changes[name] = GivenRows(gone), GivenRows(new)
                 reached = network.keepers if everything else network.reached(net)
                 for keeper in reached:
                     self._rebuild(step, keeper)
@@ -257,15 +286,21 @@ class Engine:
         store = self._network.store
         before: dict[str, Facts] = {}
         told = [name for name in keeper.relations if name in self.program.relations]
+        if isinstance(keeper, GivenKeeper):
+            told = []  # its change is known: see `_compute`
         for name in told:
             table = store.tables[name]
             shared = isinstance(table, Classes)  # never changed in place, and too large to copy
             before[name] = dict(table.facts) if shared else forms.copied(table.shape, table.facts)
+        for task in keeper.tasks():
+            task.forget_if_grown()
         step.undo.append((keeper.snapshot(), ()))
-        keeper.rebuild(step)
+        computed = keeper.rebuild(step)
         for name in told:
-            table = store.tables[name]
-            gone, new = forms.difference(table, before[name])
+            if name in computed and not before[name]:
+                gone, new = before[name], computed[name]
+            else:
+                gone, new = forms.difference(store.tables[name], before[name])
             if gone or new:
                 step.changes[name] = gone, new
 
@@ -338,23 +373,27 @@ class Engine:
     def change_program(self, program: Program) -> Changes:
         """Go by other rules and declarations, all or none; only what depends on the difference is computed."""
         old, old_program = self._network, self.program
-        network, fresh = old.changed(make_plan(program, self._asked), old_program, program)
+        plan = make_plan(program, self._asked)
         before: dict[str, Any] = {
             name: table.facts for name, table in old.store.tables.items() if name in old_program.relations
         }
-        self._network, self.program = network, program
-        step = self._begin()
-        try:
-            with deep_calls(), collector_paused(), self.guard:
+        with deep_calls(), collector_paused(), self.guard:
+            try:
+                network, fresh = old.changed(plan, old_program, program)
+                self._network, self.program = network, program
+                step = self._begin()
                 for keeper in fresh:
                     keeper.rebuild(step)
-        except BaseException:
-            self._network, self.program = old, old_program
-            old.resume()
-            raise
-        for keeper in network.keepers:
-            keeper.waiting = False
-        self._know(program)
+            except BaseException:
+                with self.guard.shield:
+                    self._network, self.program = old, old_program
+                    old.resume()
+                    self._know(old_program)
+                raise
+            with self.guard.shield:
+                for keeper in network.keepers:
+                    keeper.waiting = False
+                self._know(program)
         self._facts_given = sum(len(self.given(name)) for name in program.relations)
         changes = {}
         for name in dict.fromkeys([*old_program.relations, *program.relations]):

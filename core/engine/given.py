@@ -5,7 +5,7 @@ Reads: core.engine.keeper.  Read by: core.engine.strategies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from everlog.core.engine.forms import has_row
@@ -13,7 +13,7 @@ from everlog.core.engine.keeper import Keeper
 from everlog.core.engine.plan import PlannedUnit
 from everlog.core.engine.store import Store
 from everlog.core.program import Row
-from everlog.core.tables import Table, facts_of
+from everlog.core.tables import Facts, Table, facts_of
 
 if TYPE_CHECKING:
     from everlog.core.engine.step import Step
@@ -65,11 +65,15 @@ class GivenKeeper(Keeper):
         gone, new = self._change
         step.spread(self.name, facts_of(self.shape, gone), facts_of(self.shape, new))
 
-    def rebuild(self, step: Step) -> None:
+    def rebuild(self, step: Step) -> Mapping[str, Facts]:
         gone, new = self._change
-        self.table.remove(facts_of(self.shape, gone))
-        self.table.merge(facts_of(self.shape, new))
         self.forget()
+        if gone or self.table.facts:
+            self.table.remove(facts_of(self.shape, gone))
+            self.table.merge(facts_of(self.shape, new))
+        else:
+            self.table.replace(facts_of(self.shape, new))
+        return {}
 
     def snapshot(self) -> Callable[[], None]:
         gone, new = self._change

@@ -10,7 +10,7 @@ Reads: core.engine.counted, core.engine.aggregates.  Read by: core.engine.strate
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from everlog.core.engine.aggregates import Totals, totals_of
@@ -80,10 +80,10 @@ class GroupKeeper(DerivingKeeper):
             plus, minus = self._by_group(plus), self._by_group(minus)
         gone: dict[Any, Any] = {}
         new: dict[Any, Any] = {}
-        step.undo.append((self._put_back, (plus, minus, gone, new)))
         values, default = self.values, self.totals.default
         shield = step.guard.shield
-        shield.held = True
+        shield.held = True  # from here on: totals cannot be taken back twice, nor before they were added
+        step.undo.append((self._put_back, (plus, minus, gone, new)))
         for group, value in self._add(plus, minus).items():
             old = values.get(group, default)
             if value is not old and value != old:
@@ -124,13 +124,14 @@ class GroupKeeper(DerivingKeeper):
             values[group] = add(group, targets, -1)
         return values
 
-    def rebuild(self, step: Step) -> None:
+    def rebuild(self, step: Step) -> Mapping[str, Facts]:
         net = self._by_group(self.derive_all())
         self.totals.groups.clear()
         self.values.clear()
         default = self.totals.default
         self.values.update({g: v for g, v in self._add(net, {}).items() if v is not None and v != default})
         step.guard.derived(self.name, len(self.values))
+        return {}
 
     def snapshot(self) -> Callable[[], None]:
         groups, values = dict(self.totals.groups), dict(self.values)

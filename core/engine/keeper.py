@@ -15,7 +15,7 @@ Reads: core.engine.store, core.dbsp.  Read by: the strategies and core.engine.en
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, evolve, field
@@ -78,6 +78,12 @@ class Keeper:
         self.given[relation].difference_update(gone)
         self.given[relation].update(new)
 
+    def use(self, store: Store) -> None:
+        """Go on with another store, in which the containers of this unit and of what it reads are the same."""
+        self.store = store
+        for task in self.tasks():
+            task.store = store
+
     def tasks(self) -> Iterator[Task]:
         """Every version of a rule that was asked for so far."""
         yield from ()
@@ -96,8 +102,11 @@ class Keeper:
     def forget(self) -> None:
         """Drop what was collected for a turn that does not come: the step is given up."""
 
-    def rebuild(self, step: Step) -> None:
-        """Compute the unit anew from what it reads; the tables are left in the new state."""
+    def rebuild(self, step: Step) -> Mapping[str, Facts]:
+        """Compute the unit anew from what it reads; the tables are left in the new state.
+
+        Returns the facts of relations for which they happen to be there in other containers than the table's.
+        """
         raise NotImplementedError
 
     def snapshot(self) -> Callable[[], None]:

@@ -63,6 +63,8 @@ class Network:
     def resume(self) -> None:
         """Be in force again, after a change that was given up."""
         self.store.adopt(self.plan)
+        for keeper in self.keepers:
+            keeper.use(self.store)
         self.readers.clear()
         self._place(self.keepers)
 
@@ -109,9 +111,7 @@ class Network:
             keepers.append(keeper)
             fresh.append(keeper)
         for keeper in keepers:
-            keeper.store = store
-            for task in keeper.tasks():
-                task.store = store
+            keeper.use(store)
         for name in set(store.tables) - set(plan.program.relations):
             del store.tables[name]
         network._place(keepers)

@@ -9,6 +9,7 @@ whose truth for one binding depends on one fact, so two things are rewritten:
 
 An aggregate whose outer variables are bound only outside (`count : { e(y, z), z > x }`) gets a
 *domain*: an auxiliary relation with the values that those variables take in the rest of the rule.
+So does one that may fail (`sum 12 / y : { e(x, y) }`): only groups that are asked for are computed.
 
 Reads: core.program, core.reference (which literals a binding makes ready).  Read by: core.engine.plan.
 """
@@ -127,15 +128,21 @@ class Normaliser:
     def _grounded(
         self, literal: Aggregate, body: Sequence[Literal], unit: frozenset[str], rule: Rule, name: str
     ) -> tuple[Literal, ...]:
-        """The aggregate's body, with a domain for the outer variables if it does not bind them all."""
+        """The aggregate's body, with a domain for the outer variables if it does not bind them all.
+
+        A body that may fail has one, too: no group may fail that nobody asks for.
+        """
         order, stuck = schedule(literal.body, set())
         bound = {v for x in order for v in variables_of_literal(x)}
-        if not stuck and bound.issuperset(literal.outer):
+        binds_all = not stuck and bound.issuperset(literal.outer)
+        if binds_all and not (literal.outer and _may_fail(literal)):
             return literal.body
         others = [x for x in body if x is not literal and not _reads(x, unit)]
         outside, _ = schedule(others, set())
         reached = {v for x in outside for v in variables_of_literal(x)}
         missing = [v for v in literal.outer if v not in reached]
+        if missing and binds_all:
+            return literal.body
         if missing:
             raise NeedsItself(f"`{missing[0]}` in `{literal}` is bound by the recursion itself")
         domain = f"{name}?"
@@ -146,6 +153,16 @@ class Normaliser:
         head = Atom(domain, literal.outer)
         self.rules.append(Rule(head, self.body(outside, unit, rule), f"{domain}#1", rule.origin))
         return (Atom(domain, literal.outer), *literal.body)
+
+
+def _may_fail(literal: Aggregate) -> bool:
+    """Whether the body or the target computes something that is not defined for all values."""
+    head = Atom("", () if literal.target is None else (literal.target,))
+    return any(
+        call.name.startswith(("@", "to_")) or call.name in ("/", "%", "^", "as")
+        for call in p.calls_of(Rule(head, literal.body))
+        if not (call.name in ("/", "%") and isinstance(call.args[1], Constant) and call.args[1].value)
+    )
 
 
 def _reads(literal: Literal, unit: frozenset[str]) -> bool:

@@ -38,11 +38,23 @@ class Proofs(Protocol):
     def bring(self, new: Any, row: Row, witness: Any) -> None:
         """Add one row to what is collected."""
 
+    def entries(self, new: Any) -> list[tuple[Row, Any]]:
+        """What was collected, as rows with their witnesses."""
+
+    def set(self, row: Row, witness: Any) -> None:
+        """Keep the witness of one fact, which had none."""
+
     def take(self, facts: Facts) -> Taken:
         """Remove the witnesses of these facts; what to `put` back."""
 
     def put(self, taken: Taken) -> None:
         """The inverse of `take`."""
+
+    def found(self) -> Any:
+        """A container for the suspects that rules find."""
+
+    def taken(self, found: Any) -> tuple[Facts, Taken]:
+        """The facts that were found and still have their witness, which is taken from them; what to `put` back."""
 
     def get(self, row: Row) -> Any:
         """The witness of a fact, or None."""
@@ -67,11 +79,26 @@ class PlainProofs:
         else:
             new[row[0] if self.shape.arity == 1 else row] = witness
 
+    def entries(self, new: Any) -> list[tuple[Row, Any]]:
+        if self.shape.arity == 2:
+            return [(self.shape.row(k, v), w) for k, fan in new.items() for v, w in fan.items()]
+        return [((v,) if self.shape.arity == 1 else v, w) for v, w in new.items()]
+
+    def set(self, row: Row, witness: Any) -> None:
+        self.bring(self.data, row, witness)
+
     def take(self, facts: Facts) -> Taken:
         return forms.take_counted(self.shape, self.data, facts)
 
     def put(self, taken: Taken) -> None:
         forms.merge_counted(self.shape, self.data, taken)
+
+    def found(self) -> Any:
+        return self.shape.empty()
+
+    def taken(self, found: Any) -> tuple[Facts, Taken]:
+        taken = self.take(found)
+        return forms.support(self.shape, taken), taken
 
     def get(self, row: Row) -> Any:
         return forms.get_counted(self.shape, self.data, row)
@@ -81,7 +108,7 @@ class PlainProofs:
 
 
 class GroupedProofs:
-    """Invariant: the sets of one key are disjoint, and none is empty."""
+    """Invariant: the sets of one key are disjoint, and none is empty; a key may be left without any."""
 
     def __init__(self, shape: Shape, data: dict[Any, dict[Any, set[Any]]]) -> None:
         self.shape, self.data = shape, data
@@ -110,6 +137,14 @@ class GroupedProofs:
             values.add(value)
             groups.setdefault(witness, set()).add(value)
 
+    def entries(self, new: Any) -> list[tuple[Row, Any]]:
+        row = self.shape.row
+        return [(row(k, v), w) for k, (_, groups) in new.items() for w, values in groups.items() for v in values]
+
+    def set(self, row: Row, witness: Any) -> None:
+        groups = self.data.setdefault(row[self.shape.key], {})
+        groups.setdefault(witness, set()).add(row[self.shape.fan])
+
     def take(self, facts: Facts) -> Taken:
         data = self.data
         taken: dict[Any, dict[Any, set[Any]]] = {}
@@ -130,9 +165,17 @@ class GroupedProofs:
             for witness in found:
                 if not groups[witness]:
                     del groups[witness]
-            if not groups:
-                del data[key]
         return taken
+
+    def found(self) -> Any:
+        return {}
+
+    def taken(self, found: Any) -> tuple[Facts, Taken]:
+        """Rules have taken the witnesses already; or they left that to us, and found plain facts."""
+        if any(isinstance(entry, set) for entry in found.values()):
+            taken = self.take(found)
+            return {key: set().union(*groups.values()) for key, groups in taken.items() if groups}, taken
+        return self.facts(found), {key: groups for key, (_, groups) in found.items()}
 
     def put(self, taken: Taken) -> None:
         for key, groups in taken.items():
@@ -148,4 +191,4 @@ class GroupedProofs:
         return None
 
     def everything(self) -> Facts:
-        return {key: set().union(*groups.values()) for key, groups in self.data.items()}
+        return {key: set().union(*groups.values()) for key, groups in self.data.items() if groups}

@@ -10,7 +10,7 @@ Reads: core.seminaive, core.engine.keeper.  Read by: core.engine.strategies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
@@ -106,9 +106,10 @@ class RecomputeKeeper(Keeper):
             self.starts, self.ends = starts, context.counting.next
         return {name: context.tables[name] for name in self.relations}
 
-    def rebuild(self, step: Step) -> None:
+    def rebuild(self, step: Step) -> Mapping[str, Facts]:
         for name, table in self._evaluated(step).items():
             self.store.tables[name].replace(table.facts)
+        return {}
 
     def snapshot(self) -> Callable[[], None]:
         tables = table_snapshot(self.store, self.relations)

@@ -115,6 +115,8 @@ class Step:
     def roll_back(self) -> None:
         """Back to the state of before the step."""
         self.queue.clear()
+        for delta in self.store.deltas.values():
+            delta.clear()
         for keeper in self.keepers:
             keeper.waiting = False
             keeper.forget()

@@ -29,8 +29,10 @@ from attrs import evolve
 
 from everlog.core import program as p
 from everlog.core.codegen.derivations import LivingWriter
+from everlog.core.collector import collector_paused
 from everlog.core.dependencies import Unit
 from everlog.core.engine import forms
+from everlog.core.engine.ancestry import Ancestry
 from everlog.core.engine.keeper import Keeper, Listener, Readers, outside_relations, table_snapshot, versions
 from everlog.core.engine.plan import DRED, PlannedUnit
 from everlog.core.engine.proofs import GroupedProofs, PlainProofs, Proofs
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from everlog.core.engine.step import Step
 
 GIVEN: tuple[()] = ()  # the witness of a fact that is given
+FEW = 64  # facts that lost their witness, up to which each is looked at by itself
 _SUSPECTS = "Δ?"  # before a relation's name: its suspects, as what a rule's head must be among
 
 
@@ -78,6 +81,7 @@ class RecursiveKeeper(Keeper):
         self.brought: dict[str, list[Row]] = {}
         self.invents = any(p.invents(rule) for rule in planned.unit.rules)
         self._make_tasks()
+        self._ancestry = Ancestry(planned.unit.rules, store.numbers, self.proofs)
 
     def _make_tasks(self) -> None:
         """Whole rules, and each rule forward and backward from each of its atoms of this unit."""
@@ -139,6 +143,7 @@ class RecursiveKeeper(Keeper):
 
     def listen(self, readers: dict[str, Readers]) -> None:
         modes: dict[int, type[LivingWriter]] = {1: WitnessWriter, -1: self._suspecting}
+        self._outside.clear()
         for rule in self.planned.unit.rules:
             for relation in outside_relations(rule, self.relations):
                 entry = readers.setdefault(relation, Readers())
@@ -158,13 +163,25 @@ class RecursiveKeeper(Keeper):
         head = task.rule.head.relation
 
         def listener(step: Step, delta: Facts) -> None:
-            found = self.shapes[head].empty()
-            task(delta, found)
-            if found:
-                self._suspect(head, found)
+            facts = self._taken(step, head, [(task, delta)])
+            if facts:
+                self._suspect(head, facts)
                 step.wake(self)
 
         return listener
+
+    def _taken(self, step: Step, name: str, runs: list[tuple[Task, Facts]]) -> Facts:
+        """The facts of a relation that rules find suspect, and that were not; they lose their witnesses."""
+        proofs = self.proofs[name]
+        found = proofs.found()
+        with step.guard.shield:
+            try:
+                for task, delta in runs:
+                    task(delta, found)
+            finally:
+                facts, taken = proofs.taken(found) if found else (found, found)
+                step.undo.append((proofs.put, (taken,)))
+        return facts
 
     def _suspect(self, name: str, facts: Facts) -> None:
         known = self.suspects.get(name)
@@ -179,7 +196,10 @@ class RecursiveKeeper(Keeper):
         if self.planned.strategy == DRED:
             lost = gone
         if lost:
-            self._suspect(relation, facts_of(shape, lost))
+            facts = facts_of(shape, lost)
+            with step.guard.shield:
+                step.undo.append((proofs.put, (proofs.take(facts),)))
+            self._suspect(relation, facts)
         if new:
             self.brought[relation] = new
         if lost or new:
@@ -191,6 +211,10 @@ class RecursiveKeeper(Keeper):
     # ── a turn ───────────────────────────────────────────────────────────────────────────────
 
     def turn(self, step: Step) -> None:
+        with collector_paused(to_stay=False):
+            self._turn(step)
+
+    def _turn(self, step: Step) -> None:
         suspects, gains, brought = self.suspects, self.gains, self.brought
         self.forget()
         lost = self._lost(step, suspects) if suspects else {}
@@ -209,8 +233,9 @@ class RecursiveKeeper(Keeper):
         """The facts that have no derivation left; they are taken out, all other suspects are saved."""
         asked = self._asked
         try:
-            for name, facts in self._all_suspects(roots).items():
-                asked[name].merge(facts)
+            if sum(size_of(self.shapes[name], facts) for name, facts in roots.items()) <= FEW:
+                roots = self._spared(step, roots)
+            self._find_suspects(step, roots)
             new = self._restored()
             while new:
                 new = self._saved(step, new)
@@ -219,36 +244,44 @@ class RecursiveKeeper(Keeper):
             for table in asked.values():
                 table.clear()
         for name, facts in lost.items():
+            step.undo.append((self.tables[name].merge, (facts,)))
             with step.guard.shield:
-                kept = self.proofs[name].take(facts)
-                step.undo.append((self._put_back, (name, facts, kept)))
                 self.tables[name].remove(facts)
         return lost
 
-    def _all_suspects(self, frontier: dict[str, Facts]) -> dict[str, Facts]:
+    def _spared(self, step: Step, roots: dict[str, Facts]) -> dict[str, Facts]:
+        """Facts that lost their witness and have another derivation get it at once, if it is well-founded.
+
+        The roots that are left.  All that rested on the others stays as it is.
+        """
+        for name, facts in roots.items():
+            self._asked[name].merge(facts)
+        candidates = self._restored()
+        for table in self._asked.values():
+            table.clear()
+        left = {name: set(rows_of(self.shapes[name], facts)) for name, facts in roots.items()}
+        for name, new in candidates.items():
+            proofs = self.proofs[name]
+            for row, witness in proofs.entries(new):
+                if self._ancestry.is_founded(row, witness):
+                    step.undo.append((proofs.take, (facts_of(self.shapes[name], [row]),)))
+                    proofs.set(row, witness)
+                    left[name].discard(row)
+        return {name: facts_of(self.shapes[name], rows) for name, rows in left.items() if rows}
+
+    def _find_suspects(self, step: Step, frontier: dict[str, Facts]) -> None:
         """Everything whose witness leads to one of the given suspects."""
-        suspects: dict[str, Facts] = {}
         while frontier:
-            found: dict[str, Facts] = {}
+            runs: dict[str, list[tuple[Task, Facts]]] = {}
             for name, facts in frontier.items():
-                known = suspects.get(name)
-                if known is None:
-                    suspects[name] = known = self.shapes[name].empty()
-                forms.add(self.shapes[name], known, facts)
-            for name, facts in frontier.items():
+                self._asked[name].merge(facts)
                 for task in self._backward[name]:
-                    head = task.rule.head.relation
-                    out = found.get(head)
-                    if out is None:
-                        out = found[head] = self.shapes[head].empty()
-                    task(facts, out)
+                    runs.setdefault(task.rule.head.relation, []).append((task, facts))
             frontier = {}
-            for name, facts in found.items():
-                known = suspects.get(name)
-                left = forms.minus(self.shapes[name], facts, known) if known else facts
-                if left:
-                    frontier[name] = left
-        return suspects
+            for name, tasks in runs.items():
+                facts = self._taken(step, name, tasks)
+                if facts:
+                    frontier[name] = facts
 
     def _restored(self) -> dict[str, Any]:
         """Suspects that are given, or have a derivation from facts that are not suspect."""
@@ -272,8 +305,8 @@ class RecursiveKeeper(Keeper):
             if witnesses:
                 proofs = self.proofs[name]
                 saved[name] = facts = proofs.facts(witnesses)
+                step.undo.append((proofs.take, (facts,)))
                 with step.guard.shield:
-                    step.undo.append((self._witness_again, (name, facts, proofs.take(facts))))
                     proofs.merge(witnesses)
                     self._asked[name].remove(facts)
         found: dict[str, Any] = {}
@@ -283,10 +316,6 @@ class RecursiveKeeper(Keeper):
                 if self._asked[head].facts:
                     task(facts, found.setdefault(head, {}))
         return found
-
-    def _witness_again(self, name: str, facts: Facts, kept: Any) -> None:
-        self.proofs[name].take(facts)
-        self.proofs[name].put(kept)
 
     def _bring(self, name: str, rows: list[Row], new: dict[str, Any]) -> None:
         """Given facts that are not there yet."""
@@ -350,13 +379,9 @@ class RecursiveKeeper(Keeper):
             self.tables[name].remove(facts)
             self.proofs[name].take(facts)
 
-    def _put_back(self, name: str, facts: Facts, kept: Any) -> None:
-        self.tables[name].merge(facts)
-        self.proofs[name].put(kept)
-
     # ── as a whole ───────────────────────────────────────────────────────────────────────────
 
-    def rebuild(self, step: Step) -> None:
+    def rebuild(self, step: Step) -> Mapping[str, Facts]:
         self.forget()
         for name in self.relations:
             self.tables[name].clear()
@@ -368,6 +393,7 @@ class RecursiveKeeper(Keeper):
         for task in self._whole:
             task(None, new.setdefault(task.rule.head.relation, {}))
         self._rounds(step, new, None)
+        return {}
 
     def snapshot(self) -> Callable[[], None]:
         tables = table_snapshot(self.store, self.relations)

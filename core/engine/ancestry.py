@@ -1,0 +1,91 @@
+"""Whether a proof leads through a suspect: the witnesses of a fact, followed up to what is given.
+
+When few facts lose their witness, most have another derivation, and all that rests on them could stay
+as it is.  But a derivation may rest on the very fact that it is to prove.  To know, its facts are followed
+up along their witnesses: a way that ends in given facts is well-founded, one that comes to a fact without a
+witness is not, for suspects have none.
+
+Reads: core.engine.proofs, core.codegen.derivations.  Read by: core.engine.witnessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
+
+from everlog.core.codegen.derivations import hidden_variables
+from everlog.core.engine.proofs import Proofs
+from everlog.core.program import Atom, Constant, Row, Rule, Variable
+
+Fact: TypeAlias = tuple[str, Row]
+Premises: TypeAlias = Callable[[Row, Any], tuple[Fact, ...]]
+
+MOST_STEPS = 2_000  # that one fact is followed up
+
+
+class Ancestry:
+    """The facts of one recursive unit that its witnesses used."""
+
+    def __init__(self, rules: Iterable[Rule], numbers: Mapping[str, int], proofs: Mapping[str, Proofs]) -> None:
+        self._proofs = proofs
+        self._premises: dict[int, Premises | None] = {}
+        for rule in rules:
+            self._premises[numbers[rule.name]] = premises_of(rule, proofs.keys())
+
+    def is_founded(self, row: Row, witness: Any) -> bool:
+        """Whether a derivation rests on given facts alone, along the witnesses that there are."""
+        seen: set[Fact] = set()
+        stack = self._above(row, witness)
+        if stack is None:
+            return False
+        while stack:
+            fact = stack.pop()
+            if fact in seen:
+                continue
+            seen.add(fact)
+            kept = self._proofs[fact[0]].get(fact[1])
+            above = None if kept is None or len(seen) > MOST_STEPS else self._above(fact[1], kept)
+            if above is None:
+                return False
+            stack += above
+        return True
+
+    def _above(self, row: Row, witness: Any) -> list[Fact] | None:
+        """The facts of this unit that a derivation used; None if that cannot be told."""
+        if not witness:
+            return []
+        premises = self._premises[witness[0]]
+        return None if premises is None else list(premises(row, witness))
+
+
+def premises_of(rule: Rule, unit: Iterable[str]) -> Premises | None:
+    """A function from a fact and its witness to the facts of the unit that the rule used.
+
+    >>> x, y, z = map(Variable, "xyz")
+    >>> rule = Rule(Atom("path", (x, z)), (Atom("path", (x, y)), Atom("edge", (y, z))))
+    >>> premises_of(rule, ["path"])((1, 3), (2, "y"))
+    (('path', (1, 'y')),)
+    """
+    inside = set(unit)
+    hidden = hidden_variables(rule)
+    atoms: list[str] = []
+    values: list[Any] = []
+    for literal in rule.body:
+        if not isinstance(literal, Atom) or literal.relation not in inside:
+            continue
+        args: list[str] = []
+        for arg in literal.args:
+            match arg:
+                case Variable() if arg in rule.head.args:
+                    args.append(f"row[{rule.head.args.index(arg)}]")
+                case Variable():
+                    args.append(f"witness[{hidden.index(arg) + 1}]")
+                case Constant(value=value):
+                    args.append(f"values[{len(values)}]")
+                    values.append(value)
+                case _:
+                    return None
+        atoms.append(f"({literal.relation!r}, ({''.join(a + ', ' for a in args)}))")
+    text = f"lambda row, witness: ({''.join(a + ', ' for a in atoms)})"
+    premises: Premises = eval(text, {"values": values})  # our own text, made above
+    return premises
