@@ -11,5 +11,9 @@
 `core.codegen`         rules as Python functions over indexes
 `core.choice`          what `choice-domain` means; likewise `core.subsume`, `core.equivalence`, `core.counters`
 `core.seminaive`       whole-program evaluation by compiled rules over indexes
+`core.dbsp`            signed changes after DBSP; the delta rules of a rule, derived
+`core.engine`          the living engine: every view follows inserts and deletes
+`core.proofs`          why a fact is there, and why another is not
+`core.guards`          limits on a step, Ctrl-C, progress
 =====================  ======================================================================
 """

@@ -35,7 +35,7 @@ class EvaluationError(Exception):
         super().__init__(message)
 
     def with_rule(self, rule: str, where: str) -> EvaluationError:
-        return self if self.rule else EvaluationError(self.message, rule, where)
+        return self if self.rule else self.__class__(self.message, rule, where)  # also of a limit that it met
 
     def __str__(self) -> str:
         place = f" at {self.where}" if self.where else ""

@@ -3,6 +3,7 @@
 A line is `+edge(1, 2).` or `-edge(1, 2).`; a blank line, or the end of the input, ends a step.
 Lines are read one by one, so that a live pipe is answered as soon as a step is complete.  A step
 that is wrong, or that a rule cannot be evaluated on, is skipped as a whole; the stream goes on.
+Lines `.why fact` and `.why_not fact` are questions, answered from the state that they find.
 
 Reads: everlog.database, everlog.rows.  Read by: everlog.commands.run.
 """
@@ -22,6 +23,7 @@ from everlog.files.place import reason, write_stream
 from everlog.files.values import FactsError
 from everlog.rows import FactError, is_idle, line_update
 
+NO_ANSWER = "(no answer)"
 Step: TypeAlias = list[tuple[int, str]]  # lines with their numbers
 
 
@@ -34,29 +36,57 @@ def follow(database: Database, name: str, lines: Iterable[str], out: TextIO, err
     shown = relations_of_interest(database.program)
     all_well = True
     for step in steps(lines):
-        mistakes = []
-        updates = []
-        for number, line in step:
-            try:
-                updates.append(line_update(database.relations, line))
-            except FactError as problem:
-                mistakes.append(f"{name}:{number}: {problem}")
-        answer = NO_CHANGE
-        if not mistakes:
-            try:
-                answer = database.apply(updates).text(shown)
-            except (EvaluationError, MemoryError) as problem:
-                first, last = step[0][0], step[-1][0]
-                place = f"{name}:{first}" if first == last else f"{name}:{first}-{last}"
-                mistakes.append(f"{place}: {problem if str(problem) else 'out of memory'}")
+        mistakes: list[str] = []
+        if is_question(step[0][1]):
+            answer = _answered(database, name, step[0], mistakes)
+        else:
+            answer = _applied(database, name, step, shown, mistakes)
         for mistake in mistakes:
-            print(f"error: {mistake}", file=err)
-        if mistakes:
-            all_well = False
-            print("the step is skipped", file=err, flush=True)
+            print(f"error: {mistake}", file=err, flush=True)
+        all_well = all_well and not mistakes
         write_stream(out, answer + "\n")
         out.flush()
     return all_well
+
+
+def _applied(database: Database, name: str, step: Step, shown: set[str], mistakes: list[str]) -> str:
+    """Apply a step; what it changed, or nothing if there are mistakes."""
+    updates = []
+    for number, line in step:
+        try:
+            updates.append(line_update(database.relations, line))
+        except FactError as problem:
+            mistakes.append(f"{name}:{number}: {problem}")
+    if not mistakes:
+        try:
+            return database.apply(updates).text(shown)
+        except (EvaluationError, MemoryError) as problem:
+            first, last = step[0][0], step[-1][0]
+            place = f"{name}:{first}" if first == last else f"{name}:{first}-{last}"
+            mistakes.append(f"{place}: {problem if str(problem) else 'out of memory'}")
+    mistakes[-1] += "\nthe step is skipped"
+    return NO_CHANGE
+
+
+def is_question(line: str) -> bool:
+    """Whether a line asks rather than tells: `.why fact` or `.why_not fact`."""
+    return line.startswith(".")
+
+
+def _answered(database: Database, name: str, question: tuple[int, str], mistakes: list[str]) -> str:
+    """The proof of a fact, or what each rule lacks for it."""
+    number, line = question
+    command, _, fact = line.partition(" ")
+    try:
+        match command:
+            case ".why":
+                return database.why(fact.strip()).text()
+            case ".why_not":
+                return database.why_not(fact.strip()).text()
+        mistakes.append(f"{name}:{number}: no such question `{command}`; there are .why and .why_not")
+    except ValueError as problem:  # no fact, or nothing to prove
+        mistakes.append(f"{name}:{number}: {problem}")
+    return NO_ANSWER
 
 
 def relations_of_interest(program: Program) -> set[str]:
@@ -67,12 +97,19 @@ def relations_of_interest(program: Program) -> set[str]:
 def steps(lines: Iterable[str]) -> Iterator[Step]:
     """The steps of a stream: its lines of updates between blank ones.  Comments are passed over.
 
-    >>> list(steps(["+a(1).", "// why", "-a(2).", "", "", "+a(3)."]))
-    [[(1, '+a(1).'), (3, '-a(2).')], [(6, '+a(3).')]]
+    A question stands alone, and ends the step before it.
+
+    >>> list(steps(["+a(1).", "// why", "-a(2).", "", "", "+a(3).", ".why a(3)"]))
+    [[(1, '+a(1).'), (3, '-a(2).')], [(6, '+a(3).')], [(7, '.why a(3)')]]
     """
     step: Step = []
     for number, line in enumerate(lines, start=1):
-        if not is_idle(line):
+        if is_question(line.strip()):
+            if step:
+                yield step
+            yield [(number, line.strip())]
+            step = []
+        elif not is_idle(line):
             step.append((number, line.strip()))
         elif step and not line.strip():
             yield step

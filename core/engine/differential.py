@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 Numbers: TypeAlias = dict[int, int]  # level → number of derivations
 Before: TypeAlias = dict[str, dict[Row, Numbers]]  # of each fact that a step touched: what it had
 Derivation: TypeAlias = tuple[Row, tuple[tuple[str, Row], ...], int]  # the fact, what it uses, how often
-
 _COUNTED: dict[int, type[LivingWriter]] = {1: CountWriter, -1: CountWriter}
 
 
