@@ -22,7 +22,7 @@ from everlog.core.tables import Facts, rows_of, size_of
 if TYPE_CHECKING:
     from everlog.core.engine.step import Step
 
-SMALL = 8  # keys of new facts up to which limits are not looked at
+SMALL = 8  # new facts up to which limits are not looked at
 
 
 class DerivingKeeper(Keeper):
@@ -157,8 +157,9 @@ class CountKeeper(DerivingKeeper):
             gone = {fact for fact, n in minus.items() if self._lessened(fact, n, before)}
             new = {fact for fact, n in plus.items() if self._increased(fact, n, fact in facts, before)}
         shield.release()
-        if len(new) > SMALL or step.guard.progress is not None:
-            step.guard.derived(self.name, size_of(self.shape, new))
+        number = size_of(self.shape, new)
+        if number > SMALL or step.guard.progress is not None:
+            step.guard.derived(self.name, number)
         return gone, new
 
     def _settled_fans(self, plus: Any, minus: Any, before: dict[Any, int | None]) -> tuple[Facts, Facts]:

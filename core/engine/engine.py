@@ -25,6 +25,7 @@ from everlog.core.engine.changes import NOTHING, GivenRows, ToldChanges
 from everlog.core.engine.given import GivenKeeper
 from everlog.core.engine.keeper import Keeper
 from everlog.core.engine.network import Network
+from everlog.core.engine.plan import GIVEN as GIVEN_ONLY
 from everlog.core.engine.plan import make_plan
 from everlog.core.engine.statistics import Statistics, statistics_of
 from everlog.core.engine.step import Step
@@ -50,19 +51,18 @@ class Witness:
     binding: Mapping[str, Value]
 
 
-class _Ways(dict[str, Follow | None]):
+class _Ways:
     """The written-out way of each relation, made when it is first asked for."""
 
-    def __init__(self, network: Network, relations: set[str]) -> None:
-        self._network, self._relations = network, relations
+    def __init__(self, network: Network, relations: Iterable[str]) -> None:
+        self._network, self._open = network, set(relations)
+        self._made: dict[str, Follow | None] = {}
 
-    def get(self, relation: str, _default: object = None) -> Follow | None:
-        if relation in self:
-            return self[relation]
-        if relation not in self._relations:
-            return None
-        self[relation] = found = unrolled(self._network, relation)
-        return found
+    def of(self, relation: str) -> Follow | None:
+        if relation in self._open:
+            self._open.discard(relation)
+            self._made[relation] = unrolled(self._network, relation)
+        return self._made.get(relation)
 
 
 class Engine:
@@ -100,9 +100,8 @@ class Engine:
 
     def _know(self, program: Program) -> None:
         self._arities = {name: relation.arity for name, relation in program.relations.items()}
-        network = self._network
         self._small = self._begin()
-        self._ways = _Ways(network, {n for n in program.relations if self.strategy_of(n)[0] == "given"})
+        self._ways = _Ways(self._network, [n for n in program.relations if self.strategy_of(n)[0] == GIVEN_ONLY])
 
     @property
     def tables(self) -> dict[str, Table]:
@@ -121,7 +120,7 @@ class Engine:
         if not self._steps & (self._steps - 1):  # 1, 2, 4, 8, …
             self._network.forget_grown_tasks()
         if len(updates) == 1 and self._steps & 31:  # now and then the long way, to measure rules
-            follow = self._ways.get(updates[0].relation)
+            follow = self._ways.of(updates[0].relation)
             if follow is not None:
                 return self._follow_one(updates[0], follow)
         return self._apply(self._net(updates))
@@ -292,8 +291,9 @@ class Engine:
             table = store.tables[name]
             shared = isinstance(table, Classes)  # never changed in place, and too large to copy
             before[name] = dict(table.facts) if shared else forms.copied(table.shape, table.facts)
+        sizes: dict[str, int] = {}
         for task in keeper.tasks():
-            task.forget_if_grown()
+            task.forget_if_grown(sizes)
         step.undo.append((keeper.snapshot(), ()))
         computed = keeper.rebuild(step)
         for name in told:

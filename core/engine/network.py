@@ -80,9 +80,10 @@ class Network:
         return out
 
     def forget_grown_tasks(self) -> None:
+        sizes: dict[str, int] = {}
         for keeper in self.keepers:
             for task in keeper.tasks():
-                task.forget_if_grown()
+                task.forget_if_grown(sizes)
 
     # ── another program ──────────────────────────────────────────────────────────────────────
 

@@ -166,14 +166,18 @@ class Task:
         writer = partial(self.mode, number=number, grouped=grouped)
         return compile_rule(self.rule, self.position, store.shapes, sizes, store.functors, writer)
 
-    def forget_if_grown(self) -> None:
-        """Compile anew next time, if the sizes that the order was chosen by are no longer true."""
-        if self.compiled is not None:
-            now = self.store.sizes(self.rule)
-            for name, size in self.compiled.items():
-                if not size < (now[name] + 8) * GROWN or not now[name] < (size + 8) * GROWN:
-                    self.run = self.compiled = None
-                    return
+    def forget_if_grown(self, sizes: dict[str, int]) -> None:
+        """Compile anew next time, if the sizes that the order was chosen by are no longer true.
+
+        `sizes` remembers sizes from one call to the next.
+        """
+        for name, before in (self.compiled or {}).items():
+            if name not in sizes:
+                sizes[name] = len(self.store.tables[name])
+            now = sizes[name]
+            if not before < (now + 8) * GROWN or not now < (before + 8) * GROWN:
+                self.run = self.compiled = None
+                return
 
 
 __all__ = [
