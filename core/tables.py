@@ -124,6 +124,8 @@ class Table:
       I2  every index holds exactly what `facts` implies.
     """
 
+    built = 0  # indexes made by any table: code that writes indexes itself looks whether there are new ones
+
     def __init__(self, shape: Shape, facts: Facts | None = None) -> None:
         self.shape = shape
         self.facts: Facts = shape.empty() if facts is None else facts
@@ -147,6 +149,7 @@ class Table:
         if (key, rest) not in self.indexes:
             built: Any = {} if key and rest else set()
             self._extend(built, key, rest, self.facts)
+            Table.built += 1
             self.indexes[key, rest] = built  # only now: an interruption leaves no index that is half built
         return self.indexes[key, rest]
 

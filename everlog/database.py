@@ -24,7 +24,7 @@ from everlog.core.program import Kind, Program, Relation, Row, Value
 from everlog.files.values import sorted_rows
 from everlog.functors import bind_functors
 from everlog.inputs import read_inputs
-from everlog.live import LiveText, RuleError, with_facts_kept, with_functors
+from everlog.live import LiveText, RuleError, with_functors
 from everlog.rows import Pattern, Step, checked_rows, declared, fact, pattern_of, plain_test, step_updates, updates
 from everlog.saved import load_facts, save_facts
 from everlog.subscriptions import Callback, Subscription
@@ -375,8 +375,7 @@ class Database:
             )
         live = edit(self._live)
         functors = self._functors | dict(more or {})
-        program = with_facts_kept(live.program, self._live.program, self._engine.given)
-        changes = self._writer.commit_program(with_functors(program, functors))
+        changes = self._writer.commit_program(with_functors(live.program, functors))
         self._live, self._functors = live, functors
         self._prepare()
         self._writer.tell(changes)

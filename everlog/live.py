@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -22,7 +22,7 @@ import attrs
 from attrs import evolve, frozen
 
 from everlog.core import program as core
-from everlog.core.program import Program, Row, Rule, Value, calls_of
+from everlog.core.program import Program, Rule, Value, calls_of
 from everlog.dsl import ast
 from everlog.dsl.check import diagnose
 from everlog.dsl.diagnostics import DatalogError
@@ -198,16 +198,6 @@ def with_functors(program: Program, functors: Mapping[str, Callable[..., Value]]
         listed = ", ".join(f"@{name}" for name in missing)
         raise FunctorError(f"no Python function for {listed}; pass functors={{{missing[0]!r}: …}}")
     return program
-
-
-def with_facts_kept(new: Program, old: Program, given: Callable[[str], Collection[Row]]) -> Program:
-    """The new program without those facts of its text that were there before, and deleted since."""
-    facts = {}
-    for name, rows in new.facts.items():
-        before = set(old.facts.get(name, ()))
-        now = given(name) if before else ()
-        facts[name] = tuple(row for row in rows if row not in before or row in now)
-    return evolve(new, facts=facts)
 
 
 # ── names ────────────────────────────────────────────────────────────────────────────────────

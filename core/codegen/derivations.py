@@ -33,6 +33,7 @@ from everlog.core.tables import Shape
 
 VALUES_OF = "values of "  # before a group's name: its values, by the outer variables
 PROOFS_OF = "proofs of "  # before a relation's name: its witnesses
+FEW = 16  # values of a fan that are looked up one by one
 
 
 def hidden_variables(rule: Rule) -> tuple[Variable, ...]:
@@ -55,6 +56,7 @@ class LivingWriter(RuleWriter):
     hidden: tuple[Variable, ...] = ()
     head_args: tuple[p.Term, ...] = ()
     from_delta: bool = False
+    single: bool = False  # one atom is all that the body has
 
     def variables_to_keep(self, rule: Rule, body: list[Literal]) -> frozenset[Variable]:
         self.expressions.scope.update(_count=_count_elements, _fromkeys=dict.fromkeys, _next=next, _iter=iter)
@@ -64,16 +66,23 @@ class LivingWriter(RuleWriter):
         )
 
     def rule(self, rule: Rule, body: list[Literal], delta: int | None) -> Compiled:
-        self.from_delta = delta is not None
+        self.from_delta, self.single = delta is not None, sum(isinstance(x, Atom) for x in body) == 1
         return super().rule(rule, body, delta)
 
     def restricted(self, container: str, variable: Variable) -> str:
-        """From a change, fans are small: to cut one down costs more than to look each value up."""
-        return container if self.from_delta else super().restricted(container, variable)
+        """From a change, a small fan is not cut down: that costs more than to look each value up."""
+        cut = super().restricted(container, variable)
+        if not self.from_delta or cut == container:
+            return cut
+        fan = self.temporary("_z")
+        others = cut.removeprefix(container)
+        return f"({fan} if _len({fan} := {container}) < {FEW} else {fan}{others})"
 
     def set_atom(self, atom: Atom, key: list[int], rest: list[int], column: int) -> None:
-        """From a change, no set variable is worth a walk through a whole relation."""
-        if self.from_delta and rest and not key:
+        """No set variable is worth a walk through a whole relation from a change, or an index that only
+        serves one walk: every index has to follow all changes."""
+        natural = self.shapes[atom.relation].arity == 2 and self.shapes[atom.relation].fan == column
+        if rest and not key and (self.from_delta or (self.single and not natural)):
             raise NoSet
         super().set_atom(atom, key, rest, column)
 

@@ -32,15 +32,17 @@ def compile_rule(
     sizes: Mapping[str, int],
     functors: Mapping[str, p.Functor],
     writer: Callable[..., RuleWriter] | None = None,
+    sets: bool = True,
 ) -> Compiled:
     """The function that derives `rule`; with `delta` the body atom at that position reads Δ.
 
     `writer` says what becomes of a derivation (see `core.codegen.derivations`); by default its
-    fact is added to a set.
+    fact is added to a set.  Without `sets` no variable is one: better where Δ has few facts of a key.
     """
     body = without_calls(rule.body)
     make = writer or RuleWriter
-    for candidate in [*set_variables(rule, body, delta, shapes), None]:
+    candidates = set_variables(rule, body, delta, shapes) if sets else []
+    for candidate in [*candidates, None]:
         try:
             return make(shapes, sizes, functors, candidate).rule(rule, body, delta)
         except NoSet:

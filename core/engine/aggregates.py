@@ -122,22 +122,26 @@ class Extreme(Totals):
     def __init__(self, kind: Kind, end: int) -> None:
         super().__init__(kind)
         self.end = end  # 0: the least, -1: the greatest
+        self.ranked = (
+            kind is Kind.FLOAT
+        )  # values stand with their rank: NaN alone has no order, and equals nothing
 
     def add(self, group: Any, targets: Mapping[Any, int], sign: int) -> Value | None:
         values = self.groups.get(group)
         if values is None:
-            values = self.groups[group] = SortedDict(rank) if self.kind is Kind.FLOAT else SortedDict()
+            values = self.groups[group] = SortedDict()
         for target, number in targets.items():
-            after = values.get(target, 0) + sign * number
+            key = rank(target) if self.ranked else target
+            after = values.get(key, 0) + sign * number
             if after:
-                values[target] = after
+                values[key] = after
             else:
-                values.pop(target, None)
+                values.pop(key, None)
         if not values:
             del self.groups[group]
             return None
-        value: Value = values.peekitem(self.end)[0]
-        return value
+        value: Any = values.peekitem(self.end)[0]
+        return value[1] if self.ranked else value  # type: ignore[no-any-return]
 
 
 def totals_of(op: str, kind: Kind) -> Totals:

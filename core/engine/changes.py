@@ -23,6 +23,13 @@ class ToldChanges(Mapping[str, Mapping[Row, int]]):
         self._shapes, self._facts = shapes, facts
         self._rows: dict[str, dict[Row, int]] = {}
 
+    @classmethod
+    def of_rows(cls, rows: dict[str, dict[Row, int]]) -> ToldChanges:
+        """Changes that are rows already."""
+        told = cls({}, rows)  # type: ignore[arg-type]  # of which only the names are read
+        told._rows = rows
+        return told
+
     def __getitem__(self, relation: str) -> dict[Row, int]:
         rows = self._rows.get(relation)
         if rows is None:

@@ -22,6 +22,7 @@ from everlog.core.codegen.derivations import hidden_variables
 from everlog.core.collector import collector_paused
 from everlog.core.engine import forms
 from everlog.core.engine.changes import NOTHING, GivenRows, ToldChanges
+from everlog.core.engine.fused import Fused, fused
 from everlog.core.engine.given import GivenKeeper
 from everlog.core.engine.keeper import Keeper
 from everlog.core.engine.network import Network
@@ -29,6 +30,7 @@ from everlog.core.engine.plan import GIVEN as GIVEN_ONLY
 from everlog.core.engine.plan import make_plan
 from everlog.core.engine.statistics import Statistics, statistics_of
 from everlog.core.engine.step import Step
+from everlog.core.engine.store import is_other_size
 from everlog.core.engine.unrolled import Follow, unrolled
 from everlog.core.engine.witnessed import GIVEN, RecursiveKeeper
 from everlog.core.equivalence import Classes
@@ -41,6 +43,7 @@ from everlog.core.values import EvaluationError
 
 LARGE = 64  # updates from which a step may be a large one
 PART = 4  # it is, from one of so many of the facts that are given
+MEASURED = 200  # of so many single updates one goes the long way, where rules are measured
 
 
 @frozen
@@ -52,17 +55,50 @@ class Witness:
 
 
 class _Ways:
-    """The written-out way of each relation, made when it is first asked for."""
+    """The written-out ways of updates of each relation, made when they are first asked for.
+
+    They are made anew when tables got other indexes, or other sizes by far.
+    """
 
     def __init__(self, network: Network, relations: Iterable[str]) -> None:
-        self._network, self._open = network, set(relations)
-        self._made: dict[str, Follow | None] = {}
+        self._network, self._relations = network, frozenset(relations)
+        self._fused: dict[tuple[str, bool], Fused | None] = {}
+        self._unrolled: dict[str, Follow | None] = {}
+        self._indexes = Table.built
+        self._sizes: dict[str, int] = {}
 
-    def of(self, relation: str) -> Follow | None:
-        if relation in self._open:
-            self._open.discard(relation)
-            self._made[relation] = unrolled(self._network, relation)
-        return self._made.get(relation)
+    def fused(self, relation: str, insert: bool) -> Fused | None:
+        if Table.built != self._indexes:
+            self._fused.clear()
+            self._indexes = Table.built
+        if (relation, insert) not in self._fused:
+            if relation not in self._relations:
+                return None
+            if not self._fused:
+                self._sizes = self._sizes_now()
+            found = fused(self._network, relation, insert)
+            if Table.built != self._indexes:  # rules have asked for new indexes: they must be written, too
+                self._fused.clear()
+                self._indexes = Table.built
+                found = fused(self._network, relation, insert)
+            self._fused[relation, insert] = found
+        return self._fused[relation, insert]
+
+    def unrolled(self, relation: str) -> Follow | None:
+        if relation not in self._unrolled:
+            if relation not in self._relations:
+                return None
+            self._unrolled[relation] = unrolled(self._network, relation)
+        return self._unrolled[relation]
+
+    def _sizes_now(self) -> dict[str, int]:
+        return {name: len(table) for name, table in self._network.store.tables.items()}
+
+    def forget_if_grown(self) -> None:
+        if self._fused:
+            now = self._sizes_now()
+            if any(is_other_size(before, now[name]) for name, before in self._sizes.items()):
+                self._fused.clear()
 
 
 class Engine:
@@ -119,10 +155,16 @@ class Engine:
         self._steps += 1
         if not self._steps & (self._steps - 1):  # 1, 2, 4, 8, …
             self._network.forget_grown_tasks()
-        if len(updates) == 1 and self._steps & 31:  # now and then the long way, to measure rules
-            follow = self._ways.of(updates[0].relation)
+            self._ways.forget_if_grown()
+        if len(updates) == 1 and self._steps % MEASURED:
+            update, guard = updates[0], self.guard
+            if guard.progress is None and guard.limits.facts is None:  # nobody counts what is derived
+                way = self._ways.fused(update.relation, update.insert)
+                if way is not None:
+                    return self._fuse(update, way)
+            follow = self._ways.unrolled(update.relation)
             if follow is not None:
-                return self._follow_one(updates[0], follow)
+                return self._follow_one(update, follow)
         return self._apply(self._net(updates))
 
     def insert(self, rows: Mapping[str, Iterable[Row]]) -> Changes:
@@ -152,7 +194,7 @@ class Engine:
         number = sum(len(gone) + len(new) for gone, new in net.values())
         if number >= self.large and number * PART >= self._facts_given:
             return self._compute(net)
-        self._network.store.weight = 32 if number == 1 else 1
+        self._network.store.weight = MEASURED if number == 1 else 1
         try:
             return self._follow(net)
         except LimitExceeded:
@@ -202,6 +244,31 @@ class Engine:
         changes, arities = step.changes, self._arities
         told = {name: change for name, change in changes.items() if name in arities}
         return ToldChanges(self._network.store.shapes, told)
+
+    def _fuse(self, update: Update, way: Fused) -> Changes:
+        """One update of a relation that no rule derives, where all that follows is counted."""
+        name, row, insert = update.relation, update.row, update.insert
+        table = self._network.store.tables[name]
+        if len(row) != table.shape.arity:
+            raise NotABaseRelation(self._misfit(name, row))
+        if insert is forms.has_row(table.shape, table.facts, row):
+            return NOTHING
+        step, guard = self._small, self.guard
+        step.undo.clear()
+        told: dict[str, dict[Row, int]] = {name: {row: 1 if insert else -1}}
+        guard.__enter__()
+        try:
+            way(step, row, told)
+        except BaseException as error:
+            with guard.shield:
+                step.roll_back()
+            if isinstance(error, EvaluationError) and not isinstance(error, LimitExceeded):
+                return self._compute({name: ([], [row]) if insert else ([row], [])})
+            raise
+        finally:
+            guard.__exit__(None, None, None)
+        self._facts_given += 1 if insert else -1
+        return ToldChanges.of_rows(told)
 
     def _follow_one(self, update: Update, follow: Follow) -> Changes:
         """One update of a relation that no rule derives: the same, written out."""

@@ -8,6 +8,7 @@ Reads: core.engine.strategies, core.engine.store.  Read by: core.engine.engine.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from everlog.core import program as p
@@ -139,15 +140,17 @@ class Network:
         )
 
     def _given(self, name: str, old: Program, new: Program) -> list[Row]:
-        """The facts that are given in the new program: those of before, less and plus what its text says."""
-        written = dict.fromkeys(new.facts.get(name, ()))
+        """The facts that are given in the new program: those of before, less and plus what its text says.
+
+        A fact of the text that was deleted stays so, unless the text states it once more than before.
+        """
+        before, after = Counter(old.facts.get(name, ())), Counter(new.facts.get(name, ()))
         former, declared = old.relations.get(name), new.relations.get(name)
         if former is None or declared is None or _kinds(former) != _kinds(declared):
-            return list(written)
-        before = set(old.facts.get(name, ()))
-        dropped = before - written.keys()
+            return list(after)
+        dropped = before.keys() - after.keys()
         rows = dict.fromkeys(row for row in self.home[name].given_rows(name) if row not in dropped)
-        rows.update(dict.fromkeys(row for row in written if row not in before))
+        rows.update(dict.fromkeys(row for row, times in after.items() if times > before[row]))
         return list(rows)
 
     def difference(self, name: str, before: Facts | None, old: Network) -> tuple[Facts, Facts] | None:

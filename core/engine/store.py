@@ -37,7 +37,12 @@ from everlog.core.tables import Facts, Shape, Table
 from everlog.core.values import EvaluationError
 
 RunRule: TypeAlias = Callable[[Any, Any], None]
-GROWN = 8  # a rule is compiled again when a relation it reads has grown or shrunk by this factor
+GROWN, SMALL = 8, 64  # a rule is compiled again when a relation it reads has grown or shrunk by this factor
+
+
+def is_other_size(before: int, now: int) -> bool:
+    """Whether an order of joins that was chosen by one size may be wrong for another."""
+    return before > (now + SMALL) * GROWN or now > (before + SMALL) * GROWN
 
 
 @define
@@ -121,7 +126,7 @@ class Task:
     `mode` says what becomes of a derivation; the body atom at `position` reads Δ (None: no Δ).
     """
 
-    __slots__ = ("compiled", "large", "mode", "position", "rule", "run", "store", "time")
+    __slots__ = ("compiled", "large", "mode", "position", "rule", "run", "sets", "store", "time")
 
     def __init__(
         self,
@@ -130,8 +135,10 @@ class Task:
         position: int | None,
         mode: type[LivingWriter],
         large: frozenset[str] = frozenset(),
+        sets: bool = True,
     ) -> None:
         self.store, self.rule, self.position, self.mode, self.large = store, rule, position, mode, large
+        self.sets = sets
         self.run: RunRule | None = None
         self.compiled: dict[str, int] | None = None  # the sizes that the order of joins was chosen by
         self.time = store.time_of(rule)
@@ -164,7 +171,7 @@ class Task:
         grouped = self.rule.head.relation in store.grouped
 
         writer = partial(self.mode, number=number, grouped=grouped)
-        return compile_rule(self.rule, self.position, store.shapes, sizes, store.functors, writer)
+        return compile_rule(self.rule, self.position, store.shapes, sizes, store.functors, writer, self.sets)
 
     def forget_if_grown(self, sizes: dict[str, int]) -> None:
         """Compile anew next time, if the sizes that the order was chosen by are no longer true.
@@ -175,7 +182,7 @@ class Task:
             if name not in sizes:
                 sizes[name] = len(self.store.tables[name])
             now = sizes[name]
-            if not before < (now + 8) * GROWN or not now < (before + 8) * GROWN:
+            if is_other_size(before, now):
                 self.run = self.compiled = None
                 return
 

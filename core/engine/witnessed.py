@@ -115,7 +115,9 @@ class RecursiveKeeper(Keeper):
         # a head that computes cannot be run backwards: then facts come first, and suspects are looked up
         computes = any(isinstance(a, p.Call) for a in rule.head.args)
         body = (asked, *rule.body, *self._not_suspect(rule, None))
-        return Task(self.store, evolve(rule, body=body), None if computes else 0, RestoringWriter)
+        position = None if computes else 0
+        sets = rule.head.relation in self.store.grouped  # else a fan meets many small sets: row by row is less
+        return Task(self.store, evolve(rule, body=body), position, RestoringWriter, sets=sets)
 
     def _saving(self, rule: Rule, position: int) -> Task:
         """The rule from a fact that was just saved, for suspects only."""

@@ -1,0 +1,299 @@
+"""One update of one relation as one Python function: the triggers that one would write by hand.
+
+Between two units a change is a set of facts, and to build and take apart such sets is most of what a single
+update costs.  Where all units on its way keep counts (of derivations, or of a group), everything that the
+update may cause is written out row by row instead: the row's tables and indexes, the delta rules for this row,
+and what they derive, counted per fact until the turn of its unit.  A row is a change of its own, so the
+sums of `core.dbsp.derive` hold row by row as well.
+
+What cannot be written so (recursion, a relation that a rule reads twice, other aggregates) takes the way of
+`core.engine.unrolled`.
+
+Reads: core.engine.network, core.codegen.  Read by: core.engine.engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from attrs import define, field
+
+from everlog.core.codegen.body import delta_position, without_calls
+from everlog.core.codegen.derivations import LivingWriter
+from everlog.core.codegen.expressions import Expressions
+from everlog.core.codegen.writer import MAX_LOOPS, Access, tuple_text
+from everlog.core.engine import rowwise
+from everlog.core.engine.counted import CountKeeper, DerivingKeeper
+from everlog.core.engine.groups import GroupKeeper, GroupValues
+from everlog.core.engine.keeper import Listener, Readers
+from everlog.core.engine.store import Task
+from everlog.core.program import Atom, Kind, Row, Variable, Wildcard
+from everlog.core.tables import Columns, Table
+
+if TYPE_CHECKING:
+    from everlog.core.engine.network import Network
+    from everlog.core.engine.step import Step
+
+Told: TypeAlias = dict[str, dict[Row, int]]
+Fused: TypeAlias = Callable[["Step", Row, Told], None]
+
+MOST_UNITS = 40  # on the way of one update
+MOST_LINES = 4_000
+
+
+class CannotFuse(Exception):
+    """Something on the way is not written out row by row."""
+
+
+@define
+class RowRule(LivingWriter):
+    """A delta rule for one row, whose values have names already; it stands inside a loop that runs once."""
+
+    function: Function = field(default=None, kw_only=True)
+    delta_values: Sequence[str] = ()
+
+    def index(self, relation: str, key: Columns, rest: Columns) -> str:
+        return self.function.container(Access(relation, key, rest))
+
+    def delta_atom(self, atom: Atom) -> None:
+        for arg, name in zip(atom.args, self.delta_values, strict=True):
+            if isinstance(arg, Variable) and arg not in self.bound:
+                self.bound[arg] = name
+            elif not isinstance(arg, Wildcard):
+                self.test(f"{name} == {self.expr(arg)}")
+
+    def open_loop(self, text: str, container: str) -> None:
+        if self.loops >= MAX_LOOPS - 4:
+            raise CannotFuse("too many loops")
+        super().open_loop(text, container)
+
+
+class Function:
+    """A function in the making: what a row of `relation` that comes (or goes) causes."""
+
+    def __init__(self, network: Network, relation: str) -> None:
+        self.network, self.store = network, network.store
+        self.lines: list[str] = []
+        self.expressions = Expressions(self.store.functors)
+        self.scope = self.expressions.scope
+        self.scope.update(_ONCE=(None,), put_row=rowwise.put_row, take_row=rowwise.take_row)
+        self.scope.update(set_count=rowwise.set_count, set_group=rowwise.set_group)
+        self.names: dict[Any, str] = {}
+        keepers = [k for k in network.reached([relation]) if relation not in k.relations]
+        if len(keepers) > MOST_UNITS or any(_is_filtered(network, r) for k in keepers for r in k.relations):
+            raise CannotFuse(relation)
+        self.keepers: list[DerivingKeeper] = []
+        for keeper in keepers:
+            if not isinstance(keeper, CountKeeper) and not _counts_groups(keeper):
+                raise CannotFuse(keeper.planned.name)
+            assert isinstance(keeper, DerivingKeeper)
+            self.keepers.append(keeper)
+        self.pending = {id(keeper): f"_p{number}" for number, keeper in enumerate(self.keepers)}
+
+    def line(self, depth: int, text: str) -> None:
+        self.lines.append("    " * depth + text)
+        if len(self.lines) > MOST_LINES:
+            raise CannotFuse("too long")
+
+    def named(self, value: Any, prefix: str) -> str:
+        if id(value) not in self.names:
+            self.names[id(value)] = name = f"_{prefix}{len(self.scope)}"
+            self.scope[name] = value
+        return self.names[id(value)]
+
+    def container(self, access: Access) -> str:
+        return self.named(self.store.index(access), "x")
+
+    # ── the whole ────────────────────────────────────────────────────────────────────────────
+
+    def written(self, relation: str, event: str) -> Fused:
+        arity = self.store.shapes[relation].arity
+        row = [f"_v{n}" for n in range(arity)]
+        self.line(0, "def fused(step, row, told):")
+        self.line(1, f"# {event} of {relation}")
+        self.line(1, "undo, shield = step.undo, step.guard.shield")
+        self.line(1, "shield.held = True")
+        if row:
+            self.line(1, f"{', '.join(row)}, = row")
+        for keeper in self.keepers:
+            self.line(1, f"{self.pending[id(keeper)]} = {{}}")
+        self.change(1, relation, row, "row", event)
+        for number, keeper in enumerate(self.keepers):
+            self.line(1, f"if {self.pending[id(keeper)]}:  # {keeper.planned.name}")
+            if isinstance(keeper, CountKeeper):
+                self.turn_of_counts(keeper, number)
+            else:
+                assert isinstance(keeper, GroupKeeper)
+                self.turn_of_groups(keeper, number)
+        self.line(1, "shield.release()")
+        source = "\n".join(self.lines)
+        exec(compile(source, f"<{event} of {relation}>", "exec"), self.scope)  # our own text, made above
+        fused: Fused = self.scope["fused"]
+        return fused
+
+    def change(self, depth: int, relation: str, row: list[str], whole: str, event: str) -> None:
+        """One row comes or goes: rules before and after, and the table in between."""
+        readers = self.network.readers.get(relation, Readers())
+        early, late = (
+            (readers.early_losses, readers.gains) if event == "insert" else (readers.losses, readers.late_gains)
+        )
+        self.rules(depth, early, row)
+        table = self.store.tables[relation]
+        if not isinstance(table, GroupValues):
+            undo = "take_row" if event == "insert" else "put_row"
+            self.line(depth, f"undo.append(({undo}, ({self.named(table, 'table')}, {whole})))")
+            self.table(depth, table, row, event)
+        self.rules(depth, late, row)
+
+    # ── rules ────────────────────────────────────────────────────────────────────────────────
+
+    def rules(self, depth: int, listeners: list[Listener], row: list[str]) -> None:
+        for listener in listeners:
+            task, keeper, sign = getattr(listener, "direct", (None, None, 0))
+            if task is None or keeper is None or id(keeper) not in self.pending:
+                raise CannotFuse("a unit of another kind listens")
+            self.rule(depth, task, keeper, "+" if sign > 0 else "-", row)
+
+    def rule(self, depth: int, task: Task, keeper: DerivingKeeper, sign: str, row: list[str]) -> None:
+        rule, position = task.rule, task.position
+        body = without_calls(rule.body)
+        sizes = self.store.sizes(rule)
+        writer = RowRule(self.store.shapes, sizes, self.store.functors, None, function=self, delta_values=row)
+        writer.expressions = self.expressions
+        writer.kept = writer.variables_to_keep(rule, body)
+        writer.from_delta, writer.depth, writer.loops, writer.skip = True, depth + 1, 1, "continue"
+        pending = self.pending[id(keeper)]
+
+        def emit() -> None:
+            args = rule.head.args[:-1] if isinstance(keeper, GroupKeeper) else rule.head.args
+            values = [writer.expr(a) for a in args]
+            fact = values[0] if len(values) == 1 else tuple_text(values)
+            writer.line(f"_f = {fact}")
+            writer.line(f"{pending}[_f] = {pending}.get(_f, 0) {sign} 1")
+
+        writer.join(body, delta_position(rule.body, body, position), emit)
+        if writer.helpers or writer.pending:
+            raise CannotFuse(rule.name)
+        text = " ".join(str(rule).split())
+        skips = any("continue" in line for line in writer.lines)
+        self.line(depth, f"for _ in _ONCE:  # {text}" if skips else f"# {text}")
+        for line in writer.lines:
+            self.line(0, line if skips else line.removeprefix("    "))
+
+    # ── turns ────────────────────────────────────────────────────────────────────────────────
+
+    def turn_of_counts(self, keeper: CountKeeper, number: int) -> None:
+        shape, name = keeper.shape, keeper.name
+        row = [f"_r{number}_{n}" for n in range(shape.arity)]
+        facts, counts = self.named(keeper.table.facts, "facts"), self.named(keeper.counts, "counts")
+        whole = "(_f,)" if shape.arity == 1 else "_f"
+        self.line(2, f"_t{number} = {{}}")
+        self.line(2, f"for _f, _d in {self.pending[id(keeper)]}.items():")
+        self.line(3, "if not _d: continue")
+        self.line(3, "if shield.pending is not None: shield.release()")
+        key = "_f"
+        if shape.arity == 2:
+            self.line(3, f"{row[0]}, {row[1]} = _f")
+            key = "_f" if shape.fan == 1 else f"({row[1]}, {row[0]})"
+            self.line(3, f"_fan = {facts}.get({row[shape.key]})")
+            self.line(3, f"_there = _fan is not None and {row[shape.fan]} in _fan")
+        else:
+            if row:
+                self.line(3, f"{row[0]} = _f" if shape.arity == 1 else f"{', '.join(row)} = _f")
+            self.line(3, f"_there = _f in {facts}")
+        told = f"_t{number}[_row{number}]"
+        self.line(3, f"_row{number} = {whole}")
+        self.line(3, "if not _there:")
+        self.line(4, f"if _d > 1: undo.append((set_count, ({counts}, {key}, None))); {counts}[{key}] = _d")
+        self.line(4, f"{told} = 1")
+        self.change(4, name, row, f"_row{number}", "insert")
+        self.line(4, "continue")
+        self.line(3, f"_c = {counts}.get({key})")
+        self.line(3, f"if _c is not None: undo.append((set_count, ({counts}, {key}, _c)))")
+        self.line(3, f"elif _d > 0: undo.append((set_count, ({counts}, {key}, None)))")
+        self.line(3, "_d += 1 if _c is None else _c")
+        self.line(3, f"if _d > 1: {counts}[{key}] = _d")
+        self.line(3, f"elif _c is not None: del {counts}[{key}]")
+        self.line(3, "if not _d:")
+        self.line(4, f"{told} = -1")
+        self.change(4, name, row, f"_row{number}", "delete")
+        if name in self.network.told:
+            self.line(2, f"if _t{number}: told[{name!r}] = _t{number}")
+
+    def turn_of_groups(self, keeper: GroupKeeper, number: int) -> None:
+        outer = [f"_r{number}_{n}" for n in range(keeper.shape.arity - 1)]
+        groups, values = self.named(keeper.totals.groups, "groups"), self.named(keeper.values, "values")
+        self.line(2, f"for _g{number}, _d in {self.pending[id(keeper)]}.items():")
+        self.line(3, "if not _d: continue")
+        self.line(3, "if shield.pending is not None: shield.release()")
+        if outer:
+            self.line(3, f"{', '.join(outer)} = _g{number}")
+        group = f"_g{number}"
+        self.line(3, f"_old{number} = {groups}.get({group}, 0)")
+        self.line(3, f"_now{number} = _old{number} + _d")
+        self.line(3, f"undo.append((set_group, ({groups}, {values}, {group}, _old{number})))")
+        readers = self.network.readers.get(keeper.name, Readers())
+        if readers.early_losses or readers.late_gains:
+            raise CannotFuse("a negated group")
+        self.rules(3, readers.losses, [*outer, f"_old{number}"])
+        self.line(3, f"if _now{number}: {groups}[{group}] = {values}[{group}] = _now{number}")
+        self.line(3, f"else: del {groups}[{group}], {values}[{group}]")
+        self.rules(3, readers.gains, [*outer, f"_now{number}"])
+
+    # ── tables ───────────────────────────────────────────────────────────────────────────────
+
+    def table(self, depth: int, table: Table, row: list[str], event: str) -> None:
+        """The row into (or out of) a table and each of its indexes."""
+        shape, facts = table.shape, self.named(table.facts, "facts")
+        if shape.arity == 2:
+            self.fan(depth, facts, row[shape.key], row[shape.fan], event)
+        else:
+            self.member(depth, facts, row[0] if shape.arity == 1 else tuple_text(row), event)
+        for (key, rest), index in table.indexes.items():
+            if len(key) + len(rest) < shape.arity:
+                raise CannotFuse("an index that leaves columns out")
+            name = self.named(index, "x")
+            left, right = _packed(row, key), _packed(row, rest)
+            if key and rest:
+                self.fan(depth, name, left, right, event)
+            else:
+                self.member(depth, name, _packed(row, key + rest), event)
+
+    def fan(self, depth: int, container: str, key: str, value: str, event: str) -> None:
+        self.line(depth, f"_k = {key}")
+        self.line(depth, f"_a = {container}.get(_k)")
+        if event == "insert":
+            self.line(depth, f"if _a is None: {container}[_k] = {{{value}}}")
+            self.line(depth, f"else: _a.add({value})")
+        else:
+            self.line(depth, f"_a.discard({value})")
+            self.line(depth, f"if not _a: del {container}[_k]")
+
+    def member(self, depth: int, container: str, value: str, event: str) -> None:
+        self.line(depth, f"{container}.{'add' if event == 'insert' else 'discard'}({value})")
+
+
+def _packed(row: list[str], columns: Columns) -> str:
+    values = [row[c] for c in columns]
+    return values[0] if len(values) == 1 else tuple_text(values)
+
+
+def _is_filtered(network: Network, relation: str) -> bool:
+    readers = network.readers.get(relation)
+    return readers is not None and readers.filtered
+
+
+def _counts_groups(keeper: object) -> bool:
+    group = keeper.planned.group if isinstance(keeper, GroupKeeper) else None
+    return group is not None and group.op == "count" and group.kind is not Kind.FLOAT
+
+
+def fused(network: Network, relation: str, insert: bool) -> Fused | None:
+    """What an insert (or a delete) of one row does, as a function; None where that cannot be written out."""
+    if _is_filtered(network, relation):
+        return None
+    try:
+        return Function(network, relation).written(relation, "insert" if insert else "delete")
+    except CannotFuse:
+        return None
