@@ -1,4 +1,4 @@
-"""`python bench/__main__.py [NAME …]`: run the benchmarks that are named, or all."""
+"""`python bench/__main__.py [--small] [NAME …]`: those that are named, or all; the bars again at the end."""
 
 from __future__ import annotations
 
@@ -8,21 +8,38 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 NAMES = sorted(path.stem for path in HERE.glob("*.py") if not path.stem.startswith("_"))
+HAVE_SMALL = [name for name in NAMES if "--small" in (HERE / f"{name}.py").read_text()]
 
 
 def main() -> int:
-    wanted = sys.argv[1:] or NAMES
+    small = "--small" in sys.argv
+    wanted = [word for word in sys.argv[1:] if word != "--small"] or NAMES
     unknown = [name for name in wanted if name not in NAMES]
     if unknown:
         print(f"no benchmark {', '.join(unknown)}; there are {', '.join(NAMES)}", file=sys.stderr)
         return 2
+    bars: list[str] = []
     for name in wanted:
         print(f"── {name} ──", flush=True)
-        status = subprocess.call([sys.executable, "-P", str(HERE / f"{name}.py")])
+        status = run(name, ["--small"] if small and name in HAVE_SMALL else [], bars)
         if status:
             return status
         print()
+    if bars:
+        print("── bars ──", *bars, sep="\n")
     return 0
+
+
+def run(name: str, more: list[str], bars: list[str]) -> int:
+    """Show what a benchmark prints, and collect its bars."""
+    words = [sys.executable, "-P", "-u", str(HERE / f"{name}.py"), *more]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            if " bar: " in line:
+                bars.append(line.rstrip())
+    return process.returncode
 
 
 sys.exit(main())

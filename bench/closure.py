@@ -1,42 +1,43 @@
-"""The closure of a random graph: 2 000 nodes, 4 000 edges, 2.57 million pairs.
+"""The closure of a random graph as a whole command: 2 000 nodes, 4 000 edges, 2.57 million pairs.
 
-Ours (`everlog run`, the whole command, facts read and the relation written) against Soufflé's
-interpreter if it is on the PATH, a set-at-a-time and a tuple-at-a-time Python loop.  All from this
-run; a ratio is the other's time over ours, so above 1 we are faster.
+Every side reads `edge.facts` and writes the sorted pairs to a file; the files must be the same, byte
+by byte.  Ours are `everlog run` (once, no witnesses) and `everlog run --updates` with an empty stream
+(the living engine, a witness kept for each pair).  The others are a tuple-at-a-time and a
+set-at-a-time loop in Python, and Soufflé's interpreter if it is on the PATH.
 
-    python bench/closure.py [--nodes 2000] [--edges 4000]
+Sides take turns.  A ratio is of CPU time (user and system, of a whole command), the other's over ours in
+the same round, the median of the rounds: above 1 we are faster.  Memory is the peak of the process.
+
+    python -P bench/closure.py [--small] [--nodes 2000] [--edges 4000] [--rounds 3]
 """
 
 from __future__ import annotations
 
-import argparse
-import random
+import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Iterable
 from pathlib import Path
 
-PROGRAM = """.decl edge(x:number, y:number)
-.input edge
-.decl path(x:number, y:number)
-.output path
-path(x, y) :- edge(x, y).
-path(x, z) :- path(x, y), edge(y, z).
-"""
+sys.path.append(str(Path(__file__).parent))
+
+from _common import CLOSURE, at_least, at_most, options, random_graph, ratio_of
+
+WITNESSES = "everlog run --updates (witnesses kept)"
+ONCE = "everlog run (once)"
+TUPLES = "Python, tuple at a time"
+SETS = "Python, set at a time"
+SOUFFLE = "Soufflé's interpreter"
 
 
-def random_graph(nodes: int, edges: int) -> list[tuple[int, int]]:
-    draw = random.Random(1)
-    out: set[tuple[int, int]] = set()
-    while len(out) < edges:
-        out.add((draw.randrange(nodes), draw.randrange(nodes)))
-    return sorted(out)
+# ── the loops in Python ──────────────────────────────────────────────────────────────────────
 
 
-def tuple_at_a_time(edges: list[tuple[int, int]]) -> int:
+def tuple_at_a_time(edges: list[tuple[int, int]]) -> Iterable[tuple[int, int]]:
     successors: dict[int, list[int]] = {}
     for x, y in edges:
         successors.setdefault(x, []).append(y)
@@ -50,59 +51,112 @@ def tuple_at_a_time(edges: list[tuple[int, int]]) -> int:
                     new.add((x, z))
         path |= new
         delta = new
-    return len(path)
+    return sorted(path)
 
 
-def set_at_a_time(edges: list[tuple[int, int]]) -> int:
+def set_at_a_time(edges: list[tuple[int, int]]) -> Iterable[tuple[int, int]]:
     successors: dict[int, set[int]] = {}
     for x, y in edges:
         successors.setdefault(x, set()).add(y)
-    total = 0
-    for source in successors:
+    for source in sorted(successors):
         reached: set[int] = set()
         frontier = successors[source]
         while frontier:
             reached |= frontier
             frontier = set().union(*(successors[y] for y in frontier if y in successors)) - reached
-        total += len(reached)
-    return total
+        for target in sorted(reached):
+            yield source, target
 
 
-def timed(work: Callable[[], int]) -> tuple[float, int]:
+LOOPS = {"tuples": tuple_at_a_time, "sets": set_at_a_time}
+
+
+def loop_as_command(name: str, folder: Path) -> None:
+    """`python bench/closure.py --loop NAME FOLDER`: facts in, pairs out."""
+    with (folder / "edge.facts").open() as file:
+        edges = [(int(x), int(y)) for x, y in map(str.split, file)]
+    with (folder / f"{name}/path.csv").open("w") as file:
+        file.writelines([f"{x}\t{y}\n" for x, y in LOOPS[name](edges)])
+
+
+# ── measuring ────────────────────────────────────────────────────────────────────────────────
+
+
+def run(words: list[str], folder: Path) -> tuple[float, float, float]:
+    """Wall clock, CPU seconds and peak megabytes of a command."""
     start = time.perf_counter()
-    size = work()
-    return time.perf_counter() - start, size
+    process = subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit(f"failed: {' '.join(words)}")
+    scale = 2**20 if sys.platform == "darwin" else 2**10
+    return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / scale
 
 
-def command(words: list[str], folder: Path) -> int:
-    subprocess.run(words, cwd=folder, check=True, stdout=subprocess.DEVNULL)
-    return sum(1 for _ in (folder / "path.csv").open())
+def commands(folder: Path) -> dict[str, tuple[list[str], Path]]:
+    """What is run, and where its pairs are."""
+    python = [sys.executable, "-P"]
+    ours = [*python, "-m", "everlog", "run", "closure.dl", "-F", "."]
+    loop = [*python, str(Path(__file__).resolve()), "--loop"]
+    out = {
+        WITNESSES: ([*ours, "-D", "witnesses", "--updates", "empty.txt"], "witnesses"),
+        ONCE: ([*ours, "-D", "once"], "once"),
+        TUPLES: ([*loop, "tuples", "."], "tuples"),
+        SETS: ([*loop, "sets", "."], "sets"),
+    }
+    souffle = shutil.which("souffle")
+    if souffle:
+        out[SOUFFLE] = ([souffle, "closure.dl", "-F", ".", "-D", "souffle"], "souffle")
+    else:
+        print("Soufflé is not installed: its line is left out, the other loops stand in")
+    for _, where in out.values():
+        (folder / where).mkdir()
+    return {what: (words, folder / where / "path.csv") for what, (words, where) in out.items()}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--nodes", type=int, default=2000)
-    parser.add_argument("--edges", type=int, default=4000)
-    arguments = parser.parse_args()
-    edges = random_graph(arguments.nodes, arguments.edges)
+    if sys.argv[1:2] == ["--loop"]:
+        loop_as_command(sys.argv[2], Path(sys.argv[3]))
+        return
+    asked = options(__doc__, nodes=2000, edges=4000, rounds=3)
+    if asked.small:
+        asked.nodes, asked.edges, asked.rounds = 300, 600, 1
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "closure.dl").write_text(PROGRAM)
+        (folder / "closure.dl").write_text(CLOSURE)
+        (folder / "empty.txt").touch()
+        edges = random_graph(asked.nodes, asked.edges)
         (folder / "edge.facts").write_text("".join(f"{x}\t{y}\n" for x, y in edges))
-        ours, size = timed(lambda: command([sys.executable, "-P", "-m", "everlog", "run", "closure.dl"], folder))
-        others: dict[str, Callable[[], int]] = {
-            "Python, set at a time (no files)": lambda: set_at_a_time(edges),
-            "Python, tuple at a time (no files)": lambda: tuple_at_a_time(edges),
-        }
-        if shutil.which("souffle"):
-            others["Soufflé's interpreter, whole command"] = lambda: command(["souffle", "closure.dl"], folder)
-        else:
-            print("Soufflé is not installed: left out")
-        print(f"{arguments.nodes} nodes, {arguments.edges} edges, {size} pairs; everlog run: {ours:.2f} s")
-        for what, work in others.items():
-            seconds, found = timed(work)
-            assert found == size, f"{what}: {found} pairs, not {size}"
-            print(f"  {what:<38} {seconds:6.2f} s   {seconds / ours:5.2f} × ours")
+        measure(folder, asked.rounds, asked.small, f"{asked.nodes} nodes, {asked.edges} edges")
+
+
+def measure(folder: Path, rounds: int, small: bool, title: str) -> None:
+    sides = commands(folder)
+    wall: dict[str, list[float]] = {what: [] for what in sides}
+    cpu: dict[str, list[float]] = {what: [] for what in sides}
+    memory = dict.fromkeys(sides, 0.0)
+    for _ in range(rounds):
+        for what, (words, _) in sides.items():
+            seconds, busy, peak = run(words, folder)
+            wall[what].append(seconds)
+            cpu[what].append(busy)
+            memory[what] = max(memory[what], peak)
+    pairs = sides[WITNESSES][1].read_bytes()
+    for what, (_, path) in sides.items():
+        assert path.read_bytes() == pairs, f"{what} found other pairs"
+    lines = pairs.count(b"\n")
+    print(f"{title}, {lines} pairs; whole commands, the median of {rounds}; the same file from all")
+    for what in sides:
+        print(
+            f"  {what:<40} {statistics.median(wall[what]):6.2f} s wall  {statistics.median(cpu[what]):6.2f} s CPU"
+            f"  {memory[what]:6.0f} MB   {ratio_of(cpu[what], cpu[WITNESSES]):5.2f} × ours with witnesses"
+        )
+    at_least(f"closure, {TUPLES}", ratio_of(cpu[TUPLES], cpu[WITNESSES]), 3, small)
+    if SOUFFLE in sides:
+        at_least(f"closure, {SOUFFLE}", ratio_of(cpu[SOUFFLE], cpu[WITNESSES]), 1, small)
+    at_most("closure, peak memory with witnesses", memory[WITNESSES] / 1000, 1.2, "GB", small)
 
 
 if __name__ == "__main__":

@@ -1,36 +1,32 @@
 """A first look: `python -m everlog.demo`.
 
-Asks who may read the payroll, takes facts away, shows what changes, makes mistakes, and ends with
-commands to try.  It uses only what users have: `compile_file`, `evaluate`, `read_facts`.
+Asks who may read the payroll, takes facts away, shows what follows and why, makes mistakes, and ends
+with commands to try.  It uses only what users have: `Database` and `compile_text`.
 
 Reads: the public functions of everlog, the programs that ship with it.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from importlib.resources import files
 from pathlib import Path
-from typing import TypeAlias
 
 import everlog
-from everlog.core.program import Program, Row
-from everlog.core.seminaive import Evaluation
-from everlog.dsl.facts import fact_text, read_pattern, read_update
-from everlog.files import FactsError, read_facts
+from everlog import Database, FactsError
 
 WIDTH = 79
+_ASCII = str.maketrans("├└│─✗", "|||-x")  # for any terminal
 MISTAKE = """
 .decl boss(name:Person)
 boss(g) :- member(p, g), has_role(p, "cfo").
 boss(p) :- has_rule(p, "ceo").
 """
-
-Facts: TypeAlias = Mapping[str, frozenset[Row]]
 
 
 def main() -> int:
@@ -55,29 +51,32 @@ def _access_control() -> None:
     for line in _rules_of(path):
         print(f"  {line}")
 
-    program, facts = _load(path)
     started = time.perf_counter()
-    now = everlog.evaluate(program, facts)
+    db = Database.from_file(path, facts=path.parent / "facts")
     took = (time.perf_counter() - started) * 1000
-    count = sum(map(len, facts.values()))
+    count = sum(len(db.given(name)) for name in db.relations)
     _title(f"The answers, from {count} facts in files, in {took:.0f} ms")
-    _ask(now, "Who may read the payroll?", 'may(who, "read", "payroll")')
-    _ask(now, "And who may write it?", 'may(who, "write", "payroll")')
-    _ask(now, "Who would, but for a denial?", 'blocked(who, "read", "payroll")')
-    _ask(now, "Who has two roles that nobody should combine?", "conflict(who, a, b)")
+    _ask(db, "Who may read the payroll?", 'may(who, "read", "payroll")')
+    _ask(db, "And who may write it?", 'may(who, "write", "payroll")')
+    _ask(db, "Who would, but for a denial?", 'blocked(who, "read", "payroll")')
+    _ask(db, "Who has two roles that nobody should combine?", "conflict(who, a, b)")
 
-    _title("One fact goes; evaluated again, this is exactly what changed")
+    _title("Why may alan write the payroll?")
+    _show(db.why('may("alan", "write", "payroll")').text())
+
+    _title("Facts go; every relation follows, and tells exactly what changed")
     steps = [
         ('-has_role("alan", "payroll-clerk")', "// He still reads it, as an auditor."),
         ('-member("margaret", "payroll-office")', "// Who can write it now?"),
     ]
     for update, remark in steps:
-        facts = _updated(program, facts, update)
-        after = everlog.evaluate(program, facts)
+        changes = db.apply([update])
         print(f"  {update}.   {remark}")
-        for line in _changes(now, after):
+        for line in changes.text([d.relation for d in db.program.outputs]).splitlines():
             print(f"      {line}")
-        now = after
+
+    _title("And why may he not write it any more?")
+    _show(db.why_not('may("alan", "write", "payroll")').text())
 
     _title("Two rules with mistakes: all are told, before anything runs")
     try:
@@ -88,18 +87,21 @@ def _access_control() -> None:
 
 
 def _debian_packages() -> None:
-    program, facts = _load(_program_path("debian_packages"))
-    questions = {"remove": frozenset({("libssl3",)}), "install": frozenset({("postfix",)})}
-    result = everlog.evaluate(program, {**facts, **questions})
-    wanted = {name for (name,) in facts["wanted"]}
-    broken = [str(name) for _, name in result.rows("breaks")]
+    path = _program_path("debian_packages")
+    db = Database.from_file(path, facts=path.parent / "facts")
+    with db.transaction() as question:
+        for relation, name in (("remove", "libssl3"), ("install", "postfix")):
+            question.delete(relation, db.given(relation))
+            question.insert(relation, (name,))
+    wanted = {name for (name,) in db.rows("wanted")}
+    broken = [str(name) for _, name in db.rows("breaks")]
 
-    _title(f"Real data: {len(facts['package'])} packages of Debian")
+    _title(f"Real data: {db.size('package')} packages of Debian")
     print(f"  What breaks if I remove libssl3?  {len(broken)} packages; those that someone asked for:")
     _list(name for name in broken if name in wanted)
-    for _, packages, kilobytes in result.rows("takes"):
+    for _, packages, kilobytes in db.rows("takes"):
         print(f"  What if I install postfix?  {packages} packages, {kilobytes} kB, but it does not get on with:")
-        _list(str(other) for _, _, other in result.rows("clash"))
+        _list(str(other) for _, _, other in db.rows("clash"))
 
 
 def _what_next() -> None:
@@ -114,7 +116,8 @@ def _what_next() -> None:
         folder = programs / name
         print(f"  {command} run {folder / name}.dl \\\n      -F {folder / 'facts'} -D-")
     print(f"  {command} explain {programs / 'points_to' / 'points_to'}.dl")
-    print("\nThen copy a program's folder, change a line of its facts, and run it again.")
+    print("\nThen add `--updates -` to the first one, and type a line and an empty one:")
+    print('  +member("you", "payroll-office").')
 
 
 def _from_here(path: Path) -> str:
@@ -128,38 +131,16 @@ def _program_path(name: str) -> Path:
     return Path(str(files("everlog.programs"))) / name / f"{name}.dl"
 
 
-def _load(path: Path) -> tuple[Program, Facts]:
-    program, _ = everlog.compile_file(path)
-    folder = path.parent / "facts"
-    read = {d.relation: read_facts(program.relations[d.relation], d.params, folder) for d in program.inputs}
-    return program, {name: frozenset(rows) for name, rows in read.items()}
-
-
-def _updated(program: Program, facts: Facts, text: str) -> Facts:
-    """The facts after an update such as `-edge(1, 2)`."""
-    update = read_update(text, program.relations)
-    rows, row = facts[update.relation], frozenset({update.row})
-    return {**facts, update.relation: rows | row if update.insert else rows - row}
-
-
-def _changes(before: Evaluation, after: Evaluation) -> Iterator[str]:
-    """What changed in the relations that are `.output`: what went, then what came."""
-    program = after.program
-    outputs = [program.relations[directive.relation] for directive in program.outputs]
-    for sign, old, new in (("-", after, before), ("+", before, after)):
-        for relation in outputs:
-            for row in sorted(new.relation(relation.name) - old.relation(relation.name)):
-                yield f"{sign}{fact_text(relation, row)}."
-
-
-def _ask(result: Evaluation, question: str, pattern: str) -> None:
+def _ask(db: Database, question: str, pattern: str) -> None:
     """Print who answers a question: the first column of the facts that match a pattern."""
-    name, constants, _ = read_pattern(pattern, result.program.relations)
     print(f"  {question}  {pattern}")
-    matching = (
-        row for row in result.rows(name) if all(c in (None, v) for c, v in zip(constants, row, strict=True))
-    )
-    _list(str(row[0]) for row in matching)
+    _list(str(row[0]) for row in db.query(pattern))
+
+
+def _show(text: str) -> None:
+    """A proof, of each rule only the name."""
+    for line in text.splitlines():
+        print("  " + re.sub(r"(#\d+) at .*", r"\1", line).translate(_ASCII))
 
 
 def _rules_of(path: Path) -> Iterator[str]:
@@ -173,7 +154,7 @@ def _title(text: str) -> None:
     print(f"\n--- {text} ".ljust(WIDTH + 1, "-") + "\n")
 
 
-def _list(names: Iterator[str]) -> None:
+def _list(names: Iterable[str]) -> None:
     """Names side by side, as many to a line as fit."""
     line = "     "
     for name in names:
