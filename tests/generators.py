@@ -250,9 +250,7 @@ def rule(
 
 
 @st.composite
-def positive(
-    draw: st.DrawFn, name: str, kinds: tuple[str, ...], body: Body, names: dict[str, str] = NAMES
-) -> str:
+def positive(draw: st.DrawFn, name: str, kinds: tuple[str, ...], body: Body, names: dict[str, str] = NAMES) -> str:
     args = []
     new = []
     for kind in kinds:
@@ -409,7 +407,7 @@ def aggregate(draw: st.DrawFn, body: Body, known: Any, inline: Any) -> str:
         literals.append(draw(negated(inner, known, inline)))
     if draw(st.integers(0, 4)) == 0:
         nested = Body(bound={k: list(v) for k, v in inner.bound.items()})
-        below = draw(st.sampled_from(derived + ["e"]))
+        below = draw(st.sampled_from([*derived, "e"]))
         parts = [draw(positive(below, known[below], nested, names))]
         if draw(st.booleans()):
             parts.append(draw(comparison(nested, known, inline)))

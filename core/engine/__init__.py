@@ -6,9 +6,12 @@
 `store`         tables, changes, witnesses and group values; rules compiled and bound to them
 `keeper`        what a strategy is; `given`, `counted`, `groups`, `witnessed`, `differential`,
                 `recomputed` are the strategies, `strategies` is their table
+`proofs`        where witnesses are kept; `ancestry` follows them up
 `step`          one step on its way: turns, spreading, undo
+`unrolled`      small steps on one relation, written out as one function; `fused`, row by row
 `network`       all keepers, who listens to whom, what survives a change of rules
 `engine`        steps small and large, reading, proofs, other rules
+`explain`       the plan, the delta rules and their Python, for readers
 ==============  =================================================================================
 """
 

@@ -1,0 +1,34 @@
+"""The engines that the laws of the living engine are held to, one for each way that a step may take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from everlog.core.engine import Engine, Incremental
+from everlog.core.engine.changes import NOTHING
+from everlog.core.engine.strategies import KEEPERS
+from everlog.core.executor import Changes, Update
+from everlog.core.program import Program
+
+
+class BulkEngine(Engine):
+    """Every step computed anew, set at a time."""
+
+    def apply(self, step: Iterable[Update]) -> Changes:
+        net = self._net(list(step))
+        return self._compute(net) if net else NOTHING
+
+
+class Bulk(Incremental):
+    def start(self, program: Program) -> Engine:
+        return BulkEngine(program)
+
+
+EXECUTORS = {
+    "follow": Incremental(large=10**9),
+    "mixed": Incremental(large=3),
+    "bulk": Bulk(),
+    "dred": Incremental({"*": "dred"}, large=10**9),
+}
+if "differential" in KEEPERS:
+    EXECUTORS["differential"] = Incremental({"*": "differential"}, large=10**9)

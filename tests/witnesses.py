@@ -1,0 +1,102 @@
+"""Checks the witnesses that an engine keeps, without asking the engine for a proof.
+
+`engine.check()` asserts that every fact has a witness.  Here each one is read as what it says: an instance
+of a rule, whose body holds in the present state, and from which the fact does not follow by way of itself.
+
+Reads: core.engine (its insides), core.reference.  Read by: tests.laws.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from everlog.core.codegen.derivations import hidden_variables
+from everlog.core.engine import Engine
+from everlog.core.engine.network import Network
+from everlog.core.engine.witnessed import GIVEN, RecursiveKeeper
+from everlog.core.program import Aggregate, Atom, Negation, Row, Rule, Variable
+from everlog.core.reference import NaiveEvaluation
+
+Fact = tuple[str, Row]
+
+
+def assert_witnessed(engine: Engine) -> None:
+    """Every fact of a recursive unit has a witness, it is true now, and all of them are well-founded."""
+    network = engine._network
+    naive = NaiveEvaluation(network.plan.program)
+    for keeper in network.keepers:
+        if isinstance(keeper, RecursiveKeeper):
+            used: dict[Fact, list[Fact]] = {}
+            for name in keeper.relations:
+                for row in keeper.tables[name].rows():
+                    used[name, row] = _used(network, naive, keeper, name, row)
+            _assert_well_founded(used)
+
+
+def _used(network: Network, naive: NaiveEvaluation, keeper: RecursiveKeeper, name: str, row: Row) -> list[Fact]:
+    """The facts of its own unit that the witness of a fact used."""
+    kept = keeper.witness_of(name, row)
+    assert kept is not None, f"{name}{row} has no witness"
+    if kept == GIVEN:
+        assert row in keeper.given[name], f"{name}{row} is not given"
+        return []
+    rule = network.rules[network.store.rules[kept[0]]]
+    binding: dict[str, Any] = {v.name: x for v, x in zip(hidden_variables(rule), kept[1:], strict=True)}
+    binding |= {a.name: x for a, x in zip(rule.head.args, row, strict=True) if isinstance(a, Variable)}
+    assert rule.head.relation == name, f"{name}{row} by {rule}"
+    assert naive.row(rule.head.args, binding) == row, f"{name}{row} by {rule} with {binding}"
+    return _body(network, naive, keeper, rule, binding)
+
+
+def _body(
+    network: Network, naive: NaiveEvaluation, keeper: RecursiveKeeper, rule: Rule, binding: dict[str, Any]
+) -> list[Fact]:
+    used = []
+    for literal in rule.body:
+        match literal:
+            case Atom(relation, args):
+                fact = naive.row(args, binding)
+                assert _has(network, relation, fact), f"{rule} used {relation}{fact}, which is not there"
+                if relation in keeper.relations:
+                    used.append((relation, fact))
+            case Negation(Atom(relation, args)):
+                fact = naive.row(args, binding)
+                assert not _has(network, relation, fact), f"{rule} used that {relation}{fact} is not there"
+            case Aggregate(result=result, outer=outer, op=op, body=(Atom(relation),)):
+                group = tuple(binding[v.name] for v in outer)
+                default = 0 if op in ("count", "sum") else None
+                value = network.store.values[relation].get(group[0] if len(group) == 1 else group, default)
+                assert value == binding[result.name], f"{rule} used {relation}{group} = {binding[result.name]}"
+            case _:
+                assert next(naive.matches(literal, binding), None) is not None, f"{literal} with {binding}"
+    return used
+
+
+def _has(network: Network, relation: str, row: Row) -> bool:
+    return next(iter(_matching(network, relation, row)), None) is not None
+
+
+def _matching(network: Network, relation: str, row: Row) -> list[Row]:
+    table = network.store.tables[relation]
+    facts, shape = table.facts, table.shape
+    if shape.arity == 2:
+        return [row] if row[shape.fan] in facts.get(row[shape.key], ()) else []
+    return [row] if (row[0] if shape.arity == 1 else row) in facts else []
+
+
+def _assert_well_founded(used: dict[Fact, list[Fact]]) -> None:
+    """Every fact leads to facts that used none of their unit, and never to itself."""
+    done: set[Fact] = set()
+    for root in used:
+        path: set[Fact] = set()
+        stack: list[tuple[Fact, bool]] = [(root, False)]
+        while stack:
+            fact, leaving = stack.pop()
+            if leaving:
+                path.discard(fact)
+                done.add(fact)
+            elif fact not in done:
+                assert fact not in path, f"{fact} is a witness of itself"
+                path.add(fact)
+                stack.append((fact, True))
+                stack += [(below, False) for below in used[fact]]
