@@ -18,6 +18,7 @@ Reads: core.program.  Read by: core.codegen (the shapes), core.seminaive.
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, repeat
 from operator import itemgetter
@@ -105,14 +106,10 @@ def sorted_rows(shape: Shape, facts: Facts) -> Iterable[Row]:
         return sorted(rows_of(shape, facts))
     if shape.fan == 1:
         return chain.from_iterable(zip(repeat(key), sorted(facts[key])) for key in sorted(facts))
-    turned: dict[Any, list[Any]] = {}
-    for key in sorted(facts):
-        for value in facts[key]:
-            found = turned.get(value)
-            if found is None:
-                turned[value] = [key]
-            else:
-                found.append(key)
+    turned: dict[Any, list[Any]] = defaultdict(list)
+    keys_of = turned.__getitem__
+    for key in sorted(facts):  # each key to the end of the list of every value in its fan, in C
+        deque(map(list.append, map(keys_of, facts[key]), repeat(key)), maxlen=0)
     return chain.from_iterable(zip(repeat(value), turned[value]) for value in sorted(turned))
 
 

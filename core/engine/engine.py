@@ -337,13 +337,12 @@ class Engine:
                 reached = network.keepers if everything else network.reached(net)
                 for keeper in reached:
                     self._rebuild(step, keeper)
+                with self.guard.shield:
+                    step.all_awake()
             except BaseException:
                 with self.guard.shield:
                     step.roll_back()
                 raise
-        step.queue.clear()
-        for keeper in network.keepers:
-            keeper.waiting = False
         network.forget_grown_tasks()
         return self._told(step, net)
 
@@ -451,16 +450,15 @@ class Engine:
                 step = self._begin()
                 for keeper in fresh:
                     keeper.rebuild(step)
+                with self.guard.shield:
+                    step.all_awake()
+                    self._know(program)
             except BaseException:
                 with self.guard.shield:
                     self._network, self.program = old, old_program
                     old.resume()
                     self._know(old_program)
                 raise
-            with self.guard.shield:
-                for keeper in network.keepers:
-                    keeper.waiting = False
-                self._know(program)
         self._facts_given = sum(len(self.given(name)) for name in program.relations)
         changes = {}
         for name in dict.fromkeys([*old_program.relations, *program.relations]):

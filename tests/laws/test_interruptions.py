@@ -111,6 +111,7 @@ def assert_sound(engine: Engine) -> None:
     store = engine._network.store
     assert not [name for name, table in store.deltas.items() if len(table)], "a change was left behind"
     assert not engine.guard.shield.held
+    assert not [k.planned.name for k in engine._network.keepers if k.waiting], "would not be woken again"
 
 
 def assert_interruptible(
@@ -201,10 +202,11 @@ def test_small_steps_are_interrupted_at_each_line(name: str, monkeypatch: pytest
         assert_step_is_interruptible(engine, twin, step)
 
 
-def test_a_tiny_step_is_interrupted_at_each_line(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_tiny_step_is_interrupted_at_each_line(executor: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[__name__], "MOST", 10**9)
     program = compile_text(".decl v(x:number)  .decl c(n:number)  c(n) :- n = sum x : { v(x) }.  v(1).  v(2).")
-    engine, twin = (Incremental(large=10**9).start(program) for _ in range(2))
+    engine, twin = (EXECUTORS[executor].start(program) for _ in range(2))
     for step in ([Update("v", (3,))], [Update("v", (1,), False), Update("v", (4,))]):
         assert_step_is_interruptible(engine, twin, step)
 
