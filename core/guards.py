@@ -104,8 +104,13 @@ class Guard:
         self.facts = 0
         self._deadline: float | None = None
         self._outer: Guard | None = None
+        self._depth = 0
 
     def __enter__(self) -> Guard:
+        if self._depth and (_watch.guard is self or get_ident() != _MAIN):
+            self._depth += 1  # the same step, tried in another way: its clock goes on
+            return self
+        self._depth = 1
         self.facts = 0
         self.shield.held, self.shield.pending = False, None
         seconds = self.limits.seconds
@@ -118,7 +123,8 @@ class Guard:
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if _watch.guard is self:
+        self._depth -= 1
+        if not self._depth and _watch.guard is self:
             _watch.guard, self._outer = self._outer, None
 
     def round(self, unit: str, iteration: int, new: int, invents: bool) -> None:

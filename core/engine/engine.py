@@ -195,12 +195,13 @@ class Engine:
         if number >= self.large and number * PART >= self._facts_given:
             return self._compute(net)
         self._network.store.weight = MEASURED if number == 1 else 1
-        try:
-            return self._follow(net)
-        except LimitExceeded:
-            raise
-        except EvaluationError:  # perhaps only on the way: see above
-            return self._compute(net)
+        with self.guard:
+            try:
+                return self._follow(net)
+            except LimitExceeded:
+                raise
+            except EvaluationError:  # perhaps only on the way: see above
+                return self._compute(net)
 
     def _net(self, updates: Sequence[Update]) -> dict[str, tuple[list[Row], list[Row]]]:
         """What a step does in the end: for each relation the given facts that go and that come."""
@@ -328,6 +329,7 @@ class Engine:
         step = self._begin()
         network = self._network
         network.store.weight = 1
+        self.guard.facts = 0
         with deep_calls(), collector_paused(), self.guard:
             try:
                 self._give(step, net)
