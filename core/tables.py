@@ -92,6 +92,19 @@ def facts_of(shape: Shape, rows: Iterable[Row]) -> Facts:
     return out
 
 
+def add_facts(shape: Shape, into: Facts, facts: Facts) -> None:
+    """`into` ∪= facts; fans are copied."""
+    if shape.arity != 2:
+        into |= facts
+        return
+    for key, fan in facts.items():
+        known = into.get(key)
+        if known is None:
+            into[key] = set(fan)
+        else:
+            known |= fan
+
+
 def size_of(shape: Shape, facts: Facts) -> int:
     return sum(map(len, facts.values())) if shape.arity == 2 else len(facts)
 
@@ -152,16 +165,7 @@ class Table:
 
     def merge(self, new: Facts) -> None:
         """Add facts that are not there yet, to the relation and to its indexes."""
-        if self.shape.arity == 2:
-            facts = self.facts
-            for key, fan in new.items():
-                known = facts.get(key)
-                if known is None:
-                    facts[key] = set(fan)
-                else:
-                    known |= fan
-        else:
-            self.facts |= new
+        add_facts(self.shape, self.facts, new)
         if self.indexes:
             for (key_columns, rest), index in self.indexes.items():
                 self._extend(index, key_columns, rest, new)

@@ -9,15 +9,19 @@ Reads: everlog.rows, everlog.changes, everlog.subscriptions.  Read by: everlog.d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
+from typing import TypeVar
 
 from everlog.changes import Changes
+from everlog.core import executor
 from everlog.core.engine import Engine
 from everlog.core.executor import Update
 from everlog.core.program import Program, Relation, Row
 from everlog.rows import Step, step_updates, updates
 from everlog.subscriptions import Subscribers
+
+_Given = TypeVar("_Given")
 
 _STEP = "a step is under way: functors and progress callbacks cannot write"
 _TELLING = "a step is being told to subscribers: collect what to write, and write it when the step has returned"
@@ -54,41 +58,31 @@ class Writer:
 
     def commit(self, step: Iterable[Update]) -> Changes:
         """Apply a step.  Cost: that of the engine, and half a microsecond."""
-        if self.under_way:
-            raise NestedWrite(self.under_way)
-        self.under_way = _STEP
-        try:
-            told = self.engine.apply(step)
-        finally:
-            self.under_way = ""
-        self.changes = changes = Changes(told, self.relations)
+        self.changes = changes = Changes(self._alone(self.engine.apply, step), self.relations)
         return changes
 
     def commit_rows(self, rows: Mapping[str, Iterable[Row]]) -> Changes:
         """Insert many rows as one step."""
-        if self.under_way:
-            raise NestedWrite(self.under_way)
-        self.under_way = _STEP
-        try:
-            told = self.engine.insert(rows)
-        finally:
-            self.under_way = ""
-        self.changes = changes = Changes(told, self.relations)
+        self.changes = changes = Changes(self._alone(self.engine.insert, rows), self.relations)
         return changes
 
     def commit_program(self, program: Program) -> Changes:
         """Go on with another program."""
-        if self.under_way:
-            raise NestedWrite(self.under_way)
-        self.under_way = _STEP
-        try:
-            told = self.engine.change_program(program)
-        finally:
-            self.under_way = ""
+        told = self._alone(self.engine.change_program, program)
         # What has gone may have had facts: their changes are told with the declaration they had.
         self.changes = changes = Changes(told, self.relations | dict(program.relations))
         self.relations = dict(program.relations)
         return changes
+
+    def _alone(self, change: Callable[[_Given], executor.Changes], given: _Given) -> executor.Changes:
+        """Have the engine change, while nobody else writes."""
+        if self.under_way:
+            raise NestedWrite(self.under_way)
+        self.under_way = _STEP
+        try:
+            return change(given)
+        finally:
+            self.under_way = ""
 
     def tell(self, changes: Changes) -> None:
         self.under_way = _TELLING

@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from everlog.core.codegen.derivations import CountWriter
 from everlog.core.engine.forms import count_one, support
 from everlog.core.engine.keeper import Keeper, Listener, Readers, outside_relations, table_snapshot, versions
 from everlog.core.engine.plan import PlannedUnit
-from everlog.core.engine.store import CountWriter, Store, Task
+from everlog.core.engine.store import Store, Task
 from everlog.core.program import Row
 from everlog.core.tables import Facts, rows_of, size_of
 

@@ -38,7 +38,7 @@ from everlog.core.executor import Changes, NotABaseRelation, Update
 from everlog.core.guards import Guard, LimitExceeded, Limits, Progress
 from everlog.core.program import Program, Row, Rule, Value, Variable
 from everlog.core.seminaive import deep_calls
-from everlog.core.tables import Facts, Table, size_of, sorted_rows
+from everlog.core.tables import Facts, Table, facts_of, size_of, sorted_rows
 from everlog.core.values import EvaluationError
 
 LARGE = 64  # updates from which a step may be a large one
@@ -157,14 +157,13 @@ class Engine:
             self._network.forget_grown_tasks()
             self._ways.forget_if_grown()
         if len(updates) == 1 and self._steps % MEASURED:
-            update, guard = updates[0], self.guard
+            update, guard, fused = updates[0], self.guard, None
             if guard.progress is None and guard.limits.facts is None:  # nobody counts what is derived
-                way = self._ways.fused(update.relation, update.insert)
-                if way is not None:
-                    return self._fuse(update, way)
-            follow = self._ways.unrolled(update.relation)
-            if follow is not None:
-                return self._follow_one(update, follow)
+                fused = self._ways.fused(update.relation, update.insert)
+            follow = None if fused is not None else self._ways.unrolled(update.relation)
+            told = self._single(update, fused, follow)
+            if told is not None:
+                return told
         return self._apply(self._net(updates))
 
     def insert(self, rows: Mapping[str, Iterable[Row]]) -> Changes:
@@ -242,37 +241,17 @@ class Engine:
     def _told(self, step: Step, net: Mapping[str, tuple[list[Row], list[Row]]]) -> Changes:
         for gone, new in net.values():
             self._facts_given += len(new) - len(gone)
-        changes, arities = step.changes, self._arities
-        told = {name: change for name, change in changes.items() if name in arities}
+        return self._changes(step)
+
+    def _changes(self, step: Step) -> Changes:
+        """What a step changed in the relations that are declared."""
+        told = {name: change for name, change in step.changes.items() if name in self._arities}
         return ToldChanges(self._network.store.shapes, told)
 
-    def _fuse(self, update: Update, way: Fused) -> Changes:
-        """One update of a relation that no rule derives, where all that follows is counted."""
-        name, row, insert = update.relation, update.row, update.insert
-        table = self._network.store.tables[name]
-        if len(row) != table.shape.arity:
-            raise NotABaseRelation(self._misfit(name, row))
-        if insert is forms.has_row(table.shape, table.facts, row):
-            return NOTHING
-        step, guard = self._small, self.guard
-        step.undo.clear()
-        told: dict[str, dict[Row, int]] = {name: {row: 1 if insert else -1}}
-        guard.__enter__()
-        try:
-            way(step, row, told)
-        except BaseException as error:
-            with guard.shield:
-                step.roll_back()
-            if isinstance(error, EvaluationError) and not isinstance(error, LimitExceeded):
-                return self._compute({name: ([], [row]) if insert else ([row], [])})
-            raise
-        finally:
-            guard.__exit__(None, None, None)
-        self._facts_given += 1 if insert else -1
-        return ToldChanges.of_rows(told)
-
-    def _follow_one(self, update: Update, follow: Follow) -> Changes:
-        """One update of a relation that no rule derives: the same, written out."""
+    def _single(self, update: Update, fused: Fused | None, follow: Follow | None) -> Changes | None:
+        """One update of a relation that no rule derives, by a way that is written out; None if there is none."""
+        if fused is None and follow is None:
+            return None
         name, row, insert = update.relation, update.row, update.insert
         table = self._network.store.tables[name]
         shape = table.shape
@@ -280,20 +259,16 @@ class Engine:
             raise NotABaseRelation(self._misfit(name, row))
         if insert is forms.has_row(shape, table.facts, row):
             return NOTHING
-        facts: Facts
-        if shape.arity == 2:
-            facts = {row[shape.key]: {row[shape.fan]}}
-        else:
-            facts = {row[0]} if shape.arity == 1 else {row}
-        step = self._small
+        step, guard = self._small, self.guard
         step.again()
-        guard = self.guard
+        told: dict[str, dict[Row, int]] = {name: {row: 1 if insert else -1}}
         guard.__enter__()
         try:
-            if insert:
-                follow(step, shape.empty(), facts)
-            else:
-                follow(step, facts, shape.empty())
+            if fused is not None:
+                fused(step, row, told)
+            elif follow is not None:
+                facts, nothing = facts_of(shape, [row]), shape.empty()
+                follow(step, *((nothing, facts) if insert else (facts, nothing)))
         except BaseException as error:
             with guard.shield:
                 step.roll_back()
@@ -303,10 +278,7 @@ class Engine:
         finally:
             guard.__exit__(None, None, None)
         self._facts_given += 1 if insert else -1
-        changes = step.changes
-        if not changes.keys() <= self._arities.keys():  # a unit that was called as it is told of its auxiliaries
-            changes = {name: change for name, change in changes.items() if name in self._arities}
-        return ToldChanges(self._network.store.shapes, changes)
+        return ToldChanges.of_rows(told) if fused is not None else self._changes(step)
 
     def _misfit(self, name: str, row: Row) -> str:
         return f"`{self.program.relations[name]}` has {self._arities[name]} column(s), {len(row)} given"

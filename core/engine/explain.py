@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from everlog.core.dbsp import each_delta_rule
 from everlog.core.engine.keeper import outside_relations
 from everlog.core.engine.network import Network
-from everlog.core.engine.plan import GIVEN, RECOMPUTE, STRATEGIES, Plan, PlannedUnit, make_plan
+from everlog.core.engine.plan import GIVEN, RECOMPUTE, STRATEGIES, PlannedUnit, make_plan
 from everlog.core.program import Program
 
 
@@ -62,6 +62,3 @@ def explain_delta_code(program: Program) -> str:
         for task in keeper.tasks():
             parts[task.code().source] = None
     return "\n\n".join(parts)
-
-
-__all__ = ["Plan", "explain_delta_code", "explain_plan"]

@@ -27,19 +27,6 @@ def support(shape: Shape, counted: Any) -> Facts:
     return set(counted)
 
 
-def add(shape: Shape, into: Facts, facts: Facts) -> None:
-    """`into` ∪= facts; fans are copied."""
-    if shape.arity != 2:
-        into |= facts
-        return
-    for key, fan in facts.items():
-        known = into.get(key)
-        if known is None:
-            into[key] = set(fan)
-        else:
-            known |= fan
-
-
 def minus(shape: Shape, facts: Facts, other: Facts) -> Facts:
     """facts ∖ other, in new containers.
 
@@ -54,20 +41,6 @@ def minus(shape: Shape, facts: Facts, other: Facts) -> Facts:
         left = fan - known if known is not None else set(fan)
         if left:
             out[key] = left
-    return out
-
-
-def meet(shape: Shape, facts: Facts, other: Facts) -> Facts:
-    """facts ∩ other, in new containers."""
-    if shape.arity != 2:
-        return facts & other
-    out = {}
-    for key, fan in facts.items():
-        known = other.get(key)
-        if known is not None:
-            both = fan & known
-            if both:
-                out[key] = both
     return out
 
 
@@ -128,7 +101,7 @@ def counted_rows(shape: Shape, counted: Any) -> Iterator[tuple[Row, Any]]:
     if shape.arity == 2:
         for key, fan in counted.items():
             for value, number in fan.items():
-                yield (key, value) if shape.fan == 1 else (value, key), number
+                yield shape.row(key, value), number
     else:
         for fact, number in counted.items():
             yield (fact,) if shape.arity == 1 else fact, number

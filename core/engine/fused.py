@@ -80,8 +80,8 @@ class Function:
         self.scope.update(_ONCE=(None,), put_row=rowwise.put_row, take_row=rowwise.take_row)
         self.scope.update(set_count=rowwise.set_count, set_group=rowwise.set_group)
         self.names: dict[Any, str] = {}
-        keepers = [k for k in network.reached([relation]) if relation not in k.relations]
-        if len(keepers) > MOST_UNITS or any(_is_filtered(network, r) for k in keepers for r in k.relations):
+        keepers = network.after(relation)
+        if len(keepers) > MOST_UNITS or any(network.is_filtered(r) for k in keepers for r in k.relations):
             raise CannotFuse(relation)
         self.keepers: list[DerivingKeeper] = []
         for keeper in keepers:
@@ -279,11 +279,6 @@ def _packed(row: list[str], columns: Columns) -> str:
     return values[0] if len(values) == 1 else tuple_text(values)
 
 
-def _is_filtered(network: Network, relation: str) -> bool:
-    readers = network.readers.get(relation)
-    return readers is not None and readers.filtered
-
-
 def _counts_groups(keeper: object) -> bool:
     group = keeper.planned.group if isinstance(keeper, GroupKeeper) else None
     return group is not None and group.op == "count" and group.kind is not Kind.FLOAT
@@ -291,7 +286,7 @@ def _counts_groups(keeper: object) -> bool:
 
 def fused(network: Network, relation: str, insert: bool) -> Fused | None:
     """What an insert (or a delete) of one row does, as a function; None where that cannot be written out."""
-    if _is_filtered(network, relation):
+    if network.is_filtered(relation):
         return None
     try:
         return Function(network, relation).written(relation, "insert" if insert else "delete")

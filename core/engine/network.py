@@ -80,6 +80,15 @@ class Network:
                 out.append(keeper)
         return out
 
+    def after(self, relation: str) -> list[Keeper]:
+        """The keepers that a change of a given relation may reach, beyond its own."""
+        return [keeper for keeper in self.reached([relation]) if relation not in keeper.relations]
+
+    def is_filtered(self, relation: str) -> bool:
+        """Whether some rule reads the relation twice, so that its change must be there as a table."""
+        readers = self.readers.get(relation)
+        return readers is not None and readers.filtered
+
     def forget_grown_tasks(self) -> None:
         sizes: dict[str, int] = {}
         for keeper in self.keepers:

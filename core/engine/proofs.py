@@ -80,9 +80,7 @@ class PlainProofs:
             new[row[0] if self.shape.arity == 1 else row] = witness
 
     def entries(self, new: Any) -> list[tuple[Row, Any]]:
-        if self.shape.arity == 2:
-            return [(self.shape.row(k, v), w) for k, fan in new.items() for v, w in fan.items()]
-        return [((v,) if self.shape.arity == 1 else v, w) for v, w in new.items()]
+        return list(forms.counted_rows(self.shape, new))
 
     def set(self, row: Row, witness: Any) -> None:
         self.bring(self.data, row, witness)

@@ -66,35 +66,11 @@ class Step:
         """
         self.changes[relation] = (gone, new)
         readers = self.readers.get(relation, _NOBODY)
-        if readers.filtered:
-            self._spread_filtered(relation, gone, new)
-            return
         table, shield = self.store.tables[relation], self.guard.shield
+        delta = self.store.delta(relation) if readers.filtered else None  # for rules that read the relation twice
+        assert not (applied and delta is not None), "such rules need the state of before"
         if not applied:
             self.undo.append((put_back, (table, gone, new)))
-        if gone:
-            for listener in readers.losses:
-                listener(self, gone)
-            if not applied:
-                shield.held = True
-                table.remove(gone)
-                shield.release()
-            for listener in readers.late_gains:
-                listener(self, gone)
-        if new:
-            for listener in readers.early_losses:
-                listener(self, new)
-            if not applied:
-                shield.held = True
-                table.merge(new)
-                shield.release()
-            for listener in readers.gains:
-                listener(self, new)
-
-    def _spread_filtered(self, relation: str, gone: Facts, new: Facts) -> None:
-        """The same, with the change also there as a table for rules that read the relation twice."""
-        table, delta, readers = self.store.tables[relation], self.store.delta(relation), self.readers[relation]
-        self.undo.append((put_back, (table, gone, new)))
         for facts, early, change, late in (
             (gone, readers.losses, table.remove, readers.late_gains),
             (new, readers.early_losses, table.merge, readers.gains),
@@ -102,15 +78,19 @@ class Step:
             if not facts:
                 continue
             try:
-                delta.merge(facts)
+                if delta is not None:
+                    delta.merge(facts)
                 for listener in early:
                     listener(self, facts)
-                with self.guard.shield:
+                if not applied:
+                    shield.held = True
                     change(facts)
+                    shield.release()
                 for listener in late:
                     listener(self, facts)
             finally:
-                delta.clear()
+                if delta is not None:
+                    delta.clear()
 
     def roll_back(self) -> None:
         """Back to the state of before the step."""

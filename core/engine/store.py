@@ -18,17 +18,7 @@ from attrs import define
 
 from everlog.core import program as p
 from everlog.core.codegen import Access, Compiled, compile_rule
-from everlog.core.codegen.derivations import (
-    PROOFS_OF,
-    VALUES_OF,
-    CountWriter,
-    LivingWriter,
-    OverdeleteWriter,
-    RestoringWriter,
-    SavingWriter,
-    SuspectWriter,
-    WitnessWriter,
-)
+from everlog.core.codegen.derivations import PROOFS_OF, VALUES_OF, LivingWriter
 from everlog.core.dbsp import delta_name
 from everlog.core.engine.plan import Plan
 from everlog.core.equivalence import Classes
@@ -185,15 +175,3 @@ class Task:
             if is_other_size(before, now):
                 self.run = self.compiled = None
                 return
-
-
-__all__ = [
-    "CountWriter",
-    "OverdeleteWriter",
-    "RestoringWriter",
-    "SavingWriter",
-    "Store",
-    "SuspectWriter",
-    "Task",
-    "WitnessWriter",
-]

@@ -72,7 +72,7 @@ class _Writer:
     def turn(self, keeper: Keeper) -> None:
         kept = self.name("unit", keeper)
         relation = keeper.relations[0]
-        if isinstance(keeper, DerivingKeeper) and not _filtered(self.network, relation):
+        if isinstance(keeper, DerivingKeeper) and not self.network.is_filtered(relation):
             self.line(1, f"if {kept}.plus or {kept}.minus:  # {keeper.planned.name}")
             self.line(2, f"gone, new = {kept}.settle(step)")
             self.line(2, "if gone or new:")
@@ -86,16 +86,11 @@ class _Writer:
             self.line(2, f"{kept}.turn(step)")
 
 
-def _filtered(network: Network, relation: str) -> bool:
-    readers = network.readers.get(relation)
-    return readers is not None and readers.filtered
-
-
 def unrolled(network: Network, relation: str) -> Follow | None:
     """The function that follows a change of a given relation; None where it cannot be written out."""
-    if _filtered(network, relation):
+    if network.is_filtered(relation):
         return None
-    keepers = [keeper for keeper in network.reached([relation]) if relation not in keeper.relations]
+    keepers = network.after(relation)
     if len(keepers) > MOST_UNITS:
         return None
     writer = _Writer(network)

@@ -28,7 +28,14 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve
 
 from everlog.core import program as p
-from everlog.core.codegen.derivations import LivingWriter
+from everlog.core.codegen.derivations import (
+    LivingWriter,
+    OverdeleteWriter,
+    RestoringWriter,
+    SavingWriter,
+    SuspectWriter,
+    WitnessWriter,
+)
 from everlog.core.collector import collector_paused
 from everlog.core.dependencies import Unit
 from everlog.core.engine import forms
@@ -36,17 +43,9 @@ from everlog.core.engine.ancestry import Ancestry
 from everlog.core.engine.keeper import Keeper, Listener, Readers, outside_relations, table_snapshot, versions
 from everlog.core.engine.plan import DRED, PlannedUnit
 from everlog.core.engine.proofs import GroupedProofs, PlainProofs, Proofs
-from everlog.core.engine.store import (
-    OverdeleteWriter,
-    RestoringWriter,
-    SavingWriter,
-    Store,
-    SuspectWriter,
-    Task,
-    WitnessWriter,
-)
+from everlog.core.engine.store import Store, Task
 from everlog.core.program import Atom, Negation, Row, Rule, Variable
-from everlog.core.tables import Facts, Shape, Table, facts_of, rows_of, size_of
+from everlog.core.tables import Facts, Shape, Table, add_facts, facts_of, rows_of, size_of
 
 if TYPE_CHECKING:
     from everlog.core.engine.step import Step
@@ -190,7 +189,7 @@ class RecursiveKeeper(Keeper):
         if known is None:
             self.suspects[name] = facts
         else:
-            forms.add(self.shapes[name], known, facts)
+            add_facts(self.shapes[name], known, facts)
 
     def give(self, step: Step, relation: str, gone: list[Row], new: list[Row]) -> None:
         shape, proofs = self.shapes[relation], self.proofs[relation]
@@ -354,7 +353,7 @@ class RecursiveKeeper(Keeper):
         facts = self.proofs[name].facts(witnesses)
         with step.guard.shield:
             if added is not None:
-                forms.add(shape, added.setdefault(name, shape.empty()), facts)
+                add_facts(shape, added.setdefault(name, shape.empty()), facts)
             self.tables[name].merge(facts)
             self.proofs[name].merge(witnesses)
         return facts

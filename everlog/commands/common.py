@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 from everlog.core.program import Program
@@ -26,11 +27,12 @@ def add_program_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-W", "--warn", action="append", default=[], metavar="X", help="accepted, ignored")
 
 
-def load_program(arguments: argparse.Namespace) -> Program | None:
-    """The checked program, warnings told; None after its errors were told."""
+def load_program(arguments: argparse.Namespace, untold: Collection[str] = ()) -> Program | None:
+    """The checked program, warnings told but for those `untold`; None after its errors were told."""
     program, report = diagnosed(arguments)
     if report is None:
         return None
+    report.items = [d for d in report.items if d.code not in untold]
     text = report.text(warnings=not arguments.no_warn)
     if text:
         print(text, file=sys.stderr)

@@ -16,7 +16,7 @@ from typing import Protocol
 from attrs import evolve
 
 from everlog._version import __version__
-from everlog.commands.common import add_program_arguments, diagnosed
+from everlog.commands.common import add_program_arguments, load_program
 from everlog.commands.limits import add_limit_arguments, limits_of
 from everlog.core.program import Directive, Program, Row
 from everlog.core.seminaive import Progress, evaluate
@@ -102,7 +102,8 @@ def run(arguments: argparse.Namespace) -> int:
     for flags, _, why in _IGNORED:
         if getattr(arguments, f"ignored{flags[0]}", None) and why and not arguments.no_warn:
             print(f"note: {flags[0]} is ignored: {why}", file=sys.stderr)
-    program = _load(arguments)
+    # the stream may fill what the program leaves empty
+    program = load_program(arguments, untold=() if arguments.updates is None else ("DL060",))
     if program is None:
         return 1
     if arguments.show is not None:
@@ -125,19 +126,6 @@ def run(arguments: argparse.Namespace) -> int:
         print("error: out of memory", file=sys.stderr)
         return 1
     return 0
-
-
-def _load(arguments: argparse.Namespace) -> Program | None:
-    """The checked program, warnings told; None after its errors were told."""
-    program, report = diagnosed(arguments)
-    if report is None:
-        return None
-    if arguments.updates is not None:  # the stream may fill what the program leaves empty
-        report.items = [d for d in report.items if d.code != "DL060"]
-    text = report.text(warnings=not arguments.no_warn)
-    if text:
-        print(text, file=sys.stderr)
-    return program
 
 
 def _check_places(program: Program, arguments: argparse.Namespace) -> None:
