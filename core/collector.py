@@ -1,7 +1,8 @@
-"""The garbage collector paused while many objects are made that all stay.
+"""The garbage collector paused while many objects are made.
 
 Syntax trees and facts hold no cycles that die early, yet making a million of them has Python look
-for such cycles time and again, each time through all that there are.
+for such cycles time and again, each time through all that there are.  Two ways: `collector_paused` where
+what is made stays, `without_collections` where most of it is gone again at the end.
 
 Reads: nothing.  Read by: whatever makes many objects.
 """
@@ -9,15 +10,18 @@ Reads: nothing.  Read by: whatever makes many objects.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @contextmanager
-def collector_paused(to_stay: bool = True) -> Iterator[None]:
-    """No collections inside; where it was off before, it stays off.
-
-    What was made inside counts as old afterwards, unless most of it is gone by then (`to_stay=False`).
+def collector_paused() -> Iterator[None]:
+    """No collections inside; where it was off before, it stays off.  What was made inside counts as old.
 
     >>> with collector_paused():
     ...     gc.isenabled()
@@ -30,7 +34,30 @@ def collector_paused(to_stay: bool = True) -> Iterator[None]:
     try:
         yield
     finally:
-        if to_stay and not gc.get_freeze_count():
+        if not gc.get_freeze_count():
             gc.freeze()
             gc.unfreeze()
         gc.enable()
+
+
+def without_collections(work: Callable[P, T]) -> Callable[P, T]:
+    """A function that runs without collections, and what it makes is as young as ever: for single steps.
+
+    What a step makes on its way (rows, how to undo it) dies with it.  A collection in the middle
+    would count all of that as grown old, and soon look through the whole database for cycles.
+
+    >>> without_collections(gc.isenabled)(), gc.isenabled()
+    (False, True)
+    """
+
+    @wraps(work)
+    def alone(*args: P.args, **kwargs: P.kwargs) -> T:
+        if not gc.isenabled():
+            return work(*args, **kwargs)
+        try:  # a signal may come after any call, so `disable` stands inside
+            gc.disable()
+            return work(*args, **kwargs)
+        finally:
+            gc.enable()
+
+    return alone

@@ -102,6 +102,7 @@ class Guard:
         self.limits, self.progress = limits, progress
         self.shield = Shield()
         self.facts = 0
+        self.told = False  # that a limit was met: the timer goes on, but a step is told once
         self._deadline: float | None = None
         self._outer: Guard | None = None
         self._depth = 0
@@ -111,6 +112,7 @@ class Guard:
             self._depth += 1  # the same step, tried in another way: its clock goes on
             return self
         self._depth = 1
+        self.told = False
         self.facts = 0
         self.shield.held, self.shield.pending = False, None
         seconds = self.limits.seconds
@@ -126,6 +128,9 @@ class Guard:
         self._depth -= 1
         if not self._depth and _watch.guard is self:
             _watch.guard, self._outer = self._outer, None
+            if _watch.late:
+                _watch.late = False
+                raise KeyboardInterrupt
 
     def round(self, unit: str, iteration: int, new: int, invents: bool) -> None:
         """A round of a recursion ended with `new` facts; `invents`: its rules compute new values."""
@@ -181,6 +186,7 @@ class _Watch:
     def __init__(self) -> None:
         self.guard: Guard | None = None
         self.armed = False
+        self.late = False  # Ctrl-C came when the step was over: it is raised when its guard has left
         self.ready: bool | None = None  # whether the timer may be used; None: not asked yet
 
     def arm(self) -> None:
@@ -201,15 +207,24 @@ class _Watch:
     def _interrupted(self, number: int, frame: FrameType | None) -> None:
         if self.guard is None:
             raise KeyboardInterrupt
-        self.guard.interrupt(KeyboardInterrupt())
+        if _is_leaving(frame):
+            self.late = True
+        else:
+            self.guard.interrupt(KeyboardInterrupt())
 
     def _ticked(self, number: int, frame: FrameType | None) -> None:
         self.armed = False
         if self.guard is not None:
             self.arm()
-            found = self.guard.exceeded()
+            found = None if self.guard.told or _is_leaving(frame) else self.guard.exceeded()
             if found is not None:
+                self.guard.told = True
                 self.guard.interrupt(found)
+
+
+def _is_leaving(frame: FrameType | None) -> bool:
+    """Whether a guard is just ending its watch: an exception there would leave it on watch for ever."""
+    return frame is not None and frame.f_code is Guard.__exit__.__code__
 
 
 _MAIN = threading.main_thread().ident

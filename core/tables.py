@@ -24,7 +24,7 @@ from itertools import chain, repeat
 from operator import itemgetter
 from typing import Any, TypeAlias
 
-from attrs import frozen
+from attrs import field, frozen
 
 from everlog.core.program import Row, Value
 
@@ -38,10 +38,10 @@ class Shape:
 
     arity: int
     fan: int = 1
+    key: int = field(init=False, repr=False, eq=False)  # the column of a binary relation that is not the fan
 
-    @property
-    def key(self) -> int:
-        """The column of a binary relation that is not the fan."""
+    @key.default
+    def _other_column(self) -> int:
         return 1 - self.fan
 
     def row(self, key: Value, value: Value) -> Row:
@@ -103,6 +103,14 @@ def add_facts(shape: Shape, into: Facts, facts: Facts) -> None:
             into[key] = set(fan)
         else:
             known |= fan
+
+
+def add_row(shape: Shape, into: Facts, row: Row) -> None:
+    """`into` ∪= {row}."""
+    if shape.arity == 2:
+        into.setdefault(row[shape.key], set()).add(row[shape.fan])
+    else:
+        into.add(row[0] if shape.arity == 1 else row)
 
 
 def size_of(shape: Shape, facts: Facts) -> int:

@@ -29,10 +29,28 @@ class Ancestry:
     def __init__(self, rules: Iterable[Rule], numbers: Mapping[str, int], proofs: Mapping[str, Proofs]) -> None:
         self._proofs = proofs
         self._premises: dict[int, Premises | None] = {}
+        linear = True
         for rule in rules:
-            self._premises[numbers[rule.name]] = premises_of(rule, proofs.keys())
+            premises = self._premises[numbers[rule.name]] = premises_of(rule, proofs.keys())
+            inside = [x for x in rule.body if isinstance(x, Atom) and x.relation in proofs]
+            linear = linear and premises is not None and len(inside) < 2
+        self.is_founded = self._is_founded_chain if linear else self._is_founded_tree
 
-    def is_founded(self, row: Row, witness: Any) -> bool:
+    def _is_founded_chain(self, row: Row, witness: Any) -> bool:
+        """The same where no rule uses two facts of the unit: one way up, which cannot come back."""
+        proofs, premises_by = self._proofs, self._premises
+        for _ in range(MOST_STEPS):
+            premises = premises_by[witness[0]] if witness else None
+            above = premises(row, witness) if premises is not None else ()
+            if not above:
+                return True
+            name, row = above[0]
+            witness = proofs[name].get(row)
+            if witness is None:
+                return False
+        return False
+
+    def _is_founded_tree(self, row: Row, witness: Any) -> bool:
         """Whether a derivation rests on given facts alone, along the witnesses that there are."""
         seen: set[Fact] = set()
         stack = self._above(row, witness)
@@ -67,25 +85,39 @@ def premises_of(rule: Rule, unit: Iterable[str]) -> Premises | None:
     (('path', (1, 'y')),)
     """
     inside = set(unit)
-    hidden = hidden_variables(rule)
-    atoms: list[str] = []
+    shown = {arg: f"row[{n}]" for n, arg in reversed(list(enumerate(rule.head.args))) if isinstance(arg, Variable)}
     values: list[Any] = []
+    facts: list[str] = []
     for literal in rule.body:
-        if not isinstance(literal, Atom) or literal.relation not in inside:
-            continue
-        args: list[str] = []
-        for arg in literal.args:
-            match arg:
-                case Variable() if arg in rule.head.args:
-                    args.append(f"row[{rule.head.args.index(arg)}]")
-                case Variable():
-                    args.append(f"witness[{hidden.index(arg) + 1}]")
-                case Constant(value=value):
-                    args.append(f"values[{len(values)}]")
-                    values.append(value)
-                case _:
-                    return None
-        atoms.append(f"({literal.relation!r}, ({''.join(a + ', ' for a in args)}))")
-    text = f"lambda row, witness: ({''.join(a + ', ' for a in atoms)})"
-    premises: Premises = eval(text, {"values": values})  # our own text, made above
+        if isinstance(literal, Atom) and literal.relation in inside:
+            args = argument_texts(rule, literal, shown, values)
+            if args is None:
+                return None
+            facts.append(f"({literal.relation!r}, {tuple_text(args)})")
+    premises: Premises = eval(f"lambda row, witness: {tuple_text(facts)}", {"values": values})  # our own text
     return premises
+
+
+def argument_texts(rule: Rule, atom: Atom, shown: Mapping[Variable, str], values: list[Any]) -> list[str] | None:
+    """Python for the arguments of an atom that a rule's witness used, given those of the head that are `shown`.
+
+    Constants are added to `values`.  None if an argument is computed, or not to be seen.
+    """
+    hidden = hidden_variables(rule)
+    args: list[str] = []
+    for arg in atom.args:
+        match arg:
+            case Variable() if arg in shown:
+                args.append(shown[arg])
+            case Variable() if arg in hidden:
+                args.append(f"witness[{hidden.index(arg) + 1}]")
+            case Constant(value=value):
+                args.append(f"values[{len(values)}]")
+                values.append(value)
+            case _:
+                return None
+    return args
+
+
+def tuple_text(parts: Iterable[str]) -> str:
+    return f"({''.join(part + ', ' for part in parts)})"

@@ -1,12 +1,13 @@
 """What a step tells: for each relation the facts that went and came, made into rows when asked for.
 
-Reads: core.tables.  Read by: core.engine.engine.
+Reads: core.tables, core.collector.  Read by: core.engine.engine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from everlog.core.collector import without_collections
 from everlog.core.program import Row
 from everlog.core.tables import Facts, Shape, rows_of
 
@@ -35,10 +36,7 @@ class ToldChanges(Mapping[str, Mapping[Row, int]]):
         if rows is None:
             gone, new = self._facts[relation]
             shape = self._shapes[relation]
-            rows = dict.fromkeys(_rows(shape, gone), -1) if gone else {}
-            if new:
-                rows.update(dict.fromkeys(_rows(shape, new), 1))
-            self._rows[relation] = rows
+            rows = self._rows[relation] = _signed_rows(shape, gone, new)
         return rows
 
     def __iter__(self) -> Iterator[str]:
@@ -56,6 +54,14 @@ class ToldChanges(Mapping[str, Mapping[Row, int]]):
 
 class GivenRows(list[Row]):
     """Facts that were given as rows, and are told as such."""
+
+
+@without_collections
+def _signed_rows(shape: Shape, gone: Facts, new: Facts) -> dict[Row, int]:
+    rows = dict.fromkeys(_rows(shape, gone), -1) if gone else {}
+    if new:
+        rows.update(dict.fromkeys(_rows(shape, new), 1))
+    return rows
 
 
 def _rows(shape: Shape, facts: Facts) -> Iterable[Row]:

@@ -19,7 +19,7 @@ from typing import Any
 from attrs import frozen
 
 from everlog.core.codegen.derivations import hidden_variables
-from everlog.core.collector import collector_paused
+from everlog.core.collector import collector_paused, without_collections
 from everlog.core.engine import forms
 from everlog.core.engine.changes import NOTHING, GivenRows, ToldChanges
 from everlog.core.engine.fused import Fused, fused
@@ -248,6 +248,7 @@ class Engine:
         told = {name: change for name, change in step.changes.items() if name in self._arities}
         return ToldChanges(self._network.store.shapes, told)
 
+    @without_collections
     def _single(self, update: Update, fused: Fused | None, follow: Follow | None) -> Changes | None:
         """One update of a relation that no rule derives, by a way that is written out; None if there is none."""
         if fused is None and follow is None:
@@ -277,12 +278,14 @@ class Engine:
             raise
         finally:
             guard.__exit__(None, None, None)
+        step.undo.clear()
         self._facts_given += 1 if insert else -1
         return ToldChanges.of_rows(told) if fused is not None else self._changes(step)
 
     def _misfit(self, name: str, row: Row) -> str:
         return f"`{self.program.relations[name]}` has {self._arities[name]} column(s), {len(row)} given"
 
+    @without_collections
     def _follow(self, net: Mapping[str, tuple[list[Row], list[Row]]]) -> Changes:
         """A small step: the change goes from unit to unit."""
         step = self._begin()

@@ -27,6 +27,7 @@ Taken = Any
 class Proofs(Protocol):
     """Witnesses of one relation.  `data` is what compiled rules look witnesses up in."""
 
+    shape: Shape
     data: dict[Any, Any]
 
     def facts(self, new: Any) -> Facts:

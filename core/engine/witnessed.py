@@ -36,22 +36,24 @@ from everlog.core.codegen.derivations import (
     SuspectWriter,
     WitnessWriter,
 )
-from everlog.core.collector import collector_paused
 from everlog.core.dependencies import Unit
 from everlog.core.engine import forms
 from everlog.core.engine.ancestry import Ancestry
+from everlog.core.engine.group_ancestry import GroupAncestry
 from everlog.core.engine.keeper import Keeper, Listener, Readers, outside_relations, table_snapshot, versions
 from everlog.core.engine.plan import DRED, PlannedUnit
 from everlog.core.engine.proofs import GroupedProofs, PlainProofs, Proofs
 from everlog.core.engine.store import Store, Task
 from everlog.core.program import Atom, Negation, Row, Rule, Variable
-from everlog.core.tables import Facts, Shape, Table, add_facts, facts_of, rows_of, size_of
+from everlog.core.tables import Facts, Shape, Table, add_facts, add_row, facts_of, rows_of, size_of
 
 if TYPE_CHECKING:
     from everlog.core.engine.step import Step
 
 GIVEN: tuple[()] = ()  # the witness of a fact that is given
 FEW = 64  # facts that lost their witness, up to which each is looked at by itself
+CHANCES = 2  # generations of suspects most of which are not spared, until no more are followed up
+SINGLES = 12  # such facts for a key, up to which each is followed up by itself rather than as a set
 _SUSPECTS = "Δ?"  # before a relation's name: its suspects, as what a rule's head must be among
 
 
@@ -81,6 +83,7 @@ class RecursiveKeeper(Keeper):
         self.invents = any(p.invents(rule) for rule in planned.unit.rules)
         self._make_tasks()
         self._ancestry = Ancestry(planned.unit.rules, store.numbers, self.proofs)
+        self._groups = GroupAncestry.of(planned.unit.rules, store.numbers, self.proofs, self._ancestry)
 
     def _make_tasks(self) -> None:
         """Whole rules, and each rule forward and backward from each of its atoms of this unit."""
@@ -212,10 +215,6 @@ class RecursiveKeeper(Keeper):
     # ── a turn ───────────────────────────────────────────────────────────────────────────────
 
     def turn(self, step: Step) -> None:
-        with collector_paused(to_stay=False):
-            self._turn(step)
-
-    def _turn(self, step: Step) -> None:
         suspects, gains, brought = self.suspects, self.gains, self.brought
         self.forget()
         lost = self._lost(step, suspects) if suspects else {}
@@ -234,10 +233,8 @@ class RecursiveKeeper(Keeper):
         """The facts that have no derivation left; they are taken out, all other suspects are saved."""
         asked = self._asked
         try:
-            if sum(size_of(self.shapes[name], facts) for name, facts in roots.items()) <= FEW:
-                roots = self._spared(step, roots)
             self._find_suspects(step, roots)
-            new = self._restored()
+            new = self._restored({name: table.facts for name, table in asked.items() if table.facts})
             while new:
                 new = self._saved(step, new)
             lost = {name: forms.copied(t.shape, t.facts) for name, t in asked.items() if t.facts}
@@ -250,32 +247,18 @@ class RecursiveKeeper(Keeper):
                 self.tables[name].remove(facts)
         return lost
 
-    def _spared(self, step: Step, roots: dict[str, Facts]) -> dict[str, Facts]:
-        """Facts that lost their witness and have another derivation get it at once, if it is well-founded.
-
-        The roots that are left.  All that rested on the others stays as it is.
-        """
-        for name, facts in roots.items():
-            self._asked[name].merge(facts)
-        candidates = self._restored()
-        for table in self._asked.values():
-            table.clear()
-        left = {name: set(rows_of(self.shapes[name], facts)) for name, facts in roots.items()}
-        for name, new in candidates.items():
-            proofs = self.proofs[name]
-            for row, witness in proofs.entries(new):
-                if self._ancestry.is_founded(row, witness):
-                    step.undo.append((proofs.take, (facts_of(self.shapes[name], [row]),)))
-                    proofs.set(row, witness)
-                    left[name].discard(row)
-        return {name: facts_of(self.shapes[name], rows) for name, rows in left.items() if rows}
-
     def _find_suspects(self, step: Step, frontier: dict[str, Facts]) -> None:
-        """Everything whose witness leads to one of the given suspects."""
+        """Everything whose witness leads to one of the given suspects, but for what is spared on the way."""
+        chances = CHANCES if self._groups is not None else 1
         while frontier:
-            runs: dict[str, list[tuple[Task, Facts]]] = {}
             for name, facts in frontier.items():
                 self._asked[name].merge(facts)
+            if chances:
+                before = self._number(frontier)
+                frontier = self._spared(step, frontier, before)
+                chances -= self._number(frontier) * 2 > before
+            runs: dict[str, list[tuple[Task, Facts]]] = {}
+            for name, facts in frontier.items():
                 for task in self._backward[name]:
                     runs.setdefault(task.rule.head.relation, []).append((task, facts))
             frontier = {}
@@ -284,19 +267,49 @@ class RecursiveKeeper(Keeper):
                 if facts:
                     frontier[name] = facts
 
-    def _restored(self) -> dict[str, Any]:
-        """Suspects that are given, or have a derivation from facts that are not suspect."""
+    def _number(self, facts: dict[str, Facts]) -> int:
+        return sum(size_of(self.shapes[name], of) for name, of in facts.items())
+
+    def _spared(self, step: Step, suspects: dict[str, Facts], number: int) -> dict[str, Facts]:
+        """Facts that lost their witness and have another derivation get it at once, if it is well-founded.
+
+        The suspects that are left.  All that rested on the others stays as it is.
+        """
+        if number > FEW and self._groups is None:
+            return suspects
+        left = dict(suspects)
+        for name, new in self._restored(suspects).items():
+            shape, proofs, is_founded = self.shapes[name], self.proofs[name], self._ancestry.is_founded
+            spared = shape.empty()
+            step.undo.append((proofs.take, (spared,)))
+            if self._groups is not None and number > len(new) * SINGLES:
+                for key, (_, groups) in new.items():
+                    for witness, values in groups.items():
+                        founded = self._groups.founded(key, witness, values)
+                        if founded:
+                            add_facts(shape, spared, {key: founded})
+                            proofs.put({key: {witness: founded}})
+            else:
+                for row, witness in proofs.entries(new):
+                    if is_founded(row, witness):
+                        add_row(shape, spared, row)
+                        proofs.set(row, witness)
+            if spared:
+                self._asked[name].remove(spared)
+                left[name] = forms.minus(shape, suspects[name], spared)
+        return {name: facts for name, facts in left.items() if facts}
+
+    def _restored(self, suspects: dict[str, Facts]) -> dict[str, Any]:
+        """Those of some suspects that are given, or have a derivation from facts that are not suspect."""
         new: dict[str, Any] = {}
-        for name, table in self._asked.items():
-            if not table.facts:
-                continue
+        for name, facts in suspects.items():
             out = new[name] = {}
             if self.given[name]:
-                for row in rows_of(table.shape, table.facts):
+                for row in rows_of(self.shapes[name], facts):
                     if row in self.given[name]:
                         self.proofs[name].bring(out, row, GIVEN)
             for task in self._again[name]:
-                task(table.facts, out)
+                task(facts, out)
         return new
 
     def _saved(self, step: Step, new: dict[str, Any]) -> dict[str, Any]:

@@ -11,11 +11,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from everlog import Database, LimitExceeded, Limits
+from everlog.core import guards
 from everlog.core.engine import Engine
 from everlog.core.executor import Update
 from everlog.core.guards import Guard, Shield, memory_in_use
@@ -30,6 +32,25 @@ def _small_heap() -> Iterator[None]:
     gc.freeze()
     yield
     gc.unfreeze()
+
+
+def test_a_limit_is_told_once_and_no_guard_stays_on_watch() -> None:
+    """The timer ticks on while a step is rolled back, and whoever comes next must not hear of it."""
+    engine = Engine(compile_text(ENDLESS), limits=Limits(iterations=None, seconds=0.06))
+    for _ in range(8):
+        refused(engine, [Update("n", (1,))])
+        assert guards._watch.guard is None
+        time.sleep(0.06)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_a_signal_while_the_guard_leaves_waits_until_it_has_left() -> None:
+    guard = Guard(Limits(seconds=0.0))
+    leaving = SimpleNamespace(f_code=Guard.__exit__.__code__)
+    with pytest.raises(KeyboardInterrupt), guard:
+        guards._watch._ticked(0, leaving)  # type: ignore[arg-type]  # all that is read of a frame
+        guards._watch._interrupted(0, leaving)  # type: ignore[arg-type]
+    assert guards._watch.guard is None
 
 
 ENDLESS = ".decl n(x:number)  n(x + 1) :- n(x)."
@@ -367,7 +388,7 @@ STEPS = {
     "rounds": (ENDLESS + " .decl v(x:number)", "[Update('n', (1,))]", "v"),
     "rounds of large sets": (
         CLOSURE + " .decl v(x:number)",
-        "[Update('e', (x, y)) for x in range(900) for y in (x + 1, (x * 7) % 900)]",
+        "[Update('e', (x, y)) for x in range(3000) for y in (x + 1, (x * 7) % 3000)]",
         "v",
     ),
 }
