@@ -149,7 +149,7 @@ def main() -> None:
             SAME_GENERATION,
             {"parent": tree(size)},
             None,
-        ),  # updates change 3 900 facts each
+        ),  # 3 900 changes each
         ("points-to", POINTS_TO, points_to(size), 100),
     ]
     for title, text, given, bar in cases:

@@ -47,9 +47,11 @@ def test_a_limit_is_told_once_and_no_guard_stays_on_watch() -> None:
 def test_a_signal_while_the_guard_leaves_waits_until_it_has_left() -> None:
     guard = Guard(Limits(seconds=0.0))
     leaving = SimpleNamespace(f_code=Guard.__exit__.__code__)
-    with pytest.raises(KeyboardInterrupt), guard:
-        guards._watch._ticked(0, leaving)  # type: ignore[arg-type]  # all that is read of a frame
-        guards._watch._interrupted(0, leaving)  # type: ignore[arg-type]
+    guard.__enter__()
+    guards._watch._ticked(0, leaving)  # type: ignore[arg-type]  # all that is read of a frame
+    guards._watch._interrupted(0, leaving)  # type: ignore[arg-type]
+    with pytest.raises(KeyboardInterrupt):
+        guard.__exit__(None, None, None)
     assert guards._watch.guard is None
 
 
