@@ -49,6 +49,13 @@ class NotABaseRelation(ValueError):
     """An update names a relation that does not exist, or a row that does not fit it."""
 
 
+class InsertOnly(ValueError):
+    """A delete from a relation that the program declares `.insert_only`."""
+
+    def __init__(self, relation: str) -> None:
+        super().__init__(f"`{relation}` is `.insert_only`: its facts cannot be deleted")
+
+
 @frozen
 class Recomputing:
     """The executor that evaluates the whole program after each step."""
@@ -81,6 +88,8 @@ class RecomputingRun:
                 raise NotABaseRelation(f"`{update.relation}` has another number of columns")
             if update.insert:
                 rows.add(update.row)
+            elif self._program.relations[update.relation].insert_only:
+                raise InsertOnly(update.relation)
             else:
                 rows.discard(update.row)
         state = dict(self._evaluate(self._rules_only, base))

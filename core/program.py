@@ -186,12 +186,16 @@ class Origin:
 
 @frozen
 class Rule:
-    """`head :- body.`  Rules are named `relation#n`, counted from 1 in the order of the text."""
+    """`head :- body.`  Rules are named `relation#n`, counted from 1 in the order of the text.
+
+    `strategy` is how its author wants it to be kept current (`.strategy`), if that was said.
+    """
 
     head: Atom
     body: tuple[Literal, ...]
     name: str = ""
     origin: Origin = field(factory=Origin, eq=False)
+    strategy: str = ""
 
     def __str__(self) -> str:
         if not self.body:
@@ -230,13 +234,15 @@ class Relation:
 
     `equivalence` closes it under reflexivity, symmetry and transitivity (`eqrel`).  Each entry of
     `choices` lists key columns that at most one fact may have (`choice-domain`): of several
-    candidates the first stays; see `core.choice` for what "first" means.
+    candidates the first stays; see `core.choice` for what "first" means.  Facts that are given to a
+    relation that is `insert_only` stay.
     """
 
     name: str
     columns: tuple[Column, ...]
     equivalence: bool = False
     choices: tuple[tuple[int, ...], ...] = ()
+    insert_only: bool = False
 
     @property
     def arity(self) -> int:

@@ -201,12 +201,20 @@ class Plan(Node):
 
 
 @define(hash=False)
+class Strategy(Node):
+    """`.strategy view_tree` after a rule: how it is to be kept current."""
+
+    name: str
+
+
+@define(hash=False)
 class Clause(Node):
     """A fact (no body) or a rule with one or more heads."""
 
     heads: list[Atom]
     body: Formula | None
     plan: Plan | None = None
+    strategy: Strategy | None = None
 
 
 @define(hash=False)
@@ -263,7 +271,7 @@ class FunctorDecl(Node):
 
 @define(hash=False)
 class Directive(Node):
-    """`.input`, `.output`, `.printsize` or `.limitsize`, of one or more relations."""
+    """`.input`, `.output`, `.printsize`, `.limitsize` or `.insert_only`, of one or more relations."""
 
     kind: str
     relations: list[Name]

@@ -86,8 +86,9 @@ class Builder(Transformer[Any, Any]):
         return ast.Clause([c[0]], None, pos=c[0].pos, end=c[1].end)
 
     def rule(self, c: list[Any]) -> ast.Clause:
-        plan = c[4] if len(c) > 4 else None
-        return ast.Clause(c[0], c[2], plan, pos=c[0][0].pos, end=c[3].end)
+        plan = next((x for x in c[4:] if isinstance(x, ast.Plan)), None)
+        strategy = next((x for x in c[4:] if isinstance(x, ast.Strategy)), None)
+        return ast.Clause(c[0], c[2], plan, strategy, pos=c[0][0].pos, end=c[3].end)
 
     def subsumption(self, c: list[Any]) -> ast.Subsumption:
         plan = c[6] if len(c) > 6 else None
@@ -244,6 +245,9 @@ class Builder(Transformer[Any, Any]):
 
     def lattice(self, c: list[Any]) -> ast.Lattice:
         return ast.Lattice(c[1].name, pos=c[0].pos, end=c[-1].end)
+
+    def strategy(self, c: list[Any]) -> ast.Strategy:
+        return ast.Strategy(c[1].name, pos=c[1].pos, end=c[1].end)
 
     def plan(self, c: list[Any]) -> ast.Plan:
         return ast.Plan(c[1], pos=c[0].pos, end=c[0].end)

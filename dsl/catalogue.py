@@ -444,6 +444,15 @@ ENTRIES: tuple[Entry, ...] = (
         "a macro gets as many arguments as it has parameters, closed by `)`, and its expansion comes to an end",
         "Commas separate arguments, unless they stand in parentheses of their own or in a symbol.",
     ),
+    # ── strategies ───────────────────────────────────────────────────────────────────────────────
+    Entry(
+        "DL110",
+        "no such strategy for this rule",
+        "`.strategy` names a strategy that exists and that can keep the rule before it",
+        "Rules that are not recursive are kept by `delta`, `view_tree`, `crown` (acyclic bodies only), "
+        "`calibrated` or `recompute`; recursive ones by `witness`, `dred`, `differential` or `recompute`. "
+        "Without `.strategy` the planner chooses; `everlog explain` tells what and why.",
+    ),
 )
 
 CATALOGUE: dict[str, Entry] = {entry.code: entry for entry in ENTRIES}

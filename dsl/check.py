@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from attrs import evolve
+
 from everlog.core import program as core
 from everlog.core.collector import collector_paused
 from everlog.core.program import Kind
@@ -204,6 +206,7 @@ class _Checker:
         rules: list[core.Rule] = []
         subsumptions: list[core.Subsumption] = []
         counts: dict[str, int] = {}
+        wishes: dict[str, ast.Strategy] = {}
         for flat in expanded:
             if inlining and not resolve(flat, self.report):
                 continue
@@ -217,12 +220,17 @@ class _Checker:
                 continue
             number = counts[flat.head.name] = counts.get(flat.head.name, 0) + 1
             if not flat.false:
-                rules.append(Lowering(kinds, counting).rule(flat, f"{flat.head.name}#{number}", origin))
+                rule = Lowering(kinds, counting).rule(flat, f"{flat.head.name}#{number}", origin)
+                wish = flat.origin.strategy if isinstance(flat.origin, ast.Clause) else None
+                if wish is not None:
+                    wishes[rule.name] = wish
+                    rule = evolve(rule, strategy=wish.name)
+                rules.append(rule)
         if any(not d.warning for d in self.report.items):
             return None
         inlined = {n for n, s in self.declared.relations.items() if s.inline}
-        return core.Program(
-            relations={n: self._relation(n) for n in self.declared.relations if n not in inlined},
+        program = core.Program(
+            relations={n: self._relation(n, directives) for n in self.declared.relations if n not in inlined},
             rules=tuple(rules),
             facts={n: tuple(rows) for n, rows in self.facts.items()},
             subsumptions=tuple(subsumptions),
@@ -233,20 +241,33 @@ class _Checker:
             functors=self.declared.functors,
             pragmas=self.declared.pragmas,
         )
+        return program if self._strategies_serve(program, wishes) else None
+
+    def _strategies_serve(self, program: core.Program, wishes: dict[str, ast.Strategy]) -> bool:
+        """Whether each strategy that a rule asks for exists and can keep it."""
+        if not wishes:
+            return True
+        from everlog.core.engine.plan import refusals  # what few programs need is not loaded for all
+
+        refused = refusals(program)
+        for name, (message, hint) in refused.items():
+            self.report.error("DL110", message, wishes[name], hint=hint)
+        return not refused
 
     def _origin(self, flat: FlatClause) -> core.Origin:
         node = flat.origin
         where = self.report.source.locate(node.pos)
         return core.Origin(self.report.source.text[node.pos : node.end], where.file, where.line)
 
-    def _relation(self, name: str) -> core.Relation:
+    def _relation(self, name: str, directives: Directives) -> core.Relation:
         signature = self.declared.relations[name]
         columns = tuple(
             core.Column(a.name, k, a.type_name) for a, k in zip(signature.attributes, signature.kinds, strict=True)
         )
         position = {a.name: i for i, a in enumerate(signature.attributes)}
         choices = tuple(tuple(position[k.name] for k in c.keys) for c in signature.choices)
-        return core.Relation(name, columns, "eqrel" in signature.qualifiers, choices)
+        insert_only = name in directives.insert_only
+        return core.Relation(name, columns, "eqrel" in signature.qualifiers, choices, insert_only)
 
 
 def _converted(values: list[int | str], kinds: list[Kind]) -> core.Row | None:

@@ -1,4 +1,4 @@
-"""`.input`, `.output`, `.printsize`, `.limitsize`: which relations, with which parameters.
+"""`.input`, `.output`, `.printsize`, `.limitsize`, `.insert_only`: which relations, with which parameters.
 
 Reads: dsl.declarations.  Read by: dsl.check.
 """
@@ -25,11 +25,13 @@ class Directives:
     outputs: tuple[core.Directive, ...]
     printsizes: tuple[core.Directive, ...]
     limits: dict[str, int]
+    insert_only: frozenset[str]
 
 
 def check_directives(declared: Declarations, report: Report) -> Directives:
     found: dict[str, list[core.Directive]] = {"input": [], "output": [], "printsize": []}
     limits: dict[str, int] = {}
+    insert_only: set[str] = set()
     first: dict[tuple[str, str], ast.Name] = {}
     for directive in declared.directives:
         params = dict(directive.params)
@@ -48,6 +50,9 @@ def check_directives(declared: Declarations, report: Report) -> Directives:
             if directive.kind == "limitsize":
                 _limit(directive, name, params, limits, report)
                 continue
+            if directive.kind == "insert_only":
+                insert_only.add(name.name)
+                continue
             known = first.setdefault((directive.kind, name.name), name)
             if known is not name and directive.kind == "printsize":
                 label = Label(known.pos, known.end, "first given here")
@@ -56,7 +61,9 @@ def check_directives(declared: Declarations, report: Report) -> Directives:
             where = report.source.locate(name.pos)
             origin = core.Origin(report.source.text[directive.pos : directive.end], where.file, where.line)
             found[directive.kind].append(core.Directive(name.name, params, origin))
-    return Directives(tuple(found["input"]), tuple(found["output"]), tuple(found["printsize"]), limits)
+    return Directives(
+        tuple(found["input"]), tuple(found["output"]), tuple(found["printsize"]), limits, frozenset(insert_only)
+    )
 
 
 def _limit(

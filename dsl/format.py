@@ -219,9 +219,10 @@ _OPERANDS = {"IDENT", "NUMBER", "UNSIGNED", "FLOAT", "STRING", "UNDERSCORE", "NI
 def lay_out(words: Sequence[Word], width: int = WIDTH) -> list[str]:
     """The lines of one statement: one if it fits or is a fact, else one literal per line."""
     types = [type for type, _ in words]
-    if "PLAN" in types:
-        at = types.index("PLAN")
-        return [*lay_out(words[:at], width), INDENT + _Layout("PLAN", width).line(words[at:])]
+    for kind in ("STRATEGY", "PLAN"):  # each on a line of its own, in this order from the end
+        if kind in types:
+            at = types.index(kind)
+            return [*lay_out(words[:at], width), INDENT + _Layout(kind, width).line(words[at:])]
     layout = _Layout(types[0] if types[0] in DIRECTIVES.values() else "CLAUSE", width)
     after = types.index("IF") if "IF" in types else types.index("EQ") if "PIPE" in types else None
     line = layout.line(words)
@@ -277,7 +278,7 @@ class _Layout:
         if last == "DOT":
             return "." + text not in DIRECTIVES  # `a. decl`: a name, and no directive
         if "COLON" in (last, type):
-            return self.kind in {"DECL", "TYPE", "FUNCTOR", "PLAN"}
+            return self.kind in {"DECL", "TYPE", "FUNCTOR", "PLAN", "STRATEGY"}
         if "EQ" in (last, type):
             return self.kind == "DIRECTIVE"
         if type in ("LT", "GT") or last == "LT":

@@ -53,8 +53,9 @@ KEYWORDS: dict[str, str] = (
 )
 
 DIRECTIVES: dict[str, str] = (
-    _words("DIRECTIVE", ".input .output .printsize .limitsize")
+    _words("DIRECTIVE", ".input .output .printsize .limitsize .insert_only")
     | {".decl": "DECL", ".type": "TYPE", ".functor": "FUNCTOR", ".pragma": "PRAGMA", ".plan": "PLAN"}
+    | {".strategy": "STRATEGY"}
     | {".comp": "COMPONENT", ".init": "INIT", ".override": "OVERRIDE", ".lattice": "LATTICE"}
     | {".number_type": "NUMBER_TYPE", ".symbol_type": "SYMBOL_TYPE"}
 )
@@ -79,7 +80,7 @@ _MASTER = re.compile(
       | (?P<ident>[?A-Za-z_][?A-Za-z0-9_]*)
       | (?P<string>"(?:\\.|[^"\\])*")
       | (?P<directive>\.(?:decl|functor|input|output|printsize|limitsize|type|comp|init|number_type
-                         |symbol_type|override|pragma|plan|lattice)(?=\s))
+                         |symbol_type|override|pragma|plan|lattice|insert_only|strategy)(?=\s))
       | (?P<annotation>@!?\[)
       | (?P<mark>:-|<:|<=|>=|!=|->|[][(){}|$+\-*%^,:;.<>=!@]|/(?!\*)))
     """,

@@ -73,7 +73,7 @@ TERMINALS: dict[str, str] = {
     "DIRECTIVE": "a directive",
     **{terminal: f"`{word}`" for word, terminal in DIRECTIVES.items() if terminal != "DIRECTIVE"},
 }
-_STATEMENT_STARTS = set(DIRECTIVES.values()) - {"PLAN"}
+_STATEMENT_STARTS = set(DIRECTIVES.values()) - {"PLAN", "STRATEGY"}
 _KEYWORDS = {"BUILTIN", "AGGREGATE", "QUALIFIER", "BINOP", "UNOP", "TRUTH", "AS"}
 _TERM_STARTS = {"IDENT", "NUMBER", "STRING", "UNDERSCORE", "FLOAT", "UNSIGNED", "LPAREN"}
 
@@ -82,8 +82,8 @@ def parse(source: Source, report: Report) -> ast.Program:
     """The syntax tree of a source: whatever could be read, with the errors in `report`.
 
     >>> source = Source("p(x) :- q(x).")
-    >>> parse(source, Report(source)).statements
-    [Clause(heads=[Atom(name='p', args=[Name(name='x')])], body=Atom(name='q', args=[Name(name='x')]), plan=None)]
+    >>> parse(source, Report(source)).statements[0].heads
+    [Atom(name='p', args=[Name(name='x')])]
 
     Cost: linear in the text.
     """

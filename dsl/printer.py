@@ -84,7 +84,7 @@ def _passes_for_a_line(statement: ast.Statement) -> bool:
 
 def _ends_in_dot(statement: ast.Statement) -> bool:
     if isinstance(statement, ast.Clause | ast.Subsumption):
-        return statement.plan is None
+        return statement.plan is None and getattr(statement, "strategy", None) is None
     return isinstance(statement, ast.FactLine)
 
 
@@ -125,9 +125,10 @@ def _words(text: str) -> list[Word]:
 
 def _statement(statement: ast.Statement) -> str:
     match statement:
-        case ast.Clause(heads=heads, body=body, plan=plan):
+        case ast.Clause(heads=heads, body=body, plan=plan, strategy=strategy):
             rest = "" if body is None else f" :- {_formula(body)}"
-            return f"{', '.join(map(_formula, heads))}{rest}.{_plan(plan)}"
+            wish = "" if strategy is None else f" .strategy {strategy.name}"
+            return f"{', '.join(map(_formula, heads))}{rest}.{_plan(plan)}{wish}"
         case ast.Subsumption(dominated=low, dominating=high, body=body, plan=plan):
             return f"{_formula(low)} <= {_formula(high)} :- {_formula(body)}.{_plan(plan)}"
         case ast.Directive(kind=kind, relations=relations, params=params):

@@ -12,7 +12,8 @@ from everlog._version import __version__
 
 if TYPE_CHECKING:
     from everlog.changes import Changes
-    from everlog.core.executor import Update
+    from everlog.core.engine.plan import NoSuchStrategy
+    from everlog.core.executor import InsertOnly, Update
     from everlog.core.guards import LimitExceeded, Limits
     from everlog.core.proofs import NotDerived, Proof, WhyNot
     from everlog.core.seminaive import evaluate
@@ -35,9 +36,11 @@ __all__ = [
     "FactError",
     "FactsError",
     "FunctorError",
+    "InsertOnly",
     "LimitExceeded",
     "Limits",
     "NestedWrite",
+    "NoSuchStrategy",
     "NotDerived",
     "Proof",
     "RuleError",
@@ -59,9 +62,11 @@ _LAZY = {
     "FactError": "everlog.rows",
     "FactsError": "everlog.files.values",
     "FunctorError": "everlog.functors",
+    "InsertOnly": "everlog.core.executor",
     "LimitExceeded": "everlog.core.guards",
     "Limits": "everlog.core.guards",
     "NestedWrite": "everlog.transactions",
+    "NoSuchStrategy": "everlog.core.engine.plan",
     "NotDerived": "everlog.core.proofs",
     "Proof": "everlog.core.proofs",
     "RuleError": "everlog.live",

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from everlog.changes import Changes
 from everlog.core.engine import Engine, Statistics
-from everlog.core.engine.explain import explain_plan
+from everlog.core.engine.explain import explain_plan, explanation
 from everlog.core.executor import Update
 from everlog.core.guards import Limits, Progress
 from everlog.core.program import Kind, Program, Relation, Row, Value
@@ -78,19 +78,23 @@ class Database:
         facts: Facts | None = None,
         limits: Limits | None = None,
         progress: Progress | None = None,
+        strategies: Mapping[str, str] | None = None,
     ) -> None:
         """A database of a checked program.
 
         `functors` are Python functions for the functors that it declares.  `facts` are given from the
         start: rows by relation, or the folder where `.input` directives find their files (which are
         not read otherwise).  `limits` hold for each step; `progress` hears of long ones: relations,
-        iteration, facts so far.
+        iteration, facts so far.  `strategies` names how relations or rules are to be kept current, such as
+        {"q": "view_tree", "path#2": "dred"}, or all that a strategy serves: {"*": "calibrated"}; it goes
+        before what the program's text says, and `NoSuchStrategy` tells where one cannot serve.
 
         Such a database knows no text, so its rules cannot be changed: see `from_text`.
         """
         self._functors = dict(functors or {})
         program = with_functors(program, self._functors)
-        engine = Engine(program, limits=limits, progress=progress)
+        self._strategies = dict(strategies or {})
+        engine = Engine(program, limits=limits, progress=progress, strategies=self._strategies)
         self._live: LiveText | None = None
         self._writer = Writer(engine)
         self._engine = engine
@@ -108,13 +112,16 @@ class Database:
         facts: Facts | None = None,
         limits: Limits | None = None,
         progress: Progress | None = None,
+        strategies: Mapping[str, str] | None = None,
         file: str = "<text>",
         include_dirs: Sequence[Path] = (),
         macros: Mapping[str, str] | None = None,
     ) -> Database:
         """The database of a program.  Raises `DatalogError` with every mistake that it has."""
         live = LiveText.from_text(text, file, include_dirs, macros or {})
-        database = cls(live.program, functors=functors, facts=facts, limits=limits, progress=progress)
+        database = cls(
+            live.program, functors=functors, facts=facts, limits=limits, progress=progress, strategies=strategies
+        )
         database._live = live
         return database
 
@@ -127,6 +134,7 @@ class Database:
         facts: Facts | None = None,
         limits: Limits | None = None,
         progress: Progress | None = None,
+        strategies: Mapping[str, str] | None = None,
         include_dirs: Sequence[Path] = (),
         macros: Mapping[str, str] | None = None,
     ) -> Database:
@@ -138,7 +146,9 @@ class Database:
         if functors is None:
             found = bind_functors(live.program, str(path), (), ()).functors
             functors = {name: f.function for name, f in found.items() if f.function is not None}
-        database = cls(live.program, functors=functors, facts=facts, limits=limits, progress=progress)
+        database = cls(
+            live.program, functors=functors, facts=facts, limits=limits, progress=progress, strategies=strategies
+        )
         database._live = live
         return database
 
@@ -174,7 +184,7 @@ class Database:
         if rows.__class__ is tuple:
             plain = self._plain.get(relation)
             if plain is not None and plain(rows):
-                return self._writer.apply((Update(relation, rows),))
+                return self._writer.update(relation, rows, True)
         if rows is None:
             return self._writer.apply(updates(self.relations, relation, rows, True))
         return self._writer.insert({relation: checked_rows(declared(self.relations, relation), rows)})
@@ -184,7 +194,7 @@ class Database:
         if rows.__class__ is tuple:
             plain = self._plain.get(relation)
             if plain is not None and plain(rows):
-                return self._writer.apply((Update(relation, rows, False),))
+                return self._writer.update(relation, rows, False)
         return self._writer.apply(updates(self.relations, relation, rows, False))
 
     def apply(self, step: Step) -> Changes:
@@ -332,9 +342,25 @@ class Database:
 
         return why_not(self._engine, *fact(self.relations, relation, row))
 
-    def explain(self) -> str:
-        """How the relations are kept current: the strategy of each unit, why it was chosen, its rules."""
-        return explain_plan(self.program)
+    def explain(self, name: str | None = None) -> str:
+        """How relations are kept current, and what an update can cost: of all, or of one relation or rule.
+
+        >>> db = Database.from_text('''
+        ...   .decl r(a:number, b:number)  .decl s(a:number, c:number)  .decl q(a:number)
+        ...   q(a) :- r(a, b), s(a, c).''')
+        >>> print(db.explain("q#1"))
+        q#1  q(a) :- r(a, b), s(a, c).
+          class        hierarchical: the atoms of any two variables are disjoint or one set contains the other
+          widths       w = 1, ŵ = 1
+          order        a(b, c)
+          one update   O(1) when facts only come, O(1) when they come and go
+          in use       view_tree, O(1): hierarchical
+        """
+        return explain_plan(self.program, asked=self._strategies, only=name)
+
+    def explanation(self) -> dict[str, Any]:
+        """The same as an object that can be written as JSON: see docs/costs.md."""
+        return explanation(self.program, self._strategies)
 
     def stats(self) -> Statistics:
         """Facts, bytes and time of each relation, and runs and time of each rule; `print` shows a table."""

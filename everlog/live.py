@@ -89,7 +89,7 @@ class LiveText:
         if len(tree.statements) != 1:
             raise RuleError(f"`{name_or_text.strip()}` is not one statement, and not the name of a rule")
         wanted = print_statement(tree.statements[0])
-        found = [(s.pos, s.end) for s in self._statements() if print_statement(s) == wanted]
+        found = [(s.pos, _end(s)) for s in self._statements() if print_statement(s) == wanted]
         if not found:
             raise RuleError(f"the program has no statement `{wanted}`")
         return self._without(found)
@@ -141,7 +141,7 @@ class LiveText:
                 f"`{name}` is one of several rules of one statement ({', '.join(together)});"
                 f" drop them all by its text: {rule.written}"
             )
-        return statement.pos, statement.end
+        return statement.pos, _end(statement)
 
     def _without(self, spans: Iterable[Span]) -> LiveText:
         """Blanks where the spans were: what stays keeps its place."""
@@ -170,13 +170,19 @@ def _origins(source: Source) -> list[tuple[str, int]]:
     return source.origins or [(source.file, number) for number in range(1, source.text.count("\n") + 2)]
 
 
+def _end(statement: ast.Statement) -> int:
+    """Where a statement ends, with the `.strategy` of a rule."""
+    wish = statement.strategy if isinstance(statement, ast.Clause) else None
+    return statement.end if wish is None else wish.end
+
+
 def _spans(statement: Any, parts: Sequence[Any], name: str) -> list[Span]:
     """What to blank so that a statement about several relations no longer speaks of this one."""
     kept = [part for part in parts if part.name != name]
     if len(kept) == len(parts):
         return []
     if not kept:
-        return [(statement.pos, statement.end)]
+        return [(statement.pos, _end(statement))]
     spans, first = [], parts.index(kept[0])
     for number, part in enumerate(parts):
         if part.name == name:  # with the comma after it, or before it

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TextIO, TypeAlias
 
 from everlog.changes import NO_CHANGE
+from everlog.core.executor import InsertOnly
 from everlog.core.program import Program
 from everlog.core.values import EvaluationError, decoded
 from everlog.database import Database
@@ -54,8 +55,11 @@ def _applied(database: Database, name: str, step: Step, shown: set[str], mistake
     updates = []
     for number, line in step:
         try:
-            updates.append(line_update(database.relations, line))
-        except FactError as problem:
+            update = line_update(database.relations, line)
+            if not update.insert and database.relations[update.relation].insert_only:
+                raise InsertOnly(update.relation)
+            updates.append(update)
+        except (FactError, InsertOnly) as problem:
             mistakes.append(f"{name}:{number}: {problem}")
     if not mistakes:
         try:

@@ -7,12 +7,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 sys.path.insert(0, str(Path(__file__).parent))  # tests/dlt.py, tests/generators.py
 
 _common = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 settings.register_profile("default", max_examples=60, **_common)
+settings.register_profile(
+    "unshrunk", max_examples=60, phases=list(Phase)[:3], **_common
+)  # the first failure, at once
 settings.register_profile("deep", max_examples=3000, **_common)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 

@@ -9,6 +9,7 @@ itself stands between `----` `----` pairs.  `pytest --rewrite` writes the answer
     error CODE          the same, and the report must have an error with this code
     rules               the program's rules as the engine sees them
     print               the program as the printer writes it
+    classify [NAME]     what `everlog explain` tells of the program, or of one relation or rule
     step TITLE          updates `+fact.` / `-fact.`; the answer is what changed in the relations
                         that are `.output` (or else: that have rules)
     query ATOM          the facts that match
@@ -37,7 +38,7 @@ from attrs import define, field
 from everlog.cli import main
 from everlog.core import reference, seminaive
 from everlog.core.engine import Incremental
-from everlog.core.executor import Changes, Executor, Recomputing, Run, Update
+from everlog.core.executor import Changes, Executor, InsertOnly, Recomputing, Run, Update
 from everlog.core.program import Program
 from everlog.core.values import EvaluationError
 from everlog.dsl.check import diagnose
@@ -62,6 +63,9 @@ EXECUTORS: dict[str, Executor] = {
     "engine, anew": Incremental(large=0),  # every step computes what it reaches
     "dred": Incremental({"*": "dred"}, large=10**9),
     "differential": Incremental({"*": "differential"}, large=10**9),
+    "view trees": Incremental({"*": "view_tree"}, large=10**9),
+    "crown": Incremental({"*": "crown"}, large=10**9),
+    "calibrated": Incremental({"*": "calibrated"}, large=10**9),
 }
 
 
@@ -220,6 +224,11 @@ class Session:
     def do_rules(self, block: Block) -> list[str]:
         return [str(rule) for rule in self._program().rules] or ["(none)"]
 
+    def do_classify(self, block: Block) -> list[str]:
+        from everlog.core.engine.explain import explain_plan
+
+        return explain_plan(self._program(), only=block.argument or None).splitlines()
+
     def do_print(self, block: Block) -> list[str]:
         from everlog.dsl.parser import parse_text
         from everlog.dsl.printer import print_program
@@ -263,8 +272,8 @@ class Session:
             try:
                 answers[name] = self._told(run.apply(step))
                 run.check()
-            except EvaluationError as error:
-                answers[name] = [f"error: {error.message}"]
+            except (EvaluationError, InsertOnly) as error:
+                answers[name] = [f"error: {error.message if isinstance(error, EvaluationError) else error}"]
                 assert all(run.view(r) == before[r] for r in program.relations), (
                     f"{name}: a failed step left a trace"
                 )

@@ -11,9 +11,11 @@ import pytest
 PACKAGES = [
     "everlog",
     "everlog.core",
+    "everlog.core.classify",
     "everlog.core.codegen",
     "everlog.core.dbsp",
     "everlog.core.engine",
+    "everlog.core.joins",
     "everlog.core.proofs",
     "everlog.dsl",
     "everlog.files",

@@ -36,7 +36,8 @@ class ToldChanges(Mapping[str, Mapping[Row, int]]):
         if rows is None:
             gone, new = self._facts[relation]
             shape = self._shapes[relation]
-            rows = self._rows[relation] = _signed_rows(shape, gone, new)
+            signed = _signed_rows if len(gone) + len(new) <= FEW else _many_signed_rows
+            rows = self._rows[relation] = signed(shape, gone, new)
         return rows
 
     def __iter__(self) -> Iterator[str]:
@@ -56,12 +57,15 @@ class GivenRows(list[Row]):
     """Facts that were given as rows, and are told as such."""
 
 
-@without_collections
 def _signed_rows(shape: Shape, gone: Facts, new: Facts) -> dict[Row, int]:
     rows = dict.fromkeys(_rows(shape, gone), -1) if gone else {}
     if new:
         rows.update(dict.fromkeys(_rows(shape, new), 1))
     return rows
+
+
+_many_signed_rows = without_collections(_signed_rows)
+FEW = 16  # rows or fans, whose making wakes no collector
 
 
 def _rows(shape: Shape, facts: Facts) -> Iterable[Row]:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from everlog.core.codegen.derivations import CountWriter
 from everlog.core.engine.forms import count_one, support
+from everlog.core.engine.joined import JoinedRule
 from everlog.core.engine.keeper import Keeper, Listener, Readers, outside_relations, table_snapshot, versions
-from everlog.core.engine.plan import PlannedUnit
+from everlog.core.engine.plan import VIEWS, PlannedUnit
 from everlog.core.engine.store import Store, Task
 from everlog.core.program import Row
 from everlog.core.tables import Facts, rows_of, size_of
@@ -40,15 +41,32 @@ class DerivingKeeper(Keeper):
         self.minus: dict[Any, Any] = {}
         self._whole = [Task(store, rule, None, CountWriter) for rule in planned.unit.rules]
         self._versions: list[Task] = []
+        self.joined = {
+            rule.name: JoinedRule(store, rule, choice.strategy)
+            for rule in planned.unit.rules
+            if (choice := planned.joins.get(rule.name)) is not None and choice.strategy in VIEWS
+        }
 
     def tasks(self) -> Iterator[Task]:
         yield from self._whole
         yield from self._versions
+        yield from (rule.rest for rule in self.joined.values() if rule.rest is not None)
+
+    def use(self, store: Store) -> None:
+        super().use(store)
+        for rule in self.joined.values():
+            rule.use(store)
 
     def listen(self, readers: dict[str, Readers]) -> None:
         self._versions.clear()
         for rule in self.planned.unit.rules:
+            joined = self.joined.get(rule.name)
             for relation in outside_relations(rule, self.relations):
+                if joined is not None and relation in joined.copies:
+                    entry = readers.setdefault(relation, Readers())
+                    entry.losses.append(self._losing_join(joined, relation))
+                    entry.gains.append(self._gaining_join(joined, relation))
+                    continue
                 modes = {1: CountWriter, -1: CountWriter}
                 for event, sign, task, filtered in versions(self.store, rule, relation, modes):  # type: ignore[arg-type]
                     self._versions.append(task)
@@ -72,6 +90,22 @@ class DerivingKeeper(Keeper):
                 step.wake(self)
 
         listener.direct = task, self, -1  # type: ignore[attr-defined]
+        return listener
+
+    def _losing_join(self, joined: JoinedRule, relation: str) -> Listener:
+        def listener(step: Step, delta: Facts) -> None:
+            joined.lose(step, relation, delta, self.minus)
+            if not self.waiting and self.minus:
+                step.wake(self)
+
+        return listener
+
+    def _gaining_join(self, joined: JoinedRule, relation: str) -> Listener:
+        def listener(step: Step, delta: Facts) -> None:
+            joined.gain(step, relation, delta, self.plus)
+            if not self.waiting and self.plus:
+                step.wake(self)
+
         return listener
 
     def give(self, step: Step, relation: str, gone: list[Row], new: list[Row]) -> None:
@@ -112,6 +146,14 @@ class DerivingKeeper(Keeper):
 
     def forget(self) -> None:
         self.plus, self.minus = {}, {}
+
+    def forget_views(self) -> None:
+        for rule in self.joined.values():
+            rule.forget()
+
+    def check(self) -> None:
+        for rule in self.joined.values():
+            rule.check()
 
 
 def _cancel(plus: dict[Any, int], minus: dict[Any, int]) -> None:
@@ -228,6 +270,7 @@ class CountKeeper(DerivingKeeper):
         }
 
     def rebuild(self, step: Step) -> Mapping[str, Facts]:
+        self.forget_views()
         counted = self.derive_all()
         self.counts.clear()
         self.counts.update(self._noted(counted))
@@ -242,6 +285,7 @@ class CountKeeper(DerivingKeeper):
 
         def restore() -> None:
             self.forget()
+            self.forget_views()
             self.counts.clear()
             self.counts.update(kept)
             tables()
@@ -249,6 +293,7 @@ class CountKeeper(DerivingKeeper):
         return restore
 
     def check(self) -> None:
+        super().check()
         expected = self.derive_all()
         assert self.counts == self._noted(expected), f"I1: {self.name}: {self.counts} of {expected}"
         facts = set(rows_of(self.shape, support(self.shape, expected)))

@@ -34,7 +34,7 @@ from everlog.core.engine.store import is_other_size
 from everlog.core.engine.unrolled import Follow, unrolled
 from everlog.core.engine.witnessed import GIVEN, RecursiveKeeper
 from everlog.core.equivalence import Classes
-from everlog.core.executor import Changes, NotABaseRelation, Update
+from everlog.core.executor import Changes, InsertOnly, NotABaseRelation, Update
 from everlog.core.guards import Guard, LimitExceeded, Limits, Progress
 from everlog.core.program import Program, Row, Rule, Value, Variable
 from everlog.core.seminaive import deep_calls
@@ -101,6 +101,11 @@ class _Ways:
                 self._fused.clear()
 
 
+@without_collections
+def _followed(follow: Follow, step: Step, gone: Facts, new: Facts) -> None:
+    follow(step, gone, new)
+
+
 class Engine:
     """A program and its relations.
 
@@ -136,6 +141,7 @@ class Engine:
 
     def _know(self, program: Program) -> None:
         self._arities = {name: relation.arity for name, relation in program.relations.items()}
+        self._insert_only = frozenset(name for name, r in program.relations.items() if r.insert_only)
         self._small = self._begin()
         self._ways = _Ways(self._network, [n for n in program.relations if self.strategy_of(n)[0] == GIVEN_ONLY])
 
@@ -152,19 +158,29 @@ class Engine:
     def apply(self, step: Iterable[Update]) -> Changes:
         """Apply the updates in order, all or none; the net change of every relation."""
         updates = step if isinstance(step, list | tuple) else list(step)
+        if len(updates) == 1:
+            update = updates[0]
+            return self.update(update.relation, update.row, update.insert)
+        self._count_step()
+        return self._apply(self._net(updates))
+
+    def update(self, relation: str, row: Row, insert: bool = True) -> Changes:
+        """A step of one insert or delete, without an `Update` made for it."""
+        self._count_step()
+        if self._steps % MEASURED:
+            guard, fused = self.guard, None
+            if guard.progress is None and guard.limits.facts is None:  # nobody counts what is derived
+                fused = self._ways.fused(relation, insert)
+            follow = None if fused is not None else self._ways.unrolled(relation)
+            if fused is not None or follow is not None:
+                return self._single(relation, row, insert, fused, follow)
+        return self._apply(self._net([Update(relation, row, insert)]))
+
+    def _count_step(self) -> None:
         self._steps += 1
         if not self._steps & (self._steps - 1):  # 1, 2, 4, 8, …
             self._network.forget_grown_tasks()
             self._ways.forget_if_grown()
-        if len(updates) == 1 and self._steps % MEASURED:
-            update, guard, fused = updates[0], self.guard, None
-            if guard.progress is None and guard.limits.facts is None:  # nobody counts what is derived
-                fused = self._ways.fused(update.relation, update.insert)
-            follow = None if fused is not None else self._ways.unrolled(update.relation)
-            told = self._single(update, fused, follow)
-            if told is not None:
-                return told
-        return self._apply(self._net(updates))
 
     def insert(self, rows: Mapping[str, Iterable[Row]]) -> Changes:
         """Insert many facts as one step, without an `Update` for each.
@@ -214,6 +230,8 @@ class Engine:
                 rows = last[name] = {}
             if len(update.row) != self._arities[name]:
                 raise NotABaseRelation(self._misfit(name, update.row))
+            if not update.insert and name in self._insert_only:
+                raise InsertOnly(name)
             rows[update.row] = update.insert
         net = {}
         for name, rows in last.items():
@@ -248,16 +266,14 @@ class Engine:
         told = {name: change for name, change in step.changes.items() if name in self._arities}
         return ToldChanges(self._network.store.shapes, told)
 
-    @without_collections
-    def _single(self, update: Update, fused: Fused | None, follow: Follow | None) -> Changes | None:
-        """One update of a relation that no rule derives, by a way that is written out; None if there is none."""
-        if fused is None and follow is None:
-            return None
-        name, row, insert = update.relation, update.row, update.insert
+    def _single(self, name: str, row: Row, insert: bool, fused: Fused | None, follow: Follow | None) -> Changes:
+        """One update of a relation that no rule derives, by a way that is written out."""
         table = self._network.store.tables[name]
         shape = table.shape
         if len(row) != shape.arity:
             raise NotABaseRelation(self._misfit(name, row))
+        if not insert and name in self._insert_only:
+            raise InsertOnly(name)
         if insert is forms.has_row(shape, table.facts, row):
             return NOTHING
         step, guard = self._small, self.guard
@@ -269,7 +285,7 @@ class Engine:
                 fused(step, row, told)
             elif follow is not None:
                 facts, nothing = facts_of(shape, [row]), shape.empty()
-                follow(step, *((nothing, facts) if insert else (facts, nothing)))
+                _followed(follow, step, *((nothing, facts) if insert else (facts, nothing)))
         except BaseException as error:
             with guard.shield:
                 step.roll_back()

@@ -1,47 +1,143 @@
-"""What the engine will do, for those who want to read it: the plan, the delta rules, their Python.
+"""What the engine will do, for those who want to read it: the plan, classes and costs, delta rules, their Python.
 
-Reads: core.engine.plan, core.engine.network, core.dbsp.  Read by: `everlog explain`, `Database.explain`.
+Reads: core.engine.plan, core.engine.costs, core.engine.network, core.dbsp.  Read by: `everlog explain`,
+`Database.explain`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from everlog.core.dbsp import each_delta_rule
+from everlog.core.engine.costs import RuleCost, rule_cost, rule_costs
 from everlog.core.engine.keeper import outside_relations
 from everlog.core.engine.network import Network
-from everlog.core.engine.plan import GIVEN, RECOMPUTE, STRATEGIES, PlannedUnit, make_plan
-from everlog.core.program import Program
+from everlog.core.engine.plan import GIVEN, RECOMPUTE, STRATEGIES, Plan, PlannedUnit, make_plan
+from everlog.core.program import Program, atoms_of
+
+Asked = Mapping[str, str]
 
 
-def explain_plan(program: Program, deltas: bool = False) -> str:
-    """Every unit with its strategy and the reason for it; with `deltas` also the delta rules.
+class NotInProgram(ValueError):
+    """An explanation was asked for a relation or a rule that does not exist."""
+
+
+def explain_plan(
+    program: Program, deltas: bool = False, asked: Asked | None = None, only: str | None = None
+) -> str:
+    """Every unit with its strategy and every rule with its class and cost; with `deltas` also the delta rules.
+
+    `only` names one relation or one rule.
 
     >>> from everlog.dsl.check import compile_text
     >>> print(explain_plan(compile_text('''
     ...   .decl edge(x:number, y:number)  .decl path(x:number, y:number)
-    ...   path(x, y) :- edge(x, y).  path(x, z) :- path(x, y), edge(y, z).''')))
-    facts: edge
+    ...   path(x, y) :- edge(x, y).  path(x, z) :- path(x, y), edge(y, z).'''), only="path"))
     unit 1: path
       kept by witness: one well-founded witness for each fact (recursive)
       path#1  path(x, y) :- edge(x, y).
+        class        recursive: `path` depends on itself
+        one update   follows the facts whose proof breaks
       path#2  path(x, z) :- path(x, y), edge(y, z).
+        class        recursive: `path` depends on itself
+        one update   follows the facts whose proof breaks
     """
-    plan = make_plan(program)
+    plan = make_plan(program, asked)
     bare = [unit.name for unit in plan.units if unit.strategy == GIVEN]
-    lines = [f"facts: {', '.join(bare)}"] if bare else []
     computed = [unit for unit in plan.units if unit.strategy != GIVEN]
+    if only is not None and only in plan.written:
+        unit = next(u for u in computed if any(rule.name == only for rule in u.unit.rules))
+        return "\n".join(_rule_lines(plan, unit, only))
+    if only is not None and only not in program.relations:
+        raise NotInProgram(f"the program has no relation or rule `{only}`")
+    lines = [f"facts: {', '.join(bare)}"] if bare and (only is None or only in bare) else []
     for number, unit in enumerate(computed, 1):
+        if only is not None and only not in unit.unit.relations:
+            continue
         lines.append(f"unit {number}: {unit.name}")
         lines.append(f"  kept by {unit.strategy}: {STRATEGIES[unit.strategy]} ({unit.why})")
         for rule in unit.unit.rules:
-            written = plan.written.get(rule.name)
-            lines.append(f"  {rule.name}  {rule}")
-            if written is not None and str(written) != str(rule):
-                lines.append(f"    from  {written}")
+            lines += [f"  {line}" for line in _rule_lines(plan, unit, rule.name)]
         if deltas:
             lines += [f"    {line}" for line in _deltas(unit)]
     return "\n".join(lines)
+
+
+def _rule_lines(plan: Plan, unit: PlannedUnit, name: str) -> Iterator[str]:
+    """A rule as it runs, as it was written if that differs, and what an update of it costs."""
+    rule = next(rule for rule in unit.unit.rules if rule.name == name)
+    yield f"{name}  {rule}"
+    written = plan.written.get(name)
+    if written is not None and str(written) != str(rule):
+        yield f"  from  {written}"
+    yield from cost_lines(rule_cost(rule, unit))
+
+
+def cost_lines(cost: RuleCost) -> Iterator[str]:
+    """Class, widths, decomposition and promises of a rule, a line each."""
+    if cost.query_class == "recursive":
+        yield f"  class        recursive: `{cost.rule.head.relation}` depends on itself"
+        yield f"  one update   {cost.cost_in_use}"
+        return
+    if len(cost.query.atoms) < 2:
+        yield "  one update   O(1): no join"
+        return
+    yield f"  class        {cost.query_class}: {cost.reason}"
+    w, hat = cost.width, cost.multivariate
+    at_most = "" if w.exact else "at most "
+    at_most_hat = "" if hat.exact else "at most "
+    yield f"  widths       w = {at_most}{w.value}, ŵ = {at_most_hat}{hat.value}"
+    if cost.order:
+        yield f"  order        {', '.join(map(str, cost.order))}"
+    else:
+        name = "join tree" if cost.query_class == "acyclic" else "bags"
+        yield f"  {name:<13}{_bags(cost)}"
+    if cost.above:
+        yield f"  above it     {', '.join(cost.above)}"
+    come, go = cost.update_cost["insert_only"], cost.update_cost["insert_delete"]
+    yield f"  one update   {come} when facts only come, {go} when they come and go"
+    yield f"  in use       {cost.in_use.strategy}, {cost.cost_in_use}: {cost.in_use.why}"
+
+
+def _bags(cost: RuleCost) -> str:
+    """The bags of the decomposition, each below its parent: `{a, b, c} → {b, c, d}`."""
+    decomposition = cost.width.decomposition
+    names = ["{" + ", ".join(v for v in cost.query.variables if v in bag) + "}" for bag in decomposition.bags]
+
+    def below(number: int) -> str:
+        children = [below(n) for n, parent in enumerate(decomposition.parents) if parent == number]
+        if not children:
+            return names[number]
+        return f"{names[number]} → " + (children[0] if len(children) == 1 else f"({', '.join(children)})")
+
+    return ", ".join(below(n) for n, parent in enumerate(decomposition.parents) if parent is None)
+
+
+def explanation(program: Program, asked: Asked | None = None) -> dict[str, Any]:
+    """All that is known of a program before data is loaded, as an object that JSON can hold."""
+    plan = make_plan(program, asked)
+    home = {name: unit for unit in plan.units for name in unit.unit.relations}
+    reads: dict[str, dict[str, str]] = {name: {} for name in program.relations}
+    for rule in program.rules:
+        for atom, use in atoms_of(rule.body):
+            reads[rule.head.relation].setdefault(atom.relation, use)
+    return {
+        "facts": [name for name in program.relations if home[name].strategy == GIVEN],
+        "relations": [
+            {
+                "name": name,
+                "columns": [f"{c.name}:{c.type_name or c.kind}" for c in relation.columns],
+                "strategy": home[name].strategy,
+                "why": home[name].why,
+                "recursive": home[name].unit.recursive,
+                "insert_only": relation.insert_only,
+                "reads": reads[name],
+            }
+            for name, relation in program.relations.items()
+        ],
+        "rules": [cost.to_json() for cost in rule_costs(plan)],
+    }
 
 
 def _deltas(unit: PlannedUnit) -> Iterator[str]:
@@ -54,9 +150,9 @@ def _deltas(unit: PlannedUnit) -> Iterator[str]:
                 yield f"on {delta.event} of {relation}:  {delta}"
 
 
-def explain_delta_code(program: Program) -> str:
+def explain_delta_code(program: Program, asked: Asked | None = None) -> str:
     """The Python of every version of every rule that small steps may run."""
-    network = Network(make_plan(program), program.relations)
+    network = Network(make_plan(program, asked), program.relations)
     parts: dict[str, None] = {}
     for keeper in network.keepers:
         for task in keeper.tasks():

@@ -88,6 +88,8 @@ class Function:
             if not isinstance(keeper, CountKeeper) and not _counts_groups(keeper):
                 raise CannotFuse(keeper.planned.name)
             assert isinstance(keeper, DerivingKeeper)
+            if keeper.joined:
+                raise CannotFuse("a view of a join")
             self.keepers.append(keeper)
         self.pending = {id(keeper): f"_p{number}" for number, keeper in enumerate(self.keepers)}
 

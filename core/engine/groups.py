@@ -125,6 +125,7 @@ class GroupKeeper(DerivingKeeper):
         return values
 
     def rebuild(self, step: Step) -> Mapping[str, Facts]:
+        self.forget_views()
         net = self._by_group(self.derive_all())
         self.totals.groups.clear()
         self.values.clear()
@@ -138,6 +139,7 @@ class GroupKeeper(DerivingKeeper):
 
         def restore() -> None:
             self.forget()
+            self.forget_views()
             self.totals.groups.clear()
             self.totals.groups.update(groups)
             self.values.clear()
@@ -146,6 +148,7 @@ class GroupKeeper(DerivingKeeper):
         return restore
 
     def check(self) -> None:
+        super().check()
         fresh = totals_of(self.planned.group.op, self.planned.group.kind)  # type: ignore[union-attr]
         values = {}
         for group, targets in self._by_group(self.derive_all()).items():

@@ -136,6 +136,7 @@ class Network:
             before.strategy == planned.strategy
             and before.unit == planned.unit
             and before.group == planned.group
+            and before.joins == planned.joins
             and dirty.isdisjoint(_read_by(planned))
             and all(
                 self.plan.program.relations[name] == plan.program.relations[name]

@@ -12,11 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from everlog.core import program as p
+from everlog.core.classify.query import query_of
 from everlog.core.dependencies import Unit, units
+from everlog.core.engine.choice_of_joins import JoinChoice, choose, growing_relations, refusal_of
 from everlog.core.engine.normal import Group, NeedsItself, Normaliser
+from everlog.core.joins.strategies import CALIBRATED, CROWN, JOINS, VIEW_TREE
 from everlog.core.program import Program
 from everlog.core.shapes import shapes_of
 from everlog.core.tables import Shape
@@ -33,6 +36,8 @@ STRATEGIES: Mapping[str, str] = {
     RECOMPUTE: "computed again when something that it reads has changed",
 }
 RECURSIVE = (WITNESS, DRED, DIFFERENTIAL, RECOMPUTE)  # what a user may ask for, of a recursive unit
+ALL = tuple(dict.fromkeys((*JOINS, *RECURSIVE)))
+VIEWS = (VIEW_TREE, CROWN, CALIBRATED)  # strategies for joins that keep a view of their own
 MOST_ATOMS = 48  # in one body, for which delta rules are made
 
 
@@ -48,6 +53,7 @@ class PlannedUnit:
     strategy: str
     why: str
     group: Group | None = None
+    joins: Mapping[str, JoinChoice] = field(factory=dict)  # of the rules of a unit that is counted
 
     @property
     def name(self) -> str:
@@ -76,15 +82,31 @@ class Plan:
 
 
 def make_plan(program: Program, asked: Mapping[str, str] | None = None) -> Plan:
-    """The plan of a checked program; `asked` names other strategies for some relations (`*`: all recursive)."""
-    wanted = dict(asked or {})
-    _check_names(program, wanted)
+    """The plan of a checked program.
+
+    `asked` names strategies for relations, for rules (`path#2`), or for whatever it serves (`*`); it goes before
+    what the program's text says.  Raises NoSuchStrategy where one cannot serve what it was asked for.
+    """
+    plan, refused = _made(program, dict(asked or {}))
+    if refused:
+        message, hint = next(iter(refused.values()))
+        raise NoSuchStrategy(f"{message} ({hint})" if hint else message)
+    return plan
+
+
+def refusals(program: Program) -> dict[str, tuple[str, str]]:
+    """The rules whose `.strategy` cannot be had: what is wrong, and a hint."""
+    return _made(program, {})[1]
+
+
+def _made(program: Program, asked: dict[str, str]) -> tuple[Plan, dict[str, tuple[str, str]]]:
     program = _named(program)
+    wishes = Wishes(program, asked)
     normaliser = Normaliser(program)
     chosen: dict[str, tuple[str, str]] = {}
     rules: list[p.Rule] = []
     for unit in units(program):
-        strategy, why, own = _planned(program, unit, normaliser, wanted)
+        strategy, why, own = _planned(program, unit, normaliser, wishes)
         rules += own
         chosen.update(dict.fromkeys(unit.relations, (strategy, why)))
     for name in normaliser.relations:
@@ -99,12 +121,80 @@ def make_plan(program: Program, asked: Mapping[str, str] | None = None) -> Plan:
         facts={},
     )
     ordered = units(normal)
-    planned = tuple(
-        PlannedUnit(unit, *chosen[unit.relations[0]], normaliser.groups.get(unit.relations[0])) for unit in ordered
-    )
+    growing = growing_relations(normal)
+    planned = []
+    for unit in ordered:
+        strategy, why = chosen[unit.relations[0]]
+        joins = {}
+        if strategy in (COUNTS, GROUPS):
+            joins = {rule.name: wishes.join(rule, normal, growing) for rule in unit.rules}
+        planned.append(PlannedUnit(unit, strategy, why, normaliser.groups.get(unit.relations[0]), joins))
     shapes = dict(shapes_of(normal, ordered))
     shapes.update({name: Shape(normaliser.relations[name].arity, 1) for name in normaliser.groups})
-    return Plan(normal, planned, shapes, {rule.name: rule for rule in program.rules})
+    return Plan(normal, tuple(planned), shapes, {rule.name: rule for rule in program.rules}), wishes.refused
+
+
+class Wishes:
+    """The strategies that were asked for, by the program's text or from outside.
+
+    `refused` collects, by rule, what cannot be had; nothing falls back silently.
+    """
+
+    def __init__(self, program: Program, asked: dict[str, str]) -> None:
+        self.refused: dict[str, tuple[str, str]] = {}
+        self._asked = asked
+        self._names = {rule.name for rule in program.rules}
+        for name, strategy in asked.items():
+            if strategy not in ALL:
+                raise NoSuchStrategy(f"no strategy `{strategy}` to ask for; there are {', '.join(ALL)}")
+            if name != "*" and name not in program.relations and name not in self._names:
+                what = "there is no such rule" if "#" in name else "which is not declared"
+                raise NoSuchStrategy(f"a strategy for `{name}`, {what}")
+
+    def _of(self, rule: p.Rule) -> str:
+        return self._asked.get(rule.name) or self._asked.get(rule.head.relation) or rule.strategy
+
+    def unit(self, unit: Unit) -> str:
+        """The strategy that was asked for a unit as a whole: any of a recursive one, `recompute` of another."""
+        found = ""
+        for rule in unit.rules:
+            wish = self._of(rule)
+            if not wish:
+                continue
+            if wish not in ALL:
+                self.refused[rule.name] = f"there is no strategy `{wish}`", f"there are {', '.join(ALL)}"
+            elif unit.recursive and wish not in RECURSIVE:
+                message = f"`{wish}` cannot keep {rule.name}: it is recursive"
+                self.refused[rule.name] = message, f"recursive rules are kept by {', '.join(RECURSIVE)}"
+            elif not unit.recursive and wish not in JOINS:
+                message = f"`{wish}` cannot keep {rule.name}: it is not recursive"
+                self.refused[rule.name] = message, f"such rules are kept by {', '.join(JOINS)}"
+            elif found and found != wish and (unit.recursive or RECOMPUTE in (found, wish)):
+                message = f"`{wish}` cannot keep {rule.name}: a rule that is computed with it asks for `{found}`"
+                self.refused[rule.name] = message, "ask for one strategy"
+            elif unit.recursive or wish == RECOMPUTE:
+                found = wish
+        if not found:
+            star = self._asked.get("*", "")
+            found = star if star in RECURSIVE and unit.recursive else ""
+        return found
+
+    def join(self, rule: p.Rule, program: Program, growing: frozenset[str]) -> JoinChoice:
+        """The strategy for the join of a rule that is not recursive, in normal form."""
+        wish = self._of(rule) if rule.name in self._names else ""
+        if wish in JOINS:
+            refusal = refusal_of(rule, program, wish)
+            if refusal:
+                self.refused[rule.name] = f"`{wish}` cannot keep {rule.name}: {refusal}", ""
+                wish = ""
+            return choose(rule, program, growing, wish)
+        star = self._asked.get("*", "")
+        if star in JOINS and star != RECOMPUTE and len(query_of(rule).atoms) > 1:
+            refusal = refusal_of(rule, program, star)
+            if not refusal:
+                return choose(rule, program, growing, star)
+            return evolve(choose(rule, program, growing), why=f"`{star}` cannot: {refusal}")
+        return choose(rule, program, growing)
 
 
 def _named(program: Program) -> Program:
@@ -119,16 +209,8 @@ def _named(program: Program) -> Program:
     return evolve(program, rules=tuple(rules))
 
 
-def _check_names(program: Program, wanted: Mapping[str, str]) -> None:
-    for relation, strategy in wanted.items():
-        if strategy not in RECURSIVE:
-            raise NoSuchStrategy(f"no strategy `{strategy}` to ask for; there are {', '.join(RECURSIVE)}")
-        if relation != "*" and relation not in program.relations:
-            raise NoSuchStrategy(f"a strategy for `{relation}`, which is not declared")
-
-
 def _planned(
-    program: Program, unit: Unit, normaliser: Normaliser, wanted: Mapping[str, str]
+    program: Program, unit: Unit, normaliser: Normaliser, wishes: Wishes
 ) -> tuple[str, str, list[p.Rule]]:
     special = _special(program, unit)
     if special:
@@ -142,16 +224,15 @@ def _planned(
     except NeedsItself as reason:
         normaliser.relations, normaliser.rules, normaliser.groups = before
         return RECOMPUTE, str(reason), list(unit.rules)
-    asked = next((wanted[name] for name in unit.relations if name in wanted), wanted.get("*", WITNESS))
-    if asked == RECOMPUTE and any(name in wanted for name in unit.relations):
+    asked = wishes.unit(unit)
+    if asked == RECOMPUTE:
         normaliser.relations, normaliser.rules, normaliser.groups = before
         return RECOMPUTE, "asked for", list(unit.rules)
     if not unit.recursive:
         return COUNTS, "not recursive", rules
-    if asked == RECOMPUTE:
-        normaliser.relations, normaliser.rules, normaliser.groups = before
-        return RECOMPUTE, "asked for", list(unit.rules)
-    return asked, "recursive" if asked == WITNESS else "recursive, asked for", rules
+    if asked in ("", WITNESS):
+        return WITNESS, "recursive", rules
+    return asked, "recursive, asked for", rules
 
 
 def _special(program: Program, unit: Unit) -> str:

@@ -1,31 +1,67 @@
-"""`everlog explain`: how a program will be run.
+"""`everlog explain`: how a program will be run, and what an update of it can cost.
 
-Reads: core.engine.explain, core.seminaive.
+Reads: core.engine.explain, core.seminaive, everlog.explain_page.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import sys
+from pathlib import Path
 
 from everlog.commands.common import add_program_arguments, load_program
-from everlog.core.engine.explain import explain_delta_code, explain_plan
+from everlog.commands.strategies import add_strategy_argument, strategies_of
+from everlog.core.engine.explain import NotInProgram, explain_delta_code, explain_plan, explanation
+from everlog.core.engine.plan import NoSuchStrategy
+from everlog.core.program import Program
 from everlog.core.seminaive import explain_code
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_program_arguments(parser)
+    parser.add_argument("name", nargs="?", metavar="NAME", help="one relation or rule (`q`, `q#2`) only")
+    parser.add_argument("--json", action="store_true", help="classes, widths, strategies and costs as JSON")
+    parser.add_argument("--html", metavar="FILE", help="write the same as one page with drawings; - is the screen")
     parser.add_argument("--code", action="store_true", help="the Python that each rule becomes")
     parser.add_argument("--deltas", action="store_true", help="what each rule does when a relation changes")
+    add_strategy_argument(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    program = load_program(arguments)
+    program = load_program(arguments, untold=("DL060",))
     if program is None:
         return 1
-    if not arguments.code:
-        print(explain_plan(program, deltas=arguments.deltas))
-    elif arguments.deltas:
-        print(explain_delta_code(program))
-    else:
-        print(explain_code(program))
+    try:
+        text = _explained(program, arguments)
+    except (NoSuchStrategy, NotInProgram) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    if arguments.html is None or arguments.html == "-":
+        print(text)
+        return 0
+    try:
+        Path(arguments.html).write_text(text, encoding="utf-8")
+    except OSError as error:
+        print(f"error: cannot write `{arguments.html}`: {error.strerror or error}", file=sys.stderr)
+        return 1
     return 0
+
+
+def _explained(program: Program, arguments: argparse.Namespace) -> str:
+    asked = strategies_of(arguments)
+    if arguments.html is not None:
+        from everlog.explain_page import page  # drawings are for those who want them
+
+        name = "standard input" if arguments.program == "-" else Path(arguments.program).name
+        return page({"program": name, **explanation(program, asked)}, name)
+    if arguments.json:
+        found = explanation(program, asked)
+        if arguments.name is not None:
+            found["rules"] = [r for r in found["rules"] if arguments.name in (r["name"], r["head"])]
+            if not found["rules"]:
+                raise NotInProgram(f"the program has no rule `{arguments.name}`, and no rules of such a relation")
+        return json.dumps(found, ensure_ascii=False, indent=2)
+    if not arguments.code:
+        return explain_plan(program, deltas=arguments.deltas, asked=asked, only=arguments.name)
+    return explain_delta_code(program, asked) if arguments.deltas else explain_code(program)

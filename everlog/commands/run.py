@@ -18,6 +18,7 @@ from attrs import evolve
 from everlog._version import __version__
 from everlog.commands.common import add_program_arguments, load_program
 from everlog.commands.limits import add_limit_arguments, limits_of
+from everlog.commands.strategies import add_strategy_argument, strategies_of
 from everlog.core.program import Directive, Program, Row
 from everlog.core.seminaive import Progress, evaluate
 from everlog.core.values import EvaluationError
@@ -72,6 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="apply a stream of +fact. and -fact. lines, steps apart by blank lines; - is a pipe",
     )
+    add_strategy_argument(parser)
     add_limit_arguments(parser)
     parser.add_argument("-P", "--pragma", action="append", default=[], metavar="KEY:VALUE", help="as .pragma")
     parser.add_argument(
@@ -111,6 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
             print(rule)
         return 0
     try:
+        _check_strategies(program, arguments)
         program = bind_functors(program, arguments.program, arguments.library, arguments.library_dir)
         _check_places(program, arguments)
         given = read_inputs(program, Path(arguments.fact_dir), missing_ok=arguments.no_warn)
@@ -126,6 +129,21 @@ def run(arguments: argparse.Namespace) -> int:
         print("error: out of memory", file=sys.stderr)
         return 1
     return 0
+
+
+def _check_strategies(program: Program, arguments: argparse.Namespace) -> None:
+    if arguments.strategy:
+        from everlog.core.engine.plan import NoSuchStrategy, make_plan  # a run that asks for none does without
+
+        try:
+            make_plan(program, strategies_of(arguments))
+        except NoSuchStrategy as error:
+            raise FactsError(str(error)) from None
+        if arguments.updates is None and not arguments.no_warn:
+            print(
+                "note: --strategy is for --updates; a program that runs once is evaluated set at a time",
+                file=sys.stderr,
+            )
 
 
 def _check_places(program: Program, arguments: argparse.Namespace) -> None:
@@ -153,7 +171,13 @@ def _follow(program: Program, given: dict[str, list[Row]], arguments: argparse.N
     name = "<stdin>" if arguments.updates == "-" else arguments.updates
     with stream_lines(arguments.updates, sys.stdin) as lines:
         progress = _teller(arguments, "so far")
-        database = Database(program, facts=given, limits=limits_of(arguments), progress=progress)
+        database = Database(
+            program,
+            facts=given,
+            limits=limits_of(arguments),
+            progress=progress,
+            strategies=strategies_of(arguments),
+        )
         try:
             all_well = follow(database, name, lines, sys.stdout, sys.stderr)
         except (KeyboardInterrupt, BrokenPipeError):

@@ -116,7 +116,8 @@ attributes = some(st.builds(ast.Attribute, names, qnames | qnames.map(lambda nam
 params = some(st.builds(ast.Attribute, st.just("") | names, qnames))
 qualifiers = some(st.sampled_from(["input", "brie", "inline"]).map(ast.Qualifier))
 choices = some(some(name_nodes, least=1).map(ast.Choice))
-directives = st.sampled_from(["input", "output", "printsize", "limitsize"])
+directives = st.sampled_from(["input", "output", "printsize", "limitsize", "insert_only"])
+wishes = st.none() | st.builds(ast.Strategy, names)
 component_types = st.builds(ast.ComponentType, names, some(names))
 plain_symbols = st.text(st.characters(blacklist_characters='"\\\n'), max_size=6)
 fact_lines = st.builds(ast.FactLine, names, some(st.integers() | plain_symbols, least=1))
@@ -126,7 +127,7 @@ facts = st.builds(lambda head: ast.Clause([head], None), atoms | ground_atoms)
 statements = (
     fact_lines
     | facts
-    | st.builds(ast.Clause, some(atoms, least=1), formulas, plans)
+    | st.builds(ast.Clause, some(atoms, least=1), formulas, plans, wishes)
     | st.builds(ast.Subsumption, atoms, atoms, formulas, plans)
     | st.builds(ast.RelationDecl, some(name_nodes, least=1), attributes, qualifiers, choices)
     | st.builds(lambda n, q, of: ast.RelationDecl([n], [], q, [], of), name_nodes, qualifiers, names)
@@ -150,7 +151,11 @@ def placed(items: list[ast.Statement], after_dot: bool) -> list[ast.Statement]:
         if isinstance(item, ast.FactLine) and not after_dot:
             continue
         out.append(item)
-        clause = isinstance(item, ast.Clause | ast.Subsumption) and item.plan is None
+        clause = (
+            isinstance(item, ast.Clause | ast.Subsumption)
+            and item.plan is None
+            and getattr(item, "strategy", None) is None
+        )
         after_dot = clause or isinstance(item, ast.FactLine)
     return out
 

@@ -1,0 +1,83 @@
+"""Python functions that are written line by line and compiled once.
+
+Reads: nothing.  Read by: core.joins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+MOST_LOOPS = 18  # Python's own limit on nested blocks is 20
+
+
+class Code:
+    """The text of functions in the making.  `leave` skips what cannot match, whatever loops are open.
+
+    >>> code = Code()
+    >>> code.define("evens", "numbers")
+    >>> code.loop("n", "numbers")
+    >>> code.test("n % 2 == 0")
+    >>> code.line("yield n")
+    >>> list(code.compiled()["evens"]([1, 2, 4]))
+    [2, 4]
+    """
+
+    def __init__(self, **scope: Any) -> None:
+        self.scope: dict[str, Any] = scope
+        self.lines: list[str] = []
+        self.depth = 0
+        self.loops = 0
+
+    def define(self, name: str, arguments: str) -> None:
+        self.lines.append(f"def {name}({arguments}):")
+        self.depth, self.loops = 1, 0
+
+    def line(self, text: str) -> None:
+        self.lines.append("    " * self.depth + text)
+
+    def loop(self, variable: str, container: str) -> None:
+        self.line(f"for {variable} in {container}:")
+        self.depth += 1
+        self.loops += 1
+
+    def test(self, condition: str) -> None:
+        self.line(f"if not ({condition}): {'continue' if self.loops else 'return'}")
+
+    def name(self, prefix: str, value: Any) -> str:
+        """A name for a value of the scope; the same value has the same name."""
+        for known, other in self.scope.items():
+            if other is value:
+                return known
+        name = f"_{prefix}{len(self.scope)}"
+        self.scope[name] = value
+        return name
+
+    def compiled(self) -> dict[str, Any]:
+        source = "\n".join(self.lines)
+        exec(compile(source, "<view of a join>", "exec"), self.scope)  # our own text, made here
+        return self.scope
+
+
+def key_text(names: Iterable[str]) -> str:
+    """A key of several values is a tuple, of one value that value.
+
+    >>> key_text("ab"), key_text("a"), key_text("")
+    ('(a, b)', 'a', '()')
+    """
+    listed = list(names)
+    return listed[0] if len(listed) == 1 else f"({', '.join(listed)})"
+
+
+def row_text(names: Iterable[str]) -> str:
+    """
+    >>> row_text("ab"), row_text("a"), row_text("")
+    ('(a, b,)', '(a,)', '()')
+    """
+    listed = list(names)
+    return f"({', '.join(listed)},)" if listed else "()"
+
+
+def local(variable: str) -> str:
+    """A variable of the query as a name of Python."""
+    return "v_" + "".join(c if c.isalnum() and c.isascii() else f"_{ord(c)}_" for c in variable)

@@ -1,0 +1,75 @@
+"""The table of strategies for joins: how to make a view, and which queries it serves.
+
+Adding a strategy is a file with a view, and a line here.
+
+Reads: the views.  Read by: core.engine.plan, core.engine.joined, benchmarks and tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from attrs import frozen
+
+from everlog.core.classify.classes import is_acyclic
+from everlog.core.classify.decompositions import join_tree
+from everlog.core.classify.query import Query
+from everlog.core.classify.widths import fractional_hypertree_width
+from everlog.core.joins.calibrated import Calibrated
+from everlog.core.joins.code import MOST_LOOPS
+from everlog.core.joins.first_order import FirstOrder
+from everlog.core.joins.recomputed import Recomputed
+from everlog.core.joins.view import Asked, CannotServe, JoinView
+from everlog.core.joins.view_tree import ViewTree
+
+NAIVE, DELTA, VIEW_TREE, CROWN, CALIBRATED = "recompute", "delta", "view_tree", "crown", "calibrated"
+
+
+@frozen
+class JoinStrategy:
+    """`make` makes a view; `about` says what it keeps."""
+
+    make: Callable[[Asked], JoinView]
+    about: str
+    acyclic_only: bool = False
+
+    def refusal(self, query: Query) -> str:
+        """Why it does not serve a query; nothing if it does."""
+        if len(query.variables) >= MOST_LOOPS:
+            return f"the body joins {MOST_LOOPS} variables or more"
+        if self.acyclic_only and not is_acyclic(query):
+            return "the body is cyclic, and semijoins along a join tree need an acyclic one"
+        return ""
+
+
+def _crown(asked: Asked) -> JoinView:
+    tree = join_tree(asked.query)
+    if tree is None:
+        raise CannotServe("the query is cyclic")
+    return Calibrated(asked, tree)
+
+
+def _calibrated(asked: Asked) -> JoinView:
+    return Calibrated(asked, fractional_hypertree_width(asked.query).decomposition)
+
+
+JOINS: Mapping[str, JoinStrategy] = {
+    NAIVE: JoinStrategy(Recomputed, "nothing: everything is evaluated again"),
+    DELTA: JoinStrategy(FirstOrder, "indexes; what is left of the body is joined for each change"),
+    VIEW_TREE: JoinStrategy(ViewTree, "counts along a variable order"),
+    CROWN: JoinStrategy(_crown, "rows of each atom with counted semijoins along a join tree", acyclic_only=True),
+    CALIBRATED: JoinStrategy(_calibrated, "bags of an optimal decomposition, calibrated both ways"),
+}
+
+
+def view_of(strategy: str, asked: Asked) -> JoinView:
+    """A new, empty view; CannotServe if the strategy does not serve the query.
+
+    >>> view = view_of("view_tree", Asked.full(Query.of("R(a, b)", "S(a, c)")))
+    >>> view.insert(0, (1, 2)), view.insert(1, (1, 3)), list(view.delta(1, (1, 3)))
+    (True, True, [((1, 2, 3), 1)])
+    """
+    refusal = JOINS[strategy].refusal(asked.query)
+    if refusal:
+        raise CannotServe(refusal)
+    return JOINS[strategy].make(asked)

@@ -1,0 +1,112 @@
+"""What every view of a join can do.
+
+A view is of a conjunctive query whose atoms have distinct variables; a row of an atom has their values in
+order.  An update is a row of one atom that comes or goes; a relation that stands in several atoms is updated
+once for each, in the order of the atoms.  `delta` enumerates the answers that contain a row which is there:
+after an insert those that are new, before a delete those that will be lost.
+
+Answers are rows over `kept` with a weight: how many answers of the whole query they stand for.  With all
+variables kept every weight is 1 and no row comes twice.
+
+`steps` counts what a view does, in units of work that do not depend on the machine: look-ups, values walked,
+entries changed.  It is counted only by a view that was made to.
+
+Reads: core.classify.query.  Read by: the views, core.engine.joined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+from attrs import frozen
+
+from everlog.core.classify.query import Query
+from everlog.core.joins.leapfrog import Bound
+from everlog.core.program import Row
+
+Weighted: TypeAlias = tuple[Row, int]
+
+
+class CannotServe(ValueError):
+    """The strategy does not serve this query; the message says why."""
+
+
+@frozen
+class Asked:
+    """A view to be made: the query, the variables that answers show, and comparisons that bound a search."""
+
+    query: Query
+    kept: tuple[str, ...]
+    ranges: tuple[Bound, ...] = ()
+    counting: bool = False
+
+    @staticmethod
+    def full(query: Query, counting: bool = False, ranges: tuple[Bound, ...] = ()) -> Asked:
+        return Asked(query, query.variables, ranges, counting)
+
+
+class JoinView(Protocol):
+    """Invariant: after any updates the answers are those of the query on the rows that are there."""
+
+    def insert(self, atom: int, row: Row) -> bool:
+        """A row comes; False if it is there already."""
+
+    def delete(self, atom: int, row: Row) -> bool:
+        """A row goes; False if it is not there."""
+
+    def delta(self, atom: int, row: Row) -> Iterator[Weighted]:
+        """The answers that contain this row, which is there.  To be read before the next update."""
+
+    def answers(self) -> Iterator[Weighted]:
+        """All answers.  To be read before the next update."""
+
+    def load(self, rows: Mapping[int, Iterable[Row]]) -> None:
+        """Many rows at once, into an empty view."""
+
+    def rows(self, atom: int) -> Collection[Row]:
+        """The rows of an atom that are there."""
+
+    @property
+    def steps(self) -> int:
+        """The work done so far, if it is counted."""
+
+    def check(self) -> None:
+        """Assert every invariant."""
+
+
+class CountedView:
+    """What views have in common: a number of steps, and loading by single inserts."""
+
+    def __init__(self) -> None:
+        self._count = [0]  # in a list, so that the functions that are written for a view can add to it
+
+    def insert(self, atom: int, row: Row) -> bool:
+        raise NotImplementedError
+
+    def load(self, rows: Mapping[int, Iterable[Row]]) -> None:
+        for atom, given in rows.items():
+            for row in given:
+                self.insert(atom, row)
+
+    @property
+    def steps(self) -> int:
+        return self._count[0]
+
+
+def joined(query: Query, relations: Sequence[Iterable[Row]]) -> set[Row]:
+    """The answers of a query over all its variables, by nested loops: the meaning of a view, for tests.
+
+    >>> sorted(joined(Query.of("r(a, b)", "s(b, c)"), [{(1, 2), (4, 5)}, {(2, 3)}]))
+    [(1, 2, 3)]
+    """
+    found: list[dict[str, object]] = [{}]
+    for atom, rows in zip(query.atoms, relations, strict=True):
+        rows = list(rows)
+        found = [
+            {**binding, **dict(zip(atom.variables, row, strict=True))}
+            for binding in found
+            for row in rows
+            if all(binding.get(v, x) == x for v, x in zip(atom.variables, row, strict=True))
+        ]
+    return {tuple(binding[v] for v in query.variables) for binding in found}  # type: ignore[misc]

@@ -1,0 +1,212 @@
+"""A view tree: counts along a variable order, so that an update is a walk from its atom to the root.
+
+Each node X of the order joins the atoms that end there with the totals of the nodes below:
+
+    view  X[key][x]   in how many ways the subtree can be completed, for these values of key and x
+    total X[key]      their sum over x: what the node above multiplies with
+
+A row of an atom that comes adds 1 to one entry; the totals above change by that times what stands beside it
+on each level (the product rule).  For a hierarchical query everything beside it is looked up by values that are
+known: O(1) for each update.  For other queries some variables of a level are not known yet and are searched
+(F-IVM), which may cost as much as the database is large.
+
+No entry is zero, so a walk downwards never meets a dead end: answers come with constant delay, and nothing
+is kept of them.  A subtree none of whose variables is shown counts by its total and is not walked at all.
+
+Reads: core.joins.orders, core.joins.generic_join.  Read by: core.joins.strategies.
+Source: Nikolic, Olteanu, SIGMOD 2018 (F-IVM); Berkholz, Keppeler, Schweikardt, PODS 2017.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any
+
+from attrs import define, field
+
+from everlog.core.joins.code import MOST_LOOPS, Code, key_text, local, row_text
+from everlog.core.joins.generic_join import write_join
+from everlog.core.joins.inputs import Input
+from everlog.core.joins.orders import OrderNode, variable_order
+from everlog.core.joins.view import Asked, CannotServe, CountedView, Weighted
+from everlog.core.program import Row
+
+
+@define(eq=False)
+class Node:
+    """A node of the order with its counts.  `parts` are what it joins: atoms, and totals of nodes below."""
+
+    order: OrderNode
+    number: int
+    parent: Node | None
+    view: dict[Any, dict[Any, int]] = field(factory=dict)
+    total: Input = field(factory=lambda: Input(()))
+    children: list[Node] = field(factory=list)
+    parts: list[Input] = field(factory=list)
+
+    def shows(self, kept: Iterable[str]) -> bool:
+        """Whether the subtree has a variable that answers show."""
+        return not set(self.order.variables).isdisjoint(kept) or any(c.shows(kept) for c in self.children)
+
+
+class ViewTree(CountedView):
+    """Invariants:
+    I1  an entry of a view is the number of completions below it, and is not zero;
+    I2  a total is the sum of its view's entries for a key.
+    """
+
+    def __init__(self, asked: Asked) -> None:
+        super().__init__()
+        if len(asked.query.variables) >= MOST_LOOPS:
+            raise CannotServe(f"it has {MOST_LOOPS} variables or more, each of which would be a loop")
+        self.asked = asked
+        self.inputs = [Input(atom.variables) for atom in asked.query.atoms]
+        self.nodes: list[Node] = []
+        self.roots = [self._placed(order, None) for order in variable_order(asked.query)]
+        self._home: dict[int, Node] = {i: node for node in self.nodes for i in node.order.atoms}
+        self._updates: list[Callable[..., None]] = []
+        self._deltas: list[Callable[..., Iterator[Weighted]]] = []
+        self._all: Callable[[], Iterator[Weighted]]
+        self._write()
+
+    def _placed(self, order: OrderNode, parent: Node | None) -> Node:
+        node = Node(order, len(self.nodes), parent, total=Input(order.key))
+        self.nodes.append(node)
+        node.children = [self._placed(child, node) for child in order.children]
+        node.parts = [self.inputs[i] for i in order.atoms] + [child.total for child in node.children]
+        return node
+
+    # ── writing ──────────────────────────────────────────────────────────────────────────────
+
+    def _write(self) -> None:
+        code = Code(_count=self._count)
+        for node in self.nodes:
+            for part in node.parts:
+                self._write_change(code, node, part)
+        for number in range(len(self.inputs)):
+            self._write_delta(code, number)
+        code.define("answers", "")
+        self._write_tops(code, None)
+        self._write_answers(code, self.roots)
+        scope = code.compiled()
+        for number, source in enumerate(self.inputs):
+            home = self._home.get(number)
+            self._updates.append(scope[_change(home, source)] if home is not None else _nothing)
+            self._deltas.append(scope[f"delta{number}"])
+        self._all = scope["answers"]
+
+    def _write_change(self, code: Code, node: Node, part: Input) -> None:
+        """What a change of a part by d does to the node, and to those above it."""
+        code.define(_change(node, part), ", ".join([*map(local, part.schema), "d"]))
+        if self.asked.counting:
+            code.line(f"_count[0] += {1 + len(node.parts)}")
+        others = [other for other in node.parts if other is not part]
+        write_join(code, others, set(part.schema), self.asked.ranges, self.asked.counting)
+        totals = [child.total for child in node.children if child.total is not part]
+        code.line(f"w = {' * '.join(['d', *(self._weight(code, total) for total in totals)])}")
+        view, key = code.name("view", node.view), key_text(map(local, node.order.key))
+        code.line(f"entries = {view}.get({key})")
+        code.line(f"if entries is None: entries = {view}[{key}] = {{}}")
+        value = key_text(map(local, node.order.variables))
+        code.line(f"now = entries.get({value}, 0) + w")
+        code.line(f"if now: entries[{value}] = now")
+        code.line("else:")
+        code.line(f"    del entries[{value}]")
+        code.line(f"    if not entries: del {view}[{key}]")
+        code.line(f"{code.name('add', node.total.add)}({row_text(map(local, node.order.key))}, w)")
+        if node.parent is not None:
+            above = ", ".join([*map(local, node.order.key), "w"])
+            code.line(f"{_change(node.parent, node.total)}({above})")
+
+    def _weight(self, code: Code, total: Input) -> str:
+        return f"{code.name('rows', total.rows)}[{row_text(map(local, total.schema))}]"
+
+    def _write_delta(self, code: Code, number: int) -> None:
+        """The answers with one row: up to the root beside the path, then down where it branches off."""
+        source = self.inputs[number]
+        code.define(f"delta{number}", ", ".join(map(local, source.schema)))
+        if self.asked.counting:
+            code.line("_count[0] += 1")
+        bound = set(source.schema)
+        branches: list[Node] = []
+        node, top, part = self._home.get(number), None, source
+        while node is not None:
+            others = [other for other in node.parts if other is not part]
+            write_join(code, others, bound, self.asked.ranges, self.asked.counting)
+            branches += [child for child in node.children if child.total is not part]
+            top, part, node = node, node.total, node.parent
+        self._write_tops(code, source)
+        self._write_answers(code, [*branches, *(root for root in self.roots if root is not top)])
+
+    def _write_tops(self, code: Code, but: Input | None) -> None:
+        """There is no answer unless every tree, and every atom without variables, has something."""
+        for root in self.roots:
+            code.test(code.name("view", root.view))
+        for source in self.inputs:
+            if not source.schema and source is not but:
+                code.test(code.name("rows", source.rows))
+
+    def _write_answers(self, code: Code, below: Iterable[Node]) -> None:
+        """Loops down these subtrees, and a row for each way through them."""
+        weights: list[str] = []
+        waiting = list(below)
+        while waiting:
+            node = waiting.pop(0)
+            if not node.shows(self.asked.kept):
+                weights.append(self._weight(code, node.total))
+                continue
+            entries = f"{code.name('view', node.view)}[{key_text(map(local, node.order.key))}]"
+            code.loop(key_text(map(local, node.order.variables)), entries)
+            if self.asked.counting:
+                code.line("_count[0] += 1")
+            waiting += node.children
+        code.line(f"yield {row_text(map(local, self.asked.kept))}, {' * '.join(weights) or '1'}")
+
+    # ── as a view ────────────────────────────────────────────────────────────────────────────
+
+    def insert(self, atom: int, row: Row) -> bool:
+        source = self.inputs[atom]
+        if row in source.rows:
+            return False
+        source.add(row, 1)
+        self._updates[atom](*row, 1)
+        return True
+
+    def delete(self, atom: int, row: Row) -> bool:
+        source = self.inputs[atom]
+        if row not in source.rows:
+            return False
+        source.add(row, -1)
+        self._updates[atom](*row, -1)
+        return True
+
+    def delta(self, atom: int, row: Row) -> Iterator[Weighted]:
+        return self._deltas[atom](*row)
+
+    def answers(self) -> Iterator[Weighted]:
+        return self._all()
+
+    def rows(self, atom: int) -> Collection[Row]:
+        return self.inputs[atom].rows
+
+    def check(self) -> None:
+        fresh = ViewTree(self.asked)
+        fresh.load({number: source.rows for number, source in enumerate(self.inputs)})
+        for node, other in zip(self.nodes, fresh.nodes, strict=True):
+            assert node.view == other.view, f"I1: {node.order}"
+            sums = {}
+            for key, entries in node.view.items():
+                assert all(entries.values()), "I1: zero"
+                sums[key if len(node.order.key) != 1 else (key,)] = sum(entries.values())
+            assert node.total.rows == sums, f"I2: {node.order}"
+            node.total.check()
+        for source in self.inputs:
+            source.check()
+
+
+def _change(node: Node, part: Input) -> str:
+    return f"change{node.number}_{next(n for n, p in enumerate(node.parts) if p is part)}"
+
+
+def _nothing(d: int) -> None:
+    """An atom without variables stands below no node."""

@@ -1,0 +1,169 @@
+"""Every strategy for joins: told deltas sum to the answers from scratch, whatever query and stream."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from everlog.core.classify.query import Query, QueryAtom
+from everlog.core.joins.leapfrog import Bound, leapfrog
+from everlog.core.joins.strategies import JOINS, view_of
+from everlog.core.joins.view import Asked, JoinView, joined
+from everlog.core.program import Row
+
+VARIABLES = "abcde"
+TRIANGLE = Query.of("R(a, b)", "S(b, c)", "T(a, c)")
+Step = tuple[int, Row, bool]
+
+
+@st.composite
+def queries(draw: st.DrawFn) -> Query:
+    """2 to 5 atoms of arity 0 to 4; some variables are free."""
+    schemas = st.lists(st.sampled_from(VARIABLES), max_size=4, unique=True)
+    atoms = [QueryAtom(f"R{n}", tuple(draw(schemas))) for n in range(draw(st.integers(2, 5)))]
+    query = Query(tuple(atoms), frozenset())
+    return Query(query.atoms, frozenset(draw(st.sets(st.sampled_from(VARIABLES))) & set(query.variables)))
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Query, list[Step]]:
+    """A query with a stream; rows have few values, so that they meet, come twice, and go again."""
+    query = draw(queries())
+    value = st.integers(0, draw(st.integers(1, 3)))
+    stream: list[Step] = []
+    for _ in range(draw(st.integers(1, 25))):
+        if stream and draw(st.integers(0, 3)) == 0:  # undo, or once more
+            atom, row, _ = draw(st.sampled_from(stream[-4:]))
+            stream.append((atom, row, draw(st.booleans())))
+            continue
+        atom = draw(st.integers(0, len(query.atoms) - 1))
+        row = tuple(draw(value) for _ in query.atoms[atom].variables)
+        stream.append((atom, row, draw(st.integers(0, 3)) > 0))
+    return query, stream
+
+
+def told(view: JoinView, atom: int, row: Row, insert: bool) -> Counter[Row]:
+    """Apply one update; the change of the answers, counted by weight."""
+    change: Counter[Row] = Counter()
+    if insert:
+        if view.insert(atom, row):
+            for answer, weight in view.delta(atom, row):
+                change[answer] += weight
+    elif row in view.rows(atom):
+        for answer, weight in view.delta(atom, row):
+            change[answer] -= weight
+        view.delete(atom, row)
+    return change
+
+
+def states(query: Query, stream: list[Step]) -> Iterator[tuple[Step, set[Row]]]:
+    relations: list[set[Row]] = [set() for _ in query.atoms]
+    for atom, row, insert in stream:
+        (relations[atom].add if insert else relations[atom].discard)(row)
+        yield (atom, row, insert), joined(query, relations)
+
+
+def served(strategy: str, query: Query) -> bool:
+    return not JOINS[strategy].refusal(query)
+
+
+@pytest.mark.parametrize("strategy", JOINS)
+@given(case=cases())
+def test_told_deltas_sum_to_the_answers(strategy: str, case: tuple[Query, list[Step]]) -> None:
+    query, stream = case
+    if not served(strategy, query):
+        return
+    view = view_of(strategy, Asked.full(query))
+    total: Counter[Row] = Counter()
+    for (atom, row, insert), expected in states(query, stream):
+        change = told(view, atom, row, insert)
+        assert set(change.values()) <= {1 if insert else -1}, "no answer is told twice"
+        total.update(change)
+        assert {answer for answer, number in total.items() if number} == expected
+        answers = list(view.answers())
+        assert len(answers) == len(set(answers)), "enumeration has no duplicates"
+        assert {answer for answer, _ in answers} == expected
+        view.check()
+
+
+@pytest.mark.parametrize("strategy", JOINS)
+@given(case=cases())
+def test_weights_count_the_answers_behind_a_projection(strategy: str, case: tuple[Query, list[Step]]) -> None:
+    query, stream = case
+    if not served(strategy, query):
+        return
+    kept = tuple(v for v in query.variables if v in query.free)
+    places = [query.variables.index(v) for v in kept]
+    view = view_of(strategy, Asked(query, kept))
+    total: Counter[Row] = Counter()
+    for (atom, row, insert), answers in states(query, stream):
+        total.update(told(view, atom, row, insert))
+        expected = Counter(tuple(answer[p] for p in places) for answer in answers)
+        assert {a: n for a, n in total.items() if n} == dict(expected)
+        found: Counter[Row] = Counter()
+        for answer, weight in view.answers():
+            found[answer] += weight
+        assert found == expected
+
+
+@pytest.mark.parametrize("strategy", JOINS)
+@given(case=cases())
+def test_a_bulk_load_is_the_same_as_single_inserts(strategy: str, case: tuple[Query, list[Step]]) -> None:
+    query, stream = case
+    if not served(strategy, query):
+        return
+    view = view_of(strategy, Asked.full(query))
+    rows: dict[int, list[Row]] = {}
+    for atom, row, insert in stream:
+        if insert:
+            rows.setdefault(atom, []).append(row)
+    view.load(rows)
+    view.check()
+    expected = joined(query, [set(rows.get(n, ())) for n in range(len(query.atoms))])
+    assert {answer for answer, _ in view.answers()} == expected
+
+
+@pytest.mark.parametrize("strategy", ["delta", "calibrated", "view_tree"])
+@given(case=cases(), low=st.integers(0, 2), data=st.data())
+def test_ranges_only_leave_out_what_a_filter_would(
+    strategy: str, case: tuple[Query, list[Step]], low: int, data: st.DataObject
+) -> None:
+    """Leapfrog over sorted tries: with bounds a view may skip answers that break them, and no others."""
+    query, stream = case
+    variables = query.variables
+    if not variables or not served(strategy, query):
+        return
+    x, y = data.draw(st.sampled_from(variables)), data.draw(st.sampled_from(variables))
+    ranges = (Bound(x, ">=", low, constant=True), *([Bound(x, "<", y)] if x != y else []))
+    view = view_of(strategy, Asked.full(query, ranges=ranges))
+
+    def keeps(answer: Row) -> bool:
+        a, b = answer[variables.index(x)], answer[variables.index(y)]
+        return a >= low and (x == y or a < b)  # type: ignore[operator]
+
+    total: Counter[Row] = Counter()
+    for (atom, row, insert), expected in states(query, stream):
+        total.update({a: n for a, n in told(view, atom, row, insert).items() if keeps(a)})
+        assert {a for a, n in total.items() if n} == set(filter(keeps, expected))
+        assert set(filter(keeps, (a for a, _ in view.answers()))) == set(filter(keeps, expected))
+        view.check()
+
+
+@given(
+    sets=st.lists(st.sets(st.integers(0, 20)), min_size=1, max_size=4),
+    bounds=st.lists(st.tuples(st.sampled_from(["<", "<=", ">", ">="]), st.integers(-1, 21)), max_size=3),
+)
+@example(sets=[{1}], bounds=[])
+def test_leapfrog_finds_what_all_have_within_the_bounds(
+    sets: list[set[int]], bounds: list[tuple[str, int]]
+) -> None:
+    from sortedcontainers import SortedDict
+
+    holds = {"<": int.__lt__, "<=": int.__le__, ">": int.__gt__, ">=": int.__ge__}
+    common = set.intersection(*sets)
+    expected = sorted(v for v in common if all(holds[op](v, limit) for op, limit in bounds))
+    assert list(leapfrog([SortedDict.fromkeys(s, 1) for s in sets], bounds)) == expected

@@ -1,0 +1,109 @@
+"""`everlog explain`: classes and costs in text, as JSON and as a page, from the command line and from Python."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from everlog import Database
+from everlog.cli import main
+
+# Figure 4 of the paper: atoms, class, w, ŵ, and what they promise
+FIGURE_4 = {
+    "Q'2p": ("R(a,b,c) S(a,b) T(b,c)", "acyclic", "1", "3/2", "O(1)", "Õ(D^1/2)"),
+    "Q3p": ("R(a,b) S(b,c) T(c,d)", "acyclic", "1", "3/2", "O(1)", "Õ(D^1/2)"),
+    "QΔ": ("R(a,b) S(b,c) T(a,c)", "cyclic", "3/2", "3/2", "O(N^1/2)", "Õ(D^1/2)"),
+    "Q'Δ": ("R(a,b) S(b,c) T(a,c) U(c)", "cyclic", "3/2", "5/3", "O(N^1/2)", "Õ(D^2/3)"),
+    "Q*": ("R(a,b,c,d) S(a,b) T(b,c) U(b,d)", "acyclic", "1", "5/3", "O(1)", "Õ(D^2/3)"),
+    "Q3u": ("R(a,b,c) S(a) T(b) U(c)", "acyclic", "1", "5/3", "O(1)", "Õ(D^2/3)"),
+    "Q4u": ("R(a,b,c,d) S(a) T(b) U(c) V(d)", "acyclic", "1", "7/4", "O(1)", "Õ(D^3/4)"),
+    "Q''2p": ("R(a) S(a,b) T(b,c) U(c)", "acyclic", "1", "2", "O(1)", "O(D)"),
+    "Q□": ("R(a,b) S(b,c) T(c,d) U(a,d)", "cyclic", "2", "2", "O(N)", "O(D)"),
+    "LW4": ("R(b,c,d) S(a,c,d) T(a,b,d) U(a,b,c)", "cyclic", "4/3", "3/2", "O(N^1/3)", "Õ(D^1/2)"),
+    "star": ("R(a,b) S(a,c)", "hierarchical", "1", "1", "O(1)", "O(1)"),
+}
+
+
+def program_of(atoms: str) -> str:
+    lines, variables = [], []
+    for atom in atoms.split():
+        names = atom[2:-1].split(",")
+        variables += [v for v in names if v not in variables]
+        lines.append(f".decl {atom[0]}({', '.join(f'{v}:number' for v in names)})")
+        lines.append(f".input {atom[0]}")
+    lines.append(f".decl q({', '.join(f'{v}:number' for v in variables)})")
+    lines.append(f"q({', '.join(variables)}) :- {', '.join(atoms.split())}.")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", FIGURE_4)
+def test_json_tells_figure_4(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    atoms, query_class, w, w_hat, inserts, deletes = FIGURE_4[name]
+    (folder / "q.dl").write_text(program_of(atoms))
+    assert main(["explain", "q.dl", "--json"]) == 0
+    (rule,) = json.loads(capsys.readouterr().out)["rules"]
+    assert (rule["class"], rule["w"], rule["w_hat"]) == (query_class, w, w_hat)
+    assert rule["update_cost"] == {"insert_only": inserts, "insert_delete": deletes}
+    assert rule["head"] == "q"
+    assert rule["line"] == program_of(atoms).count("\n")
+    assert rule["rule"].startswith("q(")
+    assert set(rule["strategy"]) == {"insert_only", "insert_delete"}
+    assert {v for bag in rule["decomposition"]["bags"] for v in bag["variables"]} == set(rule["join"]["free"])
+    assert rule["decomposition"]["width"] == w
+
+
+def test_one_rule_or_relation_can_be_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "q.dl").write_text(program_of("R(a,b) S(b,c)") + ".decl p(x:number)\np(x) :- R(x, _).\n")
+    assert main(["explain", "q.dl", "q#1"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("q#1  q(a, b, c) :- R(a, b), S(b, c).\n")
+    assert "p#1" not in out
+    assert main(["explain", "q.dl", "p", "--json"]) == 0
+    assert [rule["name"] for rule in json.loads(capsys.readouterr().out)["rules"]] == ["p#1"]
+    assert main(["explain", "q.dl", "z"]) == 1
+    assert "no relation or rule `z`" in capsys.readouterr().err
+
+
+def test_strategies_from_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "q.dl").write_text(program_of("R(a,b) S(b,c) T(c,d)"))
+    assert main(["explain", "q.dl", "q#1", "--strategy", "q=crown"]) == 0
+    assert "in use       crown, O(1) amortized while facts only come" in capsys.readouterr().out
+    assert main(["explain", "q.dl", "--strategy", "q#1=dred"]) == 1
+    assert "`dred` cannot keep q#1: it is not recursive" in capsys.readouterr().err
+    for name in "RST":
+        (folder / f"{name}.facts").write_text("1\t1\n")
+    (folder / "updates").write_text("+R(2, 1).\n")
+    assert main(["run", "q.dl", "--strategy", "calibrated", "--updates", "updates"]) == 0
+    (folder / "q.dl").write_text(program_of("R(a,b) S(b,c) T(c,d)") + ".output q\n")
+    assert main(["run", "q.dl", "--strategy", "calibrated", "--updates", "updates", "-D-"]) == 0
+    assert "+q(2, 1, 1, 1).\n" in capsys.readouterr().out
+    assert main(["run", "q.dl", "--strategy", "quick", "--updates", "updates"]) == 1
+    assert "no strategy `quick`" in capsys.readouterr().err
+
+
+def test_a_page_is_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "q.dl").write_text(program_of("R(a,b) S(b,c) T(a,c)"))
+    assert main(["explain", "q.dl", "--html", "out.html"]) == 0
+    page = (folder / "out.html").read_text(encoding="utf-8")
+    assert page.lower().startswith("<!doctype html>")
+    assert "Õ" in page
+    assert 'id="rule-q' in page
+    assert main(["explain", "q.dl", "--html", "no/such/folder.html"]) == 1
+    assert "cannot write" in capsys.readouterr().err
+
+
+def test_bodies_too_large_say_so() -> None:
+    atoms = ", ".join(f"e(x{n}, x{(n + 3) % 11}), e(x{n}, x{(n + 1) % 11})" for n in range(11))
+    db = Database.from_text(f".decl e(x:number, y:number)  .decl q(x:number)  q(x0) :- {atoms}.")
+    (rule,) = db.explanation()["rules"]
+    assert rule["class"] == "cyclic"
+    assert rule["w_hat_exact"] is False
+    assert "ŵ = at most" in db.explain("q#1")
