@@ -166,8 +166,7 @@ def table_section(rules: Sequence[Mapping[str, Any]]) -> Html:
                 "tr",
                 element("th", link_to_rule(rule), element("small", rule["rule"]), scope="row"),
                 element("td", badge(rule["class"])),
-                element("td", cost(promised["insert_only"])),
-                element("td", cost(promised["insert_delete"])),
+                *promises(promised["insert_only"], promised["insert_delete"]),
                 element("td", cost(in_use["update_cost"]), element("span", in_use["strategy"], class_="strategy")),
             )
         )
@@ -187,6 +186,13 @@ def table_section(rules: Sequence[Mapping[str, Any]]) -> Html:
         else element("p", "The program has no rules."),
         id="costs",
     )
+
+
+def promises(insert_only: str, insert_delete: str) -> list[Html]:
+    """Two cells, or a wide one where both would say the same in words."""
+    if insert_only == insert_delete and not insert_only.startswith(("O(", "Õ(")):
+        return [element("td", insert_only, colspan=2)]
+    return [element("td", cost(insert_only)), element("td", cost(insert_delete))]
 
 
 # ── the parts ────────────────────────────────────────────────────────────────────────────────

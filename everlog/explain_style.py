@@ -63,7 +63,7 @@ section>h2 code{font-size:1.25rem;font-weight:600}
 .scroll{position:relative;overflow-x:auto;max-width:100%}
 .panel{background:var(--card);border:1px solid var(--hair);border-radius:12px}
 .panel.scroll{padding:1.2rem;margin-top:1rem}
-.table.scroll{padding:.4rem .4rem}
+.table.scroll{padding:0}
 .keys{display:flex;flex-wrap:wrap;gap:.3rem 1.5rem;margin:.8rem 0;padding:0;list-style:none;font-size:.88rem;
 color:var(--soft)}
 .keys li{display:flex;align-items:center;gap:.5rem}.keys svg{width:38px;height:20px;flex:none}
@@ -144,7 +144,8 @@ svg text{font:13px var(--mono);fill:var(--ink)}
 .tree .branch{fill:none;stroke:var(--line);stroke-width:1.3}
 .tree .label{fill:var(--sunk)}
 footer{margin:4rem 0 0;padding-top:1.2rem;border-top:1px solid var(--hair);color:var(--soft);font-size:.88rem}
-@media (max-width:40rem){tbody th small{display:none}table{min-width:38rem}.facts{grid-template-columns:1fr;
+@media (max-width:40rem){tbody th small{display:none}
+th:first-child{position:sticky;left:0;background:var(--card)}table{min-width:38rem}.facts{grid-template-columns:1fr;
 gap:0}
 .facts dd{margin-bottom:.5rem}.title .soft{margin-left:0}th,td{padding:.55rem .7rem}}
 @media (min-width:72rem){.page{display:grid;grid-template-columns:13rem minmax(0,1fr);gap:0 3.5rem}

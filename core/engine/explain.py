@@ -17,6 +17,7 @@ from everlog.core.engine.plan import GIVEN, RECOMPUTE, STRATEGIES, Plan, Planned
 from everlog.core.program import Program, atoms_of
 
 Asked = Mapping[str, str]
+_USES = ["positive", "aggregate", "negative"]
 
 
 class NotInProgram(ValueError):
@@ -120,8 +121,9 @@ def explanation(program: Program, asked: Asked | None = None) -> dict[str, Any]:
     home = {name: unit for unit in plan.units for name in unit.unit.relations}
     reads: dict[str, dict[str, str]] = {name: {} for name in program.relations}
     for rule in program.rules:
-        for atom, use in atoms_of(rule.body):
-            reads[rule.head.relation].setdefault(atom.relation, use)
+        known = reads[rule.head.relation]
+        for atom, use in atoms_of(rule.body):  # of several ways, the one that is furthest from a join
+            known[atom.relation] = max(use, known.get(atom.relation, use), key=_USES.index)
     return {
         "facts": [name for name in program.relations if home[name].strategy == GIVEN],
         "relations": [

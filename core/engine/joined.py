@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
@@ -31,6 +32,7 @@ from everlog.core.joins.strategies import view_of
 from everlog.core.joins.view import Asked, JoinView
 from everlog.core.program import Atom, Comparison, Constant, Kind, Row, Rule, Variable
 from everlog.core.tables import Facts, Shape, facts_of, rows_of
+from everlog.core.values import EvaluationError
 
 if TYPE_CHECKING:
     from everlog.core.engine.step import Step
@@ -45,6 +47,7 @@ class JoinedRule:
     def __init__(self, store: Store, rule: Rule, strategy: str) -> None:
         self.store, self.rule, self.strategy = store, rule, strategy
         self.view: JoinView | None = None
+        self._time = store.time_of(rule)
         query = query_of(rule)
         self.shape = store.shapes[rule.head.relation]
         atoms = [literal for literal in rule.body if isinstance(literal, Atom)]
@@ -77,12 +80,21 @@ class JoinedRule:
     # ── changes ──────────────────────────────────────────────────────────────────────────────
 
     def lose(self, step: Step, relation: str, gone: Facts, minus: Any) -> None:
-        view = self.view or self._made(step, relation, gone, came=None)
-        self._apply(step, view, relation, gone, minus, insert=False)
+        self._follow(step, relation, gone, minus, insert=False)
 
     def gain(self, step: Step, relation: str, new: Facts, plus: Any) -> None:
-        view = self.view or self._made(step, relation, None, came=new)
-        self._apply(step, view, relation, new, plus, insert=True)
+        self._follow(step, relation, new, plus, insert=True)
+
+    def _follow(self, step: Step, relation: str, facts: Facts, out: Any, insert: bool) -> None:
+        """Have the view follow a change; an error names the rule."""
+        start, before, runs = perf_counter(), self._time.seconds, self._time.runs
+        try:
+            view = self.view or self._made(step, relation, facts, insert)
+            self._apply(step, view, relation, facts, out, insert)
+        except EvaluationError as error:
+            raise self.store.of_rule(self.rule, error) from error.__cause__
+        self._time.seconds = before + (perf_counter() - start) * self.store.weight  # with the rest of the rule
+        self._time.runs = runs + 1
 
     def _apply(self, step: Step, view: JoinView, relation: str, facts: Facts, out: Any, insert: bool) -> None:
         shield, log = step.guard.shield, Log()
@@ -137,15 +149,13 @@ class JoinedRule:
 
     # ── making ───────────────────────────────────────────────────────────────────────────────
 
-    def _made(self, step: Step, relation: str, gone: Facts | None, came: Facts | None) -> JoinView:
+    def _made(self, step: Step, relation: str, facts: Facts, insert: bool) -> JoinView:
         """The view of the state before this change: tables may be ahead of what was told."""
         view = view_of(self.strategy, self.asked)
-        new = came
-        if came is None and relation in step.changes:
-            new = step.changes[relation][1]
         shape = self.store.shapes[relation]
+        new = facts if insert else step.changes.get(relation, (None, None))[1]
         without = set(rows_of(shape, new)) if new else set()
-        extra = [] if gone is None else list(rows_of(shape, gone))
+        extra = [] if insert else list(rows_of(shape, facts))
         rows: dict[int, Any] = {}
         for number, (name, select) in enumerate(self.atoms):
             there: Any = self.store.tables[name].rows()

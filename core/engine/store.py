@@ -103,6 +103,11 @@ class Store:
         names = {atom.relation for atom, _ in p.atoms_of(rule.body)}
         return {name: len(self.tables[name]) for name in names if name in self.tables}
 
+    def of_rule(self, rule: Rule, error: EvaluationError) -> EvaluationError:
+        """The error, with the rule that met it as its author wrote it."""
+        written = self.plan.written.get(rule.name, rule)
+        return error.with_rule(written.written, str(written.origin))
+
     def time_of(self, rule: Rule) -> RuleTime:
         found = self.times.get(rule.name)
         if found is None:
@@ -139,8 +144,7 @@ class Task:
         try:
             (self.run or self.bind())(delta, out)
         except EvaluationError as error:
-            written = self.store.plan.written.get(self.rule.name, self.rule)
-            raise error.with_rule(written.written, str(written.origin)) from error.__cause__
+            raise self.store.of_rule(self.rule, error) from error.__cause__
         self.time.seconds += (perf_counter() - start) * self.store.weight
         self.time.runs += 1
 
