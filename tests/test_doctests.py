@@ -16,6 +16,7 @@ PACKAGES = [
     "everlog.core.dbsp",
     "everlog.core.engine",
     "everlog.core.joins",
+    "everlog.core.mvivm",
     "everlog.core.proofs",
     "everlog.dsl",
     "everlog.files",
