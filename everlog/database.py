@@ -356,7 +356,7 @@ class Database:
           one update   O(1) when facts only come, O(1) when they come and go
           in use       view_tree, O(1): hierarchical
         """
-        return explain_plan(self.program, asked=self._strategies, only=name)
+        return explain_plan(self.program, asked=self._strategies, only=name, moved=self._engine.moved)
 
     def explanation(self) -> dict[str, Any]:
         """The same as an object that can be written as JSON: see docs/costs.md."""

@@ -66,6 +66,7 @@ EXECUTORS: dict[str, Executor] = {
     "view trees": Incremental({"*": "view_tree"}, large=10**9),
     "crown": Incremental({"*": "crown"}, large=10**9),
     "calibrated": Incremental({"*": "calibrated"}, large=10**9),
+    "generations": Incremental({"*": "generations"}, large=10**9),
 }
 
 

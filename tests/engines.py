@@ -32,5 +32,5 @@ EXECUTORS = {
 }
 if "differential" in KEEPERS:
     EXECUTORS["differential"] = Incremental({"*": "differential"}, large=10**9)
-for join in ("view_tree", "crown", "calibrated"):  # wherever they serve
+for join in ("view_tree", "crown", "calibrated", "generations"):  # wherever they serve
     EXECUTORS[join] = Incremental({"*": join}, large=10**9)

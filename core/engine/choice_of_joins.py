@@ -3,7 +3,7 @@
 | body | facts come and go | facts only come |
 |---|---|---|
 | hierarchical | view tree | view tree |
-| acyclic or cyclic | first-order delta | calibrated bags |
+| acyclic or cyclic | first-order delta, then generations (`auto`) | calibrated bags |
 
 First-order delta needs no structure of its own, so it also serves where it does exactly what the view tree
 would: two atoms, each of whose own variables is shown by the head.  Then every match of an update is an
@@ -19,9 +19,10 @@ from collections.abc import Collection, Iterable
 from attrs import frozen
 
 from everlog.core.classify.classes import is_hierarchical
+from everlog.core.classify.multivariate import multivariate_width
 from everlog.core.classify.query import Query, merged_variables, query_of
 from everlog.core.codegen.agenda import variables_of_literal
-from everlog.core.joins.strategies import CALIBRATED, DELTA, JOINS, NAIVE, VIEW_TREE
+from everlog.core.joins.strategies import AUTO, CALIBRATED, DELTA, JOINS, NAIVE, VIEW_TREE
 from everlog.core.program import (
     Aggregate,
     Atom,
@@ -65,7 +66,11 @@ def choose(rule: Rule, program: Program, growing: Collection[str], wish: str = "
     if all(atom.relation in growing for atom in query.atoms):
         refusal = JOINS[CALIBRATED].refusal(query)
         return JoinChoice(DELTA, refusal) if refusal else JoinChoice(CALIBRATED, "its facts only come")
-    return JoinChoice(DELTA, "not hierarchical, and facts may go")
+    if JOINS[AUTO].refusal(query):
+        return JoinChoice(DELTA, JOINS[AUTO].refusal(query))
+    if multivariate_width(query).value >= 2:
+        return JoinChoice(DELTA, "not hierarchical, and ŵ - 1 is 1: nothing beats delta")
+    return JoinChoice(AUTO, "not hierarchical, and facts may go")
 
 
 def refusal_of(rule: Rule, program: Program, wish: str) -> str:

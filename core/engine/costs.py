@@ -34,7 +34,7 @@ from everlog.core.classify.widths import Width, fractional_hypertree_width, free
 from everlog.core.engine.choice_of_joins import JoinChoice, above_the_join
 from everlog.core.engine.plan import RECURSIVE, Plan, PlannedUnit
 from everlog.core.joins.orders import OrderNode, variable_order
-from everlog.core.joins.strategies import CALIBRATED, CROWN, DELTA, NAIVE, VIEW_TREE
+from everlog.core.joins.strategies import AUTO, CALIBRATED, CROWN, DELTA, GENERATIONS, JOINS, NAIVE, VIEW_TREE
 from everlog.core.program import Rule
 
 UNBOUNDED = "follows the facts whose proof breaks"
@@ -71,7 +71,8 @@ class RuleCost:
             return {"insert_only": self.in_use.strategy, "insert_delete": self.in_use.strategy}
         if self.join_class is QueryClass.HIERARCHICAL:
             return {"insert_only": VIEW_TREE, "insert_delete": VIEW_TREE}
-        return {"insert_only": CALIBRATED, "insert_delete": DELTA}
+        nothing_better = self.multivariate.value >= 2 or len(self.query.atoms) > JOINS[AUTO].most_atoms
+        return {"insert_only": CALIBRATED, "insert_delete": DELTA if nothing_better else AUTO}
 
     @property
     def update_cost(self) -> dict[str, str]:
@@ -98,6 +99,8 @@ class RuleCost:
                 return power("O", "D", fractional_cover_of(self.query))
             case name if name == DELTA and self.in_use.why.startswith("hierarchical"):
                 return "O(1)"
+            case name if name in (AUTO, GENERATIONS):
+                return f"{self.update_cost['insert_delete']} amortized"
             case name if name in (CROWN, CALIBRATED):
                 inserts, delete = self.update_cost["insert_only"], power("O", "D", self.width.value)
                 return f"{inserts} amortized while facts only come, {delete} for a delete"

@@ -147,6 +147,11 @@ class DerivingKeeper(Keeper):
     def forget(self) -> None:
         self.plus, self.minus = {}, {}
 
+    def keep_join(self, name: str, strategy: str) -> None:
+        """Have the join of a rule kept by a view from now on; the network has to listen again."""
+        rule = next(rule for rule in self.planned.unit.rules if rule.name == name)
+        self.joined[name] = JoinedRule(self.store, rule, strategy)
+
     def forget_views(self) -> None:
         for rule in self.joined.values():
             rule.forget()

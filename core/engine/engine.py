@@ -14,6 +14,7 @@ Reads: core.engine.plan, core.engine.step, core.engine.strategies.  Read by: the
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from time import perf_counter
 from typing import Any
 
 from attrs import frozen
@@ -32,6 +33,7 @@ from everlog.core.engine.statistics import Statistics, statistics_of
 from everlog.core.engine.step import Step
 from everlog.core.engine.store import is_other_size
 from everlog.core.engine.unrolled import Follow, unrolled
+from everlog.core.engine.watch import JoinWatch
 from everlog.core.engine.witnessed import GIVEN, RecursiveKeeper
 from everlog.core.equivalence import Classes
 from everlog.core.executor import Changes, InsertOnly, NotABaseRelation, Update
@@ -133,6 +135,7 @@ class Engine:
         self.large = large
         self._asked = dict(strategies or {})
         self._steps = 0
+        self.moved: dict[str, int] = {}  # rules that moved to generations, and after which step
         self._network = Network(make_plan(program, self._asked), program.relations)
         self._facts_given = 0
         self._know(program)
@@ -143,6 +146,7 @@ class Engine:
         self._arities = {name: relation.arity for name, relation in program.relations.items()}
         self._insert_only = frozenset(name for name, r in program.relations.items() if r.insert_only)
         self._small = self._begin()
+        self._watch = JoinWatch(self._network)
         self._ways = _Ways(self._network, [n for n in program.relations if self.strategy_of(n)[0] == GIVEN_ONLY])
 
     @property
@@ -173,6 +177,12 @@ class Engine:
                 fused = self._ways.fused(relation, insert)
             follow = None if fused is not None else self._ways.unrolled(relation)
             if fused is not None or follow is not None:
+                watch = self._watch
+                if watch.rules and self._steps % watch.interval == 0:
+                    start, weight = perf_counter(), watch.interval
+                    told = self._single(relation, row, insert, fused, follow)
+                    self._move_joins((relation,), perf_counter() - start, 1, told, weight)
+                    return told
                 return self._single(relation, row, insert, fused, follow)
         return self._apply(self._net([Update(relation, row, insert)]))
 
@@ -210,13 +220,29 @@ class Engine:
         if number >= self.large and number * PART >= self._facts_given:
             return self._compute(net)
         self._network.store.weight = MEASURED if number == 1 else 1
+        start = perf_counter()
         with self.guard:
             try:
-                return self._follow(net)
+                told = self._follow(net)
             except LimitExceeded:
                 raise
             except EvaluationError:  # perhaps only on the way: see above
                 return self._compute(net)
+        if self._watch.rules and number > 1:
+            self._move_joins(net, perf_counter() - start, number, told, 1)
+        return told
+
+    def _move_joins(
+        self, relations: Collection[str], seconds: float, number: int, told: Changes, weight: int
+    ) -> None:
+        """After a step that was timed: joins whose work asks for it are kept in another way from now on."""
+        answers = sum(len(told[name]) for name in told)
+        moving = self._watch.moving(relations, seconds, number, answers, weight)
+        if moving:
+            with self.guard.shield:
+                self._watch.move(moving)
+                self.moved.update({watched.rule: self._steps for watched in moving})
+                self._know(self.program)
 
     def _net(self, updates: Sequence[Update]) -> dict[str, tuple[list[Row], list[Row]]]:
         """What a step does in the end: for each relation the given facts that go and that come."""

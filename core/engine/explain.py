@@ -25,11 +25,15 @@ class NotInProgram(ValueError):
 
 
 def explain_plan(
-    program: Program, deltas: bool = False, asked: Asked | None = None, only: str | None = None
+    program: Program,
+    deltas: bool = False,
+    asked: Asked | None = None,
+    only: str | None = None,
+    moved: Mapping[str, int] | None = None,
 ) -> str:
     """Every unit with its strategy and every rule with its class and cost; with `deltas` also the delta rules.
 
-    `only` names one relation or one rule.
+    `only` names one relation or one rule; `moved` has the rules that moved to generations, and after which step.
 
     >>> from everlog.dsl.check import compile_text
     >>> print(explain_plan(compile_text('''
@@ -49,7 +53,7 @@ def explain_plan(
     computed = [unit for unit in plan.units if unit.strategy != GIVEN]
     if only is not None and only in plan.written:
         unit = next(u for u in computed if any(rule.name == only for rule in u.unit.rules))
-        return "\n".join(_rule_lines(plan, unit, only))
+        return "\n".join(_rule_lines(plan, unit, only, moved or {}))
     if only is not None and only not in program.relations:
         raise NotInProgram(f"the program has no relation or rule `{only}`")
     lines = [f"facts: {', '.join(bare)}"] if bare and (only is None or only in bare) else []
@@ -59,13 +63,13 @@ def explain_plan(
         lines.append(f"unit {number}: {unit.name}")
         lines.append(f"  kept by {unit.strategy}: {STRATEGIES[unit.strategy]} ({unit.why})")
         for rule in unit.unit.rules:
-            lines += [f"  {line}" for line in _rule_lines(plan, unit, rule.name)]
+            lines += [f"  {line}" for line in _rule_lines(plan, unit, rule.name, moved or {})]
         if deltas:
             lines += [f"    {line}" for line in _deltas(unit)]
     return "\n".join(lines)
 
 
-def _rule_lines(plan: Plan, unit: PlannedUnit, name: str) -> Iterator[str]:
+def _rule_lines(plan: Plan, unit: PlannedUnit, name: str, moved: Mapping[str, int]) -> Iterator[str]:
     """A rule as it runs, as it was written if that differs, and what an update of it costs."""
     rule = next(rule for rule in unit.unit.rules if rule.name == name)
     yield f"{name}  {rule}"
@@ -73,6 +77,8 @@ def _rule_lines(plan: Plan, unit: PlannedUnit, name: str) -> Iterator[str]:
     if written is not None and str(written) != str(rule):
         yield f"  from  {written}"
     yield from cost_lines(rule_cost(rule, unit))
+    if name in moved:
+        yield f"  now          generations, since step {moved[name]}: the work of delta had paid for them"
 
 
 def cost_lines(cost: RuleCost) -> Iterator[str]:

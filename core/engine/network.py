@@ -13,11 +13,13 @@ from collections.abc import Iterable
 
 from everlog.core import program as p
 from everlog.core.engine import forms
+from everlog.core.engine.counted import DerivingKeeper
 from everlog.core.engine.keeper import Keeper, Readers
 from everlog.core.engine.plan import Plan, PlannedUnit
 from everlog.core.engine.recomputed import RecomputeKeeper, chain_counters
 from everlog.core.engine.store import Store
 from everlog.core.engine.strategies import KEEPERS
+from everlog.core.joins.strategies import AUTO, DELTA
 from everlog.core.program import Program, Row, Rule
 from everlog.core.tables import Facts
 
@@ -61,13 +63,28 @@ class Network:
                     keeper.exact = True
                 seen.add(keeper.number)
 
+    def strategy_now(self, rule: Rule) -> str:
+        """How a rule is kept at present: that of its unit, or of its join where that has one of its own."""
+        keeper = self.home[rule.head.relation]
+        if isinstance(keeper, DerivingKeeper):
+            joined, choice = keeper.joined.get(rule.name), keeper.planned.joins.get(rule.name)
+            if joined is not None:
+                return joined.strategy
+            if choice is not None:
+                return DELTA if choice.strategy == AUTO else choice.strategy
+        return keeper.planned.strategy
+
+    def listen_again(self) -> None:
+        """Some keeper wants to hear of changes in another way."""
+        self.readers.clear()
+        self._place(self.keepers)
+
     def resume(self) -> None:
         """Be in force again, after a change that was given up."""
         self.store.adopt(self.plan)
         for keeper in self.keepers:
             keeper.use(self.store)
-        self.readers.clear()
-        self._place(self.keepers)
+        self.listen_again()
 
     def reached(self, relations: Iterable[str]) -> list[Keeper]:
         """The keepers that a change of these relations may reach, in order."""

@@ -19,7 +19,7 @@ from everlog.core.classify.query import query_of
 from everlog.core.dependencies import Unit, units
 from everlog.core.engine.choice_of_joins import JoinChoice, choose, growing_relations, refusal_of
 from everlog.core.engine.normal import Group, NeedsItself, Normaliser
-from everlog.core.joins.strategies import CALIBRATED, CROWN, JOINS, VIEW_TREE
+from everlog.core.joins.strategies import AUTO, DELTA, JOINS
 from everlog.core.program import Program
 from everlog.core.shapes import shapes_of
 from everlog.core.tables import Shape
@@ -37,7 +37,7 @@ STRATEGIES: Mapping[str, str] = {
 }
 RECURSIVE = (WITNESS, DRED, DIFFERENTIAL, RECOMPUTE)  # what a user may ask for, of a recursive unit
 ALL = tuple(dict.fromkeys((*JOINS, *RECURSIVE)))
-VIEWS = (VIEW_TREE, CROWN, CALIBRATED)  # strategies for joins that keep a view of their own
+VIEWS = tuple(name for name in JOINS if name not in (DELTA, RECOMPUTE, AUTO))  # that keep a view from the start
 MOST_ATOMS = 48  # in one body, for which delta rules are made
 
 

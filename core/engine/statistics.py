@@ -32,8 +32,11 @@ class RelationStatistics:
 
 @frozen
 class RuleStatistics:
+    """`strategy` is how its join is kept now, for a rule that has one."""
+
     name: str
     text: str
+    strategy: str
     runs: int
     seconds: float
     compiling: float
@@ -48,9 +51,9 @@ class Statistics:
         lines = [f"{'relation':<24} {'kept by':<12} {'facts':>10} {'bytes':>12} {'seconds':>9}"]
         for r in self.relations:
             lines.append(f"{r.name:<24} {r.strategy:<12} {r.facts:>10} {r.bytes:>12} {r.seconds:>9.3f}")
-        lines.append(f"{'rule':<24} {'runs':>12} {'seconds':>10} {'compiling':>12}")
+        lines.append(f"{'rule':<24} {'kept by':<12} {'runs':>10} {'seconds':>12} {'compiling':>9}")
         for s in self.rules:
-            lines.append(f"{s.name:<24} {s.runs:>12} {s.seconds:>10.3f} {s.compiling:>12.3f}")
+            lines.append(f"{s.name:<24} {s.strategy:<12} {s.runs:>10} {s.seconds:>12.3f} {s.compiling:>9.3f}")
         return "\n".join(lines)
 
 
@@ -81,7 +84,7 @@ def statistics_of(network: Network) -> Statistics:
             size = sum(map(_bytes, held))
             relations.append(RelationStatistics(name, keeper.planned.strategy, len(table), size, seconds))
     rules = [
-        RuleStatistics(rule.name, str(rule), time.runs, time.seconds, time.compiling)
+        RuleStatistics(rule.name, str(rule), network.strategy_now(rule), time.runs, time.seconds, time.compiling)
         for rule in network.plan.program.rules
         if (time := store.times.get(rule.name)) is not None
     ]

@@ -42,6 +42,8 @@ class FirstOrder(CountedView):
             if asked.counting:
                 code.line("_count[0] += 1")
             write_join(code, others, bound, asked.ranges, asked.counting)
+            if asked.counting:
+                code.line("_count[1] += 1")
             code.line(f"yield {row_text(map(local, asked.kept))}")
         scope: dict[str, Any] = code.compiled()
         *self._deltas, self._all = [scope[f"delta{n}"] for n in range(len(self.inputs) + 1)]
@@ -68,6 +70,11 @@ class FirstOrder(CountedView):
 
     def rows(self, atom: int) -> Collection[Row]:
         return self.inputs[atom].rows
+
+    @property
+    def excess(self) -> int:
+        """Steps beyond those that the answers have asked for, if they are counted."""
+        return self._count[0] - 3 * self._count[1]
 
     def check(self) -> None:
         for source in self.inputs:

@@ -21,8 +21,11 @@ from everlog.core.joins.first_order import FirstOrder
 from everlog.core.joins.recomputed import Recomputed
 from everlog.core.joins.view import Asked, CannotServe, JoinView
 from everlog.core.joins.view_tree import ViewTree
+from everlog.core.mvivm.auto import Auto
+from everlog.core.mvivm.generations import Generations
 
 NAIVE, DELTA, VIEW_TREE, CROWN, CALIBRATED = "recompute", "delta", "view_tree", "crown", "calibrated"
+GENERATIONS, AUTO = "generations", "auto"
 
 
 @frozen
@@ -32,11 +35,14 @@ class JoinStrategy:
     make: Callable[[Asked], JoinView]
     about: str
     acyclic_only: bool = False
+    most_atoms: int = 1000
 
     def refusal(self, query: Query) -> str:
         """Why it does not serve a query; nothing if it does."""
         if len(query.variables) >= MOST_LOOPS:
             return f"the body joins {MOST_LOOPS} variables or more"
+        if len(query.atoms) > self.most_atoms:
+            return f"the body joins more than {self.most_atoms} atoms, whose orders by age would be too many"
         if self.acyclic_only and not is_acyclic(query):
             return "the body is cyclic, and semijoins along a join tree need an acyclic one"
         return ""
@@ -59,6 +65,8 @@ JOINS: Mapping[str, JoinStrategy] = {
     VIEW_TREE: JoinStrategy(ViewTree, "counts along a variable order"),
     CROWN: JoinStrategy(_crown, "rows of each atom with counted semijoins along a join tree", acyclic_only=True),
     CALIBRATED: JoinStrategy(_calibrated, "bags of an optimal decomposition, calibrated both ways"),
+    GENERATIONS: JoinStrategy(Generations, "rows by age, and what the rest of the body is for each", most_atoms=6),
+    AUTO: JoinStrategy(Auto, "indexes; generations when the work of delta has paid for them", most_atoms=6),
 }
 
 

@@ -1,0 +1,89 @@
+"""Rules whose joins begin as first-order delta, and move to generations when the stream asks for it.
+
+Delta rules are compiled and fast; counting inside them would make them slower.  So steps are timed, one of many
+single updates and every larger step.  What a step takes beyond a fair time for its updates and for the facts that
+change is excess.  When the excess since the beginning has paid for building generations, the rule that reads what
+changed moves: between two steps, so that no told change is lost.  Of the last samples the largest are not
+counted: one that happened to meet a pause is no evidence.
+
+Reads: core.engine.counted, core.engine.network.  Read by: core.engine.engine.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+
+from attrs import define, field
+
+from everlog.core.engine.counted import DerivingKeeper
+from everlog.core.joins.strategies import AUTO, GENERATIONS
+from everlog.core.program import Atom
+
+if TYPE_CHECKING:
+    from everlog.core.engine.network import Network
+
+SAMPLES = 12  # that are looked at together
+OUTLIERS = 2  # of them are left out
+TIMED, CLOSELY = 64, 8  # of so many single updates one is timed; and when the last one was slow
+FAIR = 60e-6  # seconds for one update, and …
+FAIR_ANSWER = 3e-6  # … for each fact that changes
+PRICE = 3e-6  # seconds per tuple to build generations
+
+
+@define(eq=False)
+class Watched:
+    """A rule that may move, and the seconds beyond what is fair since the beginning."""
+
+    keeper: DerivingKeeper
+    rule: str
+    relations: frozenset[str]
+    samples: deque[float] = field(factory=lambda: deque(maxlen=SAMPLES))
+    excess: float = 0.0
+
+    def note(self, seconds: float, updates: int, answers: int, weight: int) -> None:
+        """A step of so many updates took so long, and stands for `weight` such steps."""
+        self.samples.append((seconds - FAIR_ANSWER * answers) / updates - FAIR)
+        kept = sorted(self.samples)[:-OUTLIERS]
+        if len(kept) >= SAMPLES // 3:
+            self.excess = max(0.0, self.excess + sum(kept) / len(kept) * updates * weight)
+
+
+class JoinWatch:
+    """The rules of a network that may move."""
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        self.interval = TIMED
+        self.rules = [
+            Watched(keeper, rule.name, frozenset(a.relation for a in rule.body if isinstance(a, Atom)))
+            for keeper in network.keepers
+            if isinstance(keeper, DerivingKeeper)
+            for rule in keeper.planned.unit.rules
+            if keeper.planned.joins[rule.name].strategy == AUTO and rule.name not in keeper.joined
+        ]
+
+    def moving(
+        self, relations: Collection[str], seconds: float, updates: int, answers: int, weight: int
+    ) -> list[Watched]:
+        """Note a step on these relations; the rules that are to move now.
+
+        Where several rules read what changed, the time is taken to be that of the one with most to read.
+        """
+        concerned = [w for w in self.rules if not w.relations.isdisjoint(relations)]
+        if not concerned:
+            return []
+        largest = max(concerned, key=self._size)
+        largest.note(seconds, updates, answers, weight)
+        self.interval = CLOSELY if largest.samples[-1] > 4 * FAIR else TIMED
+        return [largest] if largest.excess > PRICE * self._size(largest) else []
+
+    def _size(self, watched: Watched) -> int:
+        return sum(len(self.network.store.tables[name]) for name in watched.relations)
+
+    def move(self, moving: Iterable[Watched]) -> None:
+        """Have these rules kept by generations from now on."""
+        for watched in moving:
+            watched.keeper.keep_join(watched.rule, GENERATIONS)
+        self.network.listen_again()
