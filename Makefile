@@ -2,16 +2,17 @@
 #   make demo    the main job, in process
 #   make test    ruff, mypy --strict, and the tests, on an installed copy
 #   make bench   the benchmarks: ratios from one run
+#   make bench-figure4   Figure 4 of the MVIVM paper, measured: docs/figure4.png and .svg
 #   make docs    the documentation site in site/
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
-SOURCES := pyproject.toml $(shell find dsl core ies spark_backend everlog programs -type f -not -path '*/__pycache__/*')
+SOURCES := pyproject.toml $(shell find dsl core ies spark_backend everlog programs bench -type f -not -path '*/__pycache__/*')
 PYTEST_FLAGS ?=
 
-.PHONY: demo test bench docs clean
+.PHONY: demo test bench bench-figure4 docs clean
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "everlog needs Python 3.11 or newer")'
@@ -42,6 +43,10 @@ test: $(VENV)/.dev
 
 bench: $(STAMP)
 	$(BIN)/python -P bench/__main__.py
+
+bench-figure4: $(STAMP)
+	$(BIN)/python -m pip install --quiet 'matplotlib>=3.8'
+	$(BIN)/python -P bench/figure4.py --plot docs
 
 docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet '.[docs]'

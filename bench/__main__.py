@@ -1,4 +1,4 @@
-"""`python bench/__main__.py [--small] [NAME …]`: those that are named, or all; the bars again at the end."""
+"""`python bench/__main__.py [--small] [--plot FOLDER] [NAME …]`: those named, or all; then the bars once more."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ HAVE_SMALL = [name for name in NAMES if "--small" in (HERE / f"{name}.py").read_
 
 
 def main() -> int:
-    small = "--small" in sys.argv
-    wanted = [word for word in sys.argv[1:] if word != "--small"] or NAMES
+    words = sys.argv[1:]
+    small = "--small" in words
+    plot = words[words.index("--plot") : words.index("--plot") + 2] if "--plot" in words else []
+    wanted = [word for word in words if word != "--small" and word not in plot] or NAMES
     unknown = [name for name in wanted if name not in NAMES]
     if unknown:
         print(f"no benchmark {', '.join(unknown)}; there are {', '.join(NAMES)}", file=sys.stderr)
@@ -21,7 +23,8 @@ def main() -> int:
     bars: list[str] = []
     for name in wanted:
         print(f"── {name} ──", flush=True)
-        status = run(name, ["--small"] if small and name in HAVE_SMALL else [], bars)
+        more = ["--small"] if small and name in HAVE_SMALL else []
+        status = run(name, [*more, *(plot if name == "figure4" else [])], bars)
         if status:
             return status
         print()

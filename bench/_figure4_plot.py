@@ -9,6 +9,7 @@ STYLES = {
     "view_tree": ("#777777", "s", "view tree (F-IVM)"),
     "crown": ("#5b8c5a", "^", "semijoins (CROWN)"),
     "calibrated": ("#8a6fb0", "v", "calibrated bags"),
+    "heavy_light": ("#c9a227", "P", "heavy/light (IVM^ε)"),
     "generations": ("#14509e", "D", "age generations (MVIVM)"),
     "auto": ("#2b2b2b", ".", "auto"),
 }
@@ -41,7 +42,7 @@ def write(folder: Path, found: dict[str, dict[str, list[tuple[int, float]]]], pr
     for panel in panels[:, 0]:
         panel.set_ylabel("steps per update")
     handles, labels = panels.flat[1].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower center", ncol=6, frameon=False)
+    figure.legend(handles, labels, loc="lower center", ncol=7, frameon=False)
     figure.tight_layout(rect=(0, 0.05, 1, 1))
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "figure4.png", dpi=130)

@@ -19,7 +19,8 @@ COMMANDS: dict[str, str] = {
     "run": "evaluate a program: facts in, relations out",
     "check": "tell everything that is wrong with a program",
     "fmt": "write a program in the house style",
-    "explain": "show how a program will be run",
+    "explain": "show how a program will be run, and what an update of it can cost",
+    "bench": "run the benchmarks",
 }
 
 _EPILOG = """examples:

@@ -135,7 +135,7 @@ class Engine:
         self.large = large
         self._asked = dict(strategies or {})
         self._steps = 0
-        self.moved: dict[str, int] = {}  # rules that moved to generations, and after which step
+        self.moved: dict[str, tuple[str, int]] = {}  # rules that moved: to which strategy, after which step
         self._network = Network(make_plan(program, self._asked), program.relations)
         self._facts_given = 0
         self._know(program)
@@ -241,7 +241,7 @@ class Engine:
         if moving:
             with self.guard.shield:
                 self._watch.move(moving)
-                self.moved.update({watched.rule: self._steps for watched in moving})
+                self.moved.update({watched.rule: (watched.refuge, self._steps) for watched in moving})
                 self._know(self.program)
 
     def _net(self, updates: Sequence[Update]) -> dict[str, tuple[list[Row], list[Row]]]:
@@ -479,6 +479,8 @@ class Engine:
                     self._know(old_program)
                 raise
         self._facts_given = sum(len(self.given(name)) for name in program.relations)
+        now = {rule.name: self._network.strategy_now(rule) for rule in program.rules}
+        self.moved = {name: to for name, to in self.moved.items() if now.get(name) == to[0]}
         changes = {}
         for name in dict.fromkeys([*old_program.relations, *program.relations]):
             change = network.difference(name, before.get(name), old)

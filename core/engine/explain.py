@@ -17,6 +17,7 @@ from everlog.core.engine.plan import GIVEN, RECOMPUTE, STRATEGIES, Plan, Planned
 from everlog.core.program import Program, atoms_of
 
 Asked = Mapping[str, str]
+Moved = Mapping[str, tuple[str, int]]
 _USES = ["positive", "aggregate", "negative"]
 
 
@@ -29,11 +30,11 @@ def explain_plan(
     deltas: bool = False,
     asked: Asked | None = None,
     only: str | None = None,
-    moved: Mapping[str, int] | None = None,
+    moved: Moved | None = None,
 ) -> str:
     """Every unit with its strategy and every rule with its class and cost; with `deltas` also the delta rules.
 
-    `only` names one relation or one rule; `moved` has the rules that moved to generations, and after which step.
+    `only` names one relation or one rule; `moved` has the rules that moved: to which strategy, after which step.
 
     >>> from everlog.dsl.check import compile_text
     >>> print(explain_plan(compile_text('''
@@ -69,7 +70,7 @@ def explain_plan(
     return "\n".join(lines)
 
 
-def _rule_lines(plan: Plan, unit: PlannedUnit, name: str, moved: Mapping[str, int]) -> Iterator[str]:
+def _rule_lines(plan: Plan, unit: PlannedUnit, name: str, moved: Moved) -> Iterator[str]:
     """A rule as it runs, as it was written if that differs, and what an update of it costs."""
     rule = next(rule for rule in unit.unit.rules if rule.name == name)
     yield f"{name}  {rule}"
@@ -78,7 +79,8 @@ def _rule_lines(plan: Plan, unit: PlannedUnit, name: str, moved: Mapping[str, in
         yield f"  from  {written}"
     yield from cost_lines(rule_cost(rule, unit))
     if name in moved:
-        yield f"  now          generations, since step {moved[name]}: the work of delta had paid for them"
+        strategy, step = moved[name]
+        yield f"  now          {strategy}, since step {step}: the work of delta had paid for it"
 
 
 def cost_lines(cost: RuleCost) -> Iterator[str]:

@@ -1,5 +1,7 @@
 """Rules whose joins begin as first-order delta, and move to generations when the stream asks for it.
 
+(The triangle and the 3-path move to heavy and light values, which are worked out for them and cheaper.)
+
 Delta rules are compiled and fast; counting inside them would make them slower.  So steps are timed, one of many
 single updates and every larger step.  What a step takes beyond a fair time for its updates and for the facts that
 change is excess.  When the excess since the beginning has paid for building generations, the rule that reads what
@@ -17,8 +19,11 @@ from typing import TYPE_CHECKING
 
 from attrs import define, field
 
+from everlog.core.classify.query import query_of
 from everlog.core.engine.counted import DerivingKeeper
-from everlog.core.joins.strategies import AUTO, GENERATIONS
+from everlog.core.joins.strategies import AUTO, GENERATIONS, HEAVY_LIGHT
+from everlog.core.mvivm.generations import combinations_of
+from everlog.core.mvivm.heavy_light import is_served
 from everlog.core.program import Atom
 
 if TYPE_CHECKING:
@@ -27,8 +32,9 @@ if TYPE_CHECKING:
 SAMPLES = 12  # that are looked at together
 OUTLIERS = 2  # of them are left out
 TIMED, CLOSELY = 64, 8  # of so many single updates one is timed; and when the last one was slow
-FAIR = 60e-6  # seconds for one update, and …
-FAIR_ANSWER = 3e-6  # … for each fact that changes
+FAIR = 60e-6  # seconds for one update, …
+FAIR_COMBINATION = 3e-6  # … for each combination of generations that would be looked at, …
+FAIR_ANSWER = 3e-6  # … and for each fact that changes
 PRICE = 3e-6  # seconds per tuple to build generations
 
 
@@ -39,12 +45,16 @@ class Watched:
     keeper: DerivingKeeper
     rule: str
     relations: frozenset[str]
+    atoms: int
+    refuge: str  # the strategy that it would move to
     samples: deque[float] = field(factory=lambda: deque(maxlen=SAMPLES))
     excess: float = 0.0
 
-    def note(self, seconds: float, updates: int, answers: int, weight: int) -> None:
+    def note(self, seconds: float, updates: int, answers: int, weight: int, size: int) -> None:
         """A step of so many updates took so long, and stands for `weight` such steps."""
-        self.samples.append((seconds - FAIR_ANSWER * answers) / updates - FAIR)
+        looks = combinations_of(self.atoms, size) if self.refuge == GENERATIONS else 1
+        fair = FAIR + FAIR_COMBINATION * looks
+        self.samples.append((seconds - FAIR_ANSWER * answers) / updates - fair)
         kept = sorted(self.samples)[:-OUTLIERS]
         if len(kept) >= SAMPLES // 3:
             self.excess = max(0.0, self.excess + sum(kept) / len(kept) * updates * weight)
@@ -57,11 +67,18 @@ class JoinWatch:
         self.network = network
         self.interval = TIMED
         self.rules = [
-            Watched(keeper, rule.name, frozenset(a.relation for a in rule.body if isinstance(a, Atom)))
+            Watched(
+                keeper,
+                rule.name,
+                frozenset(relations),
+                len(relations),
+                HEAVY_LIGHT if is_served(query_of(rule)) else GENERATIONS,
+            )
             for keeper in network.keepers
             if isinstance(keeper, DerivingKeeper)
             for rule in keeper.planned.unit.rules
             if keeper.planned.joins[rule.name].strategy == AUTO and rule.name not in keeper.joined
+            for relations in [[a.relation for a in rule.body if isinstance(a, Atom)]]
         ]
 
     def moving(
@@ -75,7 +92,7 @@ class JoinWatch:
         if not concerned:
             return []
         largest = max(concerned, key=self._size)
-        largest.note(seconds, updates, answers, weight)
+        largest.note(seconds, updates, answers, weight, self._size(largest))
         self.interval = CLOSELY if largest.samples[-1] > 4 * FAIR else TIMED
         return [largest] if largest.excess > PRICE * self._size(largest) else []
 
@@ -85,5 +102,5 @@ class JoinWatch:
     def move(self, moving: Iterable[Watched]) -> None:
         """Have these rules kept by generations from now on."""
         for watched in moving:
-            watched.keeper.keep_join(watched.rule, GENERATIONS)
+            watched.keeper.keep_join(watched.rule, watched.refuge)
         self.network.listen_again()

@@ -26,6 +26,7 @@ class FirstOrder(CountedView):
     def __init__(self, asked: Asked) -> None:
         super().__init__()
         self.asked = asked
+        self._forgotten = 0
         self.inputs = [Input(atom.variables) for atom in asked.query.atoms]
         self._deltas: list[Enumerator] = []
         self._all: Enumerator
@@ -75,6 +76,15 @@ class FirstOrder(CountedView):
     def excess(self) -> int:
         """Steps beyond those that the answers have asked for, if they are counted."""
         return self._count[0] - 3 * self._count[1]
+
+    def halve_counts(self) -> None:
+        """Let what was counted so far weigh half."""
+        self._forgotten += self._count[0] // 2
+        self._count[:] = [self._count[0] - self._count[0] // 2, self._count[1] - self._count[1] // 2]
+
+    @property
+    def steps(self) -> int:
+        return self._count[0] + self._forgotten
 
     def check(self) -> None:
         for source in self.inputs:

@@ -23,9 +23,10 @@ from everlog.core.joins.view import Asked, CannotServe, JoinView
 from everlog.core.joins.view_tree import ViewTree
 from everlog.core.mvivm.auto import Auto
 from everlog.core.mvivm.generations import Generations
+from everlog.core.mvivm.heavy_light import heavy_light, is_served
 
 NAIVE, DELTA, VIEW_TREE, CROWN, CALIBRATED = "recompute", "delta", "view_tree", "crown", "calibrated"
-GENERATIONS, AUTO = "generations", "auto"
+GENERATIONS, AUTO, HEAVY_LIGHT = "generations", "auto", "heavy_light"
 
 
 @frozen
@@ -36,6 +37,7 @@ class JoinStrategy:
     about: str
     acyclic_only: bool = False
     most_atoms: int = 1000
+    serves: Callable[[Query], bool] | None = None
 
     def refusal(self, query: Query) -> str:
         """Why it does not serve a query; nothing if it does."""
@@ -43,6 +45,8 @@ class JoinStrategy:
             return f"the body joins {MOST_LOOPS} variables or more"
         if len(query.atoms) > self.most_atoms:
             return f"the body joins more than {self.most_atoms} atoms, whose orders by age would be too many"
+        if self.serves is not None and not self.serves(query):
+            return "heavy and light values are worked out for the triangle and the 3-path only"
         if self.acyclic_only and not is_acyclic(query):
             return "the body is cyclic, and semijoins along a join tree need an acyclic one"
         return ""
@@ -66,6 +70,7 @@ JOINS: Mapping[str, JoinStrategy] = {
     CROWN: JoinStrategy(_crown, "rows of each atom with counted semijoins along a join tree", acyclic_only=True),
     CALIBRATED: JoinStrategy(_calibrated, "bags of an optimal decomposition, calibrated both ways"),
     GENERATIONS: JoinStrategy(Generations, "rows by age, and what the rest of the body is for each", most_atoms=6),
+    HEAVY_LIGHT: JoinStrategy(heavy_light, "partners of light values, and heavy values apart", serves=is_served),
     AUTO: JoinStrategy(Auto, "indexes; generations when the work of delta has paid for them", most_atoms=6),
 }
 

@@ -1,9 +1,11 @@
-"""Begin with first-order delta, and move to generations when the stream asks for it.
+"""Begin with first-order delta, and move to generations (or heavy and light values) when the stream asks for it.
 
 First-order delta needs nothing but indexes and is the fastest while values have few partners.  It counts its work
-beyond the answers that it tells.  When that excess has paid for building generations, the view moves there, as one
-who rents skis buys a pair when the rents have come to its price: whatever stream comes, it costs at most a small
-factor more than the better of the two.  Nobody tells it which stream that is.
+beyond the answers that it tells.  When that excess has paid for building generations, and for each update is more
+than they would take, the view moves there, as one who rents skis buys a pair when the rents have come to its
+price: whatever stream comes, it costs at most a small factor more than the better of the two.
+
+For the triangle and the 3-path, heavy and light values are worked out by hand and cheaper: it moves there.
 
 At a reset of the generations it looks back: if first-order delta would have done with less, it moves back.
 
@@ -18,11 +20,14 @@ from attrs import evolve
 
 from everlog.core.joins.first_order import FirstOrder
 from everlog.core.joins.view import Asked, Weighted
-from everlog.core.mvivm.generations import Generations
+from everlog.core.mvivm.generations import Generations, combinations_of
+from everlog.core.mvivm.heavy_light import HeavyLight, heavy_light, is_served
 from everlog.core.program import Row
 
 OFTEN = 16  # updates between two looks
 FAIR = 8  # steps of an update that are no excess
+MEMORY = 4096  # updates after which old evidence counts half
+WORTH = 100  # steps of delta, in C, that take as long as one combination of generations, in Python
 PRICE = 8  # steps of excess work per tuple, for which generations are built
 LEAST = 256  # and at the least
 
@@ -32,7 +37,8 @@ class Auto:
 
     def __init__(self, asked: Asked) -> None:
         self.asked = asked
-        self.view: FirstOrder | Generations = FirstOrder(evolve(asked, counting=True))
+        self.view: FirstOrder | Generations | HeavyLight = FirstOrder(evolve(asked, counting=True))
+        self._by_hand = is_served(asked.query)
         self.moves = 0
         self._updates = 0  # since the last move
         self._before = 0  # steps of views that were left
@@ -42,7 +48,13 @@ class Auto:
     @property
     def strategy(self) -> str:
         """The one in use now."""
-        return "delta" if isinstance(self.view, FirstOrder) else "generations"
+        match self.view:
+            case FirstOrder():
+                return "delta"
+            case HeavyLight():
+                return "heavy_light"
+            case _:
+                return "generations"
 
     def insert(self, atom: int, row: Row) -> bool:
         if not self.view.insert(atom, row):
@@ -69,14 +81,19 @@ class Auto:
         """Between two updates: has the excess paid for generations?  Were they worth it, until a reset?"""
         view = self.view
         if isinstance(view, FirstOrder):
-            if view.excess - FAIR * self._updates > max(LEAST, PRICE * self._size):
-                self._move(Generations(self.asked))
-        elif view.resets > self._resets:
+            excess = view.excess - FAIR * self._updates
+            looks = 1 if self._by_hand else combinations_of(len(self.asked.query.atoms), self._size)
+            if excess > max(LEAST, PRICE * self._size, WORTH * looks * self._updates):
+                self._move(heavy_light(self.asked) if self._by_hand else Generations(self.asked))
+            elif self._updates >= MEMORY:  # what was long ago is forgotten by and by
+                self._updates //= 2
+                view.halve_counts()
+        elif isinstance(view, Generations) and view.resets > self._resets:
             self._resets = view.resets
             if not view.was_useful():
                 self._move(FirstOrder(evolve(self.asked, counting=True)))
 
-    def _move(self, view: FirstOrder | Generations) -> None:
+    def _move(self, view: FirstOrder | Generations | HeavyLight) -> None:
         """Go on with another view, between two updates."""
         view.load({atom: self.view.rows(atom) for atom in range(len(self.asked.query.atoms))})
         self._before += self.view.steps

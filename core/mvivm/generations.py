@@ -104,6 +104,18 @@ class Found:
             n -= 1
 
 
+def combinations_of(atoms: int, tuples: int, fan_out: int = FAN_OUT) -> int:
+    """About how many combinations of generations an update looks at: the price of remembering.
+
+    >>> combinations_of(3, 1_000_000), combinations_of(5, 1000)
+    (49, 625)
+    """
+    levels = 2
+    while fan_out ** (levels - 1) < tuples // 2:
+        levels += 1
+    return int((levels + 1) ** (atoms - 1))
+
+
 class Generations(CountedView):
     """Invariants:
     I1  the generations of an atom are disjoint, and together are its live tuples;

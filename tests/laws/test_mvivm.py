@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from join_cases import Step, cases, states, told
 
 from everlog.core.classify.multivariate import components
 from everlog.core.classify.query import Query
+from everlog.core.joins.strategies import view_of
 from everlog.core.joins.view import Asked, joined
 from everlog.core.mvivm.generations import Generations
 from everlog.core.mvivm.lifespans import (
@@ -161,3 +164,26 @@ def test_a_toggled_row_finds_its_residual_as_it_was() -> None:
             told(view, 0, (0, 0), False)
         steps[size] = view.steps
     assert steps[8000] < 3 * steps[1000] + 20_000
+
+
+@pytest.mark.parametrize(
+    "atoms", ["E(x, y) F(z, y) G(x, z)", "R(a, b) S(b, c) T(c, d)", "T(p, q) R(q, r) S(s, p)"]
+)
+@given(data=st.data())
+def test_heavy_and_light_values_tell_what_recomputation_tells(atoms: str, data: st.DataObject) -> None:
+    """Few values and many updates, so that values turn heavy and light again, and the threshold is chosen anew."""
+    query = Query.of(*re.findall(r"\w\([^)]*\)", atoms))
+    most = data.draw(st.integers(1, 6))
+    update = st.tuples(st.integers(0, 2), st.tuples(st.integers(0, most), st.integers(0, most)), st.integers(0, 3))
+    stream = [(atom, row, sign > 0) for atom, row, sign in data.draw(st.lists(update, max_size=120))]
+    if data.draw(st.booleans()):
+        stream += [(atom, row, False) for atom, row, _ in stream]
+    view = view_of("heavy_light", Asked.full(query))
+    total: Counter[Row] = Counter()
+    for (atom, row, insert), expected in states(query, stream):
+        change = told(view, atom, row, insert)
+        assert set(change.values()) <= {1 if insert else -1}, "no answer is told twice"
+        total.update(change)
+        assert {answer for answer, number in total.items() if number} == expected
+        view.check()
+    assert {answer for answer, _ in view.answers()} == joined(query, [set(view.rows(n)) for n in range(3)])

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import random
+
+import pytest
+
+from everlog import Database
 from everlog.core.classify.multivariate import component
 from everlog.core.classify.query import Query
-from everlog.core.joins.view import joined
+from everlog.core.engine import watch
+from everlog.core.joins.view import Asked, joined
+from everlog.core.mvivm import auto
+from everlog.core.mvivm.auto import Auto
+from everlog.core.mvivm.heavy_light import HeavyLight
 from everlog.core.mvivm.lifespans import (
     Lived,
     canonical_partition,
@@ -109,3 +118,89 @@ def test_resets_begin_anew_with_what_is_alive() -> None:
     assert literal.resets > 3
     assert literal.end <= 64
     literal.check()
+
+
+# ── auto ─────────────────────────────────────────────────────────────────────────────────────
+
+RINGS = """.decl r(a:number, b:number)  .decl s(b:number, c:number)  .decl t(a:number, c:number)
+.decl q(a:number, b:number, c:number)
+q(a, b, c) :- r(a, b), s(b, c), t(a, c)."""
+
+
+def hub_updates(number: int) -> list[tuple[str, tuple[int, int]]]:
+    draw = random.Random(1)
+    return [(draw.choice("rrst"), (draw.randrange(4), draw.randrange(4))) for _ in range(number)]
+
+
+@pytest.mark.parametrize(("above", "strategy"), [("", "heavy_light"), (", u(a)", "generations")])
+def test_a_rule_moves_between_two_steps_and_tells_on(
+    above: str, strategy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every update counts as too slow here, so that the move does not depend on the machine."""
+    monkeypatch.setattr(watch, "FAIR", -1.0)
+    text = RINGS.replace("t(a, c).", f"t(a, c){above}.") + " .decl u(a:number)  u(0). u(1). u(3)."
+    moving = Database.from_text(text)
+    staying = Database.from_text(text, strategies={"q": "delta"})
+    assert "now " not in moving.explain("q#1")
+    for name, row in hub_updates(3000):
+        change = "delete" if moving.holds(name, row) else "insert"
+        assert getattr(moving, change)(name, row) == getattr(staying, change)(name, row)
+    assert moving.view("q") == staying.view("q")
+    assert f"now          {strategy}, since step " in moving.explain("q#1")
+    assert [rule.strategy for rule in moving.stats().rules] == [strategy]
+    assert [rule.strategy for rule in staying.stats().rules] == ["delta"]
+
+
+def test_a_rule_that_moved_survives_large_steps_and_other_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "FAIR", -1.0)
+    db = Database.from_text(RINGS)
+    for name, row in hub_updates(1000):
+        (db.delete if db.holds(name, row) else db.insert)(name, row)
+    assert "now " in db.explain("q#1")
+    db.insert("s", [(n % 7, n) for n in range(3000)])  # a large step is computed anew
+    db.add_rule(".decl p(a:number)  p(a) :- q(a, _, _).")
+    fresh = Database.from_text(RINGS, facts={name: db.given(name) for name in "rst"})
+    assert db.view("q") == fresh.view("q")
+    for name, row in hub_updates(200):
+        change = "delete" if db.holds(name, row) else "insert"
+        assert getattr(db, change)(name, row)["q"] == getattr(fresh, change)(name, row)["q"]
+
+
+def test_auto_moves_when_the_excess_has_paid_and_back_when_it_was_for_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(auto, "WORTH", 1)  # else hubs would have to be larger
+    query = Query.of("R(a, b)", "S(b, c)", "T(a, c)", "U(c)")
+    view = Auto(Asked.full(query))
+    neighbours: dict[int, list[tuple[int, ...]]] = {1: [(0, 2 * n) for n in range(900)]}
+    neighbours[2] = [(0, 2 * n + 1) for n in range(900)]
+    neighbours[3] = [(n,) for n in range(1800)]
+    view.load(neighbours)
+
+    def toggle(atom: int, row: tuple[int, int], times: int) -> None:
+        for _ in range(times):
+            for _ in view.delta(atom, row):
+                pass
+            view.insert(atom, row) or view.delete(atom, row)
+
+    assert view.strategy == "delta"
+    toggle(0, (0, 0), 400)
+    assert view.strategy == "generations"
+    for n in range(40_000):  # rows without partners: nothing to remember
+        toggle(0, (1000 + n % 50, 5), 1)
+        if view.strategy == "delta":
+            break
+    assert view.strategy == "delta"
+    view.check()
+
+
+def test_a_triangle_moves_to_heavy_and_light_values() -> None:
+    view = Auto(Asked.full(TRIANGLE))
+    view.load({S: [(0, 2 * n) for n in range(500)], T: [(0, 2 * n + 1) for n in range(500)]})
+    for _ in range(100):
+        list(view.delta(R, (0, 0)))
+        view.insert(R, (0, 0)) or view.delete(R, (0, 0))
+    assert view.strategy == "heavy_light"
+    assert isinstance(view.view, HeavyLight)
+    assert any(pairs.heavy for pairs in view.view.pairs)
+    view.check()
