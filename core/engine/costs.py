@@ -37,6 +37,7 @@ from everlog.core.joins.orders import OrderNode, variable_order
 from everlog.core.joins.strategies import AUTO, CALIBRATED, CROWN, DELTA, GENERATIONS, JOINS, NAIVE, VIEW_TREE
 from everlog.core.program import Rule
 
+MOST_ATOMS = 200  # of a body that is classified
 UNBOUNDED = "follows the facts whose proof breaks"
 
 
@@ -95,6 +96,8 @@ class RuleCost:
                 return "O(1)"
             case name if name == CALIBRATED and self.in_use.why != "asked for":
                 return f"{self.update_cost['insert_only']} amortized"
+            case name if len(self.query.atoms) > MOST_ATOMS:
+                return power("O", "D", self.width.value)
             case name if name == NAIVE:
                 return power("O", "D", fractional_cover_of(self.query))
             case name if name == DELTA and self.in_use.why.startswith("hierarchical"):
@@ -109,6 +112,7 @@ class RuleCost:
 
     def to_json(self) -> dict[str, Any]:
         """As `everlog explain --json` has it: see docs/costs.md."""
+        small = len(self.query.atoms) <= MOST_ATOMS
         return {
             "rule": self.rule.written,
             "name": self.rule.name,
@@ -121,9 +125,9 @@ class RuleCost:
                 "class": str(self.join_class),
                 "atoms": [{"relation": a.relation, "variables": list(a.variables)} for a in self.query.atoms],
                 "free": [v for v in self.query.variables if v in self.query.free],
-                "q_hierarchical": is_q_hierarchical(self.query),
-                "free_connex": is_free_connex(self.query),
-                "loomis_whitney": loomis_whitney(self.query),
+                "q_hierarchical": small and is_q_hierarchical(self.query),
+                "free_connex": small and is_free_connex(self.query),
+                "loomis_whitney": loomis_whitney(self.query) if small else None,
             },
             "above": list(self.above),
             "w": str(self.width.value),
@@ -148,6 +152,8 @@ def rule_costs(plan: Plan) -> Iterator[RuleCost]:
 
 def rule_cost(rule: Rule, unit: PlannedUnit) -> RuleCost:
     query = query_of(rule)
+    if len(query.atoms) > MOST_ATOMS:
+        return _unclassified(rule, query, unit)
     join_class, reason = classify(query)
     query_class = str(join_class)
     in_use = unit.joins.get(rule.name) or JoinChoice(unit.strategy, unit.why)
@@ -164,6 +170,23 @@ def rule_cost(rule: Rule, unit: PlannedUnit) -> RuleCost:
         multivariate_width(query),
         free_connex_width(query),
         in_use,
+    )
+
+
+def _unclassified(rule: Rule, query: Query, unit: PlannedUnit) -> RuleCost:
+    """Of a body that is too large to look into: bounds that hold for any."""
+    most = Fraction(len(query.atoms))
+    bag = Decomposition((frozenset(query.variables),), (None,), most)
+    return RuleCost(
+        rule,
+        query,
+        "recursive" if unit.unit.recursive else str(QueryClass.CYCLIC),
+        QueryClass.CYCLIC,
+        f"taken to be so: {len(query.atoms)} atoms are too many to classify",
+        Width(most, False, bag),
+        MultivariateWidth(most + 1, False, None, Fraction(1)),
+        Width(most, False, bag),
+        unit.joins.get(rule.name) or JoinChoice(unit.strategy, unit.why),
     )
 
 
