@@ -10,9 +10,9 @@ for each combination, ordered from old to young, the residual tree (core.mvivm.r
 What a bag finds for given values is remembered for the phase of the youngest generation it looked at.  A
 toggled row so finds its residual as it was; only what came since is searched anew.
 
-Deletes truncate: a remembered row whose tuple has gone, or one of whose children has nothing left, is dropped
-when it is met, which the search that found it has paid for.  Within a phase nothing can make it good again: a
-tuple that comes back is young.
+Deletes truncate: a remembered row whose tuple goes, or one of whose children has nothing left, is dropped, which
+the search that found it has paid for.  Within a phase nothing can make it good again: a tuple that comes back is
+young.  So whatever is remembered leads to answers, and these are enumerated with constant delay.
 
 Ties: two atoms of one generation are ordered by their number, so each answer belongs to one order.
 
@@ -49,23 +49,31 @@ Plan: TypeAlias = tuple[Residual, tuple[int, ...], Any, int, Any]
 class Found:
     """What a bag finds in one combination of generations: rows for each of the given values.
 
-    `rest` remembers them; each row is dropped when it is met and no longer holds.
+    Invariant: the rows that are remembered are exactly those that hold now and can be completed below.
+
+    When a tuple goes, `uses` leads to the rows that have it, and `parents` from values for which nothing is left
+    to the rows above that counted on them.  Each row is dropped once: the search that found it has paid for that.
     """
 
     bag: ResidualBag
     saved: list[int]  # counts the steps of searches that were not made again
     indexes: list[Any]
-    holds: list[tuple[Any, dict[Row, int]]]  # how to pick an atom's row, and the rows of its generation
+    homes: list[tuple[int, int]]  # the atoms that must hold, each with its level
+    holds: list[tuple[Any, dict[Row, int]]]  # how to pick the row of such an atom, and the rows of its generation
     children: list[tuple[Any, Found]]
-    memory: dict[Row, list[Row]] = field(factory=dict)
+    memory: dict[Row, dict[Row, None]] = field(factory=dict)
     costs: dict[Row, int] = field(factory=dict)  # of searches that cost more than a look-up
+    uses: list[dict[Row, list[tuple[Row, Row]]]] = field(init=False)
+    parents: dict[Found, dict[Row, list[tuple[Row, Row]]]] = field(factory=dict)
 
-    def rows(self, given: Row) -> list[Row]:
+    def __attrs_post_init__(self) -> None:
+        self.uses = [{} for _ in self.holds]
+
+    def rows(self, given: Row) -> dict[Row, None]:
         known = self.memory.get(given)
         if known is None:
             before = self.bag.steps[0]
-            known = self.memory[given] = list(self.bag.search(*given, *self.indexes))
-            self.bag.steps[0] += len(known)
+            known = self.memory[given] = self._searched(given)
             cost = self.bag.steps[0] - before
             if cost > WORTH:
                 self.costs[given] = cost
@@ -73,35 +81,39 @@ class Found:
             self.saved[0] += self.costs[given]
         return known
 
-    def is_good(self, given: Row, row: Row) -> bool:
-        """Whether a remembered row still holds, and can be completed below."""
-        whole = given + row
+    def _searched(self, given: Row) -> dict[Row, None]:
+        out: dict[Row, None] = {}
+        for row in self.bag.search(*given, *self.indexes):
+            self.bag.steps[0] += 1
+            whole = given + row
+            picked = [pick(whole) for pick, _ in self.holds]
+            if not all(own in there for own, (_, there) in zip(picked, self.holds, strict=True)):
+                continue
+            below = [(child, pick(whole)) for pick, child in self.children]
+            if not all(child.rows(values) for child, values in below):
+                continue
+            out[row] = None
+            for uses, own in zip(self.uses, picked, strict=True):
+                uses.setdefault(own, []).append((given, row))
+            for child, values in below:
+                child.parents.setdefault(self, {}).setdefault(values, []).append((given, row))
+        return out
+
+    def lose(self, home: int, own: Row) -> None:
+        """A tuple of an atom at home here has gone."""
+        for given, row in self.uses[home].pop(own, ()):
+            self._drop(given, row)
+
+    def _drop(self, given: Row, row: Row) -> None:
+        rows = self.memory[given]
+        if row not in rows:
+            return
         self.bag.steps[0] += 1
-        for pick, there in self.holds:
-            if pick(whole) not in there:
-                return False
-        return all(child.has_rows(pick(whole)) for pick, child in self.children)
-
-    def has_rows(self, given: Row) -> bool:
-        """Cost: amortized O(1), for what does not hold is dropped."""
-        rows = self.rows(given)
-        while rows:
-            if self.is_good(given, rows[-1]):
-                return True
-            rows.pop()
-        return False
-
-    def good_rows(self, given: Row) -> Iterator[Row]:
-        rows = self.rows(given)
-        n = len(rows) - 1
-        while n >= 0:
-            row = rows[n]
-            if self.is_good(given, row):
-                yield row
-            else:
-                rows[n] = rows[-1]
-                rows.pop()
-            n -= 1
+        del rows[row]
+        if not rows:
+            for parent, waiting in self.parents.items():
+                for above, counted in waiting.pop(given, ()):
+                    parent._drop(above, counted)
 
 
 def combinations_of(atoms: int, tuples: int, fan_out: int = FAN_OUT) -> int:
@@ -120,7 +132,7 @@ class Generations(CountedView):
     """Invariants:
     I1  the generations of an atom are disjoint, and together are its live tuples;
     I2  generation ℓ holds nothing older than the tick before the last one of level ℓ + 1, but for the oldest one;
-    I3  what is remembered contains every row that holds now in its generations.
+    I3  what is remembered are the rows that hold now in their generations and can be completed.
     """
 
     def __init__(self, asked: Asked, fan_out: int = FAN_OUT, shortest: int = SHORTEST) -> None:
@@ -154,6 +166,8 @@ class Generations(CountedView):
             for schema, source in zip(schemas, oldest, strict=True)
         ]
         self._remembered: list[dict[Any, Found]] = [{} for _ in range(levels + 2)]
+        self._rooted: list[dict[Any, dict[Row, None]]] = [{} for _ in range(levels + 2)]  # see `answers`
+        self._at_home: dict[tuple[int, int], dict[tuple[Found, int], None]] = {}
 
     # ── the clock ────────────────────────────────────────────────────────────────────────────
 
@@ -173,10 +187,19 @@ class Generations(CountedView):
             level += 1
         level = min(level, self.oldest - 1)
         for ended in range(level + 1):
+            for found in self._remembered[ended].values():
+                self._forget(found)
             self._remembered[ended].clear()
+            self._rooted[ended].clear()
         if level:
             for sources in self.generations:
                 self._fold(sources, level)
+
+    def _forget(self, found: Found) -> None:
+        for number, home in enumerate(found.homes):
+            del self._at_home[home][found, number]
+        for _, child in found.children:
+            child.parents.pop(found, None)
 
     def _fold(self, sources: list[Input], level: int) -> None:
         """All younger generations go into this one; it is new, for what was remembered of it is not."""
@@ -204,10 +227,12 @@ class Generations(CountedView):
         return True
 
     def delete(self, atom: int, row: Row) -> bool:
-        for source in self.generations[atom]:
+        for level, source in enumerate(self.generations[atom]):
             if row in source.rows:
                 source.add(row, -1)
                 self._count[0] += 1
+                for found, home in self._at_home.get((atom, level), ()):
+                    found.lose(home, row)
                 self._tick()
                 return True
         return False
@@ -228,6 +253,7 @@ class Generations(CountedView):
             if number != atom
         ]
         plans, remembered = self._plans[atom], self._remembered
+        useful: list[tuple[Residual, Found, Row]] = []
         for levels in product(*filled):
             self._count[0] += 1
             plan = plans.get(levels)
@@ -237,8 +263,8 @@ class Generations(CountedView):
             root = remembered[youngest].get(key) or self._found(tree, tree.root, aged)
             given = given_of(row)
             if root.rows(given):
-                for answer in self._walk(tree, root, row, given):
-                    yield answer, 1
+                useful.append((tree, root, given))
+        return ((answer, 1) for tree, root, given in useful for answer in self._walk(tree, root, row, given))
 
     def _planned(self, atom: int, levels: tuple[int, ...]) -> Plan:
         """How an update of an atom looks at one combination of generations of the others."""
@@ -266,10 +292,13 @@ class Generations(CountedView):
                 bag,
                 self._saved,
                 [index_of(sources[access[0]], access) for access in bag.accesses],
+                [(tree.order[position], mine[position]) for position, _ in bag.homes],
                 [(pick, sources[position].rows) for position, pick in bag.homes],
                 [(pick, self._found(tree, child, levels)) for pick, child in bag.children],
             )
             self._remembered[youngest][key] = known
+            for number, home in enumerate(known.homes):
+                self._at_home.setdefault(home, {})[known, number] = None
         return known
 
     def _walk(self, tree: Residual, root: Found, row: Row, given: Row) -> Iterator[Row]:
@@ -281,7 +310,8 @@ class Generations(CountedView):
                 yield tree.answer(row, rows)
                 return
             (found, values), later = waiting[0], waiting[1:]
-            for own in found.good_rows(values):
+            for own in found.rows(values):
+                self._count[0] += 1
                 whole = values + own
                 rows.append(own)
                 yield from below([*((child, pick(whole)) for pick, child in found.children), *later])
@@ -290,12 +320,34 @@ class Generations(CountedView):
         return below([(root, given)])
 
     def answers(self) -> Iterator[Weighted]:
-        """All answers, by the rows of the smallest atom.  Its rows without an answer are met in vain."""
-        sizes = [sum(len(source.rows) for source in sources) for sources in self.generations]
-        atom = sizes.index(min(sizes))
-        for source in self.generations[atom]:
-            for row in list(source.rows):
-                yield from self.delta(atom, row)
+        """All answers.  First it is found which rows have any, for each combination of generations of all atoms.
+
+        Rows of the youngest atom are looked at once in its phase, which updates have paid for; those that have
+        answers are remembered, and looked at again at each request: no more often than there are answers.
+        """
+        filled = [[level for level, source in enumerate(sources) if source.rows] for sources in self.generations]
+        useful: list[tuple[Residual, Found, Row, Row]] = []
+        for levels in product(*filled):
+            youngest = min(levels)
+            atom = max(n for n, level in enumerate(levels) if level == youngest)
+            others = (*levels[:atom], *levels[atom + 1 :])
+            plan = self._plans[atom].get(others)
+            if plan is None:
+                plan = self._plans[atom][others] = self._planned(atom, others)
+            tree, aged, _, _, given_of = plan
+            root = self._found(tree, tree.root, aged)
+            there = self.generations[atom][youngest].rows
+            rooted = self._rooted[youngest].get((atom, levels))
+            here: dict[Row, None] = {}
+            for row in there if rooted is None else rooted:
+                self._count[0] += 1
+                if row in there and root.rows(given_of(row)):
+                    here[row] = None
+                    useful.append((tree, root, row, given_of(row)))
+            self._rooted[youngest][atom, levels] = here
+        for tree, root, row, given in useful:
+            for answer in self._walk(tree, root, row, given):
+                yield answer, 1
 
     def check(self) -> None:
         for sources in self.generations:
@@ -306,7 +358,13 @@ class Generations(CountedView):
                 source.check()
         for remembered in self._remembered:
             for found in remembered.values():
-                for given, rows in found.memory.items():
-                    fresh = set(found.bag.search(*given, *found.indexes))
-                    good = {row for row in fresh if found.is_good(given, row)}
-                    assert good <= set(rows), "I3"
+                for given, rows in list(found.memory.items()):
+                    good = {
+                        row
+                        for row in found.bag.search(*given, *found.indexes)
+                        if all(pick(given + row) in there for pick, there in found.holds)
+                        and all(child.rows(pick(given + row)) for pick, child in found.children)
+                    }
+                    assert good == set(rows), "I3"
+                for number, home in enumerate(found.homes):
+                    assert (found, number) in self._at_home[home], "I3: registered"

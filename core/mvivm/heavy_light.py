@@ -16,7 +16,7 @@ Source: Kara, Ngo, Nikolic, Olteanu, Zhang, "Maintaining triangle queries under 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import permutations
 from math import isqrt
 from typing import Any
@@ -53,6 +53,24 @@ class Pairs:
             if not index[key]:
                 del index[key]
 
+    def fill(self, pairs: Iterable[Row]) -> None:
+        """Many pairs at once; `choose_heavy` has to follow."""
+        forward, backward = self.forward, self.backward
+        for x, y in pairs:
+            partners = forward.get(x)
+            if partners is None:
+                forward[x] = {y}
+            else:
+                partners.add(y)
+            partners = backward.get(y)
+            if partners is None:
+                backward[y] = {x}
+            else:
+                partners.add(x)
+
+    def choose_heavy(self, threshold: int) -> None:
+        self.heavy = {x for x, partners in self.forward.items() if len(partners) >= threshold}
+
     def turns(self, x: Value, threshold: int) -> bool:
         """Whether a value has to change sides."""
         partners = len(self.forward.get(x, ()))
@@ -77,14 +95,8 @@ class HeavyLight(CountedView):
             for n, role in enumerate(self._place)
         ]
         self._answer = row_picker([names[v] for v in variables], asked.kept)
-        self.size = 0
-        self._restart()
-
-    def _restart(self) -> None:
         self.pairs = [Pairs() for _ in self.roles]
-        self.base = max(16, self.size)
-        self.threshold = max(2, isqrt(self.base))
-        self.clear()
+        self.load({})
 
     def clear(self) -> None:
         """Empty views."""
@@ -93,6 +105,22 @@ class HeavyLight(CountedView):
     def follow(self, role: int, x: Value, y: Value, insert: bool) -> None:
         """Change the views for a pair whose first value is on the side where it is now."""
         raise NotImplementedError
+
+    def build(self) -> None:
+        """The views, from pairs whose heavy values are known."""
+        raise NotImplementedError
+
+    def load(self, rows: Mapping[int, Iterable[Row]]) -> None:
+        """Many rows at once: sides are chosen by the final sizes, and the views made in one go."""
+        for atom, given in rows.items():
+            self.pairs[self._place[atom]].fill(map(self._to_role[atom], given))
+        self.size = sum(len(partners) for pairs in self.pairs for partners in pairs.forward.values())
+        self.base = max(16, self.size)
+        self.threshold = max(2, isqrt(self.base))
+        for pairs in self.pairs:
+            pairs.choose_heavy(self.threshold)
+        self.clear()
+        self.build()
 
     # ── updates ──────────────────────────────────────────────────────────────────────────────
 
@@ -126,13 +154,8 @@ class HeavyLight(CountedView):
 
     def _balance(self, role: int, x: Value) -> None:
         if not self.base <= 2 * self.size + 32 or self.size > 2 * self.base:
-            held = [[(a, b) for a, partners in p.forward.items() for b in partners] for p in self.pairs]
-            self._restart()
-            for number, rows in enumerate(held):
-                for a, b in rows:
-                    self._put(number, a, b)
-                for a in list(self.pairs[number].forward):
-                    self._turn_if_due(number, a)
+            self._count[0] += self.size
+            self.load({})
         else:
             self._turn_if_due(role, x)
 
@@ -205,6 +228,12 @@ class HeavyLightTriangle(HeavyLight):
         # ready[n]: for the two relations after n, {(y, x): middle values with a heavy y and a light middle}
         self.ready: list[dict[tuple[Value, Value], set[Value]]] = [{}, {}, {}]
 
+    def build(self) -> None:
+        for role, pairs in enumerate(self.pairs):
+            for x in pairs.heavy:
+                for y in pairs.forward[x]:
+                    self.follow(role, x, y, insert=True)
+
     def follow(self, role: int, x: Value, y: Value, insert: bool) -> None:
         # as the heavy side of ready[role - 1]: S(y', m) heavy in y' = x, with T(m, ·) light in m = y
         after, before = self.pairs[(role + 1) % 3], self.pairs[(role + 2) % 3]
@@ -261,6 +290,17 @@ class HeavyLightPath(HeavyLight):
         self.turned = Pairs()  # S from c to b: heavy are the c with many b
         self.after: dict[Value, set[Value]] = {}  # b → light c that have some d
         self.before: dict[Value, set[Value]] = {}  # c → light b that have some a
+
+    def build(self) -> None:
+        ends, middle, starts = self.pairs[0].forward, self.pairs[1], self.pairs[2].forward
+        self.turned.fill((c, b) for b, partners in middle.forward.items() for c in partners)
+        self.turned.choose_heavy(self.threshold)
+        for b, partners in middle.forward.items():
+            for c in partners:
+                if c not in self.turned.heavy and c in starts:
+                    self.after.setdefault(b, set()).add(c)
+                if b not in middle.heavy and b in ends:
+                    self.before.setdefault(c, set()).add(b)
 
     def follow(self, role: int, x: Value, y: Value, insert: bool) -> None:
         ends, middle = self.pairs[0].forward, self.pairs[1]

@@ -113,12 +113,18 @@ def hostile_cases(draw: st.DrawFn) -> tuple[Query, list[Step]]:
     return query, stream
 
 
-@given(case=hostile_cases(), fan_out=st.integers(2, 3), shortest=st.integers(2, 40), bulk=st.integers(0, 10))
+@given(
+    case=hostile_cases(),
+    fan_out=st.integers(2, 3),
+    shortest=st.integers(2, 40),
+    bulk=st.integers(0, 10),
+    between=st.integers(0, 30),
+)
 @settings(max_examples=settings().max_examples * 2)
 def test_generations_tell_what_recomputation_tells(
-    case: tuple[Query, list[Step]], fan_out: int, shortest: int, bulk: int
+    case: tuple[Query, list[Step]], fan_out: int, shortest: int, bulk: int, between: int
 ) -> None:
-    """With ticks and resets at every few updates, and a first part of the stream loaded at once."""
+    """With ticks and resets at every few updates; parts of the stream are loaded at once, at first and in between."""
     query, stream = case
     view = Generations(Asked.full(query), fan_out, shortest)
     relations: list[set[Row]] = [set() for _ in query.atoms]
@@ -126,7 +132,13 @@ def test_generations_tell_what_recomputation_tells(
         (relations[atom].add if insert else relations[atom].discard)(row)
     view.load(dict(enumerate(relations)))
     total = Counter(joined(query, relations))
-    for atom, row, insert in stream[bulk:]:
+    for number, (atom, row, insert) in enumerate(stream[bulk:]):
+        if number == between:
+            more = {atom: [row for a, row, _ in stream[-4:] if a == atom] for atom in range(len(relations))}
+            view.load(more)
+            for a, rows in more.items():
+                relations[a].update(rows)
+            total = Counter(joined(query, relations))
         (relations[atom].add if insert else relations[atom].discard)(row)
         change = told(view, atom, row, insert)
         assert set(change.values()) <= {1 if insert else -1}, "no answer is told twice"

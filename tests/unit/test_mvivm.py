@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+from collections.abc import Iterator
 
 import pytest
 
@@ -13,6 +15,7 @@ from everlog.core.engine import watch
 from everlog.core.joins.view import Asked, joined
 from everlog.core.mvivm import auto
 from everlog.core.mvivm.auto import Auto
+from everlog.core.mvivm.generations import Generations
 from everlog.core.mvivm.heavy_light import HeavyLight
 from everlog.core.mvivm.lifespans import (
     Lived,
@@ -118,6 +121,39 @@ def test_resets_begin_anew_with_what_is_alive() -> None:
     assert literal.resets > 3
     assert literal.end <= 64
     literal.check()
+
+
+def longest_gap(view: Generations, answers: Iterator[object]) -> int:
+    """Steps between two answers, after the first one: what is looked for before it belongs to the update."""
+    next(answers)
+    gap, before = 0, view.steps
+    for _ in answers:
+        gap, before = max(gap, view.steps - before), view.steps
+    return max(gap, view.steps - before)
+
+
+def test_answers_of_generations_come_with_constant_delay() -> None:
+    """Also after deletes: what no longer leads to an answer is not met any more."""
+    gaps = []
+    for size in (200, 4000):
+        view = Generations(Asked.full(Query.of("R(a, b)", "S(b, c)", "T(c, d)")), fan_out=4)
+        draw = random.Random(size)
+        rows = [(n % 3, (draw.randrange(6), draw.randrange(size))) for n in range(size)]
+        rows = [(atom, row if atom != 2 else row[::-1]) for atom, row in rows]
+        for atom, row in rows:
+            view.insert(atom, row)
+            list(itertools.islice(view.delta(atom, row), 50))
+        for n in range(6):
+            view.insert(1, (n, n))
+        for n in range(0, len(rows), 2):
+            view.delete(*rows[n])
+        view.insert(0, (0, 0))
+        view.insert(1, (0, 0))
+        view.insert(2, (0, 0))
+        gap = longest_gap(view, itertools.islice(view.answers(), 3000))
+        gaps.append(max(gap, longest_gap(view, itertools.islice(view.delta(1, (0, 0)), 3000))))
+        view.check()
+    assert gaps[0] == gaps[1]
 
 
 # ── auto ─────────────────────────────────────────────────────────────────────────────────────
