@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import math
 import random
 import statistics
 import sys
@@ -102,6 +103,13 @@ def by_turns(rounds: int, **sides: Callable[[], object]) -> dict[str, list[float
 def ratio_of(numerator: list[float], denominator: list[float]) -> float:
     """The median over rounds of the ratio within a round: what disturbs a round disturbs both sides."""
     return statistics.median(a / b for a, b in zip(numerator, denominator, strict=True))
+
+
+def slope(points: list[tuple[float, float]]) -> float:
+    """Of the straight line through the logarithms that misses them least."""
+    logs = [(math.log(x), math.log(max(y, 1e-9))) for x, y in points]
+    mean_x, mean_y = (sum(values) / len(logs) for values in zip(*logs, strict=True))
+    return sum((x - mean_x) * (y - mean_y) for x, y in logs) / sum((x - mean_x) ** 2 for x, _ in logs)
 
 
 # ── data ─────────────────────────────────────────────────────────────────────────────────────

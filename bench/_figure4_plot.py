@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 STYLES = {
+    "recompute": ("#bbbbbb", "x", "recomputation"),
     "delta": ("#b3541e", "o", "first-order delta"),
     "view_tree": ("#777777", "s", "view tree (F-IVM)"),
     "crown": ("#5b8c5a", "^", "semijoins (CROWN)"),
@@ -42,7 +43,7 @@ def write(folder: Path, found: dict[str, dict[str, list[tuple[int, float]]]], pr
     for panel in panels[:, 0]:
         panel.set_ylabel("steps per update")
     handles, labels = panels.flat[1].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower center", ncol=7, frameon=False)
+    figure.legend(handles, labels, loc="lower center", ncol=8, frameon=False)
     figure.tight_layout(rect=(0, 0.05, 1, 1))
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "figure4.png", dpi=130)

@@ -25,7 +25,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parent))
 
-from _common import at_most, by_turns, fail, options, ratio_of
+from _common import at_most, by_turns, fail, options, ratio_of, slope
 
 from everlog import Database
 from everlog.core.classify.covers import agm_bound
@@ -104,13 +104,6 @@ def filled(strategy: str, query: Query, stream: Stream) -> tuple[JoinView, int]:
     """A counting view after a stream of inserts, and how many were new."""
     view = view_of(strategy, Asked.full(query, counting=True))
     return view, sum(view.insert(atom, row) for atom, row in stream)
-
-
-def slope(points: list[tuple[float, float]]) -> float:
-    """Of the straight line through the logarithms that misses them least."""
-    logs = [(math.log(x), math.log(max(y, 1e-9))) for x, y in points]
-    mean_x, mean_y = (sum(values) / len(logs) for values in zip(*logs, strict=True))
-    return sum((x - mean_x) * (y - mean_y) for x, y in logs) / sum((x - mean_x) ** 2 for x, _ in logs)
 
 
 def hierarchical(most: int, small: bool) -> None:

@@ -18,24 +18,25 @@ Source: Algorithm 1, Lemma 7.1, Appendix C of Abo Khamis, Kara, Olteanu, Suciu, 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator
 
 from everlog.core.classify.multivariate import components
 from everlog.core.classify.query import Query
 from everlog.core.classify.widths import fractional_hypertree_width
 from everlog.core.joins.calibrated import Calibrated
-from everlog.core.joins.view import Asked, Weighted
+from everlog.core.joins.view import Asked, CountedView, Weighted
 from everlog.core.mvivm.lifespans import Lived, canonical_partition, partition_of_tuple
 from everlog.core.program import Row
 
 
-class Literal:
+class Literal(CountedView):
     """Invariants:
     I1  every component holds the canonical partition of the lifespans in `lived`;
     I2  a tuple is alive exactly if its lifespan ends with time itself.
     """
 
     def __init__(self, query: Query) -> None:
+        super().__init__()
         self.query = query
         self.resets = 0
         self.alive: list[dict[Row, int]] = [{} for _ in query.atoms]  # tuple → when it was born
@@ -154,11 +155,6 @@ class Literal:
 
     def rows(self, atom: int) -> Collection[Row]:
         return self.alive[atom]
-
-    def load(self, rows: Mapping[int, Iterable[Row]]) -> None:
-        for atom, given in rows.items():
-            for row in given:
-                self.insert(atom, row)
 
     @property
     def steps(self) -> int:
