@@ -20,6 +20,7 @@ import json
 import random
 import sys
 import time
+import tracemalloc
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -196,12 +197,27 @@ def main() -> None:
         best = min(quick, key=times.__getitem__)
         title = f"{name}, time of auto against the best ({best})"
         at_most(title, times["auto"] / times[best], 2.5, small=asked.small)
+        held = {strategy: memory(name, strategy, size // 4, asked.updates // 4) for strategy in ("delta", "auto")}
+        at_most(f"{name}, memory of auto against delta", held["auto"] / held["delta"], 4, small=asked.small)
     if asked.plot:
         from _figure4_plot import write
 
         write(Path(asked.plot), found, {n: str(multivariate_width(q).value - 1) for n, (q, _) in QUERIES.items()})
         (Path(asked.plot) / "figure4-table.md").write_text(table(found))
         (Path(asked.plot) / "figure4.json").write_text(json.dumps(found, ensure_ascii=False, indent=1))
+
+
+def memory(name: str, strategy: str, size: int, updates: int) -> int:
+    """Bytes that a view holds after the stream."""
+    query, _ = QUERIES[name]
+    loaded, stream = hostile(query, size, updates)
+    tracemalloc.start()
+    view = view_of(strategy, Asked.full(query))
+    view.load(loaded)
+    play(view, stream)
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    return held
 
 
 def table(found: dict[str, dict[str, list[tuple[int, float]]]]) -> str:
