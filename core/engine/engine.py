@@ -178,7 +178,7 @@ class Engine:
             follow = None if fused is not None else self._ways.unrolled(relation)
             if fused is not None or follow is not None:
                 watch = self._watch
-                if watch.rules and self._steps % watch.interval == 0:
+                if watch.rules and self._steps % watch.interval == 5:  # no power of two: those may compile anew
                     start, weight = perf_counter(), watch.interval
                     told = self._single(relation, row, insert, fused, follow)
                     self._move_joins((relation,), perf_counter() - start, 1, told, weight)

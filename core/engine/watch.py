@@ -29,8 +29,9 @@ from everlog.core.program import Atom
 if TYPE_CHECKING:
     from everlog.core.engine.network import Network
 
+SELDOM = 256  # samples between two looks at sizes
 SAMPLES = 12  # that are looked at together
-OUTLIERS = 2  # of them are left out
+OUTLIERS = 3  # of them are left out
 TIMED, CLOSELY = 64, 8  # of so many single updates one is timed; and when the last one was slow
 FAIR = 60e-6  # seconds for one update, …
 FAIR_COMBINATION = 3e-6  # … for each combination of generations that would be looked at, …
@@ -49,14 +50,15 @@ class Watched:
     refuge: str  # the strategy that it would move to
     samples: deque[float] = field(factory=lambda: deque(maxlen=SAMPLES))
     excess: float = 0.0
+    size: int = 0  # of what it reads, when that was last looked at
 
-    def note(self, seconds: float, updates: int, answers: int, weight: int, size: int) -> None:
+    def note(self, seconds: float, updates: int, answers: int, weight: int) -> None:
         """A step of so many updates took so long, and stands for `weight` such steps."""
-        looks = combinations_of(self.atoms, size) if self.refuge == GENERATIONS else 1
+        looks = combinations_of(self.atoms, self.size) if self.refuge == GENERATIONS else 1
         fair = FAIR + FAIR_COMBINATION * looks
         self.samples.append((seconds - FAIR_ANSWER * answers) / updates - fair)
         kept = sorted(self.samples)[:-OUTLIERS]
-        if len(kept) >= SAMPLES // 3:
+        if len(kept) >= SAMPLES // 2:
             self.excess = max(0.0, self.excess + sum(kept) / len(kept) * updates * weight)
 
 
@@ -66,6 +68,7 @@ class JoinWatch:
     def __init__(self, network: Network) -> None:
         self.network = network
         self.interval = TIMED
+        self._noted = 0
         self.rules = [
             Watched(
                 keeper,
@@ -91,12 +94,20 @@ class JoinWatch:
         concerned = [w for w in self.rules if not w.relations.isdisjoint(relations)]
         if not concerned:
             return []
-        largest = max(concerned, key=self._size)
-        largest.note(seconds, updates, answers, weight, self._size(largest))
+        self._noted += 1
+        if self._noted % SELDOM == 1:
+            for watched in self.rules:
+                watched.size = self._size(watched)
+        largest = concerned[0] if len(concerned) == 1 else max(concerned, key=lambda watched: watched.size)
+        largest.note(seconds, updates, answers, weight)
         self.interval = CLOSELY if largest.samples[-1] > 4 * FAIR else TIMED
-        return [largest] if largest.excess > PRICE * self._size(largest) else []
+        if largest.excess <= PRICE * largest.size:
+            return []
+        largest.size = self._size(largest)
+        return [largest] if largest.excess > PRICE * largest.size else []
 
     def _size(self, watched: Watched) -> int:
+        """Cost: that of looking at every key of the tables."""
         return sum(len(self.network.store.tables[name]) for name in watched.relations)
 
     def move(self, moving: Iterable[Watched]) -> None:
