@@ -26,7 +26,7 @@ from everlog.core.classify.classes import (
     is_q_hierarchical,
     loomis_whitney,
 )
-from everlog.core.classify.covers import fractional_cover
+from everlog.core.classify.covers import agm_exponent, fractional_cover
 from everlog.core.classify.decompositions import Decomposition
 from everlog.core.classify.multivariate import MultivariateWidth, multivariate_width
 from everlog.core.classify.query import Query, query_of
@@ -99,7 +99,7 @@ class RuleCost:
             case name if len(self.query.atoms) > MOST_ATOMS:
                 return power("O", "D", self.width.value)
             case name if name == NAIVE:
-                return power("O", "D", fractional_cover_of(self.query))
+                return power("O", "D", agm_exponent(self.query))
             case name if name == DELTA and self.in_use.why.startswith("hierarchical"):
                 return "O(1)"
             case name if name in (AUTO, GENERATIONS):
@@ -212,10 +212,6 @@ def delta_exponent(query: Query) -> Fraction:
         left = frozenset(query.variables) - frozenset(fixed.variables)
         widest = max(widest, fractional_cover(others, left).number)
     return widest
-
-
-def fractional_cover_of(query: Query) -> Fraction:
-    return fractional_cover([frozenset(a.variables) for a in query.atoms], frozenset(query.variables)).number
 
 
 # ── as JSON ──────────────────────────────────────────────────────────────────────────────────

@@ -16,7 +16,7 @@ Reads: core.joins, core.engine.store.  Read by: core.engine.counted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,7 @@ from everlog.core.engine.store import Store, Task
 from everlog.core.joins.leapfrog import Bound
 from everlog.core.joins.strategies import view_of
 from everlog.core.joins.view import Asked, JoinView
-from everlog.core.program import Atom, Comparison, Constant, Kind, Row, Rule, Variable
+from everlog.core.program import Atom, Comparison, Constant, Kind, Row, Rule, Term, Variable
 from everlog.core.tables import Facts, Shape, facts_of, rows_of
 from everlog.core.values import EvaluationError
 
@@ -201,21 +201,23 @@ def selection(atom: Atom, comparisons: Iterable[Comparison] = ()) -> Select:
             case _:
                 raise AssertionError(f"not to be selected: {atom}")
     for comparison in comparisons:
-        sides = []
-        for side in (comparison.left, comparison.right):
-            if isinstance(side, Variable):
-                sides.append(f"row[{first[side]}]")
-            else:
-                assert isinstance(side, Constant)
-                sides.append(f"values[{len(values)}]")
-                values.append(side.value)
-        tests.append(f"{sides[0]} {'==' if comparison.op == '=' else comparison.op} {sides[1]}")
+        left, right = (_operand(side, first, values) for side in (comparison.left, comparison.right))
+        tests.append(f"{left} {'==' if comparison.op == '=' else comparison.op} {right}")
     if not tests and list(first.values()) == list(range(len(atom.args))):
         return lambda row: row
     found = f"({''.join(f'row[{c}], ' for c in first.values())})"
     text = f"lambda row: {found} if {' and '.join(tests)} else None" if tests else f"lambda row: {found}"
     select: Select = eval(text, {"values": values})  # our own text, made above
     return select
+
+
+def _operand(term: Term, columns: Mapping[Variable, int], values: list[Any]) -> str:
+    """Python for a variable, which has a column of `row`, or for a constant, which is added to `values`."""
+    if isinstance(term, Variable):
+        return f"row[{columns[term]}]"
+    assert isinstance(term, Constant)
+    values.append(term.value)
+    return f"values[{len(values) - 1}]"
 
 
 def _is_row(row: Row | None) -> bool:
@@ -230,14 +232,8 @@ def _same(one: str, other: str) -> str:
 def head_of(rule: Rule, kept: tuple[str, ...]) -> Callable[[Row], Row]:
     """From the values of the head's variables to the row of the head."""
     values: list[Any] = []
-    parts = []
-    for arg in rule.head.args:
-        if isinstance(arg, Variable):
-            parts.append(f"row[{kept.index(arg.name)}]")
-        else:
-            assert isinstance(arg, Constant)
-            parts.append(f"values[{len(values)}]")
-            values.append(arg.value)
+    columns = {Variable(name): column for column, name in enumerate(kept)}
+    parts = [_operand(arg, columns, values) for arg in rule.head.args]
     if parts == [f"row[{n}]" for n in range(len(kept))]:
         return lambda row: row
     head: Callable[[Row], Row] = eval(f"lambda row: ({''.join(p + ', ' for p in parts)})", {"values": values})

@@ -60,7 +60,6 @@ class Bag:
     rows: dict[Row, int] = field(factory=dict)
     alive: dict[Row, None] = field(factory=dict)
     found: dict[int, tuple[Callable[[Row], Row], dict[Row, dict[Row, None]]]] = field(factory=dict)  # by atom
-    joins: list[Callable[..., Iterator[Row]]] = field(factory=list)  # by input
 
 
 @define(eq=False)

@@ -10,33 +10,55 @@ Source: Ngo, Ré, Rudra, "Skew strikes back", SIGMOD Record 42(4), 2013; Lemma 5
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from everlog.core.joins.code import Code, key_text, local, row_text
 from everlog.core.joins.inputs import Input
 from everlog.core.joins.leapfrog import Bound, leapfrog
 
 
-def binding_order(inputs: Sequence[Input], bound: Collection[str]) -> list[str]:
-    """The variables that are not bound, those first that most inputs with bound variables share.
+def binding_order(schemas: Sequence[Sequence[str]], bound: Collection[str], wanted: Iterable[str]) -> list[str]:
+    """The wanted variables, those first that most schemas with bound variables share.
 
-    >>> binding_order([Input("bc"), Input("cd")], {"b"})
+    >>> binding_order(["bc", "cd"], {"b"}, "dc")
     ['c', 'd']
     """
     known = set(bound)
-    left = list(dict.fromkeys(v for source in inputs for v in source.schema if v not in known))
+    left = list(wanted)
     order = []
     while left:
-        best = max(left, key=lambda v: _ties(v, inputs, known))
+        best = max(left, key=lambda v: _ties(v, schemas, known))
         left.remove(best)
         known.add(best)
         order.append(best)
     return order
 
 
-def _ties(variable: str, inputs: Sequence[Input], known: set[str]) -> tuple[int, int]:
-    having = [source for source in inputs if variable in source.schema]
-    return sum(not known.isdisjoint(source.schema) for source in having), len(having)
+def _ties(variable: str, schemas: Sequence[Sequence[str]], known: set[str]) -> tuple[int, int]:
+    having = [schema for schema in schemas if variable in schema]
+    return sum(not known.isdisjoint(schema) for schema in having), len(having)
+
+
+def write_offers(code: Code, variable: str, offers: Sequence[str], counting: bool) -> list[str]:
+    """The values that each input offers for a variable, under names; without any, nothing can match."""
+    names = [f"{local(variable)}_{number}" for number in range(len(offers))]
+    for name, offer in zip(names, offers, strict=True):
+        code.line(f"{name} = {offer}")
+        code.test(name)
+    if counting:
+        code.line(f"_count[0] += 1 + min(map(len, ({', '.join(names)},)))")
+    return names
+
+
+def loop_over_common(code: Code, variable: str, names: Sequence[str]) -> None:
+    """A loop over the values that all offers have: the smallest is walked, the others are looked up, in C."""
+    if len(names) == 1:
+        code.loop(local(variable), names[0])
+    elif len(names) == 2:
+        code.loop(local(variable), f"{names[0]}.keys() & {names[1]}.keys()")
+    else:
+        code.scope["_common"] = common_keys
+        code.loop(local(variable), f"_common({', '.join(names)})")
 
 
 def write_join(
@@ -55,30 +77,22 @@ def write_join(
     for b in ranges:  # between what is bound from the start: a row is in bounds however it was reached
         if b.variable in bound and (b.constant or b.other in bound):
             code.test(f"{local(b.variable)} {b.op} {_limit(code, b)}")
-    for variable in binding_order(inputs, bound):
-        having = [source for source in inputs if variable in source.schema]
+    left = dict.fromkeys(v for source in inputs for v in source.schema if v not in bound)
+    for variable in binding_order([source.schema for source in inputs], bound, left):
         here = [b for b in bounds if b.variable == variable and (b.constant or b.other in bound)]
         offers = []
-        for number, source in enumerate(having):
-            key = [v for v in source.schema if v in bound]
-            entries = code.name("index", source.index(key, variable, ordered=bool(here)))
-            offer = f"{local(variable)}_{number}"
-            code.line(f"{offer} = {entries}.get({key_text(map(local, key))})")
-            code.test(offer)
-            offers.append(offer)
-        if counting:
-            code.line(f"_count[0] += 1 + min(map(len, ({', '.join(offers)},)))")
+        for source in inputs:
+            if variable in source.schema:
+                key = [v for v in source.schema if v in bound]
+                entries = code.name("index", source.index(key, variable, ordered=bool(here)))
+                offers.append(f"{entries}.get({key_text(map(local, key))})")
+        names = write_offers(code, variable, offers, counting)
         if here:
             limits = ", ".join(f"({b.op!r}, {_limit(code, b)})" for b in here)
             code.scope["_leapfrog"] = leapfrog
-            code.loop(local(variable), f"_leapfrog(({', '.join(offers)},), ({limits},))")
-        elif len(offers) == 1:
-            code.loop(local(variable), offers[0])
-        elif len(offers) == 2:
-            code.loop(local(variable), f"{offers[0]}.keys() & {offers[1]}.keys()")
+            code.loop(local(variable), f"_leapfrog(({', '.join(names)},), ({limits},))")
         else:
-            code.scope["_common"] = common_keys
-            code.loop(local(variable), f"_common({', '.join(offers)})")
+            loop_over_common(code, variable, names)
         bound.add(variable)
 
 

@@ -9,7 +9,7 @@ Reads: core.joins.code.  Read by: core.joins.generic_join, the views.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -122,10 +122,3 @@ class Input:
             for row in self.rows:
                 fresh.add(row)
             assert fresh.entries == index.entries, f"I2: {key} {value}"
-
-
-def of_rows(schema: Sequence[str], rows: Iterable[Row]) -> Input:
-    out = Input(schema)
-    for row in rows:
-        out.add(row, 1)
-    return out

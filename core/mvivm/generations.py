@@ -34,7 +34,7 @@ from attrs import define, field
 from everlog.core.joins.code import MOST_LOOPS
 from everlog.core.joins.inputs import Input, row_picker
 from everlog.core.joins.view import Asked, CannotServe, CountedView, Weighted
-from everlog.core.mvivm.residuals import Residual, ResidualBag, index_of, residual
+from everlog.core.mvivm.residuals import Residual, ResidualBag, residual
 from everlog.core.program import Row
 
 FAN_OUT = 16  # B: how many updates, or ticks of the level below, make a tick
@@ -291,7 +291,7 @@ class Generations(CountedView):
             known = Found(
                 bag,
                 self._saved,
-                [index_of(sources[access[0]], access) for access in bag.accesses],
+                [sources[position].index(key, value) for position, key, value in bag.accesses],
                 [(tree.order[position], mine[position]) for position, _ in bag.homes],
                 [(pick, sources[position].rows) for position, pick in bag.homes],
                 [(pick, self._found(tree, child, levels)) for pick, child in bag.children],

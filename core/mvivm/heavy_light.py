@@ -94,6 +94,10 @@ class HeavyLight(CountedView):
             row_picker(asked.query.atoms[n].variables, [names[v] for v in self.roles[role]])
             for n, role in enumerate(self._place)
         ]
+        self._from_role = [
+            row_picker([names[v] for v in self.roles[role]], asked.query.atoms[n].variables)
+            for n, role in enumerate(self._place)
+        ]
         self._answer = row_picker([names[v] for v in variables], asked.kept)
         self.pairs = [Pairs() for _ in self.roles]
         self.load({})
@@ -171,12 +175,9 @@ class HeavyLight(CountedView):
                 self._put(role, x, y)
 
     def rows(self, atom: int) -> Collection[Row]:
-        role = self._place[atom]
-        variables, (x, y) = self.asked.query.atoms[atom].variables, self.roles[role]
-        names = matched(self.asked.query, self.roles)
-        assert names is not None
-        pick = row_picker([names[1][x], names[1][y]], variables)
-        return {pick((a, b)) for a, partners in self.pairs[role].forward.items() for b in partners}
+        pick = self._from_role[atom]
+        forward = self.pairs[self._place[atom]].forward
+        return {pick((a, b)) for a, partners in forward.items() for b in partners}
 
     # ── answers ──────────────────────────────────────────────────────────────────────────────
 

@@ -17,7 +17,6 @@ Source: Definition 3.3 and Section 7.1 of Abo Khamis, Kara, Olteanu, Suciu, PACM
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from attrs import define, field
 
@@ -26,8 +25,8 @@ from everlog.core.classify.multivariate import component
 from everlog.core.classify.query import Query
 from everlog.core.classify.widths import fractional_hypertree_width
 from everlog.core.joins.code import Code, key_text, local, row_text
-from everlog.core.joins.generic_join import common_keys
-from everlog.core.joins.inputs import picker, row_picker
+from everlog.core.joins.generic_join import binding_order, loop_over_common, write_offers
+from everlog.core.joins.inputs import row_picker
 from everlog.core.program import Row
 
 Access = tuple[int, tuple[str, ...], str]  # an index: the position of its atom in σ, its key, the next variable
@@ -117,10 +116,10 @@ def _neighbours(decomposition: Decomposition) -> list[list[int]]:
 def _write(bag: ResidualBag, schemas: Sequence[tuple[str, ...]]) -> None:
     """The search of a bag: a generic join over the generations of its atoms, whose indexes are arguments."""
     accesses: list[Access] = []
-    code = Code(_common=common_keys, _count=bag.steps)
+    code = Code(_count=bag.steps)
     lines: list[tuple[str, list[str]]] = []
     bound = set(bag.given)
-    for variable in _binding_order(bag, schemas):
+    for variable in binding_order(schemas, bag.given, bag.found):
         offers = []
         for position, schema in enumerate(schemas):
             if variable in schema:
@@ -132,30 +131,10 @@ def _write(bag: ResidualBag, schemas: Sequence[tuple[str, ...]]) -> None:
     arguments = [*map(local, bag.given), *(f"_i{n}" for n in range(len(accesses)))]
     code.define("search", ", ".join(arguments))
     for variable, offers in lines:
-        names = [f"{local(variable)}_{n}" for n in range(len(offers))]
-        for name, offer in zip(names, offers, strict=True):
-            code.line(f"{name} = {offer}")
-            code.test(name)
-        code.line(f"_count[0] += 1 + min(map(len, ({', '.join(names)},)))")
-        if len(names) == 1:
-            code.loop(local(variable), names[0])
-        elif len(names) == 2:
-            code.loop(local(variable), f"{names[0]}.keys() & {names[1]}.keys()")
-        else:
-            code.loop(local(variable), f"_common({', '.join(names)})")
+        loop_over_common(code, variable, write_offers(code, variable, offers, counting=True))
     code.line(f"yield {row_text(map(local, bag.found))}")
     bag.accesses = tuple(accesses)
     bag.search = code.compiled()["search"]
-
-
-def _binding_order(bag: ResidualBag, schemas: Sequence[tuple[str, ...]]) -> list[str]:
-    known, left, order = set(bag.given), list(bag.found), []
-    while left:
-        best = max(left, key=lambda v: sum(v in s and not known.isdisjoint(s) for s in schemas))
-        left.remove(best)
-        known.add(best)
-        order.append(best)
-    return order
 
 
 def _answer(bags: Sequence[ResidualBag], schema: tuple[str, ...], kept: Sequence[str]) -> Callable[..., Row]:
@@ -166,11 +145,3 @@ def _answer(bags: Sequence[ResidualBag], schema: tuple[str, ...], kept: Sequence
             places.setdefault(v, f"rows[{number}][{column}]")
     answer: Callable[..., Row] = eval(f"lambda row, rows: {row_text(places[v] for v in kept)}")  # our own text
     return answer
-
-
-def index_of(source: Any, access: Access) -> Any:
-    """The index of a generation that an access asks for."""
-    return source.index(access[1], access[2])
-
-
-__all__ = ["Access", "Residual", "ResidualBag", "index_of", "picker", "residual"]
