@@ -40,7 +40,14 @@ class Unit:
 
 
 def edges(program: Program) -> Iterator[Edge]:
-    """The predicate graph, an edge per body atom; a subsumption's body counts as a positive use."""
+    """The predicate graph, an edge per body atom; a subsumption's body counts as a positive use.
+
+    An auxiliary relation and the relation that it helps to keep change together, so each needs the other.
+    """
+    for name, relation in program.relations.items():
+        if relation.auxiliary_of:
+            yield Edge(name, relation.auxiliary_of, "positive")
+            yield Edge(relation.auxiliary_of, name, "positive")
     for rule in program.rules:
         for atom, use in atoms_of(rule.body):
             yield Edge(rule.head.relation, atom.relation, use)

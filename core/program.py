@@ -235,7 +235,8 @@ class Relation:
     `equivalence` closes it under reflexivity, symmetry and transitivity (`eqrel`).  Each entry of
     `choices` lists key columns that at most one fact may have (`choice-domain`): of several
     candidates the first stays; see `core.choice` for what "first" means.  Facts that are given to a
-    relation that is `insert_only` stay.
+    relation that is `insert_only` stay.  `auxiliary_of` names the relation that a system of auxiliary relations
+    keeps (core.engine.systems), of which this is one: the system alone says what is in it.
     """
 
     name: str
@@ -243,6 +244,7 @@ class Relation:
     equivalence: bool = False
     choices: tuple[tuple[int, ...], ...] = ()
     insert_only: bool = False
+    auxiliary_of: str = ""
 
     @property
     def arity(self) -> int:

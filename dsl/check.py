@@ -19,6 +19,7 @@ from everlog.core import program as core
 from everlog.core.collector import collector_paused
 from everlog.core.program import Kind
 from everlog.dsl import ast
+from everlog.dsl.auxiliaries import declare_auxiliaries
 from everlog.dsl.clauses import FlatClause, flat_clauses, restart_fresh_names
 from everlog.dsl.components import flatten
 from everlog.dsl.declarations import Declarations, declarations
@@ -120,6 +121,7 @@ class _Checker:
         self.report = report
         self.statements = statements
         self.declared: Declarations = declarations(statements, report)
+        declare_auxiliaries(statements, self.declared)
         self.facts: dict[str, list[core.Row]] = {}
         self.flat: list[FlatClause] = []
         self.defined: set[str] = set()
@@ -194,7 +196,7 @@ class _Checker:
             return  # what could not be read may have defined it
         defined = self.defined | set(self.facts) | {d.relation for d in directives.inputs}
         for name, signature in self.declared.relations.items():
-            if name not in defined:
+            if name not in defined and not signature.auxiliary_of:
                 message = f"relation `{name}` has no rules, no facts and no `.input`: it is empty"
                 self.report.warn("DL060", message, signature.node)
 
@@ -267,7 +269,8 @@ class _Checker:
         position = {a.name: i for i, a in enumerate(signature.attributes)}
         choices = tuple(tuple(position[k.name] for k in c.keys) for c in signature.choices)
         insert_only = name in directives.insert_only
-        return core.Relation(name, columns, "eqrel" in signature.qualifiers, choices, insert_only)
+        eqrel = "eqrel" in signature.qualifiers
+        return core.Relation(name, columns, eqrel, choices, insert_only, signature.auxiliary_of)
 
 
 def _converted(values: list[int | str], kinds: list[Kind]) -> core.Row | None:

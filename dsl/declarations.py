@@ -30,6 +30,7 @@ class Signature:
     qualifiers: frozenset[str]
     choices: list[ast.Choice]
     sound: bool = True
+    auxiliary_of: str = ""
 
     @property
     def arity(self) -> int:

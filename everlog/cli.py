@@ -20,6 +20,7 @@ COMMANDS: dict[str, str] = {
     "check": "tell everything that is wrong with a program",
     "fmt": "write a program in the house style",
     "explain": "show how a program will be run, and what an update of it can cost",
+    "ies": "systems of auxiliary relations that keep a recursive view: list, show, run, SQL",
     "bench": "run the benchmarks",
 }
 

@@ -317,7 +317,7 @@ class Database:
         A callback reads the state after the step; if it writes, that is `NestedWrite`.
         """
         if relation is not None and relation != "*":
-            declared(self.relations, relation)
+            self.size(relation)  # it is declared, and kept from now on if it is an auxiliary one
         return self._writer.subscribers.add(None if relation == "*" else relation, callback)
 
     # ── reasons ──────────────────────────────────────────────────────────────────────────────

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 ALLOWED = {
     "core": {"core"},
     "dsl": {"dsl", "core"},
-    "ies": {"ies", "core"},
+    "ies": {"ies", "dsl", "core"},
     "spark_backend": {"spark_backend", "core"},
     "everlog": {"everlog", "dsl", "core", "ies", "spark_backend", "programs"},
 }

@@ -20,6 +20,11 @@ PACKAGES = [
     "everlog.core.proofs",
     "everlog.dsl",
     "everlog.files",
+    "everlog.ies",
+    "everlog.ies.encodings",
+    "everlog.ies.nrc",
+    "everlog.ies.practical",
+    "everlog.ies.sql",
     "everlog.commands",
 ]
 MODULES = sorted(

@@ -33,6 +33,7 @@ from everlog.core.classify.query import Query, query_of
 from everlog.core.classify.widths import Width, fractional_hypertree_width, free_connex_width
 from everlog.core.engine.choice_of_joins import JoinChoice, above_the_join
 from everlog.core.engine.plan import RECURSIVE, Plan, PlannedUnit
+from everlog.core.engine.systems import systems
 from everlog.core.joins.orders import OrderNode, variable_order
 from everlog.core.joins.strategies import AUTO, CALIBRATED, CROWN, DELTA, GENERATIONS, JOINS, NAIVE, VIEW_TREE
 from everlog.core.program import Rule
@@ -89,6 +90,8 @@ class RuleCost:
     @property
     def cost_in_use(self) -> str:
         """What one update costs with the strategy that is in use, in the worst case."""
+        if self.query_class == "recursive" and self.in_use.strategy not in RECURSIVE:
+            return systems()[self.in_use.strategy].described.cost
         match self.in_use.strategy:
             case name if name in RECURSIVE and self.query_class == "recursive":
                 return UNBOUNDED

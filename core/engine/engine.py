@@ -32,6 +32,7 @@ from everlog.core.engine.plan import make_plan
 from everlog.core.engine.statistics import Statistics, statistics_of
 from everlog.core.engine.step import Step
 from everlog.core.engine.store import is_other_size
+from everlog.core.engine.systems import Refused, with_auxiliaries
 from everlog.core.engine.unrolled import Follow, unrolled
 from everlog.core.engine.watch import JoinWatch
 from everlog.core.engine.witnessed import GIVEN, RecursiveKeeper
@@ -130,6 +131,7 @@ class Engine:
         strategies: Mapping[str, str] | None = None,
         large: int = LARGE,
     ) -> None:
+        program = with_auxiliaries(program, strategies or {})
         self.program = program
         self.guard = Guard(limits or Limits(), progress)
         self.large = large
@@ -145,6 +147,8 @@ class Engine:
     def _know(self, program: Program) -> None:
         self._arities = {name: relation.arity for name, relation in program.relations.items()}
         self._insert_only = frozenset(name for name, r in program.relations.items() if r.insert_only)
+        home = self._network.home
+        self._refused = {name: why for name in program.relations if (why := home[name].refusal(name))}
         self._small = self._begin()
         self._watch = JoinWatch(self._network)
         self._ways = _Ways(self._network, [n for n in program.relations if self.strategy_of(n)[0] == GIVEN_ONLY])
@@ -203,6 +207,8 @@ class Engine:
                 raise NotABaseRelation(f"undefined relation `{name}`")
             keeper = self._network.home[name]
             new = list(dict.fromkeys(given))
+            if new and name in self._refused:
+                raise Refused(self._refused[name])
             if not set(map(len, new)) <= {self._arities[name]}:
                 raise NotABaseRelation(self._misfit(name, next(r for r in new if len(r) != self._arities[name])))
             if len(keeper.given_rows(name)):
@@ -224,7 +230,7 @@ class Engine:
         with self.guard:
             try:
                 told = self._follow(net)
-            except LimitExceeded:
+            except (LimitExceeded, Refused):
                 raise
             except EvaluationError:  # perhaps only on the way: see above
                 return self._compute(net)
@@ -253,6 +259,8 @@ class Engine:
             if rows is None:
                 if name not in self._arities:
                     raise NotABaseRelation(f"undefined relation `{name}`")
+                if name in self._refused:
+                    raise Refused(self._refused[name])
                 rows = last[name] = {}
             if len(update.row) != self._arities[name]:
                 raise NotABaseRelation(self._misfit(name, update.row))
@@ -315,7 +323,7 @@ class Engine:
         except BaseException as error:
             with guard.shield:
                 step.roll_back()
-            if isinstance(error, EvaluationError) and not isinstance(error, LimitExceeded):
+            if isinstance(error, EvaluationError) and not isinstance(error, (LimitExceeded, Refused)):
                 return self._compute({name: ([], [row]) if insert else ([row], [])})
             raise
         finally:
@@ -391,16 +399,22 @@ class Engine:
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────
 
+    def _table(self, relation: str) -> Table:
+        """The table of a relation, for somebody who reads it."""
+        if self._refused:
+            self._network.home[relation].ready(relation)
+        return self.tables[relation]
+
     def view(self, relation: str) -> frozenset[Row]:
-        return frozenset(self.tables[relation].rows())
+        return frozenset(self._table(relation).rows())
 
     def rows(self, relation: str) -> Iterable[Row]:
         """The facts of a relation in sorted order."""
-        table = self.tables[relation]
+        table = self._table(relation)
         return sorted_rows(table.shape, table.facts)
 
     def size(self, relation: str) -> int:
-        table = self.tables[relation]
+        table = self._table(relation)
         return size_of(table.shape, table.facts)
 
     def given(self, relation: str) -> Collection[Row]:
@@ -409,7 +423,7 @@ class Engine:
 
     def lookup(self, relation: str, bound: Mapping[int, Value]) -> Iterator[Row]:
         """The facts with these values in these columns, in no order.  Cost: that of the facts found."""
-        table = self.tables[relation]
+        table = self._table(relation)
         key = tuple(sorted(bound))
         rest = tuple(c for c in range(table.shape.arity) if c not in bound)
         if not key:
@@ -457,6 +471,7 @@ class Engine:
 
     def change_program(self, program: Program) -> Changes:
         """Go by other rules and declarations, all or none; only what depends on the difference is computed."""
+        program = with_auxiliaries(program, self._asked)
         old, old_program = self._network, self.program
         plan = make_plan(program, self._asked)
         before: dict[str, Any] = {

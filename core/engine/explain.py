@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from attrs import evolve
+
 from everlog.core.dbsp import each_delta_rule
+from everlog.core.dependencies import Unit
 from everlog.core.engine.costs import RuleCost, rule_cost, rule_costs
 from everlog.core.engine.keeper import outside_relations
 from everlog.core.engine.network import Network
-from everlog.core.engine.plan import GIVEN, RECOMPUTE, STRATEGIES, Plan, PlannedUnit, make_plan
+from everlog.core.engine.plan import GIVEN, RECOMPUTE, RECURSIVE, STRATEGIES, Plan, PlannedUnit, make_plan
+from everlog.core.engine.systems import Described, systems, with_auxiliaries
 from everlog.core.program import Program, atoms_of
 
 Asked = Mapping[str, str]
@@ -39,17 +43,13 @@ def explain_plan(
     >>> from everlog.dsl.check import compile_text
     >>> print(explain_plan(compile_text('''
     ...   .decl edge(x:number, y:number)  .decl path(x:number, y:number)
-    ...   path(x, y) :- edge(x, y).  path(x, z) :- path(x, y), edge(y, z).'''), only="path"))
-    unit 1: path
-      kept by witness: one well-founded witness for each fact (recursive)
-      path#1  path(x, y) :- edge(x, y).
-        class        recursive: `path` depends on itself
-        one update   follows the facts whose proof breaks
-      path#2  path(x, z) :- path(x, y), edge(y, z).
-        class        recursive: `path` depends on itself
-        one update   follows the facts whose proof breaks
+    ...   path(x, y) :- edge(x, y).  path(x, z) :- path(x, y), edge(y, z).'''), only="path#2"))
+    path#2  path(x, z) :- path(x, y), edge(y, z).
+      class        recursive: `path` depends on itself
+      one update   follows the facts whose proof breaks
     """
     plan = make_plan(program, asked)
+    program = with_auxiliaries(program, asked or {})
     bare = [unit.name for unit in plan.units if unit.strategy == GIVEN]
     computed = [unit for unit in plan.units if unit.strategy != GIVEN]
     if only is not None and only in plan.written:
@@ -62,12 +62,51 @@ def explain_plan(
         if only is not None and only not in unit.unit.relations:
             continue
         lines.append(f"unit {number}: {unit.name}")
-        lines.append(f"  kept by {unit.strategy}: {STRATEGIES[unit.strategy]} ({unit.why})")
+        lines.append(f"  kept by {unit.strategy}: {_how(unit)} ({unit.why})")
+        if unit.fit is not None:
+            lines.append(f"  one update: {systems()[unit.strategy].described.cost}")
         for rule in unit.unit.rules:
             lines += [f"  {line}" for line in _rule_lines(plan, unit, rule.name, moved or {})]
+        lines += [f"  {line}" for line in _system_lines(program, unit)]
         if deltas:
             lines += [f"    {line}" for line in _deltas(unit)]
     return "\n".join(lines)
+
+
+def _how(unit: PlannedUnit) -> str:
+    if unit.fit is not None:
+        return systems()[unit.strategy].described.title
+    return STRATEGIES[unit.strategy]
+
+
+def fitting_systems(program: Program, unit: PlannedUnit) -> Iterator[tuple[Described, str]]:
+    """The systems of auxiliary relations, for a recursive unit, each with why it cannot serve if that is so."""
+    if unit.unit.recursive:
+        for offer in systems().values():
+            found = offer.fit(program, _alone(unit.unit, program))
+            yield offer.described, found if isinstance(found, str) else ""
+
+
+def _alone(unit: Unit, program: Program) -> Unit:
+    """The unit with its rules as they were written, without auxiliary relations."""
+    names = tuple(name for name in unit.relations if name in program.relations)
+    rules = tuple(rule for rule in program.rules if rule.head.relation in names)
+    own = tuple(name for name in names if not program.relations[name].auxiliary_of)
+    return evolve(unit, relations=own, rules=rules)
+
+
+def _system_lines(program: Program, unit: PlannedUnit) -> Iterator[str]:
+    """The systems that fit, with their auxiliary relations; or why none does."""
+    found = list(fitting_systems(program, unit))
+    fitting = [described for described, refusal in found if not refusal]
+    if fitting:
+        yield "systems of auxiliary relations that fit:"
+    for described in fitting:
+        names = ", ".join(f"{name}/{arity}" for name, arity in described.auxiliaries)
+        use = " (in use)" if described.name == unit.strategy else ""
+        yield f"  {described.name:<22} {names + ': ' if names else ''}{described.growth}{use}"
+    if found and not fitting:
+        yield f"no system of auxiliary relations fits: {found[0][1]}"
 
 
 def _rule_lines(plan: Plan, unit: PlannedUnit, name: str, moved: Moved) -> Iterator[str]:
@@ -87,7 +126,8 @@ def cost_lines(cost: RuleCost) -> Iterator[str]:
     """Class, widths, decomposition and promises of a rule, a line each."""
     if cost.query_class == "recursive":
         yield f"  class        recursive: `{cost.rule.head.relation}` depends on itself"
-        yield f"  one update   {cost.cost_in_use}"
+        if cost.in_use.strategy in RECURSIVE:
+            yield f"  one update   {cost.cost_in_use}"
         return
     if len(cost.query.atoms) < 2:
         yield "  one update   O(1): no join"
@@ -126,6 +166,7 @@ def _bags(cost: RuleCost) -> str:
 def explanation(program: Program, asked: Asked | None = None) -> dict[str, Any]:
     """All that is known of a program before data is loaded, as an object that JSON can hold."""
     plan = make_plan(program, asked)
+    program = with_auxiliaries(program, asked or {})
     home = {name: unit for unit in plan.units for name in unit.unit.relations}
     reads: dict[str, dict[str, str]] = {name: {} for name in program.relations}
     for rule in program.rules:
@@ -147,6 +188,24 @@ def explanation(program: Program, asked: Asked | None = None) -> dict[str, Any]:
             for name, relation in program.relations.items()
         ],
         "rules": [cost.to_json() for cost in rule_costs(plan)],
+        "systems": [
+            _system_json(described, unit, why)
+            for unit in plan.units
+            for described, why in fitting_systems(program, unit)
+        ],
+    }
+
+
+def _system_json(described: Described, unit: PlannedUnit, refusal: str) -> dict[str, Any]:
+    return {
+        "name": described.name,
+        "unit": list(unit.unit.relations),
+        "fits": not refusal,
+        "why_not": refusal,
+        "in_use": described.name == unit.strategy,
+        "auxiliaries": [{"name": name, "arity": arity} for name, arity in described.auxiliaries],
+        "growth": described.growth,
+        "update_cost": described.cost,
     }
 
 

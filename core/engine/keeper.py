@@ -73,6 +73,13 @@ class Keeper:
     def given_rows(self, relation: str) -> Collection[Row]:
         return self.given[relation]
 
+    def refusal(self, relation: str) -> str:
+        """Why no facts can be given to a relation; nothing if they can."""
+        return ""
+
+    def ready(self, relation: str) -> None:
+        """Somebody is about to read a relation."""
+
     def change_given(self, relation: str, gone: list[Row], new: list[Row]) -> None:
         """Facts that are given went and came.  Works as its own undo, with `gone` and `new` exchanged."""
         self.given[relation].difference_update(gone)

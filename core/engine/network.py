@@ -18,7 +18,7 @@ from everlog.core.engine.keeper import Keeper, Readers
 from everlog.core.engine.plan import Plan, PlannedUnit
 from everlog.core.engine.recomputed import RecomputeKeeper, chain_counters
 from everlog.core.engine.store import Store
-from everlog.core.engine.strategies import KEEPERS
+from everlog.core.engine.strategies import keeper_of
 from everlog.core.joins.strategies import AUTO, DELTA
 from everlog.core.program import Program, Row, Rule
 from everlog.core.tables import Facts
@@ -38,7 +38,7 @@ class Network:
         if store is None:
             self.store.adopt(plan)
             self.store.begin(plan.program.relations)
-            self._place([KEEPERS[u.strategy](self.store, u, n) for n, u in enumerate(plan.units)])
+            self._place([keeper_of(self.store, u, n) for n, u in enumerate(plan.units)])
 
     def _place(self, keepers: list[Keeper]) -> None:
         self.keepers = keepers
@@ -130,7 +130,7 @@ class Network:
                 continue
             dirty.update(planned.unit.relations)
             store.begin(planned.unit.relations)
-            keeper = KEEPERS[planned.strategy](store, planned, number)
+            keeper = keeper_of(store, planned, number)
             for name in planned.unit.relations:
                 rows = self._given(name, old, new)
                 keeper.change_given(name, [], rows)

@@ -19,6 +19,7 @@ from everlog.core.classify.query import query_of
 from everlog.core.dependencies import Unit, units
 from everlog.core.engine.choice_of_joins import JoinChoice, choose, growing_relations, refusal_of
 from everlog.core.engine.normal import Group, NeedsItself, Normaliser
+from everlog.core.engine.systems import Fit, systems, with_auxiliaries
 from everlog.core.joins.strategies import AUTO, DELTA, JOINS
 from everlog.core.program import Program
 from everlog.core.shapes import shapes_of
@@ -35,9 +36,10 @@ STRATEGIES: Mapping[str, str] = {
     DIFFERENTIAL: "the number of derivations of each fact at each iteration",
     RECOMPUTE: "computed again when something that it reads has changed",
 }
-RECURSIVE = (WITNESS, DRED, DIFFERENTIAL, RECOMPUTE)  # what a user may ask for, of a recursive unit
+RECURSIVE = (WITNESS, DRED, DIFFERENTIAL, RECOMPUTE)  # what a user may ask for, of a recursive unit; and systems
 ALL = tuple(dict.fromkeys((*JOINS, *RECURSIVE)))
 VIEWS = tuple(name for name in JOINS if name not in (DELTA, RECOMPUTE, AUTO))  # that keep a view from the start
+_SYSTEMS = "and the systems of `everlog ies list`"
 MOST_ATOMS = 48  # in one body, for which delta rules are made
 
 
@@ -54,6 +56,7 @@ class PlannedUnit:
     why: str
     group: Group | None = None
     joins: Mapping[str, JoinChoice] = field(factory=dict)  # of the rules of a unit that is counted
+    fit: Fit | None = field(default=None, eq=False)  # of a unit that a system of auxiliary relations keeps
 
     @property
     def name(self) -> str:
@@ -100,14 +103,17 @@ def refusals(program: Program) -> dict[str, tuple[str, str]]:
 
 
 def _made(program: Program, asked: dict[str, str]) -> tuple[Plan, dict[str, tuple[str, str]]]:
-    program = _named(program)
+    program = with_auxiliaries(_named(program), asked)
     wishes = Wishes(program, asked)
     normaliser = Normaliser(program)
     chosen: dict[str, tuple[str, str]] = {}
+    fits: dict[str, Fit] = {}
     rules: list[p.Rule] = []
     for unit in units(program):
-        strategy, why, own = _planned(program, unit, normaliser, wishes)
+        strategy, why, own, fit = _planned(program, unit, normaliser, wishes)
         rules += own
+        if fit is not None:
+            fits.update(dict.fromkeys(unit.relations, fit))
         chosen.update(dict.fromkeys(unit.relations, (strategy, why)))
     for name in normaliser.relations:
         if name in normaliser.groups:
@@ -128,7 +134,8 @@ def _made(program: Program, asked: dict[str, str]) -> tuple[Plan, dict[str, tupl
         joins = {}
         if strategy in (COUNTS, GROUPS):
             joins = {rule.name: wishes.join(rule, normal, growing) for rule in unit.rules}
-        planned.append(PlannedUnit(unit, strategy, why, normaliser.groups.get(unit.relations[0]), joins))
+        group, fit = normaliser.groups.get(unit.relations[0]), fits.get(unit.relations[0])
+        planned.append(PlannedUnit(unit, strategy, why, group, joins, fit))
     shapes = dict(shapes_of(normal, ordered))
     shapes.update({name: Shape(normaliser.relations[name].arity, 1) for name in normaliser.groups})
     return Plan(normal, tuple(planned), shapes, {rule.name: rule for rule in program.rules}), wishes.refused
@@ -145,8 +152,10 @@ class Wishes:
         self._asked = asked
         self._names = {rule.name for rule in program.rules}
         for name, strategy in asked.items():
-            if strategy not in ALL:
-                raise NoSuchStrategy(f"no strategy `{strategy}` to ask for; there are {', '.join(ALL)}")
+            if strategy not in ALL and strategy not in systems():
+                raise NoSuchStrategy(
+                    f"no strategy `{strategy}` to ask for; there are {', '.join(ALL)}, {_SYSTEMS}"
+                )
             if name != "*" and name not in program.relations and name not in self._names:
                 what = "there is no such rule" if "#" in name else "which is not declared"
                 raise NoSuchStrategy(f"a strategy for `{name}`, {what}")
@@ -161,11 +170,18 @@ class Wishes:
             wish = self._of(rule)
             if not wish:
                 continue
-            if wish not in ALL:
-                self.refused[rule.name] = f"there is no strategy `{wish}`", f"there are {', '.join(ALL)}"
-            elif unit.recursive and wish not in RECURSIVE:
+            system = wish not in ALL and wish in systems()
+            if wish not in ALL and not system:
+                self.refused[rule.name] = (
+                    f"there is no strategy `{wish}`",
+                    f"there are {', '.join(ALL)}, {_SYSTEMS}",
+                )
+            elif unit.recursive and wish not in RECURSIVE and not system:
                 message = f"`{wish}` cannot keep {rule.name}: it is recursive"
-                self.refused[rule.name] = message, f"recursive rules are kept by {', '.join(RECURSIVE)}"
+                self.refused[rule.name] = (
+                    message,
+                    f"recursive rules are kept by {', '.join(RECURSIVE)}, {_SYSTEMS}",
+                )
             elif not unit.recursive and wish not in JOINS:
                 message = f"`{wish}` cannot keep {rule.name}: it is not recursive"
                 self.refused[rule.name] = message, f"such rules are kept by {', '.join(JOINS)}"
@@ -178,6 +194,18 @@ class Wishes:
             star = self._asked.get("*", "")
             found = star if star in RECURSIVE and unit.recursive else ""
         return found
+
+    def fit(self, unit: Unit, program: Program, name: str) -> Fit | None:
+        """How a system that was asked for keeps a unit; where it cannot, that is noted."""
+        given = [relation for relation in unit.relations if program.facts.get(relation)]
+        found = systems()[name].fit(program, unit)
+        if given:
+            found = f"`{given[0]}` has facts of its own"
+        if isinstance(found, Fit):
+            return found
+        rule = next(rule for rule in unit.rules if self._of(rule) == name)
+        self.refused[rule.name] = f"`{name}` cannot keep {', '.join(unit.relations)}: {found}", ""
+        return None
 
     def join(self, rule: p.Rule, program: Program, growing: frozenset[str]) -> JoinChoice:
         """The strategy for the join of a rule that is not recursive, in normal form."""
@@ -211,28 +239,33 @@ def _named(program: Program) -> Program:
 
 def _planned(
     program: Program, unit: Unit, normaliser: Normaliser, wishes: Wishes
-) -> tuple[str, str, list[p.Rule]]:
+) -> tuple[str, str, list[p.Rule], Fit | None]:
     special = _special(program, unit)
     if special:
-        return RECOMPUTE, special, list(unit.rules)
+        return RECOMPUTE, special, list(unit.rules), None
     if not unit.rules:
-        return GIVEN, "no rule derives it", []
+        return GIVEN, "no rule derives it", [], None
+    asked = wishes.unit(unit)
+    if asked not in (*RECURSIVE, *JOINS, ""):
+        fit = wishes.fit(unit, program, asked)
+        if fit is not None:
+            return asked, "recursive, asked for", list(unit.rules), fit
+        asked = ""
     own = frozenset(unit.relations)
     before = dict(normaliser.relations), list(normaliser.rules), dict(normaliser.groups)
     try:
         rules = [normaliser.rule(rule, own) for rule in unit.rules]
     except NeedsItself as reason:
         normaliser.relations, normaliser.rules, normaliser.groups = before
-        return RECOMPUTE, str(reason), list(unit.rules)
-    asked = wishes.unit(unit)
+        return RECOMPUTE, str(reason), list(unit.rules), None
     if asked == RECOMPUTE:
         normaliser.relations, normaliser.rules, normaliser.groups = before
-        return RECOMPUTE, "asked for", list(unit.rules)
+        return RECOMPUTE, "asked for", list(unit.rules), None
     if not unit.recursive:
-        return COUNTS, "not recursive", rules
+        return COUNTS, "not recursive", rules, None
     if asked in ("", WITNESS):
-        return WITNESS, "recursive", rules
-    return asked, "recursive, asked for", rules
+        return WITNESS, "recursive", rules, None
+    return asked, "recursive, asked for", rules, None
 
 
 def _special(program: Program, unit: Unit) -> str:

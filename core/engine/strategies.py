@@ -8,12 +8,15 @@ Reads: the strategies.  Read by: core.engine.engine.
 from __future__ import annotations
 
 from everlog.core.engine import plan
+from everlog.core.engine.auxiliary import AuxiliaryKeeper
 from everlog.core.engine.counted import CountKeeper
 from everlog.core.engine.differential import DifferentialKeeper
 from everlog.core.engine.given import GivenKeeper
 from everlog.core.engine.groups import GroupKeeper
 from everlog.core.engine.keeper import Keeper
+from everlog.core.engine.plan import PlannedUnit
 from everlog.core.engine.recomputed import RecomputeKeeper
+from everlog.core.engine.store import Store
 from everlog.core.engine.witnessed import RecursiveKeeper
 
 KEEPERS: dict[str, type[Keeper]] = {
@@ -25,3 +28,9 @@ KEEPERS: dict[str, type[Keeper]] = {
     plan.DIFFERENTIAL: DifferentialKeeper,
     plan.RECOMPUTE: RecomputeKeeper,
 }
+
+
+def keeper_of(store: Store, planned: PlannedUnit, number: int) -> Keeper:
+    """The keeper of a unit, with no facts yet."""
+    keeper = AuxiliaryKeeper if planned.fit is not None else KEEPERS[planned.strategy]
+    return keeper(store, planned, number)

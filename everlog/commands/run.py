@@ -119,8 +119,7 @@ def run(arguments: argparse.Namespace) -> int:
         given = read_inputs(program, Path(arguments.fact_dir), missing_ok=arguments.no_warn)
         if arguments.updates is not None:
             return _follow(program, given, arguments)
-        result = evaluate(program, given, _teller(arguments, "new"), limits_of(arguments))
-        _write(program, result, arguments)
+        _write(program, _evaluated(program, given, arguments), arguments)
     except (EvaluationError, FactsError, FunctorError) as error:
         sys.stdout.flush()
         print(f"error: {error}", file=sys.stderr)
@@ -129,6 +128,15 @@ def run(arguments: argparse.Namespace) -> int:
         print("error: out of memory", file=sys.stderr)
         return 1
     return 0
+
+
+def _evaluated(program: Program, given: dict[str, list[Row]], arguments: argparse.Namespace) -> Result:
+    progress, limits = _teller(arguments, "new"), limits_of(arguments)
+    if any(relation.auxiliary_of for relation in program.relations.values()):
+        from everlog.database import Database  # auxiliary relations are what their system says
+
+        return Database(program, facts=given, limits=limits, progress=progress)
+    return evaluate(program, given, progress, limits)
 
 
 def _check_strategies(program: Program, arguments: argparse.Namespace) -> None:

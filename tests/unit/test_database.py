@@ -956,6 +956,7 @@ def test_explanations_name_the_strategy_of_each_unit(db: Database) -> None:
     assert [line for line in lines[3:] if not line.startswith("    ")] == [
         "  path#1  path(x, y) :- edge(x, y).",
         "  path#2  path(x, z) :- path(x, y), edge(y, z).",
+        "  systems of auxiliary relations that fit:",
     ]
     assert db.explain("path#2").startswith(
         "path#2  path(x, z) :- path(x, y), edge(y, z).\n  class        recursive"

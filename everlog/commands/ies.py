@@ -1,0 +1,96 @@
+"""`everlog ies`: incremental evaluation systems, listed, shown, run, and written as SQL.
+
+Reads: ies.catalogue, everlog.systems_shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+
+from everlog.dsl.diagnostics import DatalogError
+from everlog.files.values import FactsError
+from everlog.ies import catalogue
+from everlog.ies.catalogue import NoSuchSystem
+
+_NAME = "a name of the list, flatten(NAME), binarize(NAME), or a file of your own that ends in .nrc"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    listing = actions.add_parser("list", help="every system, with its auxiliary relations and their growth")
+    listing.add_argument("--json", action="store_true", help="as JSON")
+    show = actions.add_parser("show", help="a system: its functions in the calculus, its properties, its cost")
+    run_ = actions.add_parser("run", help="apply updates; print the changes of answer and auxiliary relations")
+    sql = actions.add_parser("sql", help="a flat system as tables and triggers of a database")
+    for action in (show, run_, sql):
+        action.add_argument("name", metavar="NAME", help=_NAME)
+    run_.add_argument(
+        "--updates", required=True, metavar="FILE", help="lines +edge(1, 2). and -edge(1, 2).; - is a pipe"
+    )
+    run_.add_argument("--limit", type=int, metavar="N", help="values that auxiliary relations may hold (100000)")
+    sql.add_argument("--dialect", default="sqlite", metavar="D", help="sqlite, postgres, duckdb or spark")
+    sql.add_argument(
+        "--node-type", default="integer", metavar="T", help="type of nodes: integer (default) or text"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    try:
+        match arguments.action:
+            case "list":
+                from everlog.systems_shown import list_json, list_text
+
+                print(list_json() if arguments.json else list_text())
+            case "show":
+                from everlog.systems_shown import system_page
+
+                print(system_page(arguments.name))
+            case "sql":
+                from everlog.ies.sql import sql_text
+
+                print(sql_text(arguments.name, arguments.dialect, node_type=arguments.node_type), end="")
+            case "run":
+                return _run(arguments)
+    except (DatalogError, NoSuchSystem, FactsError, ValueError) as error:
+        print(str(error) if isinstance(error, DatalogError) else f"error: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"error: cannot read `{error.filename}`: {error.strerror or error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    """Each update by itself, for which systems are defined; blank lines and comments are passed over."""
+    from everlog.ies.files import parse_step
+    from everlog.stream import steps, stream_lines
+    from everlog.systems_shown import change_lines
+
+    if arguments.limit is not None and arguments.limit < 0:
+        raise ValueError("--limit is a number of values, 0 or more")
+    running = catalogue.running(arguments.name, arguments.limit)
+    if hasattr(running, "track"):
+        running.track()
+    name = "<stdin>" if arguments.updates == "-" else arguments.updates
+    status = 0
+    with stream_lines(arguments.updates, sys.stdin) as lines:
+        for number, line in _updates(steps(lines)):
+            try:
+                event, relation, row = parse_step(line)
+                changes = (running.insert if event == "insert" else running.delete)(relation, row)
+            except (ValueError, ArithmeticError, DatalogError) as error:
+                print(f"error: {name}:{number}: {error}", file=sys.stderr, flush=True)
+                status = 1
+                continue
+            print(line)
+            for text in change_lines(running.system, changes):
+                print(f"  {text}")
+            sys.stdout.flush()
+    return status
+
+
+def _updates(steps: Iterator[list[tuple[int, str]]]) -> Iterator[tuple[int, str]]:
+    for step in steps:
+        yield from step

@@ -1,0 +1,253 @@
+"""A system at work inside the engine: from the program's relations to the system's, and back.
+
+Names and the order of columns are those that `ies.shapes` found.  Two shapes ask for more.  Same generation may
+be written without those that have no parent: then the pairs (x, x) of the system's answer are passed on only while
+something points to x.  Alternating paths are written with a second relation, which goes through the successors of
+a universal node one by one; it follows from the answer, and is kept here.
+
+Reads: ies.catalogue, ies.known_shapes.  Read by: ies.offers.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import takewhile
+from typing import Any, TypeAlias
+
+from everlog.core.engine.systems import Maintained, Refused, RowChanges
+from everlog.core.program import Row, quoted
+from everlog.core.values import SIGNED_MAX
+from everlog.ies import catalogue
+from everlog.ies.known_shapes import ALTERNATING, CLOSURE, SAME_GENERATION, SIBLINGS
+from everlog.ies.practical.protocol import Rows
+from everlog.ies.shapes import Columns, Relations
+
+Adapter: TypeAlias = Callable[[str, int, Relations], Maintained]
+
+
+class Adapted:
+    """A system under the names of a program.  `parts` leads from the shape's relations to the program's."""
+
+    answer = ""
+
+    def __init__(self, system: str, variant: int, parts: Relations) -> None:
+        self._system, self._tracked = catalogue.running(system), False
+        self._name, self.variant = system, variant
+        self._parts = {relation: (name, columns) for name, (relation, columns) in parts.items()}
+        self._back = {name: (relation, _inverse(columns)) for name, (relation, columns) in parts.items()}
+        flat = [kept.name for kept in catalogue.entry(system).kept if kept.flat]
+        self._auxiliaries = {f"{parts[self.answer][0]}.{name}": name for name in flat}
+
+    # ── the protocol of core.engine.systems ──────────────────────────────────────────────────
+
+    def load(self, rows: Mapping[str, Iterable[Row]]) -> None:
+        given = {
+            name: _moved(columns, rows[relation])
+            for relation, (name, columns) in self._parts.items()
+            if relation in rows
+        }
+        try:
+            self._system.load(given)
+        except ValueError as error:
+            raise Refused(f"{self._name} cannot keep these facts: {error}") from error
+        self._loaded(given)
+
+    def change(self, relation: str, row: Row, insert: bool) -> RowChanges:
+        name, columns = self._parts[relation]
+        moved = tuple(row[c] for c in columns)
+        try:
+            found = (self._system.insert if insert else self._system.delete)(name, moved)
+        except ValueError as error:
+            raise Refused(f"{_shown(relation, row)} is refused by {self._name}: {error}") from error
+        out: dict[str, tuple[Collection[Row], Collection[Row]]] = {}
+        for part, (gone, new) in self._seen(name, moved, insert, found).items():
+            there, back = self._back[part]
+            out[there] = _moved(back, gone), _moved(back, new)
+        if self._tracked:
+            for there, own in self._auxiliaries.items():
+                if own in found:
+                    out[there] = list(map(_bounded, found[own][0])), list(map(_bounded, found[own][1]))
+        return out
+
+    def rows(self, relation: str) -> Iterable[Row]:
+        if relation in self._auxiliaries:
+            if not self._tracked:
+                self._tracked = True
+                self._system.track()
+            return map(_bounded, self._system.view(self._auxiliaries[relation]))
+        if relation not in self._parts:
+            return ()  # of another system, which the program's text names and somebody else overruled
+        name, columns = self._parts[relation]
+        return _moved(_inverse(columns), self._view(name))
+
+    def check(self) -> None:
+        self._system.check()
+
+    # ── for shapes that ask for more ─────────────────────────────────────────────────────────
+
+    def _loaded(self, given: Mapping[str, Collection[Row]]) -> None: ...
+
+    def _seen(self, relation: str, row: Row, insert: bool, found: RowChanges) -> RowChanges:
+        """The changes of the shape's derived relations."""
+        return {self.answer: found[self.answer]} if self.answer in found else {}
+
+    def _view(self, name: str) -> Iterable[Row]:
+        found: Iterable[Row] = self._system.view(name)
+        return found
+
+
+class Closure(Adapted):
+    answer = "path"
+
+
+class SameGeneration(Adapted):
+    """Invariant: `_below` has the number of edges to each node."""
+
+    answer = "sg"
+
+    def _loaded(self, given: Mapping[str, Collection[Row]]) -> None:
+        self._below = Counter(y for _, y in given["edge"])
+
+    def _seen(self, relation: str, row: Row, insert: bool, found: RowChanges) -> RowChanges:
+        if self.variant != SIBLINGS or relation not in found:
+            return super()._seen(relation, row, insert, found)
+        gone, new = (set(rows) for rows in found.get("sg", ((), ())))
+        gone, new = {r for r in gone if r[0] != r[1]}, {r for r in new if r[0] != r[1]}
+        node = row[1]
+        self._below[node] += 1 if insert else -1
+        if self._below[node] == (1 if insert else 0):
+            (new if insert else gone).add((node, node))
+        return {"sg": (gone, new)}
+
+    def _view(self, name: str) -> Iterable[Row]:
+        rows = super()._view(name)
+        if self.variant != SIBLINGS:
+            return rows
+        return (row for row in rows if row[0] != row[1] or self._below[row[0]])
+
+
+class AlternatingPaths(Adapted):
+    """Invariant: `_chains[x, y]` are the first successors of a universal x, in order, up to the first that has no
+    alternating path to y; those that would be empty are left out."""
+
+    answer = "apath"
+
+    def _loaded(self, given: Mapping[str, Collection[Row]]) -> None:
+        self._after: dict[Any, list[Any]] = {}
+        self._before: dict[Any, set[Any]] = {}
+        self._reached: dict[Any, set[Any]] = {}
+        self._chains: dict[Row, tuple[Any, ...]] = {}
+        self._universal = {x for (x,) in given["universal"]}
+        for x, z in given["edge"]:
+            self._connect(x, z)
+        for x, y in self._system.view("apath"):
+            self._reached.setdefault(x, set()).add(y)
+        self._follow({pair for x in self._universal for pair in self._pairs(x)})
+
+    def _connect(self, x: Any, z: Any) -> None:
+        insort(self._after.setdefault(x, []), z)
+        self._before.setdefault(z, set()).add(x)
+
+    def _pairs(self, x: Any) -> set[Row]:
+        """The targets to which a chain of x may lead: those of its first successor."""
+        first = self._after.get(x, ())[:1]
+        return {(x, y) for z in first for y in self._reached.get(z, ())}
+
+    def _seen(self, relation: str, row: Row, insert: bool, found: RowChanges) -> RowChanges:
+        out = super()._seen(relation, row, insert, found)
+        gone, new = found.get("apath", ((), ()))
+        x = row[0]
+        touched: set[Row] = {pair for pair in self._chains if pair[0] == x} if relation in found else set()
+        if relation not in found:
+            pass
+        elif relation == "universal":
+            (self._universal.add if insert else self._universal.discard)(x)
+        elif insert:
+            self._connect(x, row[1])
+        else:
+            self._after[x].remove(row[1])
+            self._before[row[1]].discard(x)
+        for a, y in gone:
+            self._reached[a].discard(y)
+        for a, y in new:
+            self._reached.setdefault(a, set()).add(y)
+        touched |= {(w, y) for a, y in (*gone, *new) for w in self._before.get(a, ())} | self._pairs(x)
+        upto = self._follow(touched)
+        return {**out, "upto": upto} if any(upto) else out
+
+    def _follow(self, pairs: Collection[Row]) -> tuple[set[Row], set[Row]]:
+        """Go through the successors anew; the facts of the second relation that go and come."""
+        gone: set[Row] = set()
+        new: set[Row] = set()
+        for x, y in pairs:
+            before = self._chains.pop((x, y), ())
+            after = self._after.get(x, ()) if x in self._universal else ()
+            now = tuple(takewhile(lambda z, y=y: y in self._reached.get(z, ()), after))  # type: ignore[misc]
+            if now:
+                self._chains[x, y] = now
+            gone.update((x, z, y) for z in before if z not in now)
+            new.update((x, z, y) for z in now if z not in before)
+        return gone, new
+
+    def _view(self, name: str) -> Iterable[Row]:
+        if name == "upto":
+            return [(x, z, y) for (x, y), chain in self._chains.items() for z in chain]
+        return super()._view(name)
+
+
+class Turned(Collection[Row]):
+    """Pairs the other way round.
+
+    >>> list(Turned(Rows(1, lambda: [(1, 2)]))), Turned(Rows(1, lambda: [(1, 2)])).fans(0)
+    ([(2, 1)], {2: {1}})
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return ((y, x) for x, y in self._rows)
+
+    def __contains__(self, row: object) -> bool:
+        return isinstance(row, tuple) and row[::-1] in self._rows
+
+    def fans(self, key: int) -> dict[Any, set[Any]]:
+        return self._rows.fans(1 - key)
+
+
+def _moved(columns: Columns, rows: Iterable[Row]) -> Collection[Row]:
+    """Rows with their columns in another order."""
+    if columns == tuple(range(len(columns))):
+        return rows if isinstance(rows, Collection) else list(rows)
+    if isinstance(rows, Rows):
+        return Turned(rows)
+    return [tuple(row[c] for c in columns) for row in rows]
+
+
+def _bounded(row: Row) -> Row:
+    """Counts are exact inside a system; a relation shows at most the largest number that it can have."""
+    return tuple(min(value, SIGNED_MAX) if value.__class__ is int else value for value in row)
+
+
+def _shown(relation: str, row: Row) -> str:
+    return f"{relation}({', '.join(quoted(v) if isinstance(v, str) else str(v) for v in row)})"
+
+
+def _inverse(columns: Columns) -> Columns:
+    """
+    >>> _inverse((2, 0, 1))
+    (1, 2, 0)
+    """
+    return tuple(columns.index(c) for c in range(len(columns)))
+
+
+ADAPTERS: Mapping[str, Adapter] = {
+    CLOSURE: Closure,
+    SAME_GENERATION: SameGeneration,
+    ALTERNATING: AlternatingPaths,
+}

@@ -1,0 +1,97 @@
+"""System files: text to a checked system, the Datalog beside it, and its worked examples run.
+
+Reads: ies.nrc.parser, ies.making, ies.running.  Read by: ies.catalogue, the command line, the tests.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from everlog.dsl.diagnostics import Report
+from everlog.dsl.source import Source
+from everlog.ies.making import definitions_of, make
+from everlog.ies.nrc.evaluate import evaluate
+from everlog.ies.nrc.parser import parse_system, parse_term
+from everlog.ies.nrc.types import Base, Type, Value, columns
+from everlog.ies.running import Running
+from everlog.ies.system import Event, Example, Stored, System
+
+_STEP = re.compile(r"\s*([+-])\s*([A-Za-z_]\w*'*)\s*(\(.*\))\s*\.?\s*", re.DOTALL)
+
+
+def read_system(path: Path | str) -> System:
+    """The checked system of a file.  Raises DatalogError with every mistake."""
+    place = Path(path)
+    return system_of(place.read_text(encoding="utf-8"), str(place))
+
+
+def system_of(text: str, file: str = "<text>") -> System:
+    """The checked system of a text.
+
+    >>> system = system_of('''system same "What is there"
+    ... input r : {num}  answer s : {num}
+    ... on insert x into r  s += {x}
+    ... on delete x from r  s -= {x}''')
+    >>> running = Running(system)
+    >>> running.insert("r", 7)["s"]
+    (frozenset(), frozenset({7}))
+    """
+    return make(parse_system(text, file), Report(Source(text, file)))
+
+
+def parse_step(text: str) -> tuple[Event, str, Value]:
+    """An update as it is written, `+edge(1, 2).`: what happens, to which relation, with which tuple.
+
+    >>> parse_step('-edge("a", 2).')
+    ('delete', 'edge', ('a', 2))
+    """
+    found = _STEP.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text.strip()!r} is not an update; write `+edge(1, 2).` or `-edge(1, 2).`")
+    row = evaluate(parse_term(found[3]), {}, {})
+    return ("insert" if found[1] == "+" else "delete"), found[2], row
+
+
+def mismatches(system: System, example: Example) -> Iterator[str]:
+    """What a worked example says that is not so, in words."""
+    running = Running(system)
+    definitions = definitions_of(system)
+    for step, expected in example.steps:
+        event, relation, row = parse_step(step)
+        (running.insert if event == "insert" else running.delete)(relation, row)
+        for name, term in expected.items():
+            wanted = evaluate(term, {}, definitions)
+            if running.view(name) != wanted:
+                yield f"after {step} {name} should be {_sorted(wanted)}, and is {_sorted(running.view(name))}"
+
+
+def _sorted(rows: frozenset[Value]) -> str:
+    return "{" + ", ".join(sorted(map(repr, rows))) + "}"
+
+
+# ── Datalog ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def datalog(system: System, kind: str = "number") -> str:
+    """The Datalog program that says what the answer is, with its declarations; named base types are of one kind.
+
+    Empty where no program does.  Relations of the query that are neither input nor answer are declared in it.
+    """
+    if not system.query:
+        return ""
+    named = {column.name for stored in (*system.inputs, system.answer) for column in columns(stored.type.element)}
+    lines = [f".type {name} <: {kind}" for name in sorted(named - {"num", "bool"})]
+    lines += [_declaration(stored) for stored in (*system.inputs, system.answer)]
+    return "\n".join([*lines, f".output {system.answer.name}", system.query, ""])
+
+
+def _declaration(stored: Stored) -> str:
+    kinds = [_kind(column) for column in columns(stored.type.element)]
+    return f".decl {stored.name}({', '.join(f'c{n}: {kind}' for n, kind in enumerate(kinds, 1))})"
+
+
+def _kind(column: Type) -> str:
+    assert isinstance(column, Base)
+    return "number" if column.name in ("num", "bool") else column.name

@@ -1,0 +1,64 @@
+"""The shapes that systems know: transitive closure, same generation, alternating paths, as Datalog.
+
+Reads: dsl.check, ies.shapes.  Read by: ies.offers, ies.adapters.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import combinations
+
+from everlog.ies.shapes import Shape
+
+CLOSURE, SAME_GENERATION, ALTERNATING = "transitive closure", "same generation", "alternating paths"
+
+_CLOSURE = ".decl edge(x:number, y:number)  .decl path(x:number, y:number)  path(x, y) :- edge(x, y).\n"
+_CLOSURE_STEPS = (
+    "path(x, z) :- path(x, y), edge(y, z).",
+    "path(x, z) :- edge(x, y), path(y, z).",
+    "path(x, z) :- path(x, y), path(y, z).",
+)
+_GENERATION = """.decl edge(x:number, y:number)  .decl sg(x:number, y:number)
+sg(x, y) :- edge(a, x), sg(a, b), edge(b, y).
+"""
+_GENERATION_BASES = (  # the second: without those that have no parent
+    "sg(x, x) :- edge(x, _).  sg(x, x) :- edge(_, x).",
+    "sg(x, y) :- edge(p, x), edge(p, y).",
+)
+SIBLINGS = 1
+# the successors of a universal node one after the other, since "for all" would need negation inside the recursion
+_ALTERNATING = """.decl edge(x:number, y:number)  .decl universal(x:number)  .decl apath(x:number, y:number)
+.decl place(x:number)  .decl first(x:number, z:number)  .decl last(x:number, z:number)
+.decl next(x:number, z:number, w:number)  .decl upto(x:number, z:number, y:number)
+place(x) :- edge(x, _).
+place(y) :- edge(_, y).
+place(x) :- universal(x).
+first(x, z) :- edge(x, z), z = min w : { edge(x, w) }.
+last(x, z) :- edge(x, z), z = max w : { edge(x, w) }.
+next(x, z, w) :- edge(x, z), w = min v : { edge(x, v), v > z }.
+apath(x, x) :- place(x).
+apath(x, y) :- edge(x, z), !universal(x), apath(z, y).
+upto(x, z, y) :- universal(x), first(x, z), apath(z, y).
+upto(x, w, y) :- upto(x, z, y), next(x, z, w), apath(w, y).
+apath(x, y) :- upto(x, z, y), last(x, z).
+"""
+
+
+@cache
+def shapes_of(name: str) -> tuple[Shape, ...]:
+    """The forms in which a query may be written."""
+    match name:
+        case "transitive closure":  # left-linear, right-linear, non-linear, and any of them together
+            chosen = [steps for n in (1, 2, 3) for steps in combinations(_CLOSURE_STEPS, n)]
+            return tuple(_shape(_CLOSURE + "\n".join(steps), "path") for steps in chosen)
+        case "same generation":
+            return tuple(_shape(_GENERATION + base, "sg") for base in _GENERATION_BASES)
+        case "alternating paths":
+            return (_shape(_ALTERNATING, "apath"),)
+    raise KeyError(name)
+
+
+def _shape(text: str, answer: str) -> Shape:
+    from everlog.dsl.check import compile_text  # the parser is for those who ask for a system
+
+    return Shape(compile_text(text), answer)

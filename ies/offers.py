@@ -1,0 +1,86 @@
+"""Systems as the engine asks for them: which recursive units they fit, and how they keep one.
+
+A system speaks of `edge` and `path`; a program has names and orders of columns of its own.  What `ies.shapes`
+found leads from one to the other.  The flat auxiliary relations get the name of the relation that they help to
+keep, a dot, and their own: `path.tree`.
+
+Reads: ies.known_shapes, ies.adapters, ies.catalogue, core.engine.systems.  Read by: the engine, which
+`everlog.systems` tells of them.
+"""
+
+from __future__ import annotations
+
+from functools import cache, partial
+
+from attrs import evolve, frozen
+
+from everlog.core.dependencies import Unit
+from everlog.core.engine.systems import Described, Fit, Offer
+from everlog.core.program import Column, Kind, Program, Relation
+from everlog.ies import catalogue
+from everlog.ies.adapters import ADAPTERS
+from everlog.ies.known_shapes import ALTERNATING, CLOSURE, SAME_GENERATION, shapes_of
+from everlog.ies.nrc.types import NUM, Base
+from everlog.ies.shapes import match, why_not
+
+# the systems for each shape, those that are made for use before those of the paper
+SYSTEMS = {
+    CLOSURE: ("tc_witness", "tc_algebra", "tc_counts", "tc_acyclic", "tc_paths", "tc_sri"),
+    SAME_GENERATION: ("same_generation_counts", "same_generation", "same_generation_sri"),
+    ALTERNATING: ("alternating_counters", "alternating_paths"),
+}
+
+
+@frozen
+class SystemOffer:
+    """One system of the catalogue, for units of one shape."""
+
+    name: str
+    shape: str
+
+    @property
+    def described(self) -> Described:
+        entry = catalogue.entry(self.name)
+        auxiliaries = tuple((kept.name, kept.arity) for kept in entry.kept)
+        growth = f"exponential: {entry.growth}" if entry.exponential else entry.growth
+        return Described(self.name, entry.title, auxiliaries, growth, entry.cost)
+
+    def auxiliaries(self, relation: Relation) -> tuple[Relation, ...]:
+        """Those that are flat: nested ones are shown by `everlog ies run`."""
+        out = []
+        for kept in catalogue.entry(self.name).kept:
+            if kept.flat:
+                columns = tuple(map(self._column, kept.columns, kept.types, [relation] * kept.arity))
+                out.append(Relation(f"{relation.name}.{kept.name}", columns, auxiliary_of=relation.name))
+        return tuple(out)
+
+    @staticmethod
+    def _column(name: str, type_: Base, relation: Relation) -> Column:
+        """A node is of the type of the relation's first column."""
+        return (
+            Column(name, Kind.NUMBER)
+            if type_ == NUM or not relation.columns
+            else evolve(relation.columns[0], name=name)
+        )
+
+    def fit(self, program: Program, unit: Unit) -> Fit | str:
+        own = tuple(name for name in unit.relations if not program.relations[name].auxiliary_of)
+        for rule in unit.rules:
+            if rule.head.relation not in own:
+                return f"{rule.name} derives facts of `{rule.head.relation}`, which the system itself keeps"
+        unit = evolve(unit, relations=own)
+        known = shapes_of(self.shape)
+        for number, shape in enumerate(known):
+            found = match(shape, program, unit)
+            if found is not None:
+                answer = found.relations[shape.answer][0]
+                inputs = tuple(r for name, (r, _) in found.relations.items() if not shape.program.rules_of(name))
+                make = partial(ADAPTERS[self.shape], self.name, number, found.relations)
+                return Fit(self.name, answer, inputs, make)
+        return f"not {self.shape}: {why_not(known, program, unit)}"
+
+
+@cache
+def offers() -> dict[str, Offer]:
+    """Every system that can keep a relation of a program, by its name."""
+    return {name: SystemOffer(name, shape) for shape, names in SYSTEMS.items() for name in names}

@@ -1,0 +1,291 @@
+"""What a practical system is: one description, one protocol, and refusals that leave everything as it was.
+
+The systems of the calculus are terms that `ies.running` evaluates.  Those here do the same by hand, each with the
+algorithm that its auxiliary relations were made for.  Both are used alike: `insert` and `delete` of one tuple tell
+what changed, `view` and `sizes` show what is stored, `check` asserts the invariants.
+
+A system here begins by `load`, set at a time.  Changes of auxiliary relations are told only where somebody asked
+for them when the system was made; without that nothing is written down for them.
+
+Reads: ies.nrc.types.  Read by: the systems of ies.practical, ies.catalogue.
+Source: Libkin and Wong, Section 3.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any, ClassVar, TypeAlias
+
+from attrs import frozen
+
+from everlog.ies.nrc.types import Base, Product, SetOf, columns, inhabits
+
+Row: TypeAlias = tuple[Any, ...]
+Changes: TypeAlias = dict[str, tuple[Collection[Row], Collection[Row]]]  # relation: (gone, new); never both empty
+Fans: TypeAlias = dict[Any, set[Any]]  # pairs by one of their columns
+
+
+# ── refusals ─────────────────────────────────────────────────────────────────────────────────
+
+
+class BadTuple(ValueError):
+    """A relation that the system does not have, or a row that cannot be in it."""
+
+
+class NotPermissible(ValueError):
+    """An update that the system does not serve, such as an edge that closes a cycle."""
+
+
+def cycle_refused(relation: str, row: Row, route: Iterable[Any]) -> NotPermissible:
+    """The refusal of an edge by a system for acyclic graphs; `route` leads from its end back to its start.
+
+    >>> print(cycle_refused("edge", (3, 1), [1, 2, 3]))
+    edge(3, 1) closes a cycle: 1 → 2 → 3 is there already, and this system is for acyclic graphs
+    """
+    nodes = " → ".join(map(_word, route))
+    head = f"{relation}({', '.join(map(_word, row))})"
+    if row[0] == row[1]:
+        return NotPermissible(f"{head} is a cycle of one edge, and this system is for acyclic graphs")
+    return NotPermissible(
+        f"{head} closes a cycle: {nodes} is there already, and this system is for acyclic graphs"
+    )
+
+
+def _word(value: Any) -> str:
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+# ── descriptions ─────────────────────────────────────────────────────────────────────────────
+
+
+@frozen
+class Kept:
+    """A relation of a system: columns with their types, and what it holds.  Of an auxiliary, the name is a suffix:
+    beside an answer `path`, the engine shows `tree` as `path.tree`."""
+
+    name: str
+    columns: tuple[str, ...]
+    types: tuple[Base, ...]
+    meaning: str = ""
+
+    @property
+    def arity(self) -> int:
+        return len(self.columns)
+
+    @property
+    def type(self) -> SetOf:
+        return SetOf(self.types[0] if len(self.types) == 1 else Product(self.types))
+
+
+def kept(name: str, heading: str, meaning: str = "") -> Kept:
+    """A relation, its columns as words; a column is of nodes, unless `:num` stands behind it.
+
+    >>> relation = kept("number", "x y count:num", "how many paths lead from x to y")
+    >>> relation.columns, str(relation.type)
+    (('x', 'y', 'count'), '{node * node * num}')
+    """
+    words = [word.partition(":") for word in heading.split()]
+    return Kept(name, tuple(w[0] for w in words), tuple(Base(w[2] or "node") for w in words), meaning)
+
+
+@frozen(kw_only=True)
+class Described:
+    """What `ies show` prints, and what the planner chooses by; the attributes are named as those of a `System`."""
+
+    name: str
+    title: str
+    theorem: str  # or other source
+    about: str
+    inputs: tuple[Kept, ...]
+    answer: Kept
+    auxiliaries: tuple[Kept, ...]
+    growth: str
+    cost: str
+    query: str  # Datalog that says what the answer is; see `ies.files.datalog`
+    acyclic: bool = False  # whether edges that close a cycle are refused
+    exact: bool = True  # whether the answer is right for certain
+    exponential: bool = False
+    instead: str = ""
+
+
+# ── collections of rows that nobody may look at ──────────────────────────────────────────────
+
+
+class Rows(Collection[Row]):
+    """Rows that are made when somebody looks, from what was set aside; their number is known at once.
+
+    >>> rows = Rows(2, lambda: [(1, 2), (1, 3)])
+    >>> len(rows), (1, 3) in rows, sorted(rows)
+    (2, True, [(1, 2), (1, 3)])
+
+    Pairs can be had as sets as well, which costs much less than a tuple for each.
+
+    >>> rows.fans(0), rows.fans(1)
+    ({1: {2, 3}}, {2: {1}, 3: {1}})
+    """
+
+    __slots__ = ("_fans", "_make", "_rows", "_size")
+
+    def __init__(
+        self, size: int, make: Callable[[], Iterable[Row]], fans: Mapping[int, Callable[[], Fans]] | None = None
+    ) -> None:
+        """`fans` has, by the column of the key, quicker ways to make sets, for those that there are."""
+        self._size, self._make, self._fans = size, make, fans or {}
+        self._rows: frozenset[Row] | None = None
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._make() if self._rows is None else self._rows)
+
+    def __contains__(self, row: object) -> bool:
+        if self._rows is None:
+            self._rows = frozenset(self._make())
+        return row in self._rows
+
+    def fans(self, key: int) -> Fans:
+        """Pairs as {key: values}, with one of the columns as the key; the caller may keep the sets."""
+        make = self._fans.get(key)
+        if make is not None:
+            return make()
+        out: Fans = {}
+        for row in self:
+            out.setdefault(row[key], set()).add(row[1 - key])
+        return out
+
+    def __repr__(self) -> str:
+        return f"<{self._size} rows>"
+
+
+# ── the protocol ─────────────────────────────────────────────────────────────────────────────
+
+
+class Practical(ABC):
+    """A system with its state.  It begins empty.
+
+    Each update is refused before anything is changed, or done as a whole.  An insert of a tuple that is there
+    and a delete of one that is not change nothing.
+    """
+
+    described: ClassVar[Described]
+
+    def __init__(self, *, track_auxiliaries: bool = False) -> None:
+        self.track_auxiliaries = track_auxiliaries
+        self.given: dict[str, set[Row]] = {relation.name: set() for relation in self.described.inputs}
+        self._types = {relation.name: relation.type.element for relation in self.described.inputs}
+        self._load()
+
+    @property
+    def system(self) -> Described:
+        return self.described
+
+    def load(self, rows: Mapping[str, Iterable[Row]]) -> None:
+        """Begin anew with these rows, all at once.  If they are refused, the state is as it was."""
+        for name in rows:
+            self._known(name)
+        given = {name: self._checked_all(name, rows.get(name, ())) for name in self.given}
+        self._permit_all(given)
+        self.given = given
+        self._load()
+
+    def insert(self, relation: str, row: Row) -> Changes:
+        """Insert a row; what is gone and what is new, of each relation that changed."""
+        row = self._checked(relation, row)
+        rows = self.given[relation]
+        if row in rows:
+            return {}
+        self._permit(relation, row)
+        rows.add(row)
+        return _told({relation: ((), (row,)), **self._insert(relation, row)})
+
+    def delete(self, relation: str, row: Row) -> Changes:
+        """Delete a row; what is gone and what is new, of each relation that changed."""
+        row = self._checked(relation, row)
+        rows = self.given[relation]
+        if row not in rows:
+            return {}
+        rows.remove(row)
+        return _told({relation: ((row,), ()), **self._delete(relation, row)})
+
+    def track(self) -> None:
+        """Tell the changes of auxiliary relations from now on, too."""
+        self.track_auxiliaries = True
+
+    def view(self, name: str) -> Collection[Row]:
+        """The rows of a relation as they are now, in no order.  Cost: nothing, until they are looked at."""
+        if name in self.given:
+            rows = self.given[name]
+            return Rows(len(rows), frozenset(rows).__iter__)
+        if name == self.described.answer.name or name in {kept.name for kept in self.described.auxiliaries}:
+            return self._view(name)
+        raise self._unknown(name)
+
+    def sizes(self) -> dict[str, int]:
+        """The number of rows of each relation."""
+        names = (*self.given, self.described.answer.name, *(a.name for a in self.described.auxiliaries))
+        return {name: len(self.view(name)) for name in names}
+
+    @abstractmethod
+    def check(self) -> None:
+        """Assert the invariants.  Cost: about that of the whole answer anew."""
+
+    # ── for each system to say ───────────────────────────────────────────────────────────────
+
+    @abstractmethod
+    def _load(self) -> None:
+        """The state for what is given."""
+
+    @abstractmethod
+    def _insert(self, relation: str, row: Row) -> Changes: ...
+
+    @abstractmethod
+    def _delete(self, relation: str, row: Row) -> Changes: ...
+
+    @abstractmethod
+    def _view(self, name: str) -> Collection[Row]:
+        """The answer or an auxiliary relation."""
+
+    def _permit(self, relation: str, row: Row) -> None:
+        """Raise what forbids to insert a row that is not there: as a rule nothing."""
+        return
+
+    def _permit_all(self, rows: Mapping[str, Collection[Row]]) -> None:
+        """Raise what forbids these rows together: as a rule nothing."""
+        return
+
+    # ── rows ─────────────────────────────────────────────────────────────────────────────────
+
+    def _known(self, relation: str) -> None:
+        if relation not in self.given:
+            raise self._unknown(relation, inputs=True)
+
+    def _unknown(self, name: str, inputs: bool = False) -> BadTuple:
+        there = list(self.given)
+        if not inputs:
+            there += [self.described.answer.name, *(a.name for a in self.described.auxiliaries)]
+        what = "an input" if inputs else "a relation"
+        return BadTuple(f"{name} is not {what} of {self.described.name}; there is {', '.join(there)}")
+
+    def _checked_all(self, relation: str, rows: Iterable[Row]) -> set[Row]:
+        """As `_checked`, all at once where they are as plain as they mostly are."""
+        listed = list(rows)
+        arity = len(columns(self._types[relation]))
+        plain = set(map(type, listed)) <= {tuple} and set(map(len, listed)) <= {arity}
+        if plain and set(map(type, chain.from_iterable(listed))) <= {int, str}:
+            return set(listed)
+        return {self._checked(relation, row) for row in listed}
+
+    def _checked(self, relation: str, row: Row) -> Row:
+        self._known(relation)
+        types = columns(self._types[relation])
+        fits = isinstance(row, (tuple, list)) and len(row) == len(types) and all(map(inhabits, row, types))
+        if not fits or any(value != value for value in row):  # NaN is not equal to itself
+            raise BadTuple(f"{row!r} is not a row of {relation} : {SetOf(self._types[relation])}")
+        return tuple(row)
+
+
+def _told(changes: Changes) -> Changes:
+    return {name: change for name, change in changes.items() if change[0] or change[1]}

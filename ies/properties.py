@@ -1,0 +1,197 @@
+"""What a system is like, found out rather than declared.
+
+Space-free, flat, the arity of the auxiliaries, aggregates and height follow from its types and terms.
+Deterministic means that answer and auxiliaries depend on the input only, not on how it came about: a function
+that gives them need not be in the calculus, so nothing short of trying can tell.  Trying goes through pairs of
+histories that end in the same input; one pair with different relations is a proof that the system is not
+deterministic, none is evidence, and the number of histories that were tried says how much.
+
+Reads: ies.system, ies.making, ies.running, ies.nrc.check.  Read by: the command line, the tests.
+Source: Libkin and Wong, Section 3, and before Corollary 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from random import Random
+from typing import TypeAlias
+
+from attrs import frozen
+
+from everlog.dsl.diagnostics import Report
+from everlog.dsl.source import Source
+from everlog.ies.making import definitions_of, typed_terms
+from everlog.ies.nrc.check import check
+from everlog.ies.nrc.terms import Arith, Call, Definition, Sum, SumOf, Term
+from everlog.ies.nrc.types import Base, Product, SetOf, Type, Value, columns, height
+from everlog.ies.nrc.walk import everywhere
+from everlog.ies.running import NotPermissible, Running, TooLarge
+from everlog.ies.system import Event, System
+
+Step: TypeAlias = tuple[Event, str, Value]
+
+
+@frozen
+class Determinism:
+    """What trying has shown: `differ` are two histories of one input with different relations, if found."""
+
+    histories: int
+    differ: tuple[tuple[Step, ...], tuple[Step, ...]] | None = None
+
+    @property
+    def holds(self) -> bool:
+        return self.differ is None
+
+    def __str__(self) -> str:
+        if self.holds:
+            return f"yes, as far as tried: {self.histories} histories"
+        return f"no: two histories of the same input leave different relations (after {self.histories} histories)"
+
+
+@frozen
+class Properties:
+    """`arity` is that of the widest auxiliary relation, 0 where there is none, None where one is nested."""
+
+    space_free: bool
+    flat: bool
+    arity: int | None
+    aggregates: bool
+    height: int  # of types and terms together
+    deterministic: Determinism
+
+    @property
+    def language(self) -> str:
+        """The class of the paper that the system shows its query to be in.
+
+        A space-free or flat one with aggregates is in IES(SQL); without, its terms are those of NRC.
+        """
+        ambient = "NRC^aggr" if self.aggregates else "NRC"
+        if self.space_free:
+            return f"space-free IES({ambient})"
+        if self.flat:
+            return f"IES(SQL)_{self.arity}"
+        return f"IES({ambient})"
+
+
+def properties(system: System, histories: int = 40, seed: int = 0) -> Properties:
+    """All of them, for a system that was made."""
+    nested = [stored for stored in system.auxiliaries if height(stored.type) > 1]
+    arities = [len(columns(stored.type.element)) for stored in system.auxiliaries if stored not in nested]
+    return Properties(
+        space_free=not system.auxiliaries,
+        flat=not nested,
+        arity=None if nested else max(arities, default=0),
+        aggregates=uses_aggregates(system),
+        height=system_height(system),
+        deterministic=determinism(system, histories, seed),
+    )
+
+
+# ── from types and terms ─────────────────────────────────────────────────────────────────────────
+
+
+def uses_aggregates(system: System) -> bool:
+    """Whether a function uses Σ or arithmetic, itself or by what it calls."""
+    definitions = definitions_of(system)
+    terms = [term for term, _, _ in typed_terms(system, _report(system))]
+    return any(isinstance(node, (Sum, SumOf, Arith)) for term in terms for node in _reached(term, definitions))
+
+
+def system_height(system: System) -> int:
+    """The height of its relations and of all terms, what stands inside them included."""
+    report = _report(system)
+    definitions = definitions_of(system)
+    heights = [height(stored.type) for stored in system.stored]
+    for term, scope, want in typed_terms(system, report):
+        checked = check(term, scope, definitions, report, want)
+        assert checked is not None, report.text()
+        heights.append(checked.height)
+    return max(heights)
+
+
+def _report(system: System) -> Report:
+    return Report(Source("", system.name))
+
+
+def _reached(term: Term, definitions: Mapping[str, Definition]) -> Iterator[Term]:
+    met: set[str] = set()
+    waiting = [term]
+    while waiting:
+        for node in everywhere(waiting.pop()):
+            yield node
+            if isinstance(node, Call) and node.function in definitions and node.function not in met:
+                met.add(node.function)
+                waiting.append(definitions[node.function].body)
+
+
+# ── by trying ────────────────────────────────────────────────────────────────────────────────────
+
+
+def determinism(system: System, histories: int = 40, seed: int = 0) -> Determinism:
+    """Whether other histories of the same input leave the same answer and auxiliaries, as far as so many tell."""
+    chance = Random(seed)
+    universe = _universe(system)
+    compared = 0
+    for _ in range(10 * histories):  # a pair is left out where something was not permissible
+        goal = chance.sample(universe, min(len(universe), chance.randint(0, 5)))
+        first = _ended(system, _history(goal, universe, chance), goal)
+        second = first and _ended(system, _history(goal, universe, chance), goal)
+        if first is None or second is None:
+            continue
+        compared += 2
+        if any(first[0].view(stored.name) != second[0].view(stored.name) for stored in system.stored):
+            return Determinism(compared, (first[1], second[1]))
+        if compared >= histories:
+            break
+    return Determinism(compared)
+
+
+def _ended(
+    system: System, history: Sequence[Step], goal: Sequence[tuple[str, Value]]
+) -> tuple[Running, tuple[Step, ...]] | None:
+    """The system after a history, and the updates it took; None where it does not end in the goal."""
+    running = Running(system)
+    taken: list[Step] = []
+    for event, relation, row in history:
+        try:
+            (running.insert if event == "insert" else running.delete)(relation, row)
+        except (NotPermissible, TooLarge):
+            continue
+        taken.append((event, relation, row))
+    held = {(stored.name, row) for stored in system.inputs for row in running.view(stored.name)}
+    return (running, tuple(taken)) if held == set(goal) else None
+
+
+def _history(
+    goal: Sequence[tuple[str, Value]], universe: Sequence[tuple[str, Value]], chance: Random
+) -> list[Step]:
+    """Inserts of the goal in some order, between them inserts and deletes of others, some of its own twice."""
+    steps: list[Step] = [("insert", *row) for row in goal]
+    chance.shuffle(steps)
+    for row in chance.sample(universe, min(len(universe), 3)):
+        start = chance.randint(0, len(steps))
+        steps.insert(start, ("insert", *row))
+        if row not in goal:
+            steps.insert(chance.randint(start + 1, len(steps)), ("delete", *row))
+    return steps
+
+
+def _universe(system: System) -> list[tuple[str, Value]]:
+    """Every tuple of every input over a few constants."""
+    return [(stored.name, row) for stored in system.inputs for row in few_values(stored.type.element)]
+
+
+def few_values(type_: Type, number: int = 4) -> list[Value]:
+    """Values of a flat type over a few constants: numbers from 0, or as many texts."""
+    match type_:
+        case Base("bool"):
+            return [False, True]
+        case Base("num"):
+            return list(range(number))
+        case Base():
+            return [f"{type_.name[0]}{n}" for n in range(number)]
+        case Product(parts):
+            return [tuple(values) for values in product(*(few_values(part, number) for part in parts))]
+        case SetOf():
+            raise AssertionError(f"{type_} is not the type of a flat tuple")

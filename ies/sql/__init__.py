@@ -1,0 +1,19 @@
+"""SQL out of the far end: a flat system as tables and triggers of an ordinary database.
+
+| module | holds |
+|---|---|
+| `writing` | the front: `script`, `sql_text` |
+| `dialects` | names, types, constants, exact arithmetic of each dialect |
+| `values`, `queries`, `translate` | terms to SQL by symbolic evaluation |
+| `keeping` | values that are computed once, sets of sets among them |
+| `names`, `plan` | tables of a system; an update as queries of the old state |
+| `sqlite`, `postgres`, `scripts` | what a dialect makes of a plan |
+| `witness` | transitive closure by one witness a pair, written by hand |
+"""
+
+from everlog.ies.sql.dialects import DIALECTS
+from everlog.ies.sql.errors import SqlError
+from everlog.ies.sql.script import Script
+from everlog.ies.sql.writing import NODE_TYPES, script, sql_text
+
+__all__ = ["DIALECTS", "NODE_TYPES", "Script", "SqlError", "script", "sql_text"]

@@ -1,0 +1,169 @@
+"""Structural recursion sri(f, i) as an incremental evaluation system.
+
+    sri(f, i)({}) = i        sri(f, i)({x} ∪ Y) = f(x, sri(f, i)(Y))
+
+The value for a set is not enough to undo an element, so the system keeps the value for *every* subset: an
+auxiliary relation `subsets` holds (X, O) for each O ⊆ I, where X = sri(f, i)(O).  An insert of x adds (f(x, X),
+O ∪ {x}) for each pair, a delete of x drops the pairs whose O has x, and the answer is read off the pair of the
+whole input.
+
+In a file it is written
+
+    sri x, X => f from i         -- x the element, X what the recursion has made of the others
+    require c else "reason"      -- as often as wanted: which x may join, where X stands for the whole input so far
+    shows X => g                 -- a last step, where X is not yet the answer (or is not flat)
+
+Theorem 5 has no `shows`: there X is the answer.  A last step costs no more to maintain, and lets X be nested. f
+must fulfil f(x, f(x, y)) = f(x, y) and f(x, f(y, z)) = f(y, f(x, z)) on what the recursion reaches:
+`law_broken` looks for elements with which it does not, and the tests call it for each file.
+
+Reads: ies.system, ies.nrc.  Read by: ies.making.
+Source: Libkin and Wong, Theorem 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+from attrs import evolve
+
+from everlog.dsl.diagnostics import Report
+from everlog.ies.nrc.check import type_of
+from everlog.ies.nrc.evaluate import compile_term
+from everlog.ies.nrc.terms import (
+    Bind,
+    Comprehension,
+    Definition,
+    Empty,
+    Equal,
+    ForAll,
+    Generator,
+    In,
+    Let,
+    Minus,
+    Parts,
+    Pattern,
+    Single,
+    Tuple,
+    Union,
+    Var,
+)
+from everlog.ies.nrc.types import BOOL, Product, SetOf, Value
+from everlog.ies.system import Becomes, Differs, Requirement, SriForm, Stored, System, Update
+
+SUBSETS = "subsets"
+
+
+def expanded(system: System, definitions: Mapping[str, Definition], report: Report) -> System:
+    """The system of Theorem 5 for a structural recursion; what is wrong with it is told in `report`."""
+    form = system.sri
+    assert form is not None
+    if len(system.inputs) != 1:
+        message = f"structural recursion goes over one input, and {system.name} has {len(system.inputs)}"
+        report.error("NRC056", message)
+        return system
+    given = system.inputs[0]
+    start = type_of(form.start, {}, definitions, report)
+    if start is None:
+        return system
+    scope = {form.element: given.type.element, form.so_far: start}
+    type_of(form.step, scope, definitions, report, start)
+    for requirement in form.requirements:
+        type_of(requirement.condition, scope, definitions, report, BOOL)
+    shown, last = form.shows or (form.so_far, Var(form.so_far))
+    type_of(last, {shown: start}, definitions, report, system.answer.type)
+    subsets = Stored(
+        SUBSETS,
+        SetOf(Product((start, given.type))),
+        f"(X, O): X is what the recursion makes of O, for each subset O of {given.name}",
+    )
+    if SUBSETS in (given.name, system.answer.name):
+        message = f"`{SUBSETS}` is the auxiliary relation of the recursion; call the other one otherwise"
+        report.error("NRC050", message)
+    insert, delete = _updates(form, given.name, system.answer.name)
+    return evolve(
+        system,
+        sri=None,
+        auxiliaries=(subsets,),
+        initial={
+            SUBSETS: Single(Tuple((form.start, Empty()))),
+            system.answer.name: Let(Bind(shown), form.start, last),
+        },
+        updates={("insert", given.name): insert, ("delete", given.name): delete},
+    )
+
+
+def _updates(form: SriForm, input_: str, answer: str) -> tuple[Update, Update]:
+    """The functions of the proof of Theorem 5, called for every update: the laws of f make them right."""
+    x, X = form.element, form.so_far
+    part, u = _fresh("O", x, X), _fresh("u", x, X)
+    whole = _fresh("whole", x, X, input_)  # the input as it will be
+    after = _fresh("after", x, X, input_)  # the auxiliary relation as it will be
+    gone = _fresh("gone", x, X, input_)
+    pair: Pattern = Parts((Bind(X), Bind(part)))
+    pairs = Generator(pair, Var(SUBSETS))
+    element = Single(Var(x))
+
+    # {u | (X, O) in after, O = whole, u in g(X)}
+    shown, last = form.shows or (X, Var(X))
+    value = last if shown == X else Let(Bind(shown), Var(X), last)
+    is_whole = Equal(Var(part), Var(whole))
+    read = Comprehension(Var(u), (Generator(pair, Var(after)), is_whole, Generator(Bind(u), value)))
+
+    more = Comprehension(Tuple((form.step, Union(Var(part), element))), (pairs,))
+    fewer = Comprehension(Tuple((Var(X), Var(part))), (pairs, In(Var(x), Var(part))))
+    whole_so_far = (pairs, Equal(Var(part), Var(input_)))
+    requirements = tuple(Requirement(ForAll(r.condition, whole_so_far), r.otherwise) for r in form.requirements)
+    insert = Update(
+        "insert",
+        input_,
+        Bind(x),
+        ((Bind(whole), Union(Var(input_), element)), (Bind(after), Union(Var(SUBSETS), more))),
+        requirements,
+        {SUBSETS: Becomes(Var(after)), answer: Becomes(read)},
+    )
+    delete = Update(
+        "delete",
+        input_,
+        Bind(x),
+        (
+            (Bind(whole), Minus(Var(input_), element)),
+            (Bind(gone), fewer),
+            (Bind(after), Minus(Var(SUBSETS), Var(gone))),
+        ),
+        (),
+        {SUBSETS: Differs(gone=Var(gone)), answer: Becomes(read)},
+    )
+    return insert, delete
+
+
+def _fresh(name: str, *taken: str) -> str:
+    while name in taken or name in (SUBSETS,):
+        name += "'"
+    return name
+
+
+def law_broken(
+    form: SriForm, definitions: Mapping[str, Definition], elements: Sequence[Value]
+) -> tuple[str, tuple[Value, ...]] | None:
+    """Elements with which f(x, f(x, y)) = f(x, y) or f(x, f(y, z)) = f(y, f(x, z)) fails, or None.
+
+    y and z range over what the recursion makes of the other elements, in the order given.
+    Cost: about n^2 2^n calls of f.
+    """
+    step = compile_term(form.step, (form.element, form.so_far), definitions)
+    start = compile_term(form.start, (), definitions)()
+    for size in range(len(elements) + 1):
+        for others in combinations(elements, size):
+            value = start
+            for element in others:
+                value = step(element, value)
+            for x in elements:
+                once = step(x, value)
+                if step(x, once) != once:
+                    return "f(x, f(x, y)) = f(x, y)", (x, *others)
+                for y in elements:
+                    if step(y, once) != step(x, step(y, value)):
+                        return "f(x, f(y, z)) = f(y, f(x, z))", (x, y, *others)
+    return None

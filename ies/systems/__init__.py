@@ -1,0 +1,1 @@
+"""Systems in the calculus, one `.nrc` file each: see `everlog ies list`."""

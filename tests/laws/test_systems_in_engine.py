@@ -1,0 +1,127 @@
+"""A relation that a system of auxiliary relations keeps is the relation that its rules mean, however they are written."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from everlog import Changes, Database
+from everlog.core.engine.systems import Refused, systems
+from everlog.core.reference import evaluate
+from everlog.core.values import EvaluationError
+from everlog.dsl.check import compile_text
+from everlog.ies.offers import SYSTEMS
+
+CLOSURE = {
+    "left": "r(x, y) :- e(x, y).  r(x, z) :- r(x, y), e(y, z).",
+    "right": "r(x, y) :- e(x, y).  r(x, z) :- e(x, y), r(y, z).",
+    "doubly": "r(x, z) :- e(x, y), r(y, z).  r(x, y) :- e(x, y).  r(x, z) :- r(x, y), e(y, z).",
+    "nonlinear": "r(a, c) :- r(b, c), r(a, b).  r(a, b) :- e(a, b).",
+    "turned": "r(y, x) :- e(x, y).  r(z, x) :- e(y, z), r(y, x).",
+    "backwards": "r(a, b) :- e(b, a).  r(c, a) :- r(b, a), r(c, b).",
+}
+GENERATION = {
+    "reflexive": "r(x, x) :- e(x, _).  r(y, y) :- e(_, y).  r(x, y) :- e(a, x), e(b, y), r(a, b).",
+    "siblings": "r(x, y) :- e(p, x), e(p, y).  r(x, y) :- e(a, x), r(a, b), e(b, y).",
+    "upwards": "r(x, y) :- e(x, p), e(y, p).  r(y, x) :- e(x, a), r(b, a), e(y, b).",
+}
+ALTERNATING = {
+    "as in the paper": """
+      .decl place(x:number)  .decl first(x:number, z:number)  .decl last(x:number, z:number)
+      .decl following(x:number, w:number, z:number)  .decl some(y:number, x:number, z:number)
+      place(x) :- u(x).  place(x) :- e(x, _).  place(y) :- e(_, y).
+      first(x, z) :- e(x, z), z = min w : { e(x, w) }.
+      last(x, z) :- e(x, z), z = max w : { e(x, w) }.
+      following(x, w, z) :- w = min v : { e(x, v), v > z }, e(x, z).
+      r(x, x) :- place(x).
+      r(x, y) :- e(x, z), r(z, y), !u(x).
+      some(y, x, z) :- u(x), first(x, z), r(z, y).
+      some(y, x, w) :- some(y, x, z), following(x, w, z), r(w, y).
+      r(x, y) :- some(y, x, z), last(x, z).""",
+}
+SHAPES = {"transitive closure": CLOSURE, "same generation": GENERATION, "alternating paths": ALTERNATING}
+CASES = [
+    pytest.param(system, text, id=f"{system}-{name}")
+    for shape, systems_ in SYSTEMS.items()
+    for system in systems_
+    for name, text in SHAPES[shape].items()
+]
+DECLARED = ".decl e(x:number, y:number)  .decl r(x:number, y:number)  .decl u(x:number)\n"
+nodes = st.integers(0, 3)
+facts = st.tuples(st.just("e"), st.tuples(nodes, nodes)) | st.tuples(st.just("u"), st.tuples(nodes))
+updates = st.tuples(st.booleans(), facts)
+
+
+@pytest.mark.parametrize(("system", "text"), CASES)
+@settings(max_examples=12)
+@given(steps=st.lists(st.lists(updates, min_size=1, max_size=3), max_size=6))
+def test_a_system_keeps_what_the_rules_mean(
+    system: str, text: str, steps: list[list[tuple[bool, tuple[str, tuple[int, ...]]]]]
+) -> None:
+    """Steps of inserts and deletes, of facts that are there or not; a step that is refused changes nothing."""
+    program = compile_text(DECLARED + text)
+    db = Database(program, strategies={"r": system})
+    assert db._engine.strategy_of("r")[0] == system
+    given_: dict[str, set[tuple[int, ...]]] = {"e": set(), "u": set()}
+    for number, step in enumerate(steps):
+        then = {name: set(rows) for name, rows in given_.items()}
+        for insert, (name, row) in step:
+            (then[name].add if insert else then[name].discard)(row)
+        before = {name: db.view(name) for name in db.relations}
+        told = applied(db, [(name, row, 1 if insert else -1) for insert, (name, row) in step])
+        if isinstance(told, str):
+            assert system in told
+            assert has_cycle(then["e"]) or "limit" in told
+            assert {name: db.view(name) for name in db.relations} == before
+            continue
+        given_ = then
+        db._engine.check()
+        wanted = evaluate(program, given_)
+        for name in program.relations:
+            assert db.view(name) == sorted(wanted[name]), f"{name} after step {number}"
+        for name in db.relations:
+            came = {row for row, sign in told[name].items() if sign > 0} if name in told else set()
+            gone = {row for row, sign in told[name].items() if sign < 0} if name in told else set()
+            assert set(db.view(name)) == (set(before[name]) - gone) | came, name
+
+
+def applied(db: Database, step: list[tuple[str, tuple[int, ...], int]]) -> Changes | str:
+    """What a step changed, or why it was refused."""
+    try:
+        return db.apply(step)
+    except Refused as error:
+        return str(error)
+
+
+def has_cycle(edges: set[tuple[int, ...]]) -> bool:
+    left = set(edges)
+    while True:
+        sources = {x for x, _ in left}
+        kept = {(x, y) for x, y in left if y in sources}
+        if kept == left:
+            return bool(left)
+        left = kept
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("r(x, y) :- e(x, y).  r(x, z) :- r(x, y), e(y, z), x != z.", "r#2 has `x != z` besides"),
+        ("r(x, y) :- e(x, y), u(x).  r(x, z) :- r(x, y), e(y, z).", "r#1 has `u(x)` besides"),
+        ("r(x, y) :- e(x, y).  r(x, z) :- r(y, x), e(y, z).", "r#2 is not a rule of this shape"),
+        ("r(x, y) :- e(x, y).  r(x, z) :- r(x, y), f(y, z).", "one by one, but not together"),
+        ("r(x, 1) :- e(x, 1).  r(x, z) :- r(x, y), e(y, z).", "r#1 is not a rule of this shape"),
+        ("r(x, y) :- e(x, y).  r(x, z) :- r(x, y), e(y, z).  r(1, 2).", "`r` has facts of its own"),
+    ],
+)
+def test_another_query_is_refused_with_the_reason(text: str, reason: str) -> None:
+    source = DECLARED + ".decl f(x:number, y:number)\n" + text
+    with pytest.raises(ValueError, match="tc_witness") as error:
+        Database(compile_text(source), strategies={"r": "tc_witness"})
+    assert reason in str(error.value)
+
+
+def test_every_system_that_is_offered_is_known() -> None:
+    assert set(systems()) == {name for names in SYSTEMS.values() for name in names}
+    assert issubclass(Refused, EvaluationError)
