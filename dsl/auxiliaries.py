@@ -1,36 +1,54 @@
 """Auxiliary relations that nobody declares: a system that a rule asks for brings them along.
 
-`.strategy tc_witness` after a rule of `path` makes `path.witness` a relation of the program, to be read by rules,
+`.strategy tc_witness` after a rule of `path` makes `path.tree` a relation of the program, to be read by rules,
 queries and `.output` like any other.
 
-Reads: core.engine.systems, dsl.declarations.  Read by: dsl.check.
+Reads: core.engine.systems, dsl.declarations.  Read by: dsl.check, dsl.components.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from everlog.core.program import Column, Relation
 from everlog.dsl import ast
 from everlog.dsl.declarations import Declarations, Signature
 
+if TYPE_CHECKING:
+    from everlog.core.engine.systems import Offer
+
 
 def declare_auxiliaries(statements: Iterable[ast.Statement], declared: Declarations) -> None:
     """Add the auxiliary relations of the systems that rules ask for; one that is declared stays as it is."""
-    asking = [s for s in statements if isinstance(s, ast.Clause) and s.strategy is not None]
-    if not asking:
-        return
-    from everlog.core.engine.systems import systems  # what few programs need is not loaded for all
-
-    offers = systems()
-    for clause in asking:
-        assert clause.strategy is not None
-        offer = offers.get(clause.strategy.name)
-        for head in clause.heads if offer is not None else ():
+    for clause, wish, offer in _asking(statements):
+        for head in clause.heads:
             signature = declared.relations.get(head.name)
-            if offer is not None and signature is not None and signature.sound:
+            if signature is not None and signature.sound:
                 for relation in offer.auxiliaries(_relation(signature)):
-                    declared.relations.setdefault(relation.name, _signature(relation, clause.strategy, declared))
+                    declared.relations.setdefault(relation.name, _signature(relation, wish, declared))
+
+
+def auxiliary_names(statements: Iterable[ast.Statement]) -> set[str]:
+    """The names that the auxiliary relations of these rules would have."""
+    return {
+        f"{head.name}.{name}"
+        for clause, _, offer in _asking(statements)
+        for head in clause.heads
+        for name, _ in offer.described.auxiliaries
+    }
+
+
+def _asking(statements: Iterable[ast.Statement]) -> Iterator[tuple[ast.Clause, ast.Strategy, Offer]]:
+    """The rules that ask for a system."""
+    wishes = [(s, s.strategy) for s in statements if isinstance(s, ast.Clause) and s.strategy is not None]
+    if wishes:
+        from everlog.core.engine.systems import systems  # what few programs need is not loaded for all
+
+        offers = systems()
+        for clause, wish in wishes:
+            if wish.name in offers:
+                yield clause, wish, offers[wish.name]
 
 
 def _relation(signature: Signature) -> Relation:

@@ -253,7 +253,7 @@ class _Checker:
 
         refused = refusals(program)
         for name, (message, hint) in refused.items():
-            self.report.error("DL110", message, wishes[name], hint=hint)
+            self.report.error("DL110", message, wishes.get(name), hint=hint)
         return not refused
 
     def _origin(self, flat: FlatClause) -> core.Origin:

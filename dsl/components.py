@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from attrs import define, evolve, field
 
 from everlog.dsl import ast
+from everlog.dsl.auxiliaries import auxiliary_names
 from everlog.dsl.diagnostics import Label, Report
 from everlog.dsl.walk import rebuilt
 
@@ -210,7 +211,9 @@ def _declared(items: Iterable[ast.Statement], kind: type) -> set[str]:
 
 
 def _renamed_content(content: _Content, instance: str) -> _Content:
-    relations = {n: f"{instance}.{n}" for n in _declared(content.items, ast.RelationDecl)}
+    declared = _declared(content.items, ast.RelationDecl)
+    auxiliary = {name for name in auxiliary_names(content.items) if name.rpartition(".")[0] in declared}
+    relations = {n: f"{instance}.{n}" for n in declared | auxiliary}
     types = {n: f"{instance}.{n}" for n in _declared(content.items, ast.TypeDecl)}
     return _Content(
         [_renamed(i, relations, types) for i in content.items],

@@ -15,7 +15,9 @@ from everlog.dsl.diagnostics import Label, Report
 # What is understood somewhere; anything else is tolerated with a warning.
 PARAMETERS = frozenset(
     "IO filename delimiter headers rfc4180 compress columns name dbname attributeNames format n"
-    " intermediate params types operation fact-dir output-dir auxArity".split()
+    " intermediate params types operation fact-dir output-dir auxArity"
+    " url dbtable query table user password driver mode partitionColumn lowerBound upperBound numPartitions"
+    " fetchsize batchsize".split()  # on Spark
 )
 
 

@@ -334,12 +334,14 @@ class Database:
         """
         from everlog.core.proofs import why
 
+        self._engine.read_all()
         return why(self._engine, *fact(self.relations, relation, row))
 
     def why_not(self, relation: str, row: object = None) -> WhyNot:
         """For each rule that might derive a fact, what its body lacks: `.text()`, `.to_json()`, `.to_dot()`."""
         from everlog.core.proofs import why_not
 
+        self._engine.read_all()
         return why_not(self._engine, *fact(self.relations, relation, row))
 
     def explain(self, name: str | None = None) -> str:

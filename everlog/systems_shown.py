@@ -1,19 +1,20 @@
 """Incremental evaluation systems as people read them: the list, one system's page, the changes of an update.
 
-Reads: ies.catalogue, ies.properties, ies.nrc.printer.  Read by: everlog.commands.ies.
+Reads: ies.catalogue, ies.properties, ies.files, ies.nrc.printer, ies.nrc.values.  Read by: everlog.commands.ies.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from fractions import Fraction
 from typing import Any
 
-from everlog.ies.catalogue import SYSTEMS, Auxiliary, Entry, entry, system
+from everlog.ies.catalogue import SYSTEMS, Auxiliary, Entry, entry, of_ones_own, running, system
+from everlog.ies.files import mismatches
 from everlog.ies.nrc.printer import system_text
 from everlog.ies.nrc.types import Value
-from everlog.ies.properties import properties
+from everlog.ies.nrc.values import fact_text, value_key
+from everlog.ies.properties import Storage, properties, storage
 from everlog.ies.system import System
 
 NO_CHANGE = "(no change)"
@@ -67,18 +68,36 @@ def system_page(name: str) -> str:
         parts.append("-- properties, as computed\n" + "\n".join(_properties(found)))
     if entry(name).practical:
         parts.append("\n".join(_in_python(entry(name))))
+        kept = storage(running(name))
+        parts.append("-- properties of the one in Python, as computed\n" + "\n".join(_storage(kept)))
     return "\n\n".join(parts)
 
 
 def _properties(found: System) -> Iterator[str]:
     has = properties(found)
     yield f"--   class          {has.language}"
+    *kept, tried = _storage(has)
+    yield from kept
+    yield f"--   aggregates     {_yes(has.aggregates)}"
+    yield f"--   height         {has.height}"
+    yield tried
+
+
+def _storage(has: Storage) -> Iterator[str]:
     yield f"--   space-free     {_yes(has.space_free)}"
     yield f"--   flat           {_yes(has.flat)}"
     yield f"--   arity          {'nested' if has.arity is None else has.arity}"
-    yield f"--   aggregates     {_yes(has.aggregates)}"
-    yield f"--   height         {has.height}"
     yield f"--   deterministic  {has.deterministic}"
+
+
+def example_warnings(name: str) -> Iterator[str]:
+    """What the examples in a file of one's own say that is not so; those of the catalogue are tested."""
+    if not of_ones_own(name):
+        return
+    found = system(name)
+    assert isinstance(found, System)
+    for number, example in enumerate(found.examples, 1):
+        yield from (f"example {number} of {name}: {text}" for text in mismatches(found, example))
 
 
 def _yes(value: bool) -> str:
@@ -98,55 +117,25 @@ def _in_python(one: Entry) -> Iterator[str]:
         yield f"--   aux      {auxiliary.name}({columns}) : {auxiliary.type}  {auxiliary.meaning}"
     yield f"--   growth   {described.growth}"
     yield f"--   cost     {described.cost}"
+    yield from (f"--   chance   {remark}" for remark in one.prospects)
     yield f"--   query    {described.query}"
+    yield f"--   functions: in Python, {one.place}"
 
 
 # ── changes ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def change_lines(
-    found: Any, changes: Mapping[str, tuple[Collection[tuple[Value, ...]], Collection[tuple[Value, ...]]]]
+    found: Any,
+    changes: Mapping[str, tuple[Collection[tuple[Value, ...]], Collection[tuple[Value, ...]]]],
+    answer_only: bool = False,
 ) -> Iterator[str]:
     """What an update changed in the answer, then in the auxiliary relations: what goes, what comes, sorted."""
     told = False
-    for kept in (found.answer, *found.auxiliaries):
+    for kept in (found.answer, *(() if answer_only else found.auxiliaries)):
         for sign, rows in zip("-+", changes.get(kept.name, ((), ())), strict=True):
-            for row in sorted(rows, key=_key):
+            for row in sorted(rows, key=value_key):
                 told = True
-                yield f"{sign}{kept.name}{value_text(row if isinstance(row, tuple) else (row,))}."
+                yield f"{sign}{fact_text(kept.name, row)}."
     if not told:
         yield NO_CHANGE
-
-
-def value_text(value: Value) -> str:
-    """A value as the calculus writes it.
-
-    >>> value_text((1, "a", frozenset({(2, 3), (1, 2)})))
-    '(1, "a", {(1, 2), (2, 3)})'
-    """
-    match value:
-        case bool():
-            return str(value).lower()
-        case str():
-            return json.dumps(value, ensure_ascii=False)
-        case tuple():
-            return f"({', '.join(map(value_text, value))})"
-        case frozenset():
-            return f"{{{', '.join(value_text(item) for item in sorted(value, key=_key))}}}"
-        case Fraction():
-            return f"{value.numerator}/{value.denominator}"
-    return str(value)
-
-
-def _key(value: Value) -> Any:
-    """An order of values of any types, by kind and then by value."""
-    match value:
-        case bool():
-            return (0, value)
-        case int() | float() | Fraction():
-            return (1, value)
-        case str():
-            return (2, value)
-        case tuple():
-            return (3, *map(_key, value))
-    return (4, *sorted(map(_key, value)))

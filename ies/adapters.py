@@ -1,9 +1,9 @@
 """A system at work inside the engine: from the program's relations to the system's, and back.
 
 Names and the order of columns are those that `ies.shapes` found.  Two shapes ask for more.  Same generation may
-be written without those that have no parent: then the pairs (x, x) of the system's answer are passed on only while
-something points to x.  Alternating paths are written with a second relation, which goes through the successors of
-a universal node one by one; it follows from the answer, and is kept here.
+be written without those that have no parent, or without pairs (x, x): then such pairs of the system's answer are
+passed on only while something points to x, or not at all.  Alternating paths are written with a second relation,
+which goes through the successors of a universal node one by one; it follows from the answer, and is kept here.
 
 Reads: ies.catalogue, ies.known_shapes.  Read by: ies.offers.
 """
@@ -20,11 +20,12 @@ from everlog.core.engine.systems import Maintained, Refused, RowChanges
 from everlog.core.program import Row, quoted
 from everlog.core.values import SIGNED_MAX
 from everlog.ies import catalogue
-from everlog.ies.known_shapes import ALTERNATING, CLOSURE, SAME_GENERATION, SIBLINGS
+from everlog.ies.known_shapes import ALL, ALTERNATING, BELOW, CLOSURE, SAME_GENERATION, diagonal
+from everlog.ies.nrc.types import NUM
 from everlog.ies.practical.protocol import Rows
 from everlog.ies.shapes import Columns, Relations
 
-Adapter: TypeAlias = Callable[[str, int, Relations], Maintained]
+Adapter: TypeAlias = Callable[[str, int, Relations, int], Maintained]
 
 
 class Adapted:
@@ -32,13 +33,14 @@ class Adapted:
 
     answer = ""
 
-    def __init__(self, system: str, variant: int, parts: Relations) -> None:
-        self._system, self._tracked = catalogue.running(system), False
+    def __init__(self, system: str, variant: int, parts: Relations, limit: int) -> None:
+        self._system, self._tracked = catalogue.running(system, limit), False
         self._name, self.variant = system, variant
         self._parts = {relation: (name, columns) for name, (relation, columns) in parts.items()}
         self._back = {name: (relation, _inverse(columns)) for name, (relation, columns) in parts.items()}
-        flat = [kept.name for kept in catalogue.entry(system).kept if kept.flat]
-        self._auxiliaries = {f"{parts[self.answer][0]}.{name}": name for name in flat}
+        flat = [kept for kept in catalogue.entry(system).kept if kept.flat]
+        self._auxiliaries = {f"{parts[self.answer][0]}.{kept.name}": kept.name for kept in flat}
+        self._bounds = {kept.name: _bounds(kept) for kept in flat}
 
     # ── the protocol of core.engine.systems ──────────────────────────────────────────────────
 
@@ -68,7 +70,8 @@ class Adapted:
         if self._tracked:
             for there, own in self._auxiliaries.items():
                 if own in found:
-                    out[there] = list(map(_bounded, found[own][0])), list(map(_bounded, found[own][1]))
+                    gone, new = found[own]
+                    out[there] = list(map(self._bounds[own], gone)), list(map(self._bounds[own], new))
         return out
 
     def rows(self, relation: str) -> Iterable[Row]:
@@ -76,7 +79,8 @@ class Adapted:
             if not self._tracked:
                 self._tracked = True
                 self._system.track()
-            return map(_bounded, self._system.view(self._auxiliaries[relation]))
+            own = self._auxiliaries[relation]
+            return map(self._bounds[own], self._system.view(own))
         if relation not in self._parts:
             return ()  # of another system, which the program's text names and somebody else overruled
         name, columns = self._parts[relation]
@@ -111,21 +115,22 @@ class SameGeneration(Adapted):
         self._below = Counter(y for _, y in given["edge"])
 
     def _seen(self, relation: str, row: Row, insert: bool, found: RowChanges) -> RowChanges:
-        if self.variant != SIBLINGS or relation not in found:
+        if diagonal(self.variant) == ALL or relation not in found:
             return super()._seen(relation, row, insert, found)
         gone, new = (set(rows) for rows in found.get("sg", ((), ())))
         gone, new = {r for r in gone if r[0] != r[1]}, {r for r in new if r[0] != r[1]}
         node = row[1]
         self._below[node] += 1 if insert else -1
-        if self._below[node] == (1 if insert else 0):
+        if self._below[node] == (1 if insert else 0) and diagonal(self.variant) == BELOW:
             (new if insert else gone).add((node, node))
         return {"sg": (gone, new)}
 
     def _view(self, name: str) -> Iterable[Row]:
         rows = super()._view(name)
-        if self.variant != SIBLINGS:
+        if diagonal(self.variant) == ALL:
             return rows
-        return (row for row in rows if row[0] != row[1] or self._below[row[0]])
+        below = self._below if diagonal(self.variant) == BELOW else {}
+        return (row for row in rows if row[0] != row[1] or below.get(row[0]))
 
 
 class AlternatingPaths(Adapted):
@@ -229,9 +234,12 @@ def _moved(columns: Columns, rows: Iterable[Row]) -> Collection[Row]:
     return [tuple(row[c] for c in columns) for row in rows]
 
 
-def _bounded(row: Row) -> Row:
+def _bounds(kept: catalogue.Auxiliary) -> Callable[[Row], Row]:
     """Counts are exact inside a system; a relation shows at most the largest number that it can have."""
-    return tuple(min(value, SIGNED_MAX) if value.__class__ is int else value for value in row)
+    counts = [type_ == NUM for type_ in kept.types]
+    if not any(counts):
+        return lambda row: row
+    return lambda row: tuple(min(v, SIGNED_MAX) if count else v for v, count in zip(row, counts, strict=True))
 
 
 def _shown(relation: str, row: Row) -> str:

@@ -80,6 +80,16 @@ class Entry:
         return self.name in PRACTICAL
 
     @property
+    def place(self) -> str:
+        """The module of one in Python."""
+        return f"everlog.ies.practical.{PRACTICAL[self.name][0]}"
+
+    @property
+    def prospects(self) -> list[str]:
+        """What is to be said of one in Python besides its description."""
+        return _class(self.name).prospects() if self.practical else []
+
+    @property
     def described(self) -> System | Described:
         """What runs: its title, cost, growth and so on."""
         return _class(self.name).described if self.practical else system_of(self.name)
@@ -153,10 +163,21 @@ def system(name: str) -> System | Described:
     return system_of(name)
 
 
+def of_ones_own(name: str) -> bool:
+    """Whether a name is that of a file, or of an encoding of one.
+
+    >>> of_ones_own("flatten(mine.nrc)"), of_ones_own("tc_paths")
+    (True, False)
+    """
+    encoded = _ENCODED.fullmatch(name)
+    return of_ones_own(encoded[2].strip()) if encoded is not None else name.endswith(SUFFIX)
+
+
 def running(name: str, limit: int | None = DEFAULT_LIMIT) -> Practical | Rowwise:
     """A system at work, empty: the one in Python, or the one of the calculus, which then takes and gives rows.
 
-    `limit` is for the values in the auxiliaries of the latter; None is no limit.
+    `limit` is for the values in the auxiliaries of the latter; None is no limit.  One in Python has none: what it
+    keeps grows as a polynomial.
     """
     if name in PRACTICAL:
         return _class(name)()

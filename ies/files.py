@@ -1,6 +1,7 @@
 """System files: text to a checked system, the Datalog beside it, and its worked examples run.
 
-Reads: ies.nrc.parser, ies.making, ies.running.  Read by: ies.catalogue, the command line, the tests.
+Reads: ies.nrc.parser, ies.nrc.values, ies.making, ies.running.
+Read by: ies.catalogue, the command line, the tests.
 """
 
 from __future__ import annotations
@@ -13,18 +14,30 @@ from everlog.dsl.diagnostics import Report
 from everlog.dsl.source import Source
 from everlog.ies.making import definitions_of, make
 from everlog.ies.nrc.evaluate import evaluate
-from everlog.ies.nrc.parser import parse_system, parse_term
+from everlog.ies.nrc.parser import parse_system
 from everlog.ies.nrc.types import Base, Type, Value, columns
+from everlog.ies.nrc.values import row_of, value_text
 from everlog.ies.running import Running
 from everlog.ies.system import Event, Example, Stored, System
 
-_STEP = re.compile(r"\s*([+-])\s*([A-Za-z_]\w*'*)\s*(\(.*\))\s*\.?\s*", re.DOTALL)
+_STEP = re.compile(
+    r"""\s*([+-])\s*([A-Za-z_]\w*'*)\s*  # what happens, and to which relation
+        (\((?:"(?:\\.|[^"\\])*"|[^"])*?\))  # the tuple
+        \s*\.?\s*(?:(?://|--).*)?  # a comment
+    """,
+    re.DOTALL | re.VERBOSE,
+)
 
 
 def read_system(path: Path | str) -> System:
     """The checked system of a file.  Raises DatalogError with every mistake."""
     place = Path(path)
-    return system_of(place.read_text(encoding="utf-8"), str(place))
+    try:
+        text = place.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        reason = f"byte {error.start + 1} is not UTF-8"
+        raise ValueError(f"cannot read `{place}`: {reason}") from None
+    return system_of(text, str(place))
 
 
 def system_of(text: str, file: str = "<text>") -> System:
@@ -44,13 +57,16 @@ def system_of(text: str, file: str = "<text>") -> System:
 def parse_step(text: str) -> tuple[Event, str, Value]:
     """An update as it is written, `+edge(1, 2).`: what happens, to which relation, with which tuple.
 
-    >>> parse_step('-edge("a", 2).')
-    ('delete', 'edge', ('a', 2))
+    >>> parse_step('-edge("a", 1.5).  // a comment')
+    ('delete', 'edge', ('a', Fraction(3, 2)))
     """
     found = _STEP.fullmatch(text)
     if found is None:
-        raise ValueError(f"{text.strip()!r} is not an update; write `+edge(1, 2).` or `-edge(1, 2).`")
-    row = evaluate(parse_term(found[3]), {}, {})
+        raise ValueError(f"`{text.strip()}` is not an update; write `+edge(1, 2).` or `-edge(1, 2).`")
+    try:
+        row = row_of(found[3])
+    except ValueError as error:
+        raise ValueError(f"`{text.strip()}` is not an update: {error}") from None
     return ("insert" if found[1] == "+" else "delete"), found[2], row
 
 
@@ -59,16 +75,16 @@ def mismatches(system: System, example: Example) -> Iterator[str]:
     running = Running(system)
     definitions = definitions_of(system)
     for step, expected in example.steps:
-        event, relation, row = parse_step(step)
-        (running.insert if event == "insert" else running.delete)(relation, row)
+        try:
+            event, relation, row = parse_step(step)
+            (running.insert if event == "insert" else running.delete)(relation, row)
+        except (ValueError, ArithmeticError) as error:
+            yield f"{step} cannot be done: {error}"
+            return
         for name, term in expected.items():
-            wanted = evaluate(term, {}, definitions)
-            if running.view(name) != wanted:
-                yield f"after {step} {name} should be {_sorted(wanted)}, and is {_sorted(running.view(name))}"
-
-
-def _sorted(rows: frozenset[Value]) -> str:
-    return "{" + ", ".join(sorted(map(repr, rows))) + "}"
+            wanted, found = evaluate(term, {}, definitions), running.view(name)
+            if found != wanted:
+                yield f"after {step} {name} should be {value_text(wanted)}, and is {value_text(found)}"
 
 
 # ── Datalog ──────────────────────────────────────────────────────────────────────────────────────

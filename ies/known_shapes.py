@@ -18,14 +18,24 @@ _CLOSURE_STEPS = (
     "path(x, z) :- edge(x, y), path(y, z).",
     "path(x, z) :- path(x, y), path(y, z).",
 )
-_GENERATION = """.decl edge(x:number, y:number)  .decl sg(x:number, y:number)
-sg(x, y) :- edge(a, x), sg(a, b), edge(b, y).
-"""
-_GENERATION_BASES = (  # the second: without those that have no parent
-    "sg(x, x) :- edge(x, _).  sg(x, x) :- edge(_, x).",
-    "sg(x, y) :- edge(p, x), edge(p, y).",
+_GENERATION = ".decl edge(x:number, y:number)  .decl sg(x:number, y:number)\n"
+_STEP = "sg(x, y) :- edge(a, x), sg(a, b), edge(b, y)"
+_REFLEXIVE = "sg(x, x) :- edge(x, _).  sg(x, x) :- edge(_, x)."
+_PARENT = "sg(x, y) :- edge(p, x), edge(p, y)"
+# A variant tells which pairs (x, x) of the paper's relation it has: ALL, those BELOW an edge, or NONE.  The other
+# pairs are the same in all: x != y are at the ends of two walks of one length from one node, and after the last
+# moment at which they are at one node they are at different ones, so `x != y` in the step takes none away, even
+# where there are no pairs (x, x) to start from.  Nor does it take an (x, x) that another rule gives anyway.
+# `x != y` in the rule for siblings alone is not here: then the step still makes (x, x) of two parents a != b of
+# one generation, and passes it on to what is below; the answer does not tell which (x, x) these are.
+ALL, BELOW, NONE = "all", "below", "none"
+_GENERATIONS = (
+    (f"{_STEP}.  {_REFLEXIVE}", ALL),
+    (f"{_STEP}.  {_PARENT}.", BELOW),
+    (f"{_STEP}, x != y.  {_REFLEXIVE}", ALL),
+    (f"{_STEP}, x != y.  {_PARENT}.", BELOW),
+    (f"{_STEP}, x != y.  {_PARENT}, x != y.", NONE),
 )
-SIBLINGS = 1
 # the successors of a universal node one after the other, since "for all" would need negation inside the recursion
 _ALTERNATING = """.decl edge(x:number, y:number)  .decl universal(x:number)  .decl apath(x:number, y:number)
 .decl place(x:number)  .decl first(x:number, z:number)  .decl last(x:number, z:number)
@@ -52,10 +62,19 @@ def shapes_of(name: str) -> tuple[Shape, ...]:
             chosen = [steps for n in (1, 2, 3) for steps in combinations(_CLOSURE_STEPS, n)]
             return tuple(_shape(_CLOSURE + "\n".join(steps), "path") for steps in chosen)
         case "same generation":
-            return tuple(_shape(_GENERATION + base, "sg") for base in _GENERATION_BASES)
+            return tuple(_shape(_GENERATION + rules, "sg") for rules, _ in _GENERATIONS)
         case "alternating paths":
             return (_shape(_ALTERNATING, "apath"),)
     raise KeyError(name)
+
+
+def diagonal(variant: int) -> str:
+    """Which pairs (x, x) of the paper's relation a variant of same generation has: ALL, BELOW or NONE.
+
+    >>> [diagonal(variant) for variant in range(len(shapes_of("same generation")))]
+    ['all', 'below', 'all', 'below', 'none']
+    """
+    return _GENERATIONS[variant][1]
 
 
 def _shape(text: str, answer: str) -> Shape:

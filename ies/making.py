@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from everlog.dsl.diagnostics import Report
+from everlog.dsl.diagnostics import Label, Report
 from everlog.dsl.source import Source
 from everlog.ies.nrc.check import type_of
 from everlog.ies.nrc.prelude import with_prelude
@@ -20,7 +20,7 @@ from everlog.ies.nrc.terms import Bind, Call, Definition, Parts, Pattern, Term
 from everlog.ies.nrc.types import BOOL, Product, SetOf, Type, height
 from everlog.ies.nrc.walk import everywhere, free_variables
 from everlog.ies.sri import expanded
-from everlog.ies.system import Becomes, Differs, Event, System, Update
+from everlog.ies.system import Becomes, Differs, Event, Stored, System, Update
 
 EVENTS: tuple[Event, ...] = ("insert", "delete")
 
@@ -37,6 +37,7 @@ def make(system: System, report: Report | None = None) -> System:
     for term, scope, want in typed_terms(system, report):
         if want is not None:
             type_of(term, scope, definitions, report, want)
+    _check_examples(system, definitions, report)
     report.raise_errors()
     return system
 
@@ -118,33 +119,47 @@ def bound(pattern: Pattern, type_: Type, report: Report) -> dict[str, Type]:
 
 def _check_relations(system: System, report: Report) -> None:
     """Names and kinds of relations; that each function is of one there is, and that none is missing."""
-    seen: set[str] = set()
+    first: dict[str, Stored] = {}
     for stored in system.stored:
-        if stored.name in seen:
-            report.error("NRC050", f"two relations of {system.name} are called `{stored.name}`")
-        seen.add(stored.name)
+        same = first.setdefault(stored.name, stored)
+        if same is not stored:
+            labels = [Label(same.pos, same.end, "the first")] if same.pos >= 0 else []
+            report.error("NRC050", f"two relations of {system.name} are called `{stored.name}`", stored, *labels)
     for stored in (*system.inputs, system.answer):
         if height(stored.type) != 1:
             what = "answer" if stored is system.answer else "input"
             hint = "only auxiliary relations may be nested; `powerset_sri` shows a nested set in a flat way"
-            report.error("NRC051", f"the {what} `{stored.name}` must be flat, and is {stored.type}", hint=hint)
-    inputs = {stored.name for stored in system.inputs}
-    kept = seen - inputs
+            message = f"the {what} `{stored.name}` must be flat, and is {stored.type}"
+            report.error("NRC051", message, stored, hint=hint)
+    inputs = {stored.name: stored for stored in system.inputs}
+    kept = first.keys() - inputs.keys()
     for name, term in system.initial.items():
         if name not in kept:
             what = "an input, which begins empty" if name in inputs else "no relation of the system"
             report.error("NRC052", f"an initial value of `{name}`, which is {what}", term)
-    for name in inputs:
+    for name, stored in inputs.items():
         for event in EVENTS:
             if (event, name) not in system.updates:
                 preposition = "into" if event == "insert" else "from"
                 message = f"{system.name} does not say what {event} does for the input `{name}`"
-                report.error("NRC053", message, hint=f"add `on {event} … {preposition} {name}`")
+                report.error("NRC053", message, stored, hint=f"add `on {event} … {preposition} {name}`")
     for (event, name), update in system.updates.items():
         if (event, name) != (update.event, update.relation) or name not in inputs:
-            report.error("NRC054", f"`on {event}` is for inputs, and `{name}` is none", update.tuple_)
+            report.error("NRC054", f"`on {event}` is for inputs, and `{name}` is none", update)
         for changed, change in update.changes.items():
             if changed not in kept:
                 what = "an input, which the update changes itself" if changed in inputs else "no relation of it"
                 at = change.value if isinstance(change, Becomes) else change.gone or change.new
                 report.error("NRC055", f"a function for `{changed}` on {event} of `{name}`, which is {what}", at)
+
+
+def _check_examples(system: System, definitions: Mapping[str, Definition], report: Report) -> None:
+    """Names and types of what examples expect; whether it comes so is `ies.files.mismatches`' matter."""
+    types = {stored.name: stored.type for stored in system.stored}
+    for example in system.examples:
+        for _, expected in example.steps:
+            for name, term in expected.items():
+                if name in types:
+                    type_of(term, {}, definitions, report, types[name])
+                else:
+                    report.error("NRC020", f"an example expects `{name}`, which is no relation of it", term)

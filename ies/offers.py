@@ -22,6 +22,7 @@ from everlog.ies.adapters import ADAPTERS
 from everlog.ies.known_shapes import ALTERNATING, CLOSURE, SAME_GENERATION, shapes_of
 from everlog.ies.nrc.types import NUM, Base
 from everlog.ies.shapes import match, why_not
+from everlog.ies.system import DEFAULT_LIMIT
 
 # the systems for each shape, those that are made for use before those of the paper
 SYSTEMS = {
@@ -29,6 +30,9 @@ SYSTEMS = {
     SAME_GENERATION: ("same_generation_counts", "same_generation", "same_generation_sri"),
     ALTERNATING: ("alternating_counters", "alternating_paths"),
 }
+
+
+LIMIT = "auxiliary-limit"  # the pragma that says how many values auxiliary relations may hold
 
 
 @frozen
@@ -75,7 +79,11 @@ class SystemOffer:
             if found is not None:
                 answer = found.relations[shape.answer][0]
                 inputs = tuple(r for name, (r, _) in found.relations.items() if not shape.program.rules_of(name))
-                make = partial(ADAPTERS[self.shape], self.name, number, found.relations)
+                limit = program.pragmas.get(LIMIT, "")
+                if limit and not limit.isdecimal():
+                    return f'.pragma "{LIMIT}" "{limit}" is not a number of values'
+                values = int(limit) if limit else DEFAULT_LIMIT
+                make = partial(ADAPTERS[self.shape], self.name, number, found.relations, values)
                 return Fit(self.name, answer, inputs, make)
         return f"not {self.shape}: {why_not(known, program, unit)}"
 

@@ -6,7 +6,10 @@ that gives them need not be in the calculus, so nothing short of trying can tell
 histories that end in the same input; one pair with different relations is a proof that the system is not
 deterministic, none is evidence, and the number of histories that were tried says how much.
 
-Reads: ies.system, ies.making, ies.running, ies.nrc.check.  Read by: the command line, the tests.
+Trying ends after about half a second, with as many as were tried by then.
+
+Reads: ies.system, ies.making, ies.rowwise, ies.practical.protocol, ies.nrc.check.  Read by: the command line,
+the tests.
 Source: Libkin and Wong, Section 3, and before Corollary 7.
 """
 
@@ -15,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from random import Random
+from time import monotonic
 from typing import TypeAlias
 
 from attrs import frozen
@@ -26,10 +30,16 @@ from everlog.ies.nrc.check import check
 from everlog.ies.nrc.terms import Arith, Call, Definition, Sum, SumOf, Term
 from everlog.ies.nrc.types import Base, Product, SetOf, Type, Value, columns, height
 from everlog.ies.nrc.walk import everywhere
-from everlog.ies.running import NotPermissible, Running, TooLarge
+from everlog.ies.practical.protocol import Described, Practical, Row
+from everlog.ies.rowwise import Rowwise
 from everlog.ies.system import Event, System
 
-Step: TypeAlias = tuple[Event, str, Value]
+Step: TypeAlias = tuple[Event, str, Row]
+Fact: TypeAlias = tuple[str, Row]
+Runs: TypeAlias = Practical | Rowwise
+
+HISTORIES = 40
+SECONDS = 0.5
 
 
 @frozen
@@ -44,21 +54,30 @@ class Determinism:
         return self.differ is None
 
     def __str__(self) -> str:
+        if not self.histories:
+            return "not known: of the histories that were tried, no two were permitted"
         if self.holds:
             return f"yes, as far as tried: {self.histories} histories"
         return f"no: two histories of the same input leave different relations (after {self.histories} histories)"
 
 
-@frozen
-class Properties:
-    """`arity` is that of the widest auxiliary relation, 0 where there is none, None where one is nested."""
+@frozen(kw_only=True)
+class Storage:
+    """What can be told without terms.  `arity` is that of the widest auxiliary relation, 0 where there is none,
+    None where one is nested."""
 
     space_free: bool
     flat: bool
     arity: int | None
+    deterministic: Determinism
+
+
+@frozen(kw_only=True)
+class Properties(Storage):
+    """What a system of the calculus is like."""
+
     aggregates: bool
     height: int  # of types and terms together
-    deterministic: Determinism
 
     @property
     def language(self) -> str:
@@ -74,17 +93,33 @@ class Properties:
         return f"IES({ambient})"
 
 
-def properties(system: System, histories: int = 40, seed: int = 0) -> Properties:
+def properties(system: System, histories: int = HISTORIES, seed: int = 0) -> Properties:
     """All of them, for a system that was made."""
-    nested = [stored for stored in system.auxiliaries if height(stored.type) > 1]
-    arities = [len(columns(stored.type.element)) for stored in system.auxiliaries if stored not in nested]
+    kept = storage(Rowwise(system), histories, seed)
     return Properties(
-        space_free=not system.auxiliaries,
-        flat=not nested,
-        arity=None if nested else max(arities, default=0),
+        space_free=kept.space_free,
+        flat=kept.flat,
+        arity=kept.arity,
+        deterministic=kept.deterministic,
         aggregates=uses_aggregates(system),
         height=system_height(system),
-        deterministic=determinism(system, histories, seed),
+    )
+
+
+def storage(running: Runs, histories: int = HISTORIES, seed: int = 0) -> Storage:
+    """Those that any system has, also one in Python.
+
+    >>> from everlog.ies.catalogue import running
+    >>> storage(running("tc_witness")).arity
+    3
+    """
+    types = [kept.type for kept in running.system.auxiliaries]
+    flat = all(height(type_) == 1 for type_ in types)
+    return Storage(
+        space_free=not types,
+        flat=flat,
+        arity=max((len(columns(type_.element)) for type_ in types), default=0) if flat else None,
+        deterministic=determinism(running, histories, seed),
     )
 
 
@@ -128,44 +163,48 @@ def _reached(term: Term, definitions: Mapping[str, Definition]) -> Iterator[Term
 # ── by trying ────────────────────────────────────────────────────────────────────────────────────
 
 
-def determinism(system: System, histories: int = 40, seed: int = 0) -> Determinism:
+def determinism(
+    system: System | Runs, histories: int = HISTORIES, seed: int = 0, seconds: float = SECONDS
+) -> Determinism:
     """Whether other histories of the same input leave the same answer and auxiliaries, as far as so many tell."""
+    running = Rowwise(system) if isinstance(system, System) else system
     chance = Random(seed)
-    universe = _universe(system)
-    compared = 0
+    universe = _universe(running.system)
+    compared, stop = 0, monotonic() + seconds
     for _ in range(10 * histories):  # a pair is left out where something was not permissible
         goal = chance.sample(universe, min(len(universe), chance.randint(0, 5)))
-        first = _ended(system, _history(goal, universe, chance), goal)
-        second = first and _ended(system, _history(goal, universe, chance), goal)
-        if first is None or second is None:
-            continue
-        compared += 2
-        if any(first[0].view(stored.name) != second[0].view(stored.name) for stored in system.stored):
-            return Determinism(compared, (first[1], second[1]))
-        if compared >= histories:
+        first = _ended(running, _history(goal, universe, chance), goal)
+        second = first and _ended(running, _history(goal, universe, chance), goal)
+        if first is not None and second is not None:
+            compared += 2
+            if first[0] != second[0]:
+                return Determinism(compared, (first[1], second[1]))
+        if compared >= histories or monotonic() > stop:
             break
     return Determinism(compared)
 
 
 def _ended(
-    system: System, history: Sequence[Step], goal: Sequence[tuple[str, Value]]
-) -> tuple[Running, tuple[Step, ...]] | None:
-    """The system after a history, and the updates it took; None where it does not end in the goal."""
-    running = Running(system)
+    running: Runs, history: Sequence[Step], goal: Sequence[Fact]
+) -> tuple[dict[str, frozenset[Row]], tuple[Step, ...]] | None:
+    """The relations after a history, and the updates it took; None where it does not end in the goal."""
+    trial = running.anew()
     taken: list[Step] = []
     for event, relation, row in history:
         try:
-            (running.insert if event == "insert" else running.delete)(relation, row)
-        except (NotPermissible, TooLarge):
+            (trial.insert if event == "insert" else trial.delete)(relation, row)
+        except (ValueError, ArithmeticError):  # not permissible, too large, or without a value
             continue
         taken.append((event, relation, row))
-    held = {(stored.name, row) for stored in system.inputs for row in running.view(stored.name)}
-    return (running, tuple(taken)) if held == set(goal) else None
+    system = trial.system
+    held = {(stored.name, row) for stored in system.inputs for row in trial.view(stored.name)}
+    if held != set(goal):
+        return None
+    kept = (system.answer, *system.auxiliaries)
+    return {stored.name: frozenset(trial.view(stored.name)) for stored in kept}, tuple(taken)
 
 
-def _history(
-    goal: Sequence[tuple[str, Value]], universe: Sequence[tuple[str, Value]], chance: Random
-) -> list[Step]:
+def _history(goal: Sequence[Fact], universe: Sequence[Fact], chance: Random) -> list[Step]:
     """Inserts of the goal in some order, between them inserts and deletes of others, some of its own twice."""
     steps: list[Step] = [("insert", *row) for row in goal]
     chance.shuffle(steps)
@@ -177,9 +216,13 @@ def _history(
     return steps
 
 
-def _universe(system: System) -> list[tuple[str, Value]]:
-    """Every tuple of every input over a few constants."""
-    return [(stored.name, row) for stored in system.inputs for row in few_values(stored.type.element)]
+def _universe(system: System | Described) -> list[Fact]:
+    """Every row of every input over a few constants."""
+    return [
+        (stored.name, value if isinstance(value, tuple) else (value,))
+        for stored in system.inputs
+        for value in few_values(stored.type.element)
+    ]
 
 
 def few_values(type_: Type, number: int = 4) -> list[Value]:

@@ -29,7 +29,7 @@ class Rowwise:
 
     def load(self, rows: Mapping[str, Iterable[Row]]) -> None:
         """Begin anew with these rows, inserted one by one.  If one is refused, the state is as it was."""
-        fresh = Running(self.running.system, self.running.limit)
+        fresh = self.running.anew()
         for name, given in rows.items():
             for row in sorted(given, key=_key):
                 fresh.insert(name, row)
@@ -37,6 +37,16 @@ class Rowwise:
 
     def track(self) -> None:
         """Changes of auxiliary relations are always told."""
+
+    def anew(self) -> Rowwise:
+        """The same system as it begins."""
+        fresh = Rowwise(self.system, self.running.limit)
+        fresh.running = self.running.anew()
+        return fresh
+
+    def remarks(self) -> list[str]:
+        """None: what a system of the calculus keeps is right."""
+        return []
 
     def insert(self, relation: str, row: Row) -> dict[str, tuple[frozenset[Row], frozenset[Row]]]:
         return self._told(self.running.insert(relation, row))

@@ -25,6 +25,7 @@ from everlog.ies.nrc.evaluate import compile_term
 from everlog.ies.nrc.indexes import carry
 from everlog.ies.nrc.terms import Bind, Pattern, Term
 from everlog.ies.nrc.types import Base, Value, inhabits
+from everlog.ies.nrc.values import fact_text, is_itself, value_text
 from everlog.ies.practical.protocol import BadTuple, NotPermissible
 from everlog.ies.system import DEFAULT_LIMIT, Becomes, Differs, Event, System, Update
 
@@ -92,6 +93,12 @@ class Running:
         self._compiled: dict[tuple[Event, str], _Compiled] = {}
         self._state: State = self._given(state) if state is not None else self._initial()
         self.values = sum(values_in(row) for name in self._auxiliaries for row in self._state[name])
+
+    def anew(self) -> Running:
+        """The same system as it begins, with the functions that were compiled so far."""
+        fresh = Running(self.system, self.limit)
+        fresh._compiled = self._compiled
+        return fresh
 
     # ── looking ──────────────────────────────────────────────────────────────────────────────
 
@@ -199,7 +206,7 @@ class Running:
         given = {name: frozenset(state[name]) for name in self._types}
         for name, rows in given.items():
             if wrong := [row for row in rows if not inhabits(row, self._types[name].element)]:
-                raise BadTuple(f"{wrong[0]!r} is not a tuple of {name} : {self._types[name]}")
+                raise BadTuple(f"{value_text(wrong[0])} is not a tuple of {name} : {self._types[name]}")
         return given
 
     def _functions(self, event: Event, relation: str) -> _Compiled:
@@ -237,8 +244,10 @@ class Running:
             row = tuple(row)
         if isinstance(type_.element, Base) and isinstance(row, tuple) and len(row) == 1:
             row = row[0]
-        if not inhabits(row, type_.element) or not _is_itself(row):
-            raise BadTuple(f"{row!r} is not a tuple of {relation} : {type_}")
+        if not inhabits(row, type_.element):
+            raise BadTuple(f"{value_text(row)} is not a tuple of {relation} : {type_}")
+        if not is_itself(row):
+            raise BadTuple(f"{value_text(row)} is not a tuple of {relation}: systems do not take NaN")
         return row
 
 
@@ -251,19 +260,5 @@ def _bind(pattern: Pattern, value: Value, values: dict[str, Value]) -> None:
         _bind(part, item, values)
 
 
-def _is_itself(value: Value) -> bool:
-    """Whether a value is equal to itself, as what is stored must be: a NaN is not."""
-    return all(map(_is_itself, value)) if isinstance(value, tuple) else bool(value == value)
-
-
 def _shown(event: Event, relation: str, row: Value) -> str:
-    parts = row if isinstance(row, tuple) else (row,)
-    return f"{'+' if event == 'insert' else '-'}{relation}({', '.join(map(_word, parts))})"
-
-
-def _word(value: Value) -> str:
-    if isinstance(value, tuple):
-        return f"({', '.join(map(_word, value))})"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    return ("+" if event == "insert" else "-") + fact_text(relation, row)

@@ -61,7 +61,7 @@ def expanded(system: System, definitions: Mapping[str, Definition], report: Repo
     assert form is not None
     if len(system.inputs) != 1:
         message = f"structural recursion goes over one input, and {system.name} has {len(system.inputs)}"
-        report.error("NRC056", message)
+        report.error("NRC056", message, next(iter(system.inputs[1:]), None))
         return system
     given = system.inputs[0]
     start = type_of(form.start, {}, definitions, report)
@@ -71,7 +71,7 @@ def expanded(system: System, definitions: Mapping[str, Definition], report: Repo
     type_of(form.step, scope, definitions, report, start)
     for requirement in form.requirements:
         type_of(requirement.condition, scope, definitions, report, BOOL)
-    shown, last = form.shows or (form.so_far, Var(form.so_far))
+    shown, last = form.shows or (form.so_far, Var(form.so_far, pos=form.step.pos, end=form.step.end))
     type_of(last, {shown: start}, definitions, report, system.answer.type)
     subsets = Stored(
         SUBSETS,
@@ -80,7 +80,7 @@ def expanded(system: System, definitions: Mapping[str, Definition], report: Repo
     )
     if SUBSETS in (given.name, system.answer.name):
         message = f"`{SUBSETS}` is the auxiliary relation of the recursion; call the other one otherwise"
-        report.error("NRC050", message)
+        report.error("NRC050", message, given if given.name == SUBSETS else system.answer)
     insert, delete = _updates(form, given.name, system.answer.name)
     return evolve(
         system,

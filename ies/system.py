@@ -26,7 +26,15 @@ DEFAULT_LIMIT = 100_000  # values in auxiliary relations, past which a running s
 
 
 @frozen
-class Stored:
+class _Placed:
+    """What may stand in a text: `pos` and `end` are offsets there, -1 if not known, and no part of what it is."""
+
+    pos: int = field(default=-1, eq=False, repr=False, kw_only=True)
+    end: int = field(default=-1, eq=False, repr=False, kw_only=True)
+
+
+@frozen
+class Stored(_Placed):
     """A relation of a system: its name, its type, and what it holds in a few words."""
 
     name: str
@@ -65,7 +73,7 @@ Change: TypeAlias = Becomes | Differs
 
 
 @frozen
-class Update:
+class Update(_Placed):
     """The functions for one kind of update: of the answer and of each auxiliary relation.
 
     `tuple_` binds the parts of the updated tuple.  `bindings` are values that several functions share, each may

@@ -1,1 +1,12 @@
-"""Bulk loads and whole programs on Spark: arrives with issue 6."""
+"""Programs past one machine: the same rules on Spark.
+
+==============  =================================================================================
+`session`       a Spark session set up for Datalog; `java` finds a Java, `errors` says what went wrong,
+                `shipping` sends this package to executors
+`columns`       which Spark type holds which kind; rows by Arrow; `loads` reads and writes them anywhere
+`plan`          which unit runs how; `rules`, `bodies`, `expressions`, `totals` make DataFrame plans
+`evaluate`      a whole program; `decomposed`, `iterate` and `in_process` are its ways through recursion
+`executor`      the protocol of `core.executor` on top
+`batches`       changes of results that live on Spark; `deltas`, `state`
+==============  =================================================================================
+"""

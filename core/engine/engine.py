@@ -399,6 +399,11 @@ class Engine:
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────
 
+    def read_all(self) -> None:
+        """Have every relation be there as a table, auxiliary ones too: for whoever reads tables directly."""
+        for name in self._refused:
+            self._network.home[name].ready(name)
+
     def _table(self, relation: str) -> Table:
         """The table of a relation, for somebody who reads it."""
         if self._refused:

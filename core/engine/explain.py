@@ -16,7 +16,16 @@ from everlog.core.dependencies import Unit
 from everlog.core.engine.costs import RuleCost, rule_cost, rule_costs
 from everlog.core.engine.keeper import outside_relations
 from everlog.core.engine.network import Network
-from everlog.core.engine.plan import GIVEN, RECOMPUTE, RECURSIVE, STRATEGIES, Plan, PlannedUnit, make_plan
+from everlog.core.engine.plan import (
+    GIVEN,
+    RECOMPUTE,
+    RECURSIVE,
+    STRATEGIES,
+    Plan,
+    PlannedUnit,
+    make_plan,
+    special_reason,
+)
 from everlog.core.engine.systems import Described, systems, with_auxiliaries
 from everlog.core.program import Program, atoms_of
 
@@ -82,8 +91,10 @@ def _how(unit: PlannedUnit) -> str:
 def fitting_systems(program: Program, unit: PlannedUnit) -> Iterator[tuple[Described, str]]:
     """The systems of auxiliary relations, for a recursive unit, each with why it cannot serve if that is so."""
     if unit.unit.recursive:
+        alone = _alone(unit.unit, program)
+        special = special_reason(program, alone)
         for offer in systems().values():
-            found = offer.fit(program, _alone(unit.unit, program))
+            found = special or offer.fit(program, alone)
             yield offer.described, found if isinstance(found, str) else ""
 
 

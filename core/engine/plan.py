@@ -151,6 +151,10 @@ class Wishes:
         self.refused: dict[str, tuple[str, str]] = {}
         self._asked = asked
         self._names = {rule.name for rule in program.rules}
+        outputs = [directive.relation for directive in (*program.outputs, *program.printsizes)]
+        self._read_by = dict.fromkeys(outputs, "an output")
+        for rule in program.rules:
+            self._read_by |= {atom.relation: rule.name for atom, _ in p.atoms_of(rule.body)}
         for name, strategy in asked.items():
             if strategy not in ALL and strategy not in systems():
                 raise NoSuchStrategy(
@@ -190,22 +194,46 @@ class Wishes:
                 self.refused[rule.name] = message, "ask for one strategy"
             elif unit.recursive or wish == RECOMPUTE:
                 found = wish
-        if not found:
-            star = self._asked.get("*", "")
-            found = star if star in RECURSIVE and unit.recursive else ""
+        star = self._asked.get("*", "")
+        if not found and unit.recursive:
+            found = star if star in RECURSIVE or star not in JOINS else ""
         return found
 
-    def fit(self, unit: Unit, program: Program, name: str) -> Fit | None:
+    def nothing_to_keep(self, unit: Unit) -> None:
+        """A relation without rules: a system has nothing to do there."""
+        for name in unit.relations:
+            wish = self._asked.get(name, "")
+            if wish in systems():
+                self.refused[name] = f"`{wish}` cannot keep `{name}`: no rule derives it", ""
+
+    def fit(self, unit: Unit, program: Program, name: str, special: str) -> Fit | None:
         """How a system that was asked for keeps a unit; where it cannot, that is noted."""
         given = [relation for relation in unit.relations if program.facts.get(relation)]
-        found = systems()[name].fit(program, unit)
+        found = special or systems()[name].fit(program, unit)
         if given:
             found = f"`{given[0]}` has facts of its own"
         if isinstance(found, Fit):
             return found
-        rule = next(rule for rule in unit.rules if self._of(rule) == name)
-        self.refused[rule.name] = f"`{name}` cannot keep {', '.join(unit.relations)}: {found}", ""
+        rule = next((rule for rule in unit.rules if self._of(rule) == name), None)
+        if rule is not None:  # else it was asked for whatever it serves
+            self.refused[rule.name] = f"`{name}` cannot keep {', '.join(unit.relations)}: {found}", ""
         return None
+
+    def unkept(self, unit: Unit, program: Program, strategy: str) -> None:
+        """Note who reads an auxiliary relation of another system than the one that keeps the unit, if one does."""
+        if any(rule.name in self.refused for rule in unit.rules):
+            return
+        kept: set[str] = set()
+        if strategy in systems():
+            kept = {
+                a.name for name in unit.relations for a in systems()[strategy].auxiliaries(program.relations[name])
+            }
+        for name in unit.relations:
+            owner = program.relations[name].auxiliary_of
+            if owner and name not in kept and name in self._read_by:
+                message = f"{self._read_by[name]} reads `{name}`, which would be empty: another system keeps it"
+                hint = f"`{owner}` is kept by `{strategy or WITNESS}`"
+                self.refused[program.rules_of(owner)[-1].name] = message, hint
 
     def join(self, rule: p.Rule, program: Program, growing: frozenset[str]) -> JoinChoice:
         """The strategy for the join of a rule that is not recursive, in normal form."""
@@ -240,17 +268,20 @@ def _named(program: Program) -> Program:
 def _planned(
     program: Program, unit: Unit, normaliser: Normaliser, wishes: Wishes
 ) -> tuple[str, str, list[p.Rule], Fit | None]:
-    special = _special(program, unit)
-    if special:
-        return RECOMPUTE, special, list(unit.rules), None
-    if not unit.rules:
+    special = special_reason(program, unit)
+    if not unit.rules and not special:
+        wishes.nothing_to_keep(unit)
         return GIVEN, "no rule derives it", [], None
     asked = wishes.unit(unit)
     if asked not in (*RECURSIVE, *JOINS, ""):
-        fit = wishes.fit(unit, program, asked)
+        fit = wishes.fit(unit, program, asked, special)
         if fit is not None:
+            wishes.unkept(unit, program, asked)
             return asked, "recursive, asked for", list(unit.rules), fit
         asked = ""
+    wishes.unkept(unit, program, asked)
+    if special:
+        return RECOMPUTE, special, list(unit.rules), None
     own = frozenset(unit.relations)
     before = dict(normaliser.relations), list(normaliser.rules), dict(normaliser.groups)
     try:
@@ -268,7 +299,7 @@ def _planned(
     return asked, "recursive, asked for", rules, None
 
 
-def _special(program: Program, unit: Unit) -> str:
+def special_reason(program: Program, unit: Unit) -> str:
     """What keeps a unit from being maintained, or nothing."""
     for name in unit.relations:
         if program.relations[name].equivalence:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from everlog.core.functors import COMPARISONS
 from everlog.core.program import Atom, Row, Wildcard
 from everlog.core.proofs.evidence import Evidence, draws
-from everlog.core.proofs.proof import EQUIVALENCE, GIVEN, RULE, Condition, Proof
+from everlog.core.proofs.proof import AUXILIARY, EQUIVALENCE, GIVEN, RULE, Condition, Proof
 from everlog.core.proofs.solve import names_in
 from everlog.core.reference import Binding, NaiveEvaluation
 
@@ -22,7 +22,7 @@ def verify(engine: Evidence, proof: Proof) -> None:
     """Assert that a proof proves its fact in the present state.
 
       V1  every fact is in its relation, or was dropped from one with subsumption;
-      V2  a given fact is given, and has nothing below it;
+      V2  a given fact is given, one of an auxiliary relation is in it, and neither has anything below it;
       V3  a rule is of the program; its head by the binding is the fact, and what stands below is
           its body by the binding, literal by literal;
       V4  every other literal of that body is true;
@@ -59,6 +59,11 @@ class _Checker(NaiveEvaluation):
         assert there or proof.relation in self._better, f"V1: {proof.fact} is not there"
         if proof.reason == GIVEN:
             assert proof.row in self._engine.given(proof.relation), f"V2: {proof.fact} is not given"
+            assert not proof.children, f"V2: {proof.fact}"
+        elif proof.reason == AUXILIARY:
+            assert self._engine.program.relations[proof.relation].auxiliary_of, (
+                f"V2: {proof.fact} is no auxiliary fact"
+            )
             assert not proof.children, f"V2: {proof.fact}"
         elif proof.reason == EQUIVALENCE:
             self.chain(proof)

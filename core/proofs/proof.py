@@ -18,7 +18,7 @@ from everlog.core.program import Row, Rule, Value
 from everlog.core.proofs import render
 from everlog.core.proofs.words import rule_text, shown_name
 
-GIVEN, RULE, EQUIVALENCE = "given", "rule", "equivalence"
+GIVEN, RULE, EQUIVALENCE, AUXILIARY = "given", "rule", "equivalence", "auxiliary"
 
 
 class NotDerived(ValueError):
@@ -58,9 +58,9 @@ class Proof:
     """Why a fact is there.
 
     `reason` is `given` (no rule was needed), `rule` (an instance of `rule` by `binding`; `children`
-    stand for the literals of its body, in order) or `equivalence` (`children` are pairs that lead
-    from one side to the other).  A fact that was `dropped` took part in deriving others before a
-    better one replaced it.
+    stand for the literals of its body, in order), `equivalence` (`children` are pairs that lead
+    from one side to the other) or `auxiliary` (a system keeps the relation; what it holds is not
+    derived).  A fact that was `dropped` took part in deriving others before a better one replaced it.
     """
 
     relation: str
@@ -101,6 +101,8 @@ class Proof:
             text = rule_text(self.rule)
         elif self.reason == EQUIVALENCE:
             text = f"{self.relation} is an equivalence"
+        elif self.reason == AUXILIARY:
+            text = "kept by a system of auxiliary relations"
         else:
             text = self.reason
         return f"{text}   (replaced since by a better fact)" if self.dropped else text

@@ -21,7 +21,7 @@ from everlog.core.dependencies import Unit, units
 from everlog.core.program import Aggregate, Atom, Comparison, Literal, Negation, Row, Rule, Value
 from everlog.core.proofs.evidence import Evidence, Fact, Goal, checked, draws, goal_of
 from everlog.core.proofs.forward import Forward, Step
-from everlog.core.proofs.proof import RULE, Condition, NotDerived, Proof
+from everlog.core.proofs.proof import AUXILIARY, RULE, Condition, NotDerived, Proof
 from everlog.core.proofs.replay import Numbering
 from everlog.core.proofs.solve import Solver, names_in, same
 from everlog.core.proofs.words import atom_text, fact_text, literal_text
@@ -108,6 +108,8 @@ class Search:
         relation, row = fact
         if row in self.engine.given(relation):
             return Step()
+        if self.program.relations[relation].auxiliary_of:
+            return Step(AUXILIARY)
         unit = self._home[relation]
         if unit.relations[0] not in self._distrusted:
             witness = self.engine.witness(relation, row)

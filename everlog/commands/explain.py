@@ -1,6 +1,6 @@
 """`everlog explain`: how a program will be run, and what an update of it can cost.
 
-Reads: core.engine.explain, core.seminaive, everlog.explain_page.
+Reads: core.engine.explain, core.seminaive, everlog.explain_page, spark_backend.plan.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from everlog.core.engine.explain import NotInProgram, explain_delta_code, explai
 from everlog.core.engine.plan import NoSuchStrategy
 from everlog.core.program import Program
 from everlog.core.seminaive import explain_code
+from everlog.spark_backend.errors import SparkError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,6 +26,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--html", metavar="FILE", help="write the same as one page with drawings; - is the screen")
     parser.add_argument("--code", action="store_true", help="the Python that each rule becomes")
     parser.add_argument("--deltas", action="store_true", help="what each rule does when a relation changes")
+    parser.add_argument(
+        "--engine",
+        choices=("in-process", "spark"),
+        default="in-process",
+        help="spark: how each unit of the program would run there",
+    )
     add_strategy_argument(parser)
 
 
@@ -34,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 1
     try:
         text = _explained(program, arguments)
-    except (NoSuchStrategy, NotInProgram) as error:
+    except (NoSuchStrategy, NotInProgram, SparkError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     if arguments.html is None or arguments.html == "-":
@@ -49,6 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _explained(program: Program, arguments: argparse.Namespace) -> str:
+    if arguments.engine == "spark":
+        return _on_spark(program)
     asked = strategies_of(arguments)
     if arguments.html is not None:
         from everlog.explain_page import page  # drawings are for those who want them
@@ -65,3 +74,13 @@ def _explained(program: Program, arguments: argparse.Namespace) -> str:
     if not arguments.code:
         return explain_plan(program, deltas=arguments.deltas, asked=asked, only=arguments.name)
     return explain_delta_code(program, asked) if arguments.deltas else explain_code(program)
+
+
+def _on_spark(program: Program) -> str:
+    from everlog.spark_backend.expressions import NotOnSpark
+    from everlog.spark_backend.plan import explain
+
+    try:
+        return explain(program)
+    except NotOnSpark as problem:
+        raise SparkError(str(problem)) from None

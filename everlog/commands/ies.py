@@ -13,6 +13,7 @@ from everlog.dsl.diagnostics import DatalogError
 from everlog.files.values import FactsError
 from everlog.ies import catalogue
 from everlog.ies.catalogue import NoSuchSystem
+from everlog.ies.system import DEFAULT_LIMIT
 
 _NAME = "a name of the list, flatten(NAME), binarize(NAME), or a file of your own that ends in .nrc"
 
@@ -29,7 +30,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run_.add_argument(
         "--updates", required=True, metavar="FILE", help="lines +edge(1, 2). and -edge(1, 2).; - is a pipe"
     )
-    run_.add_argument("--limit", type=int, metavar="N", help="values that auxiliary relations may hold (100000)")
+    run_.add_argument(
+        "--limit",
+        type=int,
+        metavar="N",
+        help=f"values that auxiliary relations may hold, of systems in the calculus (default {DEFAULT_LIMIT})",
+    )
+    run_.add_argument("--answer-only", action="store_true", help="leave out changes of auxiliary relations")
     sql.add_argument("--dialect", default="sqlite", metavar="D", help="sqlite, postgres, duckdb or spark")
     sql.add_argument(
         "--node-type", default="integer", metavar="T", help="type of nodes: integer (default) or text"
@@ -46,16 +53,23 @@ def run(arguments: argparse.Namespace) -> int:
             case "show":
                 from everlog.systems_shown import system_page
 
-                print(system_page(arguments.name))
+                page = system_page(arguments.name)
+                _warn_of_examples(arguments.name)
+                print(page)
             case "sql":
                 from everlog.ies.sql import sql_text
 
                 print(sql_text(arguments.name, arguments.dialect, node_type=arguments.node_type), end="")
             case "run":
                 return _run(arguments)
+    except ArithmeticError as error:  # a value that the system begins with divides by zero
+        print(f"error: {arguments.name}: {error}", file=sys.stderr)
+        return 1
     except (DatalogError, NoSuchSystem, FactsError, ValueError) as error:
         print(str(error) if isinstance(error, DatalogError) else f"error: {error}", file=sys.stderr)
         return 1
+    except BrokenPipeError:  # the reader of our output has gone: `everlog.cli` knows what to do
+        raise
     except OSError as error:
         print(f"error: cannot read `{error.filename}`: {error.strerror or error}", file=sys.stderr)
         return 1
@@ -70,8 +84,12 @@ def _run(arguments: argparse.Namespace) -> int:
 
     if arguments.limit is not None and arguments.limit < 0:
         raise ValueError("--limit is a number of values, 0 or more")
-    running = catalogue.running(arguments.name, arguments.limit)
-    if hasattr(running, "track"):
+    running = catalogue.running(arguments.name, DEFAULT_LIMIT if arguments.limit is None else arguments.limit)
+    if arguments.limit is not None and catalogue.entry(arguments.name).practical:
+        note = f"note: --limit has no effect on {arguments.name}, which is written in Python"
+        print(f"{note}; its growth: {catalogue.entry(arguments.name).growth}", file=sys.stderr, flush=True)
+    _warn_of_examples(arguments.name)
+    if not arguments.answer_only:
         running.track()
     name = "<stdin>" if arguments.updates == "-" else arguments.updates
     status = 0
@@ -85,10 +103,19 @@ def _run(arguments: argparse.Namespace) -> int:
                 status = 1
                 continue
             print(line)
-            for text in change_lines(running.system, changes):
+            for text in change_lines(running.system, changes, arguments.answer_only):
                 print(f"  {text}")
             sys.stdout.flush()
+    for remark in running.remarks():
+        print(f"-- {remark}")
     return status
+
+
+def _warn_of_examples(name: str) -> None:
+    from everlog.systems_shown import example_warnings
+
+    for text in example_warnings(name):
+        print(f"warning: {text}", file=sys.stderr, flush=True)
 
 
 def _updates(steps: Iterator[list[tuple[int, str]]]) -> Iterator[tuple[int, str]]:

@@ -2,7 +2,7 @@
 
 A program runs once, by semi-naive evaluation; with `--updates` it lives on, and follows the stream.
 
-Reads: dsl.check, core.seminaive, everlog.stream, everlog.files, everlog.functors.
+Reads: dsl.check, core.seminaive, everlog.commands.on_spark, everlog.stream, everlog.files, everlog.functors.
 """
 
 from __future__ import annotations
@@ -18,6 +18,13 @@ from attrs import evolve
 from everlog._version import __version__
 from everlog.commands.common import add_program_arguments, load_program
 from everlog.commands.limits import add_limit_arguments, limits_of
+from everlog.commands.on_spark import (
+    add_spark_arguments,
+    job_of,
+    refuse_spark_arguments,
+    run_job,
+    spark_options_of,
+)
 from everlog.commands.strategies import add_strategy_argument, strategies_of
 from everlog.core.program import Directive, Program, Row
 from everlog.core.seminaive import Progress, evaluate
@@ -25,6 +32,7 @@ from everlog.core.values import EvaluationError
 from everlog.files import FactsError, write_facts, write_size
 from everlog.functors import FunctorError, bind_functors
 from everlog.inputs import read_inputs
+from everlog.spark_backend.errors import SparkError
 
 # Flags of Soufflé that mean nothing here: (flag, takes a value, why).
 _IGNORED: list[tuple[tuple[str, ...], bool, str]] = [
@@ -75,6 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_strategy_argument(parser)
     add_limit_arguments(parser)
+    add_spark_arguments(parser)
     parser.add_argument("-P", "--pragma", action="append", default=[], metavar="KEY:VALUE", help="as .pragma")
     parser.add_argument(
         "-l",
@@ -115,12 +124,16 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         _check_strategies(program, arguments)
         program = bind_functors(program, arguments.program, arguments.library, arguments.library_dir)
+        if arguments.engine == "spark":
+            run_job(job_of(program, arguments), spark_options_of(arguments))
+            return 0
+        refuse_spark_arguments(arguments)
         _check_places(program, arguments)
         given = read_inputs(program, Path(arguments.fact_dir), missing_ok=arguments.no_warn)
         if arguments.updates is not None:
             return _follow(program, given, arguments)
         _write(program, _evaluated(program, given, arguments), arguments)
-    except (EvaluationError, FactsError, FunctorError) as error:
+    except (EvaluationError, FactsError, FunctorError, SparkError) as error:
         sys.stdout.flush()
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -203,13 +216,13 @@ def _write(program: Program, result: Result, arguments: argparse.Namespace) -> N
 
 def _write_outputs(program: Program, result: Result, arguments: argparse.Namespace) -> None:
     for directive in program.outputs:
-        placed = _to_screen(directive) if arguments.output_dir == "-" else directive
+        placed = to_screen(directive) if arguments.output_dir == "-" else directive
         relation = program.relations[directive.relation]
         directory = Path("." if arguments.output_dir == "-" else arguments.output_dir)
         write_facts(relation, result.rows(directive.relation), placed.params, directory, sys.stdout)
 
 
-def _to_screen(directive: Directive) -> Directive:
+def to_screen(directive: Directive) -> Directive:
     """`-D-`: to the screen, with the names of the columns, unless the directive says otherwise."""
     if directive.params.get("IO", "file") != "file":
         return directive

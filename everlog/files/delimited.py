@@ -117,8 +117,11 @@ def _body(layout: Layout, data: bytes) -> bytes:
 
 def delimited_text(place: Place, rows: Iterable[Row]) -> str:
     """The facts as lines, sorted, without a header."""
-    layout = layout_of(place, "")
-    ordered = sorted_rows(place.relation, rows)
+    return lines_text(layout_of(place, ""), sorted_rows(place.relation, rows))
+
+
+def lines_text(layout: Layout, ordered: list[Row]) -> str:
+    """The facts as lines, in the order in which they are given."""
     if not layout.columns:
         return "()\n" if ordered else ""
     changed = _field_texts(layout)

@@ -137,11 +137,15 @@ WRITERS: Mapping[str, Writer] = {
 }
 
 
+_ON_SPARK = frozenset({"jdbc", "jsonl", "orc", "parquet", "spark", "table"})  # see everlog.spark_facts
+
+
 # ── common ───────────────────────────────────────────────────────────────────────────────────
 
 
 def _chosen(table: Mapping[str, _Way], params: Mapping[str, str], verb: str) -> _Way:
     way = params.get("IO", "file")
     if way not in table:
-        raise FactsError(f"cannot {verb} facts with IO={shown(way)}: known are {', '.join(sorted(table))}")
+        hint = "; that is for `--engine spark`" if way in _ON_SPARK else ""
+        raise FactsError(f"cannot {verb} facts with IO={shown(way)}: known are {', '.join(sorted(table))}{hint}")
     return table[way]

@@ -64,7 +64,7 @@ class SystemBuilder(TermBuilder):
         if not isinstance(type_, SetOf):
             self.tell("NRC030", f"a relation has a set type, not {type_}", stated, hint=f"write `{{{type_}}}`")
             type_ = SetOf(NUM)
-        value = Stored(str(children[1]), type_, self._string(children))
+        value = Stored(str(children[1]), type_, self._string(children), **span(children[1:2]))
         return self._item(children[0].value, children[1], value, children)
 
     def initially(self, children: list[Any]) -> Item:
@@ -95,6 +95,7 @@ class SystemBuilder(TermBuilder):
             tuple(item.value for item in statements if item.kind == "require"),
             self._changes([item for item in statements if item.kind in (":=", "-=", "+=")]),
             any(_type(child) in ("NEW", "PRESENT") for child in children),
+            **span([children[0], relation]),
         )
         return self._item("on", relation, value, children)
 

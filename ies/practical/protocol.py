@@ -7,7 +7,7 @@ what changed, `view` and `sizes` show what is stored, `check` asserts the invari
 A system here begins by `load`, set at a time.  Changes of auxiliary relations are told only where somebody asked
 for them when the system was made; without that nothing is written down for them.
 
-Reads: ies.nrc.types.  Read by: the systems of ies.practical, ies.catalogue.
+Reads: ies.nrc.types, ies.nrc.values.  Read by: the systems of ies.practical, ies.catalogue.
 Source: Libkin and Wong, Section 3.
 """
 
@@ -21,6 +21,7 @@ from typing import Any, ClassVar, TypeAlias
 from attrs import frozen
 
 from everlog.ies.nrc.types import Base, Product, SetOf, columns, inhabits
+from everlog.ies.nrc.values import fact_text, is_itself, value_text
 
 Row: TypeAlias = tuple[Any, ...]
 Changes: TypeAlias = dict[str, tuple[Collection[Row], Collection[Row]]]  # relation: (gone, new); never both empty
@@ -44,17 +45,13 @@ def cycle_refused(relation: str, row: Row, route: Iterable[Any]) -> NotPermissib
     >>> print(cycle_refused("edge", (3, 1), [1, 2, 3]))
     edge(3, 1) closes a cycle: 1 → 2 → 3 is there already, and this system is for acyclic graphs
     """
-    nodes = " → ".join(map(_word, route))
-    head = f"{relation}({', '.join(map(_word, row))})"
+    nodes = " → ".join(map(value_text, route))
+    head = fact_text(relation, row)
     if row[0] == row[1]:
         return NotPermissible(f"{head} is a cycle of one edge, and this system is for acyclic graphs")
     return NotPermissible(
         f"{head} closes a cycle: {nodes} is there already, and this system is for acyclic graphs"
     )
-
-
-def _word(value: Any) -> str:
-    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 # ── descriptions ─────────────────────────────────────────────────────────────────────────────
@@ -214,6 +211,23 @@ class Practical(ABC):
         """Tell the changes of auxiliary relations from now on, too."""
         self.track_auxiliaries = True
 
+    def anew(self) -> Practical:
+        """The same system as it begins."""
+        return type(self)()
+
+    # ── what is to be said of it ─────────────────────────────────────────────────────────────
+
+    @classmethod
+    def prospects(cls) -> list[str]:
+        """What can be said beforehand besides its description, such as how sure an answer will be."""
+        return []
+
+    def remarks(self) -> list[str]:
+        """The same of the answer as it is now."""
+        return []
+
+    # ── looking ──────────────────────────────────────────────────────────────────────────────
+
     def view(self, name: str) -> Collection[Row]:
         """The rows of a relation as they are now, in no order.  Cost: nothing, until they are looked at."""
         if name in self.given:
@@ -282,8 +296,10 @@ class Practical(ABC):
         self._known(relation)
         types = columns(self._types[relation])
         fits = isinstance(row, (tuple, list)) and len(row) == len(types) and all(map(inhabits, row, types))
-        if not fits or any(value != value for value in row):  # NaN is not equal to itself
-            raise BadTuple(f"{row!r} is not a row of {relation} : {SetOf(self._types[relation])}")
+        if not fits:
+            raise BadTuple(f"{value_text(row)} is not a row of {relation} : {SetOf(self._types[relation])}")
+        if not is_itself(row):
+            raise BadTuple(f"{value_text(row)} is not a row of {relation}: systems do not take NaN")
         return tuple(row)
 
 

@@ -42,7 +42,7 @@ class CountedGenerations(Practical):
         "close a cycle is refused.",
         inputs=(kept("edge", "x y", "an acyclic graph"),),
         answer=kept("sg", "x y", "walks of the same length, or of none, lead from some node to x and to y"),
-        auxiliaries=(kept("count", "x y walks:num", "how many pairs of such walks there are"),),
+        auxiliaries=(kept("pairs", "x y number:num", "how many pairs of such walks there are"),),
         growth="as many rows as the answer, at most n²; a count has at most 2n bits",
         cost="the counts that change, times the edges out of their nodes, and a search of what the edge leads to",
         query="sg(x, x) :- edge(x, _). sg(x, x) :- edge(_, x). sg(x, y) :- sg(a, b), edge(a, x), edge(b, y).",
@@ -150,7 +150,7 @@ class CountedGenerations(Practical):
         out: Changes = {"sg": ((), changed) if sign > 0 else (changed, ())}
         if touched:
             after = {(x, y): self.counts.get(x, {}).get(y, 0) for x, y in touched}
-            out["count"] = (
+            out["pairs"] = (
                 [(x, y, number) for (x, y), number in before.items() if number],
                 [(x, y, number) for (x, y), number in after.items() if number],
             )

@@ -27,6 +27,7 @@ import random
 from array import array
 from collections.abc import Collection, Iterator
 from functools import partial
+from math import ceil, floor, log10
 from typing import Any
 
 from everlog.ies.practical.acyclic import sinks_first
@@ -48,6 +49,8 @@ from everlog.ies.practical.protocol import Changes, Described, Practical, Row, R
 
 DENSE = 32  # arrays where at least one entry in so many is there, dictionaries where fewer than an 8th of that
 LEAST = 4096  # entries, below which dictionaries always do
+BEARABLE = 0.5  # the risk at which weights are drawn anew
+EXAMPLES = (100, 1_000, 10_000)  # numbers of nodes for which the bound is shown
 
 
 class AlgebraicClosure(Practical):
@@ -86,9 +89,13 @@ class AlgebraicClosure(Practical):
 
     def pair_error_bound(self) -> float:
         """At most so likely is a given pair missing from the answer as it is now."""
-        if self.risk >= 1:
+        return self._pair_bound(len(self._nodes.numbers), self.risk, self.drawn)
+
+    @staticmethod
+    def _pair_bound(nodes: int, risk: float, drawn: int) -> float:
+        if risk >= 1:
             return 1.0
-        one: float = len(self._nodes.numbers) / (P - 1) * (1 + 1 / (P - 2)) ** self.drawn / (1 - self.risk)
+        one: float = nodes / (P - 1) * (1 + 1 / (P - 2)) ** drawn / (1 - risk)
         return min(1.0, one**FIELDS)
 
     def error_bound(self) -> float:
@@ -100,6 +107,27 @@ class AlgebraicClosure(Practical):
         True
         """
         return min(1.0, len(self._nodes.numbers) ** 2 * self.pair_error_bound())
+
+    @classmethod
+    def highest_error_bound(cls, nodes: int) -> float:
+        """What `error_bound` comes to right before weights are drawn anew, a million inserts after the last time.
+
+        More is possible only where many edges on cycles, about p/(4n), were loaded at once and numpy is not there.
+
+        >>> [f"{AlgebraicClosure.highest_error_bound(nodes):.1e}" for nodes in (100, 1_000, 10_000)]
+        ['8.7e-11', '8.7e-07', '8.7e-03']
+        """
+        return min(1.0, nodes**2 * cls._pair_bound(nodes, BEARABLE + nodes / (P - 1), 1_000_000))
+
+    @classmethod
+    def prospects(cls) -> list[str]:
+        bounds = [f"{_rounded_up(cls.highest_error_bound(nodes))} for {nodes:,} nodes" for nodes in EXAMPLES]
+        return [f"the chance that any pair is missing from the answer is at most {', '.join(bounds)}"]
+
+    def remarks(self) -> list[str]:
+        nodes = len(self._nodes.numbers)
+        bound = _rounded_up(self.error_bound())
+        return [f"the chance that any pair is missing from this answer is at most {bound} ({nodes:,} nodes)"]
 
     # ── state ────────────────────────────────────────────────────────────────────────────────
 
@@ -146,7 +174,7 @@ class AlgebraicClosure(Practical):
             if matrix is not None:
                 break
         self.matrix = matrix
-        self.bearable = max(0.5, 2 * self.risk)
+        self.bearable = max(BEARABLE, 2 * self.risk)
         self.weights: dict[tuple[int, int], Entry] = dict(zip(edges, weights, strict=True))
         self._fit()
 
@@ -299,6 +327,18 @@ class AlgebraicClosure(Practical):
                 for k in range(FIELDS):
                     sum_ = sum(w[k] * (self.matrix.entry(x, u)[k] + (x == u)) for u, w in into.get(y, ()))
                     assert self.matrix.entry(x, y)[k] == sum_ % P, "I2"
+
+
+def _rounded_up(chance: float) -> str:
+    """Two digits, never less than what is given.
+
+    >>> _rounded_up(0.00121), _rounded_up(0.0), _rounded_up(1.0)
+    ('1.3e-03', '0', '1')
+    """
+    if chance in (0, 1):
+        return str(int(chance))
+    step = 10.0 ** (floor(log10(chance)) - 1)
+    return f"{ceil(chance / step) * step:.1e}"
 
 
 def _named(pairs: Flips, names: list[Any]) -> Collection[Row]:

@@ -35,7 +35,7 @@ class CountedClosure(Practical):
         about="The number of paths for each pair.  An edge that would close a cycle is refused.",
         inputs=(kept("edge", "x y", "an acyclic graph"),),
         answer=kept("path", "x y", "y is reached from x by one edge or more"),
-        auxiliaries=(kept("count", "x y paths:num", "how many paths lead from x to y"),),
+        auxiliaries=(kept("ways", "x y number:num", "how many paths lead from x to y"),),
         growth="as many rows as the answer, at most n²/2; a count has at most n bits",
         cost="the nodes before the edge times the nodes behind it",
         query="path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z).",
@@ -135,7 +135,7 @@ class CountedClosure(Practical):
         out: Changes = {"path": (pairs(gone), pairs(added))}
         if old:
             now = {(x, y): self.counts[x].get(y, 0) for x, y in old}
-            out["count"] = (
+            out["ways"] = (
                 [(x, y, number) for (x, y), number in old.items() if number],
                 [(x, y, number) for (x, y), number in now.items() if number],
             )

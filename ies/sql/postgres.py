@@ -3,7 +3,8 @@
 All parts of one statement see the same state, so an update is one WITH whose parts compute what goes and comes
 from the old state and move it; nothing needs a table in between.  What would go and come stays, for a row is
 moved once in a statement.  Two transactions that update the input take turns by an advisory lock, and one whose
-snapshot may be older than its turn is refused.  TRUNCATE is refused.
+snapshot may be older than its turn is refused.  TRUNCATE is refused.  The functions find their tables in the
+schema that the script was run in, whatever the search_path of those who update, and whatever `$user` is for them.
 
 Reads: ies.sql.plan, ies.sql.script.  Read by: ies.sql.writing.
 Source: https://www.postgresql.org/docs/15/queries-with.html (data-modifying statements in WITH).
@@ -93,7 +94,19 @@ def around(dialect: Dialect, system: str, table: Table) -> list[str]:
         f"    RAISE EXCEPTION USING MESSAGE = {stale};\n  END IF;\n  RETURN NULL;\nEND $everlog$",
         f"CREATE TRIGGER {turn} BEFORE INSERT OR DELETE OR UPDATE ON {name}\n"
         f"FOR EACH STATEMENT EXECUTE FUNCTION {turn}()",
+        _at_home(dialect, table),
     ]
+
+
+def _at_home(dialect: Dialect, table: Table) -> str:
+    """The functions of a table look into the schema where they are, and at temporary tables last."""
+    made = ", ".join(dialect.string(f"{table.name}_before_{e}") for e in ("insert", "delete", "update", "all"))
+    return (
+        "DO $everlog$\nDECLARE\n  name TEXT;\n  home TEXT := current_schema();\nBEGIN\n"
+        f"  FOREACH name IN ARRAY ARRAY[{made}] LOOP\n"
+        "    EXECUTE format('ALTER FUNCTION %I.%I() SET search_path = %I, pg_temp', home, name, home);\n"
+        "  END LOOP;\nEND $everlog$"
+    )
 
 
 def _body(dialect: Dialect, plan: Plan) -> list[str]:

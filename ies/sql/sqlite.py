@@ -6,6 +6,10 @@ statement that reads and writes at once.  No statement relies on a conflict clau
 trigger would replace, and a wrong type ends the statement before the functions run, since OR IGNORE would skip
 the row but not them.  An UPDATE is a DELETE and an INSERT, after which the row itself is left alone.
 
+An INSERT OR REPLACE of a row that is there takes it away and puts it back.  With PRAGMA recursive_triggers the
+delete trigger runs in between, after the insert trigger found nothing to do; so a table of one row says how far
+a replacement is, and an AFTER trigger then takes the row away once more, quietly, and inserts it as new.
+
 Reads: ies.sql.plan, ies.sql.script.  Read by: ies.sql.writing.
 Source: https://sqlite.org/lang_createtrigger.html.
 """
@@ -34,9 +38,11 @@ def write(system: System, dialect: Dialect) -> Script:
             row = cells(dialect, table, "NEW" if event == "insert" else "OLD")
             plan = planner.plan(update, row, in_trigger=True)
             triggers.append(_trigger(dialect, plan, row, stages))
-        triggers.append(update_trigger(dialect, table))
+        triggers += around(dialect, table)
     schema = [create(dialect, table) for table in planner.tables.values()]
     schema += [scratch(dialect, table) for table in stages.values()]
+    for stored in system.inputs:
+        schema += replacement(dialect, planner.tables[stored.name])
     for table in (*planner.tables.values(), *stages.values()):
         schema += indices(dialect, table, planner.lookups.get(table.name, ()))
     for name, query in planner.initial().items():
@@ -57,8 +63,19 @@ def scratch(dialect: Dialect, table: Table) -> str:
 
 
 def trigger(dialect: Dialect, event: str, table: Table, body: Sequence[str], when: str | None = None) -> str:
-    name = dialect.quoted(f"{table.name}_before_{event}")
-    lines = [f"CREATE TRIGGER {name} BEFORE {event.upper()} ON {dialect.quoted(table.name)}"]
+    """The trigger in which the work of an update is done; a delete says that it was, for `around`."""
+    if event == "delete":
+        old = cells(dialect, table, "OLD")
+        body = [_went(dialect, table, old, _THERE, _GONE), *body]
+        when = f"NOT {_is(dialect, table, old, _QUIET)}"
+    return _written(dialect, f"before {event}", table, body, when)
+
+
+def _written(
+    dialect: Dialect, at: str, table: Table, body: Sequence[str], when: str | None, which: str = ""
+) -> str:
+    name = dialect.quoted(f"{table.name}_{at.replace(' ', '_')}{which}")
+    lines = [f"CREATE TRIGGER {name} {at.upper()} ON {dialect.quoted(table.name)}"]
     lines += [f"WHEN {when}"] if when else []
     return "\n".join([*lines, "BEGIN", *(indented(f"{statement};") for statement in body), "END"])
 
@@ -77,7 +94,57 @@ def types_hold(dialect: Dialect, table: Table, row: Sequence[str]) -> str:
     return f"SELECT RAISE(ABORT, {message}) WHERE {' OR '.join(wrong)}"
 
 
-def update_trigger(dialect: Dialect, table: Table) -> str:
+# ── INSERT OR REPLACE, UPDATE ────────────────────────────────────────────────────────────────────
+
+# The row that is being inserted was not there; was; was, and is deleted since; is to be deleted without work.
+_ABSENT, _THERE, _GONE, _QUIET = range(4)
+
+
+def replacement(dialect: Dialect, table: Table) -> list[str]:
+    """The table that says how far the insert of a row is, with its one row."""
+    name, step = _replacement(dialect, table)
+    typed = zip(map(dialect.quoted, table.columns), map(dialect.column_type, columns(table.row)), strict=True)
+    listing = ", ".join(f"{column} {type_}" for column, type_ in typed)
+    return [f"CREATE TABLE {name} ({listing}, {step} INTEGER)", f"INSERT INTO {name} ({step}) VALUES ({_ABSENT})"]
+
+
+def around(dialect: Dialect, table: Table) -> list[str]:
+    """INSERT OR REPLACE as nothing where the row is there, UPDATE as DELETE and INSERT."""
+    name, new = dialect.quoted(table.name), cells(dialect, table, "NEW")
+    replaced, step = _replacement(dialect, table)
+    cells_ = ", ".join(f"{dialect.quoted(c)} = {cell}" for c, cell in zip(table.columns, new, strict=True))
+    there = f"EXISTS (SELECT 1 FROM {name} WHERE {same(dialect, table, new)})"
+    again = [
+        _went(dialect, table, new, _GONE, _QUIET),
+        f"DELETE FROM {name} WHERE {same(dialect, table, new)}",
+        f"INSERT INTO {name} VALUES ({', '.join(new)})",
+    ]
+    note = f"UPDATE {replaced} SET {cells_}, {step} = {there}"
+    return [
+        _written(dialect, "before insert", table, [note], None, "_replacing"),
+        _written(dialect, "after insert", table, again, _is(dialect, table, new, _GONE)),
+        _update_trigger(dialect, table),
+    ]
+
+
+def _replacement(dialect: Dialect, table: Table) -> tuple[str, str]:
+    step = "step"
+    while step in table.columns:
+        step += "_"
+    return dialect.quoted(f"{table.name}_replacing"), step
+
+
+def _is(dialect: Dialect, table: Table, row: Sequence[str], at: int) -> str:
+    name, step = _replacement(dialect, table)
+    return f"EXISTS (SELECT 1 FROM {name} WHERE {step} = {at} AND {same(dialect, table, row)})"
+
+
+def _went(dialect: Dialect, table: Table, row: Sequence[str], at: int, to: int) -> str:
+    name, step = _replacement(dialect, table)
+    return f"UPDATE {name} SET {step} = {to} WHERE {step} = {at} AND {same(dialect, table, row)}"
+
+
+def _update_trigger(dialect: Dialect, table: Table) -> str:
     name = dialect.quoted(table.name)
     old, new = cells(dialect, table, "OLD"), cells(dialect, table, "NEW")
     taken = dialect.string(f"{table.name}: the row is there already")

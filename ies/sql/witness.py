@@ -1,7 +1,7 @@
 """Transitive closure of arbitrary graphs in SQL, with one witness for each pair: written by hand, not translated.
 
-`path_witness` says of each pair (x, y) of `path` by which node before y it is reached: path(x, via) and
-edge(via, y), or via = x and the edge alone.  For each x these are the branches of a tree with its root in x.
+`path_tree` says of each pair (x, y) of `path` by which node before y it is reached: path(x, parent) and
+edge(parent, y), or parent = x and the edge alone.  For each x these are the branches of a tree with its root in x.
 
 - Insert (u, v): what reaches u now reaches what v reaches, by the branches of v's own tree: one statement, no
   recursion. If u reached v already, nothing is new.
@@ -38,19 +38,19 @@ SUSPECT = Table("path_suspect", ("x", "y"), _PAIR)
 # path(x, y) :- (path(x, u) or x = u), !path(x, v), (path(v, y) or y = v), !path(u, y), !path(x, y).
 _NEW_PAIRS = """\
 FROM (
-    SELECT w.x FROM path_witness AS w
+    SELECT w.x FROM path_tree AS w
     WHERE w.y = NEW.x AND w.x <> NEW.x
-      AND NOT EXISTS (SELECT 1 FROM path_witness AS o WHERE o.x = w.x AND o.y = NEW.y)
+      AND NOT EXISTS (SELECT 1 FROM path_tree AS o WHERE o.x = w.x AND o.y = NEW.y)
     UNION ALL SELECT NEW.x
   ) AS a CROSS JOIN (
-    SELECT w.y, w.via FROM path_witness AS w
+    SELECT w.y, w.parent FROM path_tree AS w
     WHERE w.x = NEW.y AND w.y <> NEW.y
-      AND NOT EXISTS (SELECT 1 FROM path_witness AS o WHERE o.x = NEW.x AND o.y = w.y)
+      AND NOT EXISTS (SELECT 1 FROM path_tree AS o WHERE o.x = NEW.x AND o.y = w.y)
     UNION ALL SELECT NEW.y, NEW.x
   ) AS d
-WHERE NOT EXISTS (SELECT 1 FROM path_witness AS o WHERE o.x = a.x AND o.y = d.y)"""
+WHERE NOT EXISTS (SELECT 1 FROM path_tree AS o WHERE o.x = a.x AND o.y = d.y)"""
 
-_FIRST_SUSPECTS = "SELECT w.x, w.y FROM path_witness AS w WHERE w.y = OLD.y AND w.via = OLD.x"
+_FIRST_SUSPECTS = "SELECT w.x, w.y FROM path_tree AS w WHERE w.y = OLD.y AND w.parent = OLD.x"
 
 _NOT_THIS = "NOT (e.x = OLD.x AND e.y = OLD.y)"
 
@@ -73,49 +73,49 @@ def _tables(dialect: Dialect) -> list[str]:
     return [
         create(dialect, EDGE),
         create(dialect, PATH),
-        f"CREATE TABLE path_witness (\n  x {node} NOT NULL,\n  y {node} NOT NULL,\n  via {node} NOT NULL,\n"
+        f"CREATE TABLE path_tree (\n  x {node} NOT NULL,\n  y {node} NOT NULL,\n  parent {node} NOT NULL,\n"
         f"  PRIMARY KEY (x, y)\n)" + " WITHOUT ROWID" * (dialect.name == "sqlite"),
         "CREATE INDEX edge_by_y ON edge (y, x)",
-        "CREATE INDEX path_witness_by_y ON path_witness (y, via, x)",
+        "CREATE INDEX path_tree_by_y ON path_tree (y, parent, x)",
     ]
 
 
 # ── SQLite ───────────────────────────────────────────────────────────────────────────────────────
 
-# path_suspect(x, y) :- path_suspect(x, p), edge(p, y), path_witness(x, y, p), p != x.
+# path_suspect(x, y) :- path_suspect(x, p), edge(p, y), path_tree(x, y, p), p != x.
 _SQLITE_SUSPECTS = f"""\
 INSERT INTO path_suspect
 SELECT x, y FROM (
   WITH RECURSIVE suspect(x, y) AS (
     {_FIRST_SUSPECTS}
     UNION ALL
-    SELECT s.x, w.y FROM suspect AS s CROSS JOIN edge AS e CROSS JOIN path_witness AS w
-    WHERE e.x = s.y AND w.x = s.x AND w.y = e.y AND w.via = s.y AND s.y <> s.x
+    SELECT s.x, w.y FROM suspect AS s CROSS JOIN edge AS e CROSS JOIN path_tree AS w
+    WHERE e.x = s.y AND w.x = s.x AND w.y = e.y AND w.parent = s.y AND s.y <> s.x
   )
   SELECT x, y FROM suspect
 )"""
 
-_TRUSTED = "(e.x = s.x OR EXISTS (SELECT 1 FROM path_witness AS w WHERE w.x = s.x AND w.y = e.x))"
+_TRUSTED = "(e.x = s.x OR EXISTS (SELECT 1 FROM path_tree AS w WHERE w.x = s.x AND w.y = e.x))"
 
 # Whom an edge reaches from what is trusted.
 _SQLITE_ROUND = [
     f"""\
-INSERT INTO path_witness
+INSERT INTO path_tree
 SELECT s.x, s.y, min(e.x) FROM path_suspect AS s CROSS JOIN edge AS e
 WHERE e.y = s.y AND {_NOT_THIS}
   AND {_TRUSTED}
 GROUP BY s.x, s.y""",
     """\
 DELETE FROM path_suspect
-WHERE EXISTS (SELECT 1 FROM path_witness AS w WHERE w.x = path_suspect.x AND w.y = path_suspect.y)""",
+WHERE EXISTS (SELECT 1 FROM path_tree AS w WHERE w.x = path_suspect.x AND w.y = path_suspect.y)""",
 ]
 # A round makes one row of a pair, and shallow trees; the recursion a row of every way.  Most are saved early.
 _ROUNDS = 4
 
 _SQLITE_REST = f"""\
-INSERT INTO path_witness
-SELECT x, y, via FROM (
-  WITH RECURSIVE saved(x, y, via) AS (
+INSERT INTO path_tree
+SELECT x, y, parent FROM (
+  WITH RECURSIVE saved(x, y, parent) AS (
     SELECT s.x, s.y, e.x FROM path_suspect AS s CROSS JOIN edge AS e
     WHERE e.y = s.y AND {_NOT_THIS}
       AND {_TRUSTED}
@@ -123,7 +123,7 @@ SELECT x, y, via FROM (
     SELECT s.x, s.y, e.x FROM saved AS q CROSS JOIN edge AS e CROSS JOIN path_suspect AS s
     WHERE e.x = q.y AND {_NOT_THIS} AND s.x = q.x AND s.y = e.y
   )
-  SELECT x, y, via FROM saved
+  SELECT x, y, parent FROM saved
 ) WHERE TRUE
 ON CONFLICT DO NOTHING"""
 
@@ -134,23 +134,24 @@ def _sqlite(dialect: Dialect) -> list[str]:
     insert = [
         sqlite.types_hold(dialect, EDGE, new),
         f"INSERT INTO path\nSELECT a.x, d.y\n{_NEW_PAIRS}",
-        f"INSERT INTO path_witness\nSELECT a.x, d.y, d.via\n{_NEW_PAIRS}",
+        f"INSERT INTO path_tree\nSELECT a.x, d.y, d.parent\n{_NEW_PAIRS}",
     ]
     delete = [
         _SQLITE_SUSPECTS,
-        "DELETE FROM path_witness WHERE (x, y) IN (SELECT x, y FROM path_suspect)",
+        "DELETE FROM path_tree WHERE (x, y) IN (SELECT x, y FROM path_suspect)",
         *(_SQLITE_ROUND * _ROUNDS),
         _SQLITE_REST,
         "DELETE FROM path WHERE (x, y) IN (\n  SELECT s.x, s.y FROM path_suspect AS s\n"
-        "  WHERE NOT EXISTS (SELECT 1 FROM path_witness AS w WHERE w.x = s.x AND w.y = s.y)\n)",
+        "  WHERE NOT EXISTS (SELECT 1 FROM path_tree AS w WHERE w.x = s.x AND w.y = s.y)\n)",
         "DELETE FROM path_suspect",
     ]
     return [
         *_tables(dialect),
         sqlite.scratch(dialect, SUSPECT),
+        *sqlite.replacement(dialect, EDGE),
         sqlite.trigger(dialect, "insert", EDGE, insert, f"NOT EXISTS ({pair})"),
         sqlite.trigger(dialect, "delete", EDGE, delete),
-        sqlite.update_trigger(dialect, EDGE),
+        *sqlite.around(dialect, EDGE),
     ]
 
 
@@ -162,21 +163,21 @@ WITH RECURSIVE suspect(x, y) AS (
   {_FIRST_SUSPECTS}
   UNION ALL
   SELECT s.x, w.y FROM suspect AS s JOIN edge AS e ON e.x = s.y
-  JOIN path_witness AS w ON w.x = s.x AND w.y = e.y AND w.via = s.y WHERE s.y <> s.x
+  JOIN path_tree AS w ON w.x = s.x AND w.y = e.y AND w.parent = s.y WHERE s.y <> s.x
 )
 SELECT array_agg(x), array_agg(y) INTO xs, ys FROM suspect""",
     "IF xs IS NULL THEN RETURN OLD; END IF",
-    "DELETE FROM path_witness AS w USING unnest(xs, ys) AS s(x, y) WHERE w.x = s.x AND w.y = s.y",
+    "DELETE FROM path_tree AS w USING unnest(xs, ys) AS s(x, y) WHERE w.x = s.x AND w.y = s.y",
     f"""\
 LOOP
-  INSERT INTO path_witness
+  INSERT INTO path_tree
   SELECT s.x, s.y, min(e.x) FROM unnest(xs, ys) AS s(x, y) JOIN edge AS e ON e.y = s.y
-  LEFT JOIN path_witness AS w ON w.x = s.x AND w.y = e.x
+  LEFT JOIN path_tree AS w ON w.x = s.x AND w.y = e.x
   WHERE {_NOT_THIS} AND (e.x = s.x OR w.x IS NOT NULL)
   GROUP BY s.x, s.y;
   EXIT WHEN NOT FOUND;
   SELECT array_agg(s.x), array_agg(s.y) INTO xs, ys FROM unnest(xs, ys) AS s(x, y)
-  LEFT JOIN path_witness AS w ON w.x = s.x AND w.y = s.y WHERE w.x IS NULL;
+  LEFT JOIN path_tree AS w ON w.x = s.x AND w.y = s.y WHERE w.x IS NULL;
   EXIT WHEN xs IS NULL;
 END LOOP""",
     "DELETE FROM path AS p USING unnest(xs, ys) AS s(x, y) WHERE p.x = s.x AND p.y = s.y",
@@ -188,7 +189,7 @@ def _postgres(dialect: Dialect) -> list[str]:
     insert = [
         "IF EXISTS (SELECT 1 FROM path WHERE x = NEW.x AND y = NEW.y) THEN RETURN NEW; END IF",
         # both parts see the old state
-        f"WITH new_pairs AS (\n  INSERT INTO path_witness\n  SELECT a.x, d.y, d.via\n{indented(_NEW_PAIRS)}\n"
+        f"WITH new_pairs AS (\n  INSERT INTO path_tree\n  SELECT a.x, d.y, d.parent\n{indented(_NEW_PAIRS)}\n"
         "  RETURNING x, y\n)\nINSERT INTO path SELECT x, y FROM new_pairs",
         "RETURN NEW",
     ]

@@ -5,11 +5,17 @@ Reads: ies.catalogue, ies.sql.*.  Read by: the command line.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from everlog.ies.nrc.types import Type, height
 from everlog.ies.sql import postgres, scripts, sqlite, witness
 from everlog.ies.sql.dialects import DIALECTS, Dialect
 from everlog.ies.sql.errors import SqlError
 from everlog.ies.sql.script import Script
 from everlog.ies.system import System
+
+if TYPE_CHECKING:
+    from everlog.ies.practical.protocol import Described
 
 NODE_TYPES = ("integer", "text")
 
@@ -29,8 +35,8 @@ def script(system: str | System, dialect: str, *, node_type: str = "integer") ->
         found = named(system)
         if not isinstance(found, System):
             raise SqlError(
-                f"`{system}` is written in Python, not in the calculus, so there is no SQL for it; "
-                "`tc_counts` and `tc_witness` keep a transitive closure in SQL"
+                f"`{system}` is written in Python, not in the calculus, so there is no SQL for it"
+                + _instead(found)
             )
         system = found
     match dialect:
@@ -40,6 +46,27 @@ def script(system: str | System, dialect: str, *, node_type: str = "integer") ->
             return postgres.write(system, writer)
         case _:
             return scripts.write(system, writer)
+
+
+def _instead(wanted: Described) -> str:
+    """A system of the calculus that keeps the same answer of the same inputs; a flat one if there is one."""
+    from everlog.ies.catalogue import SYSTEMS
+    from everlog.ies.catalogue import system as named
+
+    found: list[tuple[bool, bool, str]] = []
+    for name in SYSTEMS:
+        other = named(name)
+        if isinstance(other, System) and _kept(other) == _kept(wanted):
+            nested = any(height(stored.type) != 1 for stored in other.stored)
+            found.append((other.exponential, nested, f"flatten({name})" if nested else name))
+    if not found:
+        return ""
+    exponential, _, name = min(found)
+    return f"; `{name}` keeps the same answer in SQL" + ", with tables that grow exponentially" * exponential
+
+
+def _kept(system: System | Described) -> tuple[tuple[str, Type], ...]:
+    return tuple((stored.name, stored.type) for stored in (*system.inputs, system.answer))
 
 
 def sql_text(system: str | System, dialect: str, *, node_type: str = "integer") -> str:

@@ -24,6 +24,9 @@ CLOSURE = {
 GENERATION = {
     "reflexive": "r(x, x) :- e(x, _).  r(y, y) :- e(_, y).  r(x, y) :- e(a, x), e(b, y), r(a, b).",
     "siblings": "r(x, y) :- e(p, x), e(p, y).  r(x, y) :- e(a, x), r(a, b), e(b, y).",
+    "unequal": "r(x, y) :- e(p, x), e(p, y), x != y.  r(x, y) :- e(a, x), r(a, b), e(b, y), x != y.",
+    "unequal step": "r(x, y) :- e(p, x), e(p, y).  r(x, y) :- y != x, e(a, x), r(a, b), e(b, y).",
+    "reflexive, unequal step": "r(x, x) :- e(x, _). r(y, y) :- e(_, y). r(x, y) :- e(a, x), r(a, b), e(b, y), x != y.",
     "upwards": "r(x, y) :- e(x, p), e(y, p).  r(y, x) :- e(x, a), r(b, a), e(y, b).",
 }
 ALTERNATING = {
@@ -110,7 +113,21 @@ def has_cycle(edges: set[tuple[int, ...]]) -> bool:
         ("r(x, y) :- e(x, y).  r(x, z) :- r(x, y), e(y, z), x != z.", "r#2 has `x != z` besides"),
         ("r(x, y) :- e(x, y), u(x).  r(x, z) :- r(x, y), e(y, z).", "r#1 has `u(x)` besides"),
         ("r(x, y) :- e(x, y).  r(x, z) :- r(y, x), e(y, z).", "r#2 is not a rule of this shape"),
-        ("r(x, y) :- e(x, y).  r(x, z) :- r(x, y), f(y, z).", "one by one, but not together"),
+        ("r(x, y) :- e(x, y).  r(x, z) :- r(x, y), f(y, z).", "r#2 reads `f` where r#1 reads `e`"),
+        ("r(x, z) :- f(x, y), r(y, z).  r(x, y) :- e(x, y).", "r#1 reads `f` where r#2 reads `e`"),
+        (
+            "r(x, y) :- e(x, y).  r(x, z) :- r(x, y), e(z, y).",
+            "r#2 has the columns of `e` in another order than r#1",
+        ),
+        ("r(x, y) :- e(x, y).  r(x, z) :- r(x, y), e(y, z).  r(a, b) :- e(a, b).", "r#3 says the same as r#1"),
+        (
+            "r(x, y) :- e(x, y).  r(x, z) :- r(x, y), e(y, z).  r(a, b) :- f(a, b).",
+            "r#3 is one rule more than the shape",
+        ),
+        ("r(x, z) :- r(x, y), e(y, z).", "there is no rule `r(x, y) :- e(x, y).`"),
+        ("r(z, x) :- r(y, x), e(z, y).", "there is no rule `r(y, x) :- e(y, x).`"),
+        ("r(x, z) :- e(y, x), r(y, z).", "there is no rule `r(y, x) :- e(x, y).`"),
+        ("r(x, y) :- e(x, y).", "is not recursive"),
         ("r(x, 1) :- e(x, 1).  r(x, z) :- r(x, y), e(y, z).", "r#1 is not a rule of this shape"),
         ("r(x, y) :- e(x, y).  r(x, z) :- r(x, y), e(y, z).  r(1, 2).", "`r` has facts of its own"),
     ],
@@ -120,6 +137,45 @@ def test_another_query_is_refused_with_the_reason(text: str, reason: str) -> Non
     with pytest.raises(ValueError, match="tc_witness") as error:
         Database(compile_text(source), strategies={"r": "tc_witness"})
     assert reason in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            "r(x, y) :- e(p, x), e(p, y).  r(x, y) :- e(a, x), r(a, b), f(b, y).",
+            "r#2 reads `e` and `f` where the shape",
+        ),
+        (
+            "r(x, y) :- f(p, x), f(p, y).  r(x, y) :- e(a, x), r(a, b), e(b, y).",
+            "r#1 reads `f` where r#2 reads `e`",
+        ),
+        ("r(x, x) :- e(x, _).  r(x, y) :- e(a, x), r(a, b), e(b, y).", "there is no rule `r(x, x) :- e(_, x).`"),
+        (
+            "r(x, y) :- e(p, x), e(p, y), x != y.  r(c, d) :- e(a, c), r(a, b), e(b, d).",
+            "r#1 has `x != y`, which does not",
+        ),
+    ],
+)
+def test_another_query_than_same_generation_is_refused_with_the_reason(text: str, reason: str) -> None:
+    with pytest.raises(ValueError, match="not same generation") as error:
+        Database(
+            compile_text(DECLARED + ".decl f(x:number, y:number)\n" + text),
+            strategies={"r": "same_generation_counts"},
+        )
+    assert reason in str(error.value)
+
+
+def test_a_relation_of_alternating_paths_that_lacks_a_rule_is_named() -> None:
+    text = DECLARED + ALTERNATING["as in the paper"]
+    for without, reason in [
+        ("place(y) :- e(_, y).", "there is no rule `place(y) :- e(_, y).`"),
+        ("r(x, x) :- place(x).", "there is no rule `r(x, x) :- place(x).`"),
+    ]:
+        assert without in text
+        with pytest.raises(ValueError, match="not alternating paths") as error:
+            Database(compile_text(text.replace(without, "")), strategies={"r": "alternating_counters"})
+        assert reason in str(error.value)
 
 
 def test_every_system_that_is_offered_is_known() -> None:

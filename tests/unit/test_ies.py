@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
-from everlog.dsl.diagnostics import DatalogError
+from everlog.dsl.diagnostics import DatalogError, Report
+from everlog.dsl.source import Source
 from everlog.ies import catalogue, files
 from everlog.ies.encodings.binarize import binarize
 from everlog.ies.encodings.flatten import flatten
 from everlog.ies.files import datalog, mismatches, parse_step, system_of
-from everlog.ies.making import definitions_of
+from everlog.ies.making import definitions_of, make
 from everlog.ies.nrc.errors import CalculusError
 from everlog.ies.nrc.parser import parse_system
-from everlog.ies.properties import properties, system_height, uses_aggregates
+from everlog.ies.nrc.values import fact_text
+from everlog.ies.properties import Determinism, determinism, properties, storage, system_height, uses_aggregates
 from everlog.ies.running import BadTuple, NotPermissible, Running, TooLarge
 from everlog.ies.sri import law_broken
 
@@ -242,16 +246,18 @@ def test_the_system_that_the_mistakes_below_are_made_in_is_good() -> None:
         ("let both = {u, v}", "let (both, x) = {u, v}", "NRC033", "6:", "2 parts"),
         ("let both = {u, v}", "let both = {u, w}", "NRC020", "6:", "w"),
         ("(u, v) from", "(u, v, w) from", "NRC033", "9:", "3 parts"),
-        ("on delete (u, v) from edge\n  path -= {(u, v)}\n", "", "NRC053", "", "delete"),
+        ("on delete (u, v) from edge\n  path -= {(u, v)}\n", "", "NRC053", "2:7", "delete"),
         ("path -= {(u, v)}", "edge -= {(u, v)}", "NRC055", "10:", "an input"),
         ("path -= {(u, v)}", "paths -= {(u, v)}", "NRC055", "10:", "no relation"),
-        ("from edge", "from seen", "NRC054", "9:", "seen"),
-        ("answer path : {node * node}", "answer path : {node * {node}}", "NRC051", "", "must be flat"),
-        ("input edge : {node * node}", "input edge : {{node}}", "NRC051", "", "must be flat"),
+        ("from edge", "from seen", "NRC054", "9:1", "seen"),
+        ("answer path : {node * node}", "answer path : {node * {node}}", "NRC051", "3:8", "must be flat"),
+        ("input edge : {node * node}", "input edge : {{node}}", "NRC051", "2:7", "must be flat"),
         ("on insert", "initially edge = {}\non insert", "NRC052", "5:", "begins empty"),
         ("on insert", "initially hue = {}\non insert", "NRC052", "5:", "no relation"),
         ("on insert", "initially seen = {1}\non insert", "NRC030", "5:", "node"),
         ("let both", 'require u else "no"\n  let both', "NRC030", "6:", "bool"),
+        ("path -= {(u, v)}\n", "example\n  +edge(1, 2).\n  paths = {}\nend", "NRC020", "12:", "`paths`"),
+        ("path -= {(u, v)}\n", "example\n  +edge(1, 2).\n  path = {1}\nend", "NRC030", "12:", "node * node"),
     ],
 )
 def test_a_mistake_is_told_at_its_place(old: str, new: str, code: str, place: str, message: str) -> None:
@@ -261,7 +267,19 @@ def test_a_mistake_is_told_at_its_place(old: str, new: str, code: str, place: st
     told = [item for item in caught.value.report.errors if item.code.startswith(code)]
     assert told, str(caught.value)
     assert any(message in item.message for item in told), str(caught.value)
-    assert f"s.nrc:{place}" in str(caught.value) if place else told[0].pos < 0
+    assert f"s.nrc:{place}" in str(caught.value)
+
+
+def test_a_name_that_two_relations_have_is_told_at_the_second() -> None:
+    """In a file the parser tells it; a system that is made of another may have it too."""
+    text = GOOD.replace("aux seen", "aux path'")
+    system = parse_system(text.replace("seen +=", "path' +="))
+    twice = evolve(system, auxiliaries=(evolve(system.auxiliaries[0], name="path"),))
+    with pytest.raises(DatalogError) as caught:
+        make(twice, Report(Source(text, "s.nrc")))
+    assert "NRC050" in {told.code for told in caught.value.report.errors}
+    assert "s.nrc:4:5" in str(caught.value)
+    assert "the first" in str(caught.value)
 
 
 def test_all_mistakes_are_told_at_once() -> None:
@@ -285,8 +303,9 @@ sri x, X => X union {x} from ({} : {num})
         ("from ({} : {num})", "from {}", "NRC034"),
         ("from ({} : {num})", "from 0", "NRC03"),
         ("answer t : {num}", "answer t : {num * num}", "NRC030"),
-        ("input r : {num}", "input r : {num} input q : {num}", "NRC056"),
-        ("answer t : {num}", "answer subsets : {num}", "NRC050"),
+        ("input r : {num}", "input r : {num} input q : {num}", "NRC056:2:23"),
+        ("answer t : {num}", "answer subsets : {num}", "NRC050:3:8"),
+        ("input r : {num}", "input subsets : {num}", "NRC050:2:7"),
         ("X union {x}", "X union r", "NRC020"),
         ("from ({} : {num})", 'from ({} : {num}) require x else "no"', "NRC030"),
     ],
@@ -295,7 +314,9 @@ def test_mistakes_of_a_recursion(old: str, new: str, code: str) -> None:
     system_of(RECURSION)
     with pytest.raises(DatalogError) as caught:
         system_of(RECURSION.replace(old, new, 1))
-    assert any(item.code.startswith(code) for item in caught.value.report.errors), str(caught.value)
+    told, _, place = code.partition(":")
+    assert any(item.code.startswith(told) for item in caught.value.report.errors), str(caught.value)
+    assert f"<text>:{place}" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -433,14 +454,65 @@ def test_a_delete_that_would_leave_a_singular_matrix_is_refused() -> None:
 
 @pytest.mark.parametrize("row", [(float("nan"), 1), (1, float("nan"))])
 def test_what_is_not_equal_to_itself_is_refused(row: Any) -> None:
-    with pytest.raises(BadTuple):
+    with pytest.raises(BadTuple, match="systems do not take NaN"):
         Running(catalogue.system_of("tc_paths")).insert("edge", row)
 
 
-@pytest.mark.parametrize("text", ["edge(1, 2).", "+edge", "+(1, 2).", "", "+edge(1, 2). -edge(1, 2)"])
-def test_what_is_no_update_is_told(text: str) -> None:
-    with pytest.raises((ValueError, DatalogError)):
+@pytest.mark.parametrize(
+    ("row", "shown"), [((True, 2), "(true, 2)"), ((frozenset({1}), "b"), '({1}, "b")'), ((None, 1), "(None, 1)")]
+)
+def test_a_wrong_tuple_is_shown_as_the_calculus_writes_it(row: Any, shown: str) -> None:
+    with pytest.raises(BadTuple) as caught:
+        Running(catalogue.system_of("tc_paths")).insert("edge", row)
+    assert str(caught.value) == f"{shown} is not a tuple of edge : {{node * node}}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "edge(1, 2).",
+        "+edge",
+        "+(1, 2).",
+        "",
+        "+edge(1, 2). -edge(1, 2)",
+        "+edge().",
+        "+edge(x, 2).",
+        "+edge(1, 2",
+        "+edge(1,, 2).",
+        "+edge(1 2).",
+        "+edge(1.5.2, 2).",
+        "+edge(1/0, 2).",
+        "+edge(1 + 1, 2).",
+        "+edge({x | x in {1}}, 2).",
+        '+edge("\\q", 2).',
+        '+edge("a, 2).',
+        f"+edge({'(' * 3000}1{')' * 3000}, 2).",
+    ],
+)
+def test_what_is_no_update_is_told_in_one_line(text: str) -> None:
+    with pytest.raises(ValueError, match="is not an update") as caught:
         parse_step(text)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        ("+r(1.5, 2).", (Fraction(3, 2), 2)),
+        ("+r(-0.5)", Fraction(-1, 2)),
+        ("+r(2.0, - 3).  // two and more, (really)", (2, -3)),
+        ("+r(4/6, 4/2). -- fractions", (Fraction(2, 3), 2)),
+        ('+r("a // b)", "(").//', ("a // b)", "(")),
+        ('+r("say \\"hi\\"\\n", true).', ('say "hi"\n', True)),
+        ("+r((1, 2), {1, (2, false)}, {}).", ((1, 2), frozenset({1, (2, False)}), frozenset())),
+    ],
+)
+def test_values_of_an_update_are_exact_and_may_have_a_comment_behind_them(text: str, row: Any) -> None:
+    found = parse_step(text)
+    assert found == ("insert", "r", row)
+    parts = found[2] if isinstance(found[2], tuple) else (found[2],)
+    assert all(type(value) is not Fraction or value.denominator > 1 for value in parts)
+    assert parse_step(f"+{fact_text('r', row)}.") == found
 
 
 def test_datalog_declares_inputs_and_answer() -> None:
@@ -505,3 +577,53 @@ def test_determinism_says_how_much_was_tried() -> None:
     no = properties(catalogue.system_of("linear_order"), histories=20).deterministic
     assert str(no).startswith("no: two histories of the same input leave different relations")
     assert no.differ is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "arity", "deterministic"),
+    [
+        ("tc_witness", 3, False),
+        ("tc_counts", 3, True),
+        ("tc_algebra", 4, False),
+        ("same_generation_counts", 3, True),
+        ("alternating_counters", 3, True),
+    ],
+)
+def test_systems_in_python_have_properties_too(name: str, arity: int, deterministic: bool) -> None:
+    found = storage(catalogue.running(name))
+    assert (found.space_free, found.flat, found.arity) == (False, True, arity)
+    assert found.deterministic.holds == deterministic
+    assert found.deterministic.histories > 1
+
+
+def test_trying_ends_in_time_and_says_how_far_it_came() -> None:
+    found = determinism(catalogue.system_of("tc_counts"), histories=10**9, seconds=0.05)
+    assert found.holds
+    assert 0 < found.histories < 100_000
+    assert str(found) == f"yes, as far as tried: {found.histories} histories"
+    assert str(determinism(catalogue.system_of("even"), seconds=-1)) == "yes, as far as tried: 2 histories"
+
+
+DIVIDES = """system inverse "Inverses"
+input r : {num}  answer s : {num}
+on insert x into r  s += {1 / x}
+on delete x from r  s -= {1 / x}
+"""
+
+
+def test_a_division_by_zero_is_a_history_that_is_not_taken() -> None:
+    assert determinism(system_of(DIVIDES)).holds
+    assert str(Determinism(0)).startswith("not known")
+
+
+def test_functions_are_compiled_once_for_all_histories(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+    real = Running._compile
+
+    def watched(self: Running, update: Any) -> Any:
+        made.append(update)
+        return real(self, update)
+
+    monkeypatch.setattr(Running, "_compile", watched)
+    determinism(catalogue.system_of("tc_counts"))
+    assert len(made) == 2

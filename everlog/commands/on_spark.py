@@ -1,0 +1,182 @@
+"""`everlog run --engine spark`: the same program, files and flags, on a Spark master.
+
+What can be known to fail is told before Spark starts; on the way each stratum and each round of a recursion
+is told on the terminal; what fails on a worker is told in one sentence.
+
+Reads: spark_backend.evaluate, everlog.spark_facts.  Read by: everlog.commands.run, everlog.commands.submit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from everlog.core.program import Program
+from everlog.files.dispatch import write_size
+from everlog.files.values import FactsError
+from everlog.spark_backend.errors import SparkError
+
+if TYPE_CHECKING:
+    from everlog.spark_backend.frames import SparkSession
+
+Progress = Callable[[str, int, int], None]
+
+
+def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("on Spark")
+    group.add_argument(
+        "--engine",
+        choices=("in-process", "spark"),
+        default="in-process",
+        help="where the program runs (default: in this process)",
+    )
+    group.add_argument(
+        "--master",
+        metavar="URL",
+        help="of Spark: local[N], spark://HOST:PORT, yarn, k8s://…, sc://HOST:PORT (default: local[*])",
+    )
+    group.add_argument("--memory", metavar="SIZE", help="of each executor, or of the one local process: 4g")
+    group.add_argument(
+        "--checkpoint", metavar="DIR", help="for recursion on a cluster: a folder that all machines see"
+    )
+    group.add_argument(
+        "--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark, before ours"
+    )
+
+
+def spark_options_of(arguments: argparse.Namespace) -> SparkOptions:
+    """What was asked of Spark, or FactsError."""
+    conf: dict[str, str] = {}
+    for text in arguments.conf:
+        key, found, value = text.partition("=")
+        if not found or not key.startswith("spark."):
+            raise FactsError(f"--conf {text}: write it as spark.KEY=VALUE")
+        conf[key] = value
+    if arguments.checkpoint is not None:
+        conf["spark.checkpoint.dir"] = arguments.checkpoint
+    return SparkOptions(arguments.master or "local[*]", arguments.memory, conf)
+
+
+@frozen
+class SparkOptions:
+    master: str
+    memory: str | None
+    conf: dict[str, str]
+
+
+@frozen
+class Job:
+    """A program with the places of its facts: all that a driver needs to run it, wherever that is."""
+
+    program: Program
+    fact_dir: str
+    output_dir: str
+    missing_ok: bool
+    verbose: bool
+
+
+def refuse_arguments(arguments: argparse.Namespace) -> None:
+    """Flags of `run` that mean nothing, or nothing yet, on Spark."""
+    for flag, value in (
+        ("--updates", arguments.updates),
+        ("--strategy", arguments.strategy or None),
+        ("--max-iterations", arguments.max_iterations),
+        ("--max-facts", arguments.max_facts),
+        ("--max-memory", arguments.max_memory),
+        ("--max-seconds", arguments.max_seconds),
+    ):
+        if value is not None:
+            raise FactsError(f"{flag} is for the in-process engine; leave it out with --engine spark")
+
+
+def refuse_spark_arguments(arguments: argparse.Namespace) -> None:
+    """Flags of Spark without it."""
+    for flag in ("master", "memory", "checkpoint", "conf"):
+        if getattr(arguments, flag, None):
+            raise FactsError(f"--{flag} is a flag of Spark: add `--engine spark`")
+
+
+def job_of(program: Program, arguments: argparse.Namespace) -> Job:
+    """The job that a command line describes, checked as far as can be done without Spark."""
+    from everlog.spark_backend.expressions import NotOnSpark
+    from everlog.spark_backend.plan import plan
+    from everlog.spark_facts import check_directives, has_scheme
+
+    refuse_arguments(arguments)
+    check_directives(program)
+    try:
+        plan(program)
+    except NotOnSpark as problem:
+        raise SparkError(str(problem)) from None
+    facts, outputs = arguments.fact_dir, arguments.output_dir
+    if outputs != "-" and program.outputs and not has_scheme(outputs) and not Path(outputs).is_dir():
+        raise FactsError(f"output directory `{outputs}` does not exist")
+    if program.inputs and not has_scheme(facts) and not Path(facts).is_dir() and not arguments.no_warn:
+        raise FactsError(f"fact directory `{facts}` does not exist")
+    verbose = bool(arguments.verbose) or sys.stderr.isatty()
+    return Job(program, facts, outputs, bool(arguments.no_warn), verbose)
+
+
+def run_job(job: Job, options: SparkOptions) -> None:
+    """Start Spark, run the job, stop Spark."""
+    from everlog.spark_backend.errors import clear_errors
+    from everlog.spark_backend.session import spark_session, stop
+
+    tell = teller(job.verbose)
+    tell(f"starting Spark at {options.master}")
+    spark = spark_session(options.master, app="everlog run", memory=options.memory, conf=options.conf)
+    try:
+        with clear_errors():
+            evaluate_job(spark, job, tell)
+    finally:
+        stop(spark)
+
+
+def evaluate_job(spark: SparkSession, job: Job, tell: Callable[[str], None]) -> None:
+    """Load, evaluate, write."""
+    from everlog.commands.run import to_screen
+    from everlog.spark_backend.evaluate import evaluate, telling
+    from everlog.spark_facts import load_inputs, store_facts
+
+    program = job.program
+    wanted = [directive.relation for directive in (*program.outputs, *program.printsizes)]
+    inputs = load_inputs(spark, program, job.fact_dir, job.missing_ok)
+
+    def progress(unit: str, number: int, facts: int) -> None:
+        tell(
+            f"{unit}: finished in process, {facts} facts"
+            if number == 0
+            else f"{unit}: round {number}, {facts} new"
+        )
+
+    result = evaluate(spark, program, inputs, progress=progress, wanted=wanted)
+    for name, way in result.ways.items():
+        if way != "given":
+            tell(f"{name}: {way}")
+    with telling(program):
+        for directive in sorted(program.printsizes, key=lambda d: d.relation):
+            relation = program.relations[directive.relation]
+            write_size(relation, result[relation.name].count(), sys.stdout)
+        for directive in program.outputs:
+            relation = program.relations[directive.relation]
+            placed = to_screen(directive) if job.output_dir == "-" else directive
+            folder = "." if job.output_dir == "-" else job.output_dir
+            store_facts(spark, relation, result[relation.name], placed.params, folder, sys.stdout)
+            tell(f"{relation.name}: written")
+
+
+def teller(verbose: bool) -> Callable[[str], None]:
+    """Tells progress with the seconds since the start."""
+    start = time.monotonic()
+
+    def tell(text: str) -> None:
+        if verbose:
+            print(f"[{time.monotonic() - start:6.1f} s] {text}", file=sys.stderr, flush=True)
+
+    return tell

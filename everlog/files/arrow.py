@@ -1,0 +1,125 @@
+"""Delimited text to columns of Arrow and back, a piece of a file at a time: for those who hold facts in columns.
+
+Arrow's reader cuts a piece into fields in C, all of them as bytes.  Whether a column of numbers is made of digits
+alone can be seen without looking at single fields: delete all digits from its bytes, and nothing may be left.
+Then one cast converts it.  As in `bulk`, whatever is unusual is left to the careful reader, which finds the
+rows or the error; so a file means the same here as there.
+
+Reads: delimited, layout, spark_backend.columns.  Read by: everlog.spark_facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
+
+from everlog.core.program import Kind
+from everlog.core.values import encoded
+from everlog.files.delimited import careful_rows, lines_text
+from everlog.files.layout import Layout
+from everlog.files.values import FactsError, shown
+from everlog.spark_backend.columns import arrow_table, names_of, python_rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ALPHABETS = {Kind.NUMBER: b"0123456789-", Kind.UNSIGNED: b"0123456789", Kind.FLOAT: b"0123456789-.eE"}
+
+
+def piece_table(layout: Layout, data: bytes, first_line: int | None) -> pa.Table:
+    """The facts of some whole lines of a file, without its header.
+
+    `first_line` is the number of the first of these lines, where that is known.  Duplicates stay.
+    """
+    kinds = layout.kinds
+    if not kinds:
+        return arrow_table([()] if data else [], kinds)
+    if data and not data.endswith(b"\n"):
+        data += b"\n"
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n")
+    columns = _columns(layout, data)
+    if columns is not None:
+        import pyarrow as pa
+
+        return pa.table(columns, names_of(len(kinds)))
+    try:
+        return arrow_table(careful_rows(evolve(layout, headers=False), data), kinds)
+    except FactsError as problem:
+        raise _placed(layout, data, problem, first_line) from None
+
+
+def _columns(layout: Layout, data: bytes) -> list[Any] | None:
+    """The columns as Spark holds them, or None where the careful reader must look."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    if not data or len(layout.delimiter) != 1 or not layout.delimiter.isascii() or b"\r" in data:
+        return None
+    if (layout.rfc4180 and b'"' in data) or (layout.brackets and (b"[" in data or b"]" in data)):
+        return None
+    width = data[: data.find(b"\n")].count(layout.delimiter.encode()) + 1
+    if width < layout.width:
+        return None
+    names = [f"f{n}" for n in range(width)]
+    wanted = list(dict.fromkeys(f"f{n}" for n in layout.sources))
+    try:
+        table = csv.read_csv(
+            pa.BufferReader(data),
+            csv.ReadOptions(column_names=names, use_threads=False, block_size=max(1 << 20, len(data) + 1)),
+            csv.ParseOptions(
+                delimiter=layout.delimiter, quote_char=False, escape_char=False, ignore_empty_lines=False
+            ),
+            csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.binary()),
+                include_columns=wanted,
+                null_values=[],
+                strings_can_be_null=False,
+                check_utf8=False,
+            ),
+        )
+        by_name = {name: table.column(name).combine_chunks() for name in wanted}
+        columns = [
+            _converted(by_name[f"f{source}"], kind)
+            for source, kind in zip(layout.sources, layout.kinds, strict=True)
+        ]
+    except (pa.ArrowInvalid, ValueError):
+        return None
+    return None if any(column is None for column in columns) else columns
+
+
+def _converted(column: Any, kind: Kind) -> Any:
+    """A column of bytes as its kind has it, or None; ArrowInvalid where a field has no value."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if kind is Kind.SYMBOL:
+        return column
+    fields = column.buffers()[2]
+    if fields is None or bytes(fields).translate(None, _ALPHABETS[kind]):
+        return None
+    text = column.cast(pa.string())
+    if kind is Kind.FLOAT:
+        return pc.add(text.cast(pa.float64()), 0.0)  # -0.0 becomes 0.0
+    if kind is Kind.UNSIGNED:
+        return text.cast(pa.uint64()).cast(pa.int64(), safe=False)
+    return text.cast(pa.int64())
+
+
+def _placed(layout: Layout, data: bytes, problem: FactsError, first_line: int | None) -> FactsError:
+    """The error with the line that it has in the whole file; where that is not known, with its text."""
+    start = f"{layout.file}:"
+    number, _, what = str(problem).removeprefix(start).partition(": ")
+    if not str(problem).startswith(start) or not number.isdigit():
+        return problem
+    if first_line is not None:
+        return FactsError(f"{start}{int(number) - 1 + first_line}: {what}")
+    line = data.split(b"\n")[int(number) - 1].decode("utf-8", "surrogateescape")
+    return FactsError(f"{start} {what}, in the line {shown(line)}")
+
+
+def piece_text(layout: Layout, columns: Sequence[Any], count: int) -> bytes:
+    """The lines of facts in columns, in the order in which they stand, without the last line's end."""
+    return encoded(lines_text(layout, list(python_rows(columns, layout.kinds, count)))).removesuffix(b"\n")

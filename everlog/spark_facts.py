@@ -1,0 +1,404 @@
+"""`.input` and `.output` on Spark: the parameter `IO=` of a directive picks what reads or writes its facts there.
+
+| `IO=` | facts | |
+|---|---|---|
+| `file` (default) | delimited text with Soufflé's parameters, a file, a folder of files or a pattern | in tasks |
+| `jsonfile`, `json` with `filename=` | an array of facts; one task per file | in tasks |
+| `parquet`, `jsonl` (JSON lines), `orc` | columns by name or position | by Spark |
+| `jdbc` | `url=`, and `dbtable=` or `query=`, with what else Spark's JDBC source takes | by Spark |
+| `table` | `table=`: a table of Spark's catalogue | by Spark |
+| `spark` | `format=` any of Spark's formats, its options as parameters, `filename=` its path | by Spark |
+| `stdin`, `stdout`, `json` alone, `sqlite` | as in process | in the driver, sent by Arrow |
+
+A place with a scheme (`hdfs://`, `s3a://`, `file:`) is Spark's own; any other is a path, under the folder of
+facts or of outputs.  A delimited output to a path is one file, byte for byte what the in-process engine
+writes; to a place with a scheme it is a folder of parts, whose names sort as their facts do.
+
+Reads: everlog.files, spark_backend.loads.  Read by: everlog.commands.spark.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeAlias
+from uuid import uuid4
+
+from attrs import frozen
+
+from everlog.core.program import Directive, Program, Relation
+from everlog.files.arrow import piece_table, piece_text
+from everlog.files.delimited import header_text, read_delimited
+from everlog.files.dispatch import read_facts, write_facts
+from everlog.files.json import read_json
+from everlog.files.layout import Layout, layout_of
+from everlog.files.place import Place, require_directory, unzipped
+from everlog.files.values import FactsError, encoded_text, shown
+from everlog.spark_backend import loads
+from everlog.spark_backend.columns import arrow_table, frame_of_rows, kinds_of, rows_of_frame
+
+if TYPE_CHECKING:
+    from everlog.spark_backend.frames import DataFrame, SparkSession
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # of two letters or more: C: is a disk
+_OURS = frozenset({"IO", "filename", "name", "format", "table", "mode", "attributeNames"})
+_MODES = ("overwrite", "append", "errorifexists", "ignore")
+
+
+@frozen
+class Source:
+    """A relation, the parameters of its directive, and the folder of facts or outputs, as written."""
+
+    spark: SparkSession
+    relation: Relation
+    params: Mapping[str, str]
+    folder: str
+
+    @property
+    def place(self) -> Place:
+        return Place(self.relation, self.params, Path(self.folder))
+
+    def path(self, suffix: str) -> str:
+        """Where the facts are: a place with a scheme as it is, else a path that Spark takes for a local one."""
+        name = self.params.get("filename", self.params.get("name", self.relation.name) + suffix)
+        if has_scheme(name):
+            return name
+        if has_scheme(self.folder):
+            return f"{self.folder.rstrip('/')}/{name}"
+        return str((Path(self.folder) / name).absolute())
+
+    @property
+    def options(self) -> dict[str, str]:
+        return {key: value for key, value in self.params.items() if key not in _OURS}
+
+    @property
+    def mode(self) -> str:
+        mode = self.params.get("mode", "overwrite")
+        if mode not in _MODES:
+            raise FactsError(f"relation {self.relation.name}: mode={shown(mode)}: known are {', '.join(_MODES)}")
+        return mode
+
+    def needed(self, key: str) -> str:
+        if key not in self.params:
+            raise FactsError(f"relation {self.relation.name}: IO={self.params['IO']} needs the parameter `{key}`")
+        return self.params[key]
+
+
+def has_scheme(text: str) -> bool:
+    """
+    >>> has_scheme("s3a://bucket/x"), has_scheme("facts/x"), has_scheme("C:/facts")
+    (True, False, False)
+    """
+    return _SCHEME.match(text) is not None
+
+
+# ── in ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def load_inputs(
+    spark: SparkSession, program: Program, folder: str, missing_ok: bool = False
+) -> dict[str, DataFrame]:
+    """The facts of all `.input` relations; nothing is read before they are asked for."""
+    frames: dict[str, DataFrame] = {}
+    for directive in program.inputs:
+        frame = load_facts(spark, program.relations[directive.relation], directive.params, folder, missing_ok)
+        known = frames.get(directive.relation)
+        frames[directive.relation] = frame if known is None else known.unionAll(frame)
+    return frames
+
+
+def load_facts(
+    spark: SparkSession, relation: Relation, params: Mapping[str, str], folder: str, missing_ok: bool = False
+) -> DataFrame:
+    """The facts of a relation, or FactsError.  The same fact may come twice."""
+    source = Source(spark, relation, params, folder)
+    read: Reader = _chosen(READERS, params, "read")
+    return read(source, missing_ok)
+
+
+def _load_file(source: Source, missing_ok: bool) -> DataFrame:
+    path = _found(source, source.path(".facts"), missing_ok)
+    if path is None:
+        return frame_of_rows(source.spark, [], kinds_of(source.relation))
+    layout = layout_of(source.place, "")
+    if layout.rfc4180 or _secretly_zipped(path):
+        return loads.read_whole(
+            source.spark, path, source.relation, partial(_whole_file, source.relation, source.params)
+        )
+    return loads.read_lines(source.spark, path, source.relation, partial(_some_lines, layout), layout.headers)
+
+
+def _some_lines(layout: Layout, data: bytes, file: str, first_line: int | None) -> Any:
+    """In a task: the facts of lines."""
+    from attrs import evolve
+
+    return piece_table(evolve(layout, file=_short(file)), data, first_line)
+
+
+def _whole_file(
+    relation: Relation, params: Mapping[str, str], data: bytes, file: str, first_line: int | None
+) -> Any:
+    """In a task: the facts of a file, which may have quoted fields."""
+    data = unzipped(data, _short(file))
+    place = Place(relation, params, Path())
+    if params.get("IO", "file") == "file":
+        return arrow_table(read_delimited(place, data, _short(file)), kinds_of(relation))
+    return arrow_table(read_json(place, data, _short(file)), kinds_of(relation))
+
+
+def _short(file: str) -> str:
+    return file.rstrip("/").rpartition("/")[2]
+
+
+def _found(source: Source, path: str, missing_ok: bool) -> str | None:
+    """The path, or that of its `.gz`; None where there is neither and that is fine."""
+    if has_scheme(path) or any(mark in path for mark in "*?[{"):
+        return path  # Spark looks there
+    for candidate in (path, f"{path}.gz"):
+        if Path(candidate).exists():
+            return candidate
+    if missing_ok:
+        return None
+    raise FactsError(f"cannot open fact file {path} of relation {source.relation.name}: there is no such file")
+
+
+def _secretly_zipped(path: str) -> bool:
+    """Whether a file is zipped without saying so in its name, by which alone Spark would know."""
+    if has_scheme(path) or path.endswith(".gz") or not Path(path).is_file():
+        return False
+    with Path(path).open("rb") as file:
+        return file.read(2) == b"\x1f\x8b"
+
+
+def _load_json_file(source: Source, missing_ok: bool) -> DataFrame:
+    path = _found(source, source.path(".json"), missing_ok)
+    if path is None:
+        return frame_of_rows(source.spark, [], kinds_of(source.relation))
+    return loads.read_whole(
+        source.spark, path, source.relation, partial(_whole_file, source.relation, source.params)
+    )
+
+
+def _load_json(source: Source, missing_ok: bool) -> DataFrame:
+    return (_load_json_file if "filename" in source.params else _load_here)(source, missing_ok)
+
+
+def _load_here(source: Source, missing_ok: bool) -> DataFrame:
+    """What only the driver can read, sent to Spark by Arrow."""
+    rows = read_facts(source.relation, source.params, Path(source.folder), missing_ok=missing_ok, stdin=sys.stdin)
+    return frame_of_rows(source.spark, rows, kinds_of(source.relation))
+
+
+def _load_format(format: str, suffix: str, source: Source, missing_ok: bool) -> DataFrame:
+    path = _found(source, source.path(suffix), missing_ok)
+    if path is None:
+        return frame_of_rows(source.spark, [], kinds_of(source.relation))
+    return loads.read_columns(source.spark, source.relation, format, source.options, path)
+
+
+def _load_json_lines(source: Source, missing_ok: bool) -> DataFrame:
+    path = _found(source, source.path(".jsonl"), missing_ok)
+    if path is None:
+        return frame_of_rows(source.spark, [], kinds_of(source.relation))
+    return loads.read_json_lines(source.spark, source.relation, source.options, path)
+
+
+def _load_jdbc(source: Source, missing_ok: bool) -> DataFrame:
+    source.needed("url")
+    options = source.options
+    if "query" not in options:
+        options.setdefault("dbtable", source.params.get("name", source.relation.name))
+    return loads.read_columns(source.spark, source.relation, "jdbc", options, None)
+
+
+def _load_table(source: Source, missing_ok: bool) -> DataFrame:
+    return loads.read_table(source.spark, source.relation, source.needed("table"))
+
+
+def _load_spark(source: Source, missing_ok: bool) -> DataFrame:
+    path = source.path("") if "filename" in source.params else None
+    return loads.read_columns(source.spark, source.relation, source.needed("format"), source.options, path)
+
+
+Reader: TypeAlias = Callable[[Source, bool], "DataFrame"]
+READERS: Mapping[str, Reader] = {
+    "file": _load_file,
+    "jdbc": _load_jdbc,
+    "json": _load_json,
+    "jsonfile": _load_json_file,
+    "jsonl": _load_json_lines,
+    "orc": partial(_load_format, "orc", ".orc"),
+    "parquet": partial(_load_format, "parquet", ".parquet"),
+    "spark": _load_spark,
+    "sqlite": _load_here,
+    "stdin": _load_here,
+    "table": _load_table,
+}
+
+
+# ── out ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def store_facts(
+    spark: SparkSession,
+    relation: Relation,
+    frame: DataFrame,
+    params: Mapping[str, str],
+    folder: str,
+    stdout: TextIO,
+) -> None:
+    """Write all facts of a relation; what was there is replaced at the end, unless `mode=` says otherwise."""
+    source = Source(spark, relation, params, folder)
+    _chosen(WRITERS, params, "write")(source, frame, stdout)
+
+
+def _store_file(source: Source, frame: DataFrame, stdout: TextIO) -> None:
+    compress = source.place.flag("compress")
+    target = source.path(".csv.gz" if compress else ".csv")
+    printer = partial(_printed, layout_of(source.place, ""))
+    if has_scheme(target):
+        if source.place.flag("headers"):
+            raise FactsError(
+                f"relation {source.relation.name}: a folder of parts has no header; leave `headers` out"
+            )
+        loads.write_lines(frame, source.relation, target, printer, "gzip" if compress else "none")
+        return
+    require_directory(Path(target))
+    with _parts(Path(target)) as parts:
+        size = loads.write_lines(frame, source.relation, str(parts), printer, "none")
+        _join(sorted(parts.glob("part-*")), encoded_text(header_text(source.place)), Path(target), compress, size)
+
+
+def _printed(layout: Layout, columns: Sequence[Any], count: int) -> bytes:
+    """In a task: the lines of facts."""
+    return piece_text(layout, columns, count)
+
+
+@contextmanager
+def _parts(target: Path) -> Iterator[Path]:
+    """A folder beside the target, for what Spark writes on the way."""
+    parts = target.with_name(f".everlog-{uuid4().hex}.parts")
+    try:
+        yield parts
+    finally:
+        shutil.rmtree(parts, ignore_errors=True)
+
+
+def _join(parts: list[Path], header: bytes, target: Path, compress: bool, size: int) -> None:
+    """All parts as one file, which appears whole or not at all."""
+    found = sum(part.stat().st_size for part in parts)
+    if found != size:
+        raise FactsError(
+            f"cannot write {target}: of {size} bytes that the executors wrote {found} are here; on a cluster the"
+            " folder of outputs must be one that all machines see, or a place such as hdfs://… or s3a://…"
+        )
+    temporary = target.with_name(f".everlog-{uuid4().hex}.tmp")
+    try:
+        with temporary.open("wb") as raw:
+            _copy(parts, header, raw, compress)
+        if target.is_dir():
+            shutil.rmtree(target)
+        temporary.replace(target)
+    except OSError as problem:
+        raise FactsError(f"cannot write {target}: {problem.strerror or problem}") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _copy(parts: list[Path], header: bytes, raw: BinaryIO, compress: bool) -> None:
+    out: Any = gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=6, mtime=0, filename="") if compress else raw
+    out.write(header)
+    for part in parts:
+        with part.open("rb") as lines:
+            shutil.copyfileobj(lines, out, 1 << 20)
+    if compress:
+        out.close()
+
+
+def _store_format(format: str, suffix: str, source: Source, frame: DataFrame, stdout: TextIO) -> None:
+    target = source.path(suffix)
+    if has_scheme(target) or source.mode != "overwrite":
+        loads.write_columns(frame, source.relation, format, source.options, target, source.mode)
+        return
+    require_directory(Path(target))
+    with _parts(Path(target)) as parts:
+        loads.write_columns(frame, source.relation, format, source.options, str(parts), "overwrite")
+        if not (parts / "_SUCCESS").exists():
+            raise FactsError(f"cannot write {target}: what the executors wrote is not here")
+        _replace(parts, Path(target))
+
+
+def _replace(parts: Path, target: Path) -> None:
+    """A folder in the place of what was there, which is gone only when the new one is there."""
+    old = target.with_name(f".everlog-{uuid4().hex}.old")
+    if target.exists():
+        target.rename(old)
+    parts.rename(target)
+    if old.is_dir():
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        old.unlink(missing_ok=True)
+
+
+def _store_jdbc(source: Source, frame: DataFrame, stdout: TextIO) -> None:
+    source.needed("url")
+    options = source.options
+    options.setdefault("dbtable", source.params.get("name", source.relation.name))
+    loads.write_columns(frame, source.relation, "jdbc", options, None, source.mode)
+
+
+def _store_table(source: Source, frame: DataFrame, stdout: TextIO) -> None:
+    loads.write_table(frame, source.relation, source.needed("table"), source.mode)
+
+
+def _store_spark(source: Source, frame: DataFrame, stdout: TextIO) -> None:
+    path = source.path("") if "filename" in source.params else None
+    loads.write_columns(frame, source.relation, source.needed("format"), source.options, path, source.mode)
+
+
+def _store_here(source: Source, frame: DataFrame, stdout: TextIO) -> None:
+    """What only the driver can write: all facts come here."""
+    rows = list(rows_of_frame(frame, kinds_of(source.relation)))
+    write_facts(source.relation, rows, source.params, Path(source.folder), stdout)
+
+
+Writer: TypeAlias = Callable[[Source, "DataFrame", TextIO], None]
+WRITERS: Mapping[str, Writer] = {
+    "file": _store_file,
+    "jdbc": _store_jdbc,
+    "json": _store_here,
+    "jsonfile": _store_here,
+    "jsonl": partial(_store_format, "json", ".jsonl"),
+    "orc": partial(_store_format, "orc", ".orc"),
+    "parquet": partial(_store_format, "parquet", ".parquet"),
+    "spark": _store_spark,
+    "sqlite": _store_here,
+    "stdout": _store_here,
+    "table": _store_table,
+}
+
+
+def _chosen(table: Mapping[str, Any], params: Mapping[str, str], verb: str) -> Any:
+    way = params.get("IO", "file")
+    if way not in table:
+        raise FactsError(
+            f"cannot {verb} facts on Spark with IO={shown(way)}: known are {', '.join(sorted(table))}"
+        )
+    return table[way]
+
+
+def check_directives(program: Program) -> None:
+    """What is wrong with the parameters of directives, before anything runs."""
+    groups: tuple[tuple[Sequence[Directive], Mapping[str, Any], str], ...] = (
+        (program.inputs, READERS, "read"),
+        (program.outputs, WRITERS, "write"),
+    )
+    for directives, table, verb in groups:
+        for directive in directives:
+            _chosen(table, directive.params, verb)

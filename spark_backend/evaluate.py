@@ -1,0 +1,336 @@
+"""A whole program on Spark: inputs are DataFrames (or rows), and so is every relation that comes out.
+
+Units go one after the other.  One that is not recursive only adds to the plan, which Spark optimizes and runs
+as a whole when somebody asks for rows; a relation that is read more than once is kept when it is first
+computed.  A recursive unit is computed when its turn comes, in the way of its plan; if that may be small, its
+inputs are asked for first, at most as many rows as would be, and if they all come it is finished here.
+
+Who acts on a frame that came out (writes it, collects it) does so inside `telling(program)`, so that a division
+by zero on a worker is the same EvaluationError that it is in process.
+
+Reads: spark_backend.plan, .rules, .iterate, .decomposed, .in_process.  Read by: spark_backend.executor, the
+front door.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeAlias
+
+from attrs import frozen
+
+from everlog.core import program as p
+from everlog.core.guards import LimitExceeded
+from everlog.core.program import Atom, Program, Relation, Row
+from everlog.spark_backend.bodies import Facts
+from everlog.spark_backend.columns import (
+    TYPES,
+    fetch,
+    frame_of_rows,
+    frame_of_table,
+    kinds_of,
+    names_of,
+    schema_of,
+    sendable,
+)
+from everlog.spark_backend.decomposed import decomposed
+from everlog.spark_backend.expressions import evaluation_error
+from everlog.spark_backend.in_process import arrow_of, computed, program_of
+from everlog.spark_backend.iterate import Iteration, Progress
+from everlog.spark_backend.plan import DECOMPOSED, GIVEN, IN_PROCESS, ITERATED, PLAN, Planned, plan, unit_atoms
+from everlog.spark_backend.rules import Rules, distinct, union
+from everlog.spark_backend.settings import DEFAULT, Settings, partitions_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+    from typing_extensions import TypeIs
+
+Input: TypeAlias = "DataFrame | Iterable[Row]"
+FEW = 10_000  # rows that are at hand anyway: the plan may have them several times rather than keep them
+HEAVY = 8  # atoms that a plan of few rows may repeat
+
+
+def is_frame(source: Input | None) -> TypeIs[DataFrame]:
+    return hasattr(source, "toArrow")
+
+
+class WrongInput(ValueError):
+    """An input does not fit its relation."""
+
+
+@contextmanager
+def telling(program: Program) -> Iterator[None]:
+    """An error that a rule of the program met on a worker is raised as the EvaluationError it is."""
+    try:
+        yield
+    except Exception as error:
+        ours = evaluation_error(program, error)
+        if ours is None:
+            raise
+        raise ours from error
+
+
+class Evaluated(Mapping[str, "DataFrame"]):
+    """The relations of a program, each without duplicates; `ways` tells how each came about.
+
+    `rows` are those of relations that are at hand anyway, and `few` whether all that was given is.
+    """
+
+    def __init__(
+        self,
+        facts: Mapping[str, Facts],
+        ways: Mapping[str, str],
+        kept: list[DataFrame],
+        rows: Mapping[str, list[Row]],
+        few: bool,
+    ) -> None:
+        self._facts, self.ways, self._kept, self.rows, self.few = dict(facts), dict(ways), kept, rows, few
+
+    def __getitem__(self, name: str) -> DataFrame:
+        return distinct(self._facts[name]).frame
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._facts)
+
+    def __len__(self) -> int:
+        return len(self._facts)
+
+    def release(self) -> None:
+        """Give back what Spark keeps of the relations; the frames are computed anew if they are used again."""
+        for frame in self._kept:
+            frame.unpersist()
+
+
+def evaluate(
+    spark: SparkSession,
+    program: Program,
+    inputs: Mapping[str, Input] | None = None,
+    settings: Settings = DEFAULT,
+    progress: Progress | None = None,
+    wanted: Collection[str] | None = None,
+    unique: bool = False,
+) -> Evaluated:
+    """Every relation of a program (or those that are `wanted`, with what they need) from its facts and `inputs`.
+
+    An input is a DataFrame with a column for each of its relation's, by position, or rows of Python; `unique`
+    says that none has a row twice.  Raises NotOnSpark before anything runs, if the program has what cannot run
+    on Spark.
+    """
+    return Evaluator(spark, program, settings, progress).run(inputs or {}, wanted, unique)
+
+
+@frozen
+class _Given:
+    facts: Facts
+    rows: list[Row] | None  # if they are at hand
+
+
+class Evaluator:
+    def __init__(
+        self, spark: SparkSession, program: Program, settings: Settings, progress: Progress | None
+    ) -> None:
+        self._spark, self._program, self._settings, self._progress = spark, program, settings, progress
+        self._rules = Rules(spark, program)
+        self._facts: dict[str, Facts] = {}
+        self._rows: dict[str, list[Row]] = {}  # of relations whose rows are at hand
+        self._weights: dict[str, int] = {}
+        self._read: Counter[str] = Counter()  # how many atoms read a relation
+        self._ways: dict[str, str] = {}
+        self._kept: list[DataFrame] = []
+        self._few = False
+
+    def run(self, inputs: Mapping[str, Input], wanted: Collection[str] | None, unique: bool) -> Evaluated:
+        planned = plan(self._program, self._settings, wanted)
+        given = {
+            name: self._given(name, inputs.get(name), unique) for one in planned for name in one.unit.relations
+        }
+        sizes = [None if one.rows is None else len(one.rows) for one in given.values()]
+        self._few = None not in sizes and sum(size or 0 for size in sizes) <= FEW
+        uses = self._uses(planned, wanted)
+        with telling(self._program):
+            for one in planned:
+                self._ways.update(dict.fromkeys(one.unit.relations, one.way))
+                mine = {name: given[name] for name in one.unit.relations}
+                if one.way in (GIVEN, PLAN):
+                    self._plan(one, mine, uses)
+                else:
+                    self._recursive(one, mine)
+        return Evaluated(self._facts, self._ways, self._kept, self._rows, self._few)
+
+    def _uses(self, planned: Iterable[Planned], wanted: Collection[str] | None) -> Counter[str]:
+        uses = Counter(list(self._program.relations if wanted is None else wanted))
+        for one in planned:
+            for rule in one.unit.rules:
+                self._read.update(atom.relation for atom, _ in p.atoms_of(rule.body))
+        uses.update(self._read)
+        for one in planned:
+            if one.way in (DECOMPOSED, ITERATED, IN_PROCESS):
+                uses.update(one.reads)  # looked at, then read again
+        return uses
+
+    # ── inputs ───────────────────────────────────────────────────────────────────────────────
+
+    def _given(self, name: str, source: Input | None, unique: bool) -> _Given:
+        relation = self._program.relations[name]
+        own = self._program.facts.get(name, ())
+        if not is_frame(source):
+            rows = list({*own, *map(tuple, source or ())})
+            return _Given(Facts(frame_of_rows(self._spark, rows, kinds_of(relation))), rows)
+        frame = conforming(source, relation)
+        if not own:
+            return _Given(Facts(frame, unique), None)
+        return _Given(Facts(frame.union(frame_of_rows(self._spark, own, kinds_of(relation))), False), None)
+
+    # ── units that are no recursion ──────────────────────────────────────────────────────────
+
+    def _plan(self, one: Planned, given: Mapping[str, _Given], uses: Counter[str]) -> None:
+        (name,) = one.unit.relations
+        parts = [given[name].facts] if given[name].rows != [] or not one.unit.rules else []
+        parts += [self._rules.derived(rule, self._lookup) for rule in one.unit.rules]
+        atoms = [atom for rule in one.unit.rules for atom, _ in p.atoms_of(rule.body)]
+        weight = 1 + sum(self._weights[atom.relation] for atom in atoms)
+        facts = union(parts)
+        rows = given[name].rows
+        if not one.unit.rules:
+            if rows is not None:
+                self._rows[name] = rows
+            elif self._read[name] > 1 and not facts.unique:  # once over all files, and no duplicates from here on
+                facts = self._keep(distinct(facts))
+        elif uses[name] > 1 and (weight > HEAVY or not self._few):
+            facts, weight = self._keep(distinct(facts)), 1
+        elif uses[name] > 1 or len(parts) > 1:
+            facts = distinct(facts)
+        self._facts[name], self._weights[name] = facts, weight
+
+    def _keep(self, facts: Facts) -> Facts:
+        kept = facts.frame.persist()
+        self._kept.append(kept)
+        return Facts(kept, facts.unique)
+
+    def _lookup(self, atom: Atom, _place: int | None) -> Facts:
+        return self._facts[atom.relation]
+
+    # ── recursion ────────────────────────────────────────────────────────────────────────────
+
+    def _recursive(self, one: Planned, given: Mapping[str, _Given]) -> None:
+        names = one.unit.relations
+        if one.way == IN_PROCESS or self._settings.recursion == "auto":
+            limit = None if one.way == IN_PROCESS else self._settings.small
+            found = self._in_process(one, given, limit)
+            if found is not None:
+                self._ways.update(dict.fromkeys(names, IN_PROCESS))
+                self._tell(one, sum(table.num_rows for table in found.values()))
+                for name, table in found.items():
+                    frame = frame_of_table(self._spark, table, kinds_of(self._program.relations[name]))
+                    self._facts[name], self._weights[name] = Facts(frame), 1
+                return
+        seeds = {name: self._seeds(one, name, given[name]) for name in names}
+        if one.way == DECOMPOSED:
+            base = self._shipped(one)
+            if base is not None:
+                found_frames = decomposed(
+                    self._program, one, seeds, base, partitions_of(self._spark, self._settings)
+                )
+                self._kept.append(found_frames.pop(""))
+                for name, frame in found_frames.items():
+                    self._facts[name], self._weights[name] = Facts(frame), 1
+                return
+            self._ways.update(dict.fromkeys(names, ITERATED))
+        reads = {name: self._facts[name] for name in one.reads}
+        iteration = Iteration(self._rules, one.unit, reads, self._settings, self._progress)
+        self._facts.update(iteration.run(seeds))
+        self._weights.update(dict.fromkeys(names, 1))
+
+    def _tell(self, one: Planned, size: int) -> None:
+        if self._progress is not None:
+            self._progress(one.name, 0, size)
+
+    def _seeds(self, one: Planned, name: str, given: _Given) -> Facts:
+        """The facts of a relation that need no recursion."""
+        rules = [r for r in one.unit.rules if r.head.relation == name and not unit_atoms(r, one.unit)]
+        parts = [given.facts] if given.rows != [] or not rules else []
+        return distinct(union(parts + [self._rules.derived(rule, self._lookup) for rule in rules]))
+
+    def _shipped(self, one: Planned) -> dict[str, pa.Table] | None:
+        """What the recursive rules of a unit read besides; None if that is too much to send to each task."""
+        rules = [rule for rule in one.unit.rules if unit_atoms(rule, one.unit)]
+        names = {a.relation for r in rules for a, _ in p.atoms_of(r.body)} - set(one.unit.relations)
+        left = self._settings.shipped
+        out: dict[str, pa.Table] = {}
+        for name in sorted(names):
+            kinds = kinds_of(self._program.relations[name])
+            table = sendable(self._facts[name].frame.limit(left + 1), kinds).toArrow()
+            left -= table.num_rows
+            if left < 0:
+                return None
+            out[name] = table
+        return out
+
+    def _in_process(
+        self, one: Planned, given: Mapping[str, _Given], limit: int | None
+    ) -> dict[str, pa.Table] | None:
+        """The unit computed here, by Arrow; None if it is too large for that."""
+        inputs = {name: self._rows[name] for name in one.reads if name in self._rows}
+        inputs |= {name: facts.rows for name, facts in given.items() if facts.rows is not None}
+        asked = {name: self._facts[name].frame for name in one.reads if name not in inputs}
+        asked |= {name: facts.facts.frame for name, facts in given.items() if name not in inputs}
+        if limit is not None and sum(map(len, inputs.values())) > limit:
+            return None
+        kinds = {name: kinds_of(self._program.relations[name]) for name in asked}
+        rows = fetch({name: (frame, kinds[name]) for name, frame in asked.items()}, limit)
+        if rows is None:
+            return None
+        written = set(map(id, self._program.rules))  # without those that spell out an equivalence
+        own = program_of(self._program, one.unit, [rule for rule in one.unit.rules if id(rule) in written])
+        try:
+            most = None if limit is None else self._settings.most
+            tables = computed(own, one.unit, {**inputs, **rows}, most)
+        except LimitExceeded:
+            if limit is None:
+                raise
+            return None
+        out = {name: arrow_of(self._program, name, table) for name, table in tables.items()}
+        if self._few:
+            self._rows |= {name: list(table.rows()) for name, table in tables.items() if len(table) <= FEW}
+        return out
+
+
+def conforming(frame: DataFrame, relation: Relation) -> DataFrame:
+    """A user's frame as facts of a relation: the names and types of ours, and no nulls."""
+    from pyspark.sql import functions as F
+
+    kinds = kinds_of(relation)
+    fields = frame.schema.fields
+    if not kinds:
+        return frame.limit(1).select(F.lit(True).alias(names_of(0)[0]))
+    if len(fields) != len(kinds):
+        found = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in fields)
+        raise WrongInput(f"`{relation}` has {len(kinds)} columns, its input has {len(fields)}: {found}")
+    columns = []
+    for n, (column, kind) in enumerate(zip(fields, kinds, strict=True)):
+        held = column.dataType.simpleString()
+        if held not in _FITTING[TYPES[kind]]:
+            raise WrongInput(
+                f"column `{relation.columns[n].name}` of `{relation}` is a {kind}, which Spark holds as "
+                f"{TYPES[kind]}; the input has {column.name} {held}"
+            )
+        value = F.col(f"`{column.name}`").cast(TYPES[kind])
+        if column.nullable:
+            message = (
+                f"the input of `{relation.name}` has a null in its column `{column.name}`, and no fact has one"
+            )
+            value = F.when(value.isNull(), F.raise_error(F.lit(message)).cast(TYPES[kind])).otherwise(value)
+        columns.append(value.alias(f"c{n}"))
+    return frame.select(*columns)
+
+
+_FITTING = {
+    "bigint": {"bigint", "int", "smallint", "tinyint"},
+    "double": {"double", "float"},
+    "string": {"string", "binary"},
+}
+
+__all__ = ["Evaluated", "WrongInput", "evaluate", "schema_of", "telling"]

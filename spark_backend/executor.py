@@ -1,0 +1,187 @@
+"""The protocol of `core.executor` on Spark: steps of single facts, the whole program evaluated after each.
+
+This is the executor that tests hold to the reference, and what serves a small stream of steps on a large base.
+What changes large results by batches is `spark_backend.batches`.
+
+The base is what was given at first, a frame of any size, and an overlay of the facts that steps inserted or
+deleted since.  One job evaluates the program and compares it with the state before: it collects the changes
+alone.  Where all facts of a relation came that way its view is known here, and the next comparison needs no
+frame that Spark would keep.
+
+Reads: core.executor, spark_backend.evaluate, spark_backend.columns.  Read by: the front door, tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from attrs import field, frozen
+
+from everlog.core.executor import Changes, InsertOnly, NotABaseRelation, Update
+from everlog.core.program import Program, Row
+from everlog.spark_backend.columns import (
+    fetch,
+    frame_of_rows,
+    kinds_of,
+    names_of,
+    python_rows,
+    slots_of,
+    unwidened,
+    widened,
+)
+from everlog.spark_backend.evaluate import Evaluated, Input, conforming, evaluate, telling
+from everlog.spark_backend.plan import plan
+from everlog.spark_backend.settings import DEFAULT, Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+KNOWN = 1_000_000  # facts of one relation that are kept here rather than on Spark
+
+
+@frozen
+class SparkExecutor:
+    """Runs programs on a Spark session."""
+
+    spark: SparkSession
+    settings: Settings = field(default=DEFAULT)
+
+    def start(self, program: Program, inputs: Mapping[str, DataFrame] | None = None) -> SparkRun:
+        """A run with the program's own facts, and those of `inputs`."""
+        return SparkRun(self.spark, program, self.settings, inputs or {})
+
+
+class SparkRun:
+    """Invariants:
+    I1  `_overlay` has a fact only of a relation of the program, with whether it is there;
+    I2  a relation is in `_views` with exactly the facts that it has, or else its frame is in `_frames`.
+    """
+
+    def __init__(
+        self, spark: SparkSession, program: Program, settings: Settings, inputs: Mapping[str, DataFrame]
+    ) -> None:
+        from attrs import evolve
+
+        plan(program, settings)  # refuses what cannot run
+        self._spark, self._program, self._settings = spark, evolve(program, facts={}), settings
+        self._given = {name: conforming(frame, program.relations[name]) for name, frame in inputs.items()}
+        self._overlay = {name: dict.fromkeys(program.facts.get(name, ()), True) for name in program.relations}
+        self._views: dict[str, frozenset[Row]] = {name: frozenset() for name in program.relations}
+        self._frames: dict[str, DataFrame] = {}
+        self._held: Evaluated | None = None
+        self._kinds = {name: kinds_of(relation) for name, relation in program.relations.items()}
+        self._become(self._overlay)
+
+    # ── the protocol ─────────────────────────────────────────────────────────────────────────
+
+    def apply(self, step: Iterable[Update]) -> Changes:
+        overlay = {name: dict(rows) for name, rows in self._overlay.items()}
+        for update in step:
+            rows = overlay.get(update.relation)
+            if rows is None:
+                raise NotABaseRelation(f"undefined relation `{update.relation}`")
+            if len(update.row) != len(self._kinds[update.relation]):
+                raise NotABaseRelation(f"`{update.relation}` has another number of columns")
+            if not update.insert and self._program.relations[update.relation].insert_only:
+                raise InsertOnly(update.relation)
+            rows[update.row] = update.insert
+        return self._become(overlay)
+
+    def view(self, relation: str) -> frozenset[Row]:
+        if relation not in self._views:
+            with telling(self._program):
+                rows = fetch({relation: (self._frames[relation], self._kinds[relation])})
+            assert rows is not None
+            return frozenset(rows[relation])
+        return self._views[relation]
+
+    def frame(self, relation: str) -> DataFrame:
+        """The relation now, as a frame."""
+        if relation in self._frames:
+            return self._frames[relation]
+        return frame_of_rows(self._spark, self._views[relation], self._kinds[relation])
+
+    def check(self) -> None:
+        for name, overlay in self._overlay.items():
+            assert all(len(row) == len(self._kinds[name]) for row in overlay), "I1"
+        assert self._views.keys() | self._frames.keys() == self._program.relations.keys(), "I2"
+        assert not self._views.keys() & self._frames.keys(), "I2"
+
+    # ── one step ─────────────────────────────────────────────────────────────────────────────
+
+    def _base(self, overlay: Mapping[str, Mapping[Row, bool]]) -> dict[str, Input]:
+        out: dict[str, Input] = {}
+        for name, rows in overlay.items():
+            there = [row for row, present in rows.items() if present]
+            if name not in self._given:
+                out[name] = there
+                continue
+            frame, columns = self._given[name], names_of(len(self._kinds[name]))
+            if rows:  # without all that steps have spoken of, then with what is there
+                frame = frame.join(frame_of_rows(self._spark, rows, self._kinds[name]), columns, "left_anti")
+                frame = frame.union(frame_of_rows(self._spark, there, self._kinds[name]))
+            out[name] = frame.distinct()
+        return out
+
+    def _become(self, overlay: dict[str, dict[Row, bool]]) -> Changes:
+        """Evaluate the program on a base, and go over to it; the changes."""
+        found = evaluate(self._spark, self._program, self._base(overlay), self._settings, unique=True)
+        names = list(self._program.relations)
+        with telling(self._program):
+            changes = self._compared(found, names)
+        views: dict[str, frozenset[Row]] = {}
+        frames: dict[str, DataFrame] = {}
+        for name in names:
+            change = changes.get(name, {})
+            known = self._views.get(name)
+            if known is not None and len(known) + len(change) <= KNOWN:
+                gone = {row for row, sign in change.items() if sign < 0}
+                views[name] = (known - gone) | {row for row, sign in change.items() if sign > 0}
+            else:
+                frames[name] = found[name].persist()
+        if self._held is not None:
+            self._held.release()
+        for frame in self._frames.values():
+            frame.unpersist()
+        self._overlay, self._views, self._frames, self._held = overlay, views, frames, found
+        return changes
+
+    def _compared(self, found: Evaluated, names: list[str]) -> dict[str, dict[Row, int]]:
+        """What is new in each relation (+1), and what is gone (-1), by one job; by none where both are at hand."""
+        changes: dict[str, dict[Row, int]] = {}
+        asked: list[str] = []
+        for name in names:
+            if name in found.rows and name in self._views:
+                changes[name] = _difference(self._views[name], frozenset(found.rows[name]))
+            else:
+                asked.append(name)
+        if asked:
+            whole = {name for name in asked if found.few and name in self._views}
+            every = [self._kinds[name] for name in asked]
+            parts = [(self._change(name, found[name], name in whole), self._kinds[name]) for name in asked]
+            for tag, part in unwidened(widened(parts, extra=["sign"]).toArrow(), every):
+                columns = [part.column(slot) for slot in slots_of(every[tag])]
+                rows = python_rows(columns, every[tag], part.num_rows)
+                name = asked[tag]
+                if name in whole:
+                    changes[name] = _difference(self._views[name], frozenset(rows))
+                else:
+                    changes[name] = dict(zip(rows, part.column("sign").to_pylist(), strict=False))
+        return {name: change for name, change in changes.items() if change}
+
+    def _change(self, name: str, now: DataFrame, whole: bool) -> DataFrame:
+        """The relation as it is `now` (all of it, or what differs from before), each row with its sign."""
+        from pyspark.sql import functions as F
+
+        after = now.select("*", F.lit(1).alias("sign"))
+        if whole or self._views.get(name) == frozenset():
+            return after
+        before = self.frame(name).select("*", F.lit(-1).alias("sign"))
+        columns = names_of(len(self._kinds[name]))
+        both = after.union(before).groupBy(*columns).agg(F.sum("sign").cast("int").alias("sign"))
+        return both.where(F.col("sign") != 0)
+
+
+def _difference(before: frozenset[Row], after: frozenset[Row]) -> dict[Row, int]:
+    return dict.fromkeys(after - before, 1) | dict.fromkeys(before - after, -1)

@@ -1,0 +1,84 @@
+"""A unit computed by our own engine on rows that are at hand: in the driver, or inside a task.
+
+The unit becomes a program of its own: its relations, those that it reads (as inputs), its rules.  In the driver
+this serves units whose meaning depends on one order of all facts, and those that are too small to be worth a
+job; in a task it is how a decomposed recursion runs.
+
+Reads: core.seminaive, spark_backend.columns.  Read by: spark_backend.evaluate, spark_backend.decomposed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, repeat
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
+
+from everlog.core import program as p
+from everlog.core.dependencies import Unit
+from everlog.core.guards import Limits
+from everlog.core.program import Kind, Program, Row, Rule
+from everlog.core.seminaive import evaluate
+from everlog.core.tables import Table
+from everlog.spark_backend.columns import HOLDS, arrow_array, kinds_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def program_of(program: Program, unit: Unit, rules: Sequence[Rule] | None = None) -> Program:
+    """A unit as a program: what it reads is given."""
+    own = unit.rules if rules is None else tuple(rules)
+    bodies = [rule.body for rule in own] + [s.body for s in unit.subsumptions]
+    names = dict.fromkeys([*unit.relations, *(atom.relation for body in bodies for atom, _ in p.atoms_of(body))])
+    calls = {call.name[1:] for rule in own for call in p.calls_of(rule) if call.name.startswith("@")}
+    calls |= {
+        call.name[1:]
+        for s in unit.subsumptions
+        for call in p.calls_of(Rule(s.dominated, s.body))
+        if call.name.startswith("@")
+    }
+    return evolve(
+        program,
+        relations={name: program.relations[name] for name in names},
+        rules=own,
+        facts={},
+        subsumptions=unit.subsumptions,
+        inputs=(),
+        outputs=(),
+        printsizes=(),
+        limits={name: size for name, size in program.limits.items() if name in unit.relations},
+        functors={name: functor for name, functor in program.functors.items() if name in calls},
+    )
+
+
+def computed(
+    program: Program, unit: Unit, inputs: Mapping[str, Iterable[Row]], most: int | None = None
+) -> dict[str, Table]:
+    """The relations of a unit; `program` is that of `program_of`.  LimitExceeded past `most` derived facts."""
+    found = evaluate(program, inputs, limits=Limits(facts=most))
+    return {name: found.tables[name] for name in unit.relations}
+
+
+def columns_of(table: Table) -> list[list[Any]]:
+    """The facts of a table column by column, in no order, each once."""
+    facts, arity = table.facts, table.shape.arity
+    if arity == 1:
+        return [list(facts)]
+    if arity != 2:
+        return [list(column) for column in zip(*facts, strict=True)] if facts else [[] for _ in range(arity)]
+    fans: list[Any] = list(chain.from_iterable(facts.values()))
+    keys: list[Any] = list(chain.from_iterable(map(repeat, facts, map(len, facts.values()))))
+    return [keys, fans] if table.shape.fan == 1 else [fans, keys]
+
+
+def arrow_of(program: Program, name: str, table: Table) -> pa.Table:
+    """A relation as a table of Arrow with the columns of its DataFrame."""
+    import pyarrow as pa
+
+    kinds: tuple[Kind, ...] = kinds_of(program.relations[name])
+    if not kinds:
+        return pa.table({HOLDS: pa.array([True] * bool(table.facts), pa.bool_())})
+    arrays = [arrow_array(values, kind) for values, kind in zip(columns_of(table), kinds, strict=True)]
+    return pa.table({f"c{n}": array for n, array in enumerate(arrays)})

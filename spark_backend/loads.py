@@ -1,0 +1,345 @@
+"""Facts from wherever Spark reads, as the frames of `columns`, and back: in the tasks, never in the driver.
+
+Delimited text is cut into lines by Spark and made into facts by *our* reader inside the tasks, which gets whole
+batches of lines: so a file means the same as in process, its mistakes included, and is read in parallel.  Who
+calls gives that reader (`Parser`), since this folder knows no files.  What has columns of its own (Parquet, JSON
+lines, a table, a database) is read by Spark, matched to the relation by name, or else by position, and
+converted by expressions that refuse nulls and values out of range.
+
+Reads: spark_backend.columns, spark_backend.errors.  Read by: everlog.spark_facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from everlog.core.program import Column, Kind, Relation
+from everlog.spark_backend.columns import HOLDS, kinds_of, names_of, schema_of, sendable
+from everlog.spark_backend.errors import SparkError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
+
+# whole lines of a file, the file's name, the number of the first line where it is known → facts
+Parser: TypeAlias = Callable[[bytes, str, "int | None"], "pa.Table"]
+# columns as they come from Spark, how many rows → their lines
+Printer: TypeAlias = Callable[[Sequence[Any], int], bytes]
+
+# ── delimited text ───────────────────────────────────────────────────────────────────────────
+
+
+def read_lines(spark: SparkSession, path: str, relation: Relation, parse: Parser, headers: bool) -> DataFrame:
+    """The facts of a file of lines, of a folder of such files, or of all that a pattern names."""
+    from pyspark.sql import functions as F
+
+    kinds = kinds_of(relation)
+    lines = _existing(relation, path, lambda: spark.read.text(path, lineSep="\n"))
+    pieces = lines.select(
+        F.col("value").cast("binary").alias("line"),
+        F.input_file_name().alias("file"),
+        F.expr("input_file_block_start()").alias("start"),
+    )
+    return _parsed(pieces, kinds, lambda batches: _line_tables(batches, parse, headers))
+
+
+def _line_tables(batches: Iterator[Any], parse: Parser, headers: bool) -> Iterator[Any]:
+    """Each batch of lines as facts; one batch may hold the ends of several files."""
+    known: dict[str, int] = {}  # file → number of its next line, where it was read from its beginning
+    for batch in batches:
+        lines, files, starts = (batch.column(n) for n in range(3))
+        for begin, end in _runs(files, starts):
+            file, start = files[begin].as_py(), starts[begin].as_py()
+            if start == 0 and file not in known:
+                known[file] = 1
+                if headers:
+                    known[file], begin = 2, begin + 1
+            piece = b"\n".join(lines.slice(begin, end - begin).to_pylist())
+            if begin < end:
+                yield parse(piece + b"\n", file, known[file] if start == 0 else None)
+            if start == 0:
+                known[file] += end - begin
+
+
+def _runs(files: Any, starts: Any) -> Iterator[tuple[int, int]]:
+    """The stretches of rows that have the same file and the same beginning."""
+    import pyarrow.compute as pc
+
+    count = len(files)
+    if count == 0:
+        return
+    changed = pc.or_(
+        pc.not_equal(files.slice(1), files.slice(0, count - 1)),
+        pc.not_equal(starts.slice(1), starts.slice(0, count - 1)),
+    )
+    cuts = [0, *(n + 1 for n, cut in enumerate(changed.to_pylist()) if cut), count]
+    yield from pairwise(cuts)
+
+
+def read_whole(spark: SparkSession, path: str, relation: Relation, parse: Parser) -> DataFrame:
+    """The facts of files that cannot be cut at line ends, such as quoted fields; one task reads a file."""
+    kinds = kinds_of(relation)
+    files = _existing(relation, path, lambda: spark.read.format("binaryFile").load(path))
+
+    def tables(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            for content, file in zip(batch.column(0), batch.column(1), strict=True):
+                yield parse(content.as_py(), file.as_py(), 1)
+
+    return _parsed(files.select("content", "path"), kinds, tables)
+
+
+def _parsed(
+    pieces: DataFrame, kinds: Sequence[Kind], tables: Callable[[Iterator[Any]], Iterator[Any]]
+) -> DataFrame:
+    """Facts from pieces of files; symbols come from Python as bytes and become strings here."""
+    from pyspark.sql import functions as F
+
+    names = names_of(len(kinds))
+    plain = schema_of(kinds).replace(" string", " binary")
+    schema = _arrow_schema(kinds)
+
+    def run(batches: Iterator[Any]) -> Iterator[Any]:
+        for table in tables(batches):
+            yield from table.cast(schema()).to_batches()
+
+    facts = pieces.mapInArrow(run, plain)
+    if Kind.SYMBOL not in kinds:
+        return facts.distinct() if not kinds else facts
+    return facts.select(
+        *(
+            F.col(n).cast("string").alias(n) if k is Kind.SYMBOL else F.col(n)
+            for n, k in zip(names, kinds, strict=True)
+        )
+    )
+
+
+def _arrow_schema(kinds: Sequence[Kind]) -> Callable[[], Any]:
+    """The types of columns on their way to Spark, made where they are needed: pyarrow is not loaded before."""
+    letters = [kind.value for kind in kinds]
+
+    def schema() -> Any:
+        import pyarrow as pa
+
+        types = {"number": pa.int64(), "unsigned": pa.int64(), "float": pa.float64(), "symbol": pa.binary()}
+        if not letters:
+            return pa.schema([(HOLDS, pa.bool_())])
+        return pa.schema([(f"c{n}", types[letter]) for n, letter in enumerate(letters)])
+
+    return schema
+
+
+def _existing(relation: Relation, path: str, read: Callable[[], DataFrame]) -> DataFrame:
+    """What is read, or SparkError that says for which relation it is not there."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        return read()
+    except AnalysisException as problem:
+        if "PATH_NOT_FOUND" in str(problem) or "does not exist" in str(problem):
+            why = "there is no such file"
+        else:
+            why = str(problem).split(" SQLSTATE")[0].splitlines()[0]
+        raise SparkError(f"cannot open fact file {path} of relation {relation.name}: {why}") from None
+
+
+def write_lines(frame: DataFrame, relation: Relation, folder: str, print_lines: Printer, compression: str) -> int:
+    """The facts as lines, sorted, in files `part-…` of a folder whose names sort as the facts do.
+
+    The number of bytes that were written, before compression, as the tasks have counted them.
+    """
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as F
+
+    kinds = kinds_of(relation)
+
+    def run(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        for batch in batches:
+            if batch.num_rows:
+                text = print_lines(batch.columns, batch.num_rows)
+                yield pa.RecordBatch.from_arrays([pa.array([text], pa.binary())], names=["value"])
+
+    written = Observation()
+    lines = sendable(in_order(frame, kinds), kinds).mapInArrow(run, "value binary")
+    counted = lines.observe(written, F.sum(F.octet_length("value") + F.lit(1)).alias("bytes"))
+    writer = (
+        counted.select(F.col("value").cast("string")).write.mode("overwrite").option("compression", compression)
+    )
+    writer.text(folder, lineSep="\n")
+    return int(written.get["bytes"] or 0)
+
+
+def in_order(frame: DataFrame, kinds: Sequence[Kind]) -> DataFrame:
+    """Numbers by value, symbols by bytes, NaN first: the order of written files."""
+    from pyspark.sql import functions as F
+
+    keys: list[SparkColumn] = []
+    for name, kind in zip(names_of(len(kinds)), kinds, strict=False):
+        if kind is Kind.UNSIGNED:
+            keys.append(F.col(name) < 0)
+        elif kind is Kind.FLOAT:
+            keys.append(~F.isnan(name))
+        keys.append(F.col(name))
+    return frame.orderBy(*keys) if keys else frame
+
+
+# ── what has columns of its own ──────────────────────────────────────────────────────────────
+
+
+def read_columns(
+    spark: SparkSession, relation: Relation, format: str, options: Mapping[str, str], path: str | None
+) -> DataFrame:
+    """The facts of anything that Spark reads by a format: parquet, json (lines), jdbc, orc, …"""
+    reader = spark.read.format(format).options(**options)
+    where = path if path is not None else _told(format, options)
+    found = _existing(relation, where, lambda: reader.load(path) if path is not None else reader.load())
+    return converted(found, relation, where)
+
+
+def read_json_lines(spark: SparkSession, relation: Relation, options: Mapping[str, str], path: str) -> DataFrame:
+    """The facts of files with an object per line, whose keys are the names of the relation's columns."""
+    from pyspark.sql import types as T
+
+    types = {Kind.FLOAT: T.DoubleType(), Kind.SYMBOL: T.StringType(), Kind.UNSIGNED: T.DecimalType(20, 0)}
+    fields = [T.StructField(column.name, types.get(column.kind, T.LongType())) for column in relation.columns]
+    reader = spark.read.schema(T.StructType(fields)).options(**{"mode": "FAILFAST", **options})
+    return converted(_existing(relation, path, lambda: reader.json(path)), relation, path)
+
+
+def read_table(spark: SparkSession, relation: Relation, table: str) -> DataFrame:
+    """The facts of a table of Spark's catalogue."""
+    found = _existing(relation, f"table {table}", lambda: spark.read.table(table))
+    return converted(found, relation, f"table {table}")
+
+
+def converted(frame: DataFrame, relation: Relation, where: str) -> DataFrame:
+    """Any frame as the facts of a relation, or SparkError where its columns do not fit.
+
+    Columns are found by name where all names are there (in any case), else by position where there are as many.
+    A null, or a number out of range, stops the evaluation that meets it with an error that names the column.
+    """
+    from pyspark.sql import functions as F
+
+    if not relation.columns:
+        return frame.limit(1).select(F.lit(True).alias(HOLDS))
+    fields = frame.schema.fields
+    positions = _positions(relation, [field.name for field in fields], where)
+    renamed = frame.toDF(*(f"f{n}" for n in range(len(fields))))
+    out = []
+    for number, (column, position) in enumerate(zip(relation.columns, positions, strict=True)):
+        label = (
+            f"column {number + 1} (`{column.name}`:{column.type_name or column.kind}) of relation {relation.name}"
+        )
+        value = _value(F.col(f"f{position}"), fields[position].dataType, column, f"{label}, in {where}")
+        out.append(value.alias(f"c{number}"))
+    return renamed.select(*out)
+
+
+def _positions(relation: Relation, names: list[str], where: str) -> list[int]:
+    wanted = [column.name for column in relation.columns]
+    for key in (str, str.lower):
+        known = {key(name): position for position, name in enumerate(names)}
+        if all(key(name) in known for name in wanted) and len(set(map(key, wanted))) == len(wanted):
+            return [known[key(name)] for name in wanted]
+    if len(names) == len(wanted) and not set(names) & set(wanted):
+        return list(range(len(wanted)))
+    raise SparkError(
+        f"{where} has the columns {', '.join(names)}, which do not fit {relation}: name them as the relation does"
+        " (or give as many under other names, which are taken by position)"
+    )
+
+
+def _value(column: SparkColumn, given: DataType, wanted: Column, label: str) -> SparkColumn:
+    from pyspark.sql import functions as F
+    from pyspark.sql import types as T
+
+    kind, decimal = wanted.kind, isinstance(given, T.DecimalType) and given.scale == 0
+    integral = isinstance(given, T.ByteType | T.ShortType | T.IntegerType | T.LongType)
+    value: SparkColumn | None = None
+    fits: SparkColumn | None = None
+    if kind is Kind.SYMBOL and isinstance(given, T.StringType | T.CharType | T.VarcharType | T.BinaryType):
+        value = column.cast("string")
+    elif kind is Kind.FLOAT and (integral or isinstance(given, T.FloatType | T.DoubleType | T.DecimalType)):
+        value = column.cast("double") + F.lit(0.0)
+    elif kind is Kind.NUMBER and integral:
+        value = column.cast("bigint")
+    elif kind is Kind.NUMBER and decimal:
+        fits = column.between(F.lit(-(2**63)).cast("decimal(20,0)"), F.lit(2**63 - 1).cast("decimal(20,0)"))
+        value = column.cast("bigint")
+    elif kind is Kind.UNSIGNED and (integral or decimal):
+        wide = column.cast("decimal(38,0)")
+        fits = wide.between(F.lit(0), F.lit("18446744073709551615").cast("decimal(38,0)"))
+        bits = F.when(wide <= F.lit(2**63 - 1), wide).otherwise(
+            wide - F.lit("18446744073709551616").cast("decimal(38,0)")
+        )
+        value = column.cast("bigint") if integral else bits.cast("bigint")
+    if value is None:
+        raise SparkError(f"{label}: Spark's type `{given.simpleString()}` is not {_a(kind)}")
+    if fits is not None:
+        shown = F.concat(
+            F.lit(f"FactsError: {label}: "), column.cast("string"), F.lit(f" is out of range for {_a(kind)}")
+        )
+        value = F.when(fits, value).otherwise(F.raise_error(shown).cast(value_type(kind)))
+    null = F.raise_error(
+        F.lit(f"FactsError: {label}: there is a null or nothing, and a fact has a value in every column")
+    )
+    return F.when(column.isNotNull(), value).otherwise(null.cast(value_type(kind)))
+
+
+def value_type(kind: Kind) -> str:
+    return {Kind.SYMBOL: "string", Kind.FLOAT: "double"}.get(kind, "bigint")
+
+
+def _a(kind: Kind) -> str:
+    return f"{'an' if kind is Kind.UNSIGNED else 'a'} {kind}"
+
+
+def _told(format: str, options: Mapping[str, str]) -> str:
+    named = (options[key] for key in ("dbtable", "query", "table", "url") if key in options)
+    return f"{format} {next(named, '')}".strip()
+
+
+def named_columns(frame: DataFrame, relation: Relation) -> DataFrame:
+    """Facts under the names of the relation's columns, `unsigned` as decimals: for whoever reads them elsewhere.
+
+    Spark takes `x` and `X` for one name, so a later one is numbered.
+    """
+    from pyspark.sql import functions as F
+
+    if not relation.columns:
+        return frame
+    names: dict[str, str] = {}
+    for number, column in enumerate(relation.columns):
+        name = f"{column.name}_{number}" if column.name.lower() in names else column.name
+        names[name.lower()] = name
+    out = []
+    for number, (column, name) in enumerate(zip(relation.columns, names.values(), strict=True)):
+        value = F.col(f"c{number}")
+        if column.kind is Kind.UNSIGNED:
+            wide = value.cast("decimal(20,0)")
+            value = F.when(value < 0, wide + F.lit("18446744073709551616").cast("decimal(20,0)")).otherwise(wide)
+            value = value.cast("decimal(20,0)")
+        out.append(value.alias(name))
+    return frame.select(*out)
+
+
+def write_columns(
+    frame: DataFrame, relation: Relation, format: str, options: Mapping[str, str], path: str | None, mode: str
+) -> None:
+    """The facts to anything that Spark writes by a format."""
+    writer = named_columns(frame, relation).write.format(format).options(**options).mode(mode)
+    if path is None:
+        writer.save()
+    else:
+        writer.save(path)
+
+
+def write_table(frame: DataFrame, relation: Relation, table: str, mode: str) -> None:
+    """The facts as a table of Spark's catalogue."""
+    named_columns(frame, relation).write.mode(mode).saveAsTable(table)

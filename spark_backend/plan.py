@@ -1,0 +1,172 @@
+"""Which unit of a program runs how on Spark, and why; what cannot run there is refused here.
+
+| way          | serves                                          | what happens                                   |
+|--------------|-------------------------------------------------|------------------------------------------------|
+| `given`      | no rules                                        | the input                                      |
+| `plan`       | rules that are not recursive                    | one DataFrame plan, optimized as a whole       |
+| `decomposed` | recursion whose atoms all carry a column along  | the whole fixpoint inside each task            |
+| `iterated`   | any other recursion                             | semi-naive rounds, one job for each relation   |
+| `in process` | what depends on one order of all facts          | collected by Arrow, computed here, sent back   |
+
+A recursive unit of either way is finished in process when what it reads turns out to be small: that is seen
+when it runs, and told then.
+
+Reads: core.dependencies, core.program, spark_backend.settings.  Read by: spark_backend.evaluate, explanations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from itertools import product
+from math import prod
+
+from attrs import evolve, field, frozen
+
+from everlog.core import program as p
+from everlog.core.dependencies import Unit, units
+from everlog.core.program import Atom, Program, Rule, Variable
+from everlog.spark_backend.expressions import NotOnSpark, refuse
+from everlog.spark_backend.settings import DEFAULT, Settings
+
+GIVEN, PLAN, DECOMPOSED, ITERATED, IN_PROCESS = "given", "plan", "decomposed", "iterated", "in process"
+
+
+@frozen
+class Planned:
+    """A unit with the way it goes; of a decomposed one, the column that each relation carries along."""
+
+    unit: Unit
+    way: str
+    why: str
+    carried: Mapping[str, int] = field(factory=dict)
+
+    @property
+    def name(self) -> str:
+        return ", ".join(self.unit.relations)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The relations of other units that this one reads."""
+        bodies = [rule.body for rule in self.unit.rules] + [s.body for s in self.unit.subsumptions]
+        found = dict.fromkeys(atom.relation for body in bodies for atom, _ in p.atoms_of(body))
+        return tuple(name for name in found if name not in self.unit.relations)
+
+
+def plan(
+    program: Program, settings: Settings = DEFAULT, wanted: Collection[str] | None = None
+) -> tuple[Planned, ...]:
+    """The units in order, those that `wanted` relations need (None: all)."""
+    _refuse(program)
+    planned = [_planned(program, unit, settings) for unit in units(program)]
+    if wanted is None:
+        return tuple(planned)
+    needed = set(wanted)
+    kept = []
+    for one in reversed(planned):
+        if needed.intersection(one.unit.relations):
+            kept.append(one)
+            needed.update(one.reads)
+    return tuple(reversed(kept))
+
+
+def explain(program: Program, settings: Settings = DEFAULT) -> str:
+    """How each unit of a program runs on Spark, one line each."""
+    lines = []
+    for one in plan(program, settings):
+        small = one.way in (DECOMPOSED, ITERATED) and settings.recursion == "auto"
+        also = f"; in process if it reads at most {settings.small} rows" if small else ""
+        lines.append(f"{one.name}: {one.way} ({one.why}{also})")
+    return "\n".join(lines)
+
+
+def _refuse(program: Program) -> None:
+    for rule in program.rules:
+        for call in p.calls_of(rule):
+            refuse(call, program, f"in the rule  {rule.written}  at {rule.origin}")
+    for subsumption in program.subsumptions:
+        for call in p.calls_of(Rule(subsumption.dominated, subsumption.body)):
+            refuse(call, program, f"in  {subsumption}  at {subsumption.origin}")
+    read = {
+        atom.relation: f"in the rule  {r.written}  at {r.origin}"
+        for r in program.rules
+        for atom, _ in p.atoms_of(r.body)
+    }
+    read |= {directive.relation: "an output" for directive in (*program.outputs, *program.printsizes)}
+    for name, where in read.items():
+        if program.relations[name].auxiliary_of:
+            raise NotOnSpark(
+                f"`{name}` is kept by a system of auxiliary relations, which runs in process ({where})"
+            )
+
+
+def _planned(program: Program, unit: Unit, settings: Settings) -> Planned:
+    relations = [program.relations[name] for name in unit.relations]
+    if any(relation.choices for relation in relations):
+        return Planned(unit, IN_PROCESS, "a choice domain admits facts in one order")
+    if unit.subsumptions:
+        return Planned(unit, IN_PROCESS, "subsumption drops facts round by round")
+    if not unit.recursive:
+        return Planned(unit, PLAN, "not recursive") if unit.rules else Planned(unit, GIVEN, "no rules")
+    if any(name in program.limits for name in unit.relations):
+        return Planned(unit, IN_PROCESS, "`.limitsize` stops between two rounds")
+    if settings.recursion == IN_PROCESS:
+        return Planned(unit, IN_PROCESS, "as was asked")
+    carried = carried_columns(unit)
+    if any(relation.equivalence for relation in relations):
+        return Planned(evolve(unit, rules=(*unit.rules, *_closing(program, unit))), ITERATED, "an equivalence")
+    if carried is not None and settings.recursion != ITERATED:
+        columns = ", ".join(f"{name} carries column {column + 1}" for name, column in carried.items())
+        return Planned(unit, DECOMPOSED, columns, carried)
+    if carried is not None:
+        return Planned(unit, ITERATED, "as was asked")
+    return Planned(unit, ITERATED, "no column is carried along by every recursive atom")
+
+
+def _closing(program: Program, unit: Unit) -> Iterator[Rule]:
+    """The rules that make a relation an equivalence."""
+    x, y, z = Variable("x"), Variable("y"), Variable("z")
+    for name in unit.relations:
+        if program.relations[name].equivalence:
+            yield Rule(Atom(name, (x, x)), (Atom(name, (x, y)),), f"{name} is reflexive")
+            yield Rule(Atom(name, (y, x)), (Atom(name, (x, y)),), f"{name} is symmetric")
+            yield Rule(Atom(name, (x, z)), (Atom(name, (x, y)), Atom(name, (y, z))), f"{name} is transitive")
+
+
+def unit_atoms(rule: Rule, unit: Unit) -> list[int]:
+    """Where the body of a rule has atoms of its own unit."""
+    return [
+        n
+        for n, literal in enumerate(rule.body)
+        if isinstance(literal, Atom) and literal.relation in unit.relations
+    ]
+
+
+def carried_columns(unit: Unit) -> dict[str, int] | None:
+    """For each relation a column that every recursive rule takes from all its atoms of the unit, unchanged.
+
+    Then facts with different values there never meet, and the unit falls apart into as many fixpoints.
+
+    Cost: as many looks as there are ways to choose a column of each relation, at most 4096.
+    """
+    recursive = [(rule, unit_atoms(rule, unit)) for rule in unit.rules]
+    recursive = [(rule, places) for rule, places in recursive if places]
+    arities = {rule.head.relation: len(rule.head.args) for rule in unit.rules}
+    if any(arities.get(name, 0) == 0 for name in unit.relations) or prod(arities.values()) > 4096:
+        return None
+    for columns in product(*(range(arities[name]) for name in unit.relations)):
+        chosen = dict(zip(unit.relations, columns, strict=True))
+        if all(_carries(rule, places, chosen) for rule, places in recursive):
+            return chosen
+    return None
+
+
+def _carries(rule: Rule, places: list[int], chosen: Mapping[str, int]) -> bool:
+    variable = rule.head.args[chosen[rule.head.relation]]
+    if not isinstance(variable, Variable):
+        return False
+    for place in places:
+        atom = rule.body[place]
+        assert isinstance(atom, Atom)
+        if atom.args[chosen[atom.relation]] != variable:
+            return False
+    return True

@@ -1,0 +1,60 @@
+"""The facts that a rule derives, and the union of what several derive.
+
+Reads: spark_backend.bodies, spark_backend.expressions.  Read by: spark_backend.evaluate, spark_backend.iterate,
+spark_backend.batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from everlog.core.program import Program, Rule, Variable
+from everlog.spark_backend.bodies import Body, Facts, Lookup
+from everlog.spark_backend.columns import HOLDS, TYPES
+from everlog.spark_backend.expressions import Expressions
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Rules:
+    """Turns the rules of one program into frames."""
+
+    def __init__(self, spark: SparkSession, program: Program) -> None:
+        self.spark, self.program = spark, program
+        self._numbers: Mapping[int, int] = {id(rule): number for number, rule in enumerate(program.rules)}
+        self._written = {rule.written: number for number, rule in reversed(list(enumerate(program.rules)))}
+
+    def number(self, rule: Rule) -> int:
+        """The number of a rule for errors; of a rule that was made from another, that of the other."""
+        known = self._numbers.get(id(rule))
+        return self._written.get(rule.written, len(self._numbers)) if known is None else known
+
+    def derived(self, rule: Rule, lookup: Lookup) -> Facts:
+        """What a rule derives from the facts that `lookup` has for its atoms."""
+        from pyspark.sql import functions as F
+
+        expressions = Expressions(self.program, self.number(rule))
+        found = Body(self.spark, expressions, lookup).solve(rule.body)
+        kinds = [column.kind for column in self.program.relations[rule.head.relation].columns]
+        env = found.env()
+        columns = [
+            expressions.term(arg, env).cast(TYPES[kind]).alias(f"c{n}")
+            for n, (arg, kind) in enumerate(zip(rule.head.args, kinds, strict=True))
+        ]
+        shown = {arg for arg in rule.head.args if isinstance(arg, Variable)}
+        frame = found.frame.select(*columns) if columns else found.frame.select(F.lit(True).alias(HOLDS))
+        return Facts(frame, found.unique and found.keys <= shown)
+
+
+def union(parts: Sequence[Facts]) -> Facts:
+    """All rows of all parts."""
+    frame: DataFrame = parts[0].frame
+    for part in parts[1:]:
+        frame = frame.union(part.frame)
+    return Facts(frame, len(parts) == 1 and parts[0].unique)
+
+
+def distinct(facts: Facts) -> Facts:
+    return facts if facts.unique else Facts(facts.frame.distinct())

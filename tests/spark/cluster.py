@@ -1,0 +1,134 @@
+"""A real cluster on loopback, from the pip-installed pyspark: a Master and its Workers, each its own process.
+
+`spark-class` starts them as on any machine.  Ports are the system's choice: the Master's is read from its log,
+so two test runs do not meet.  Every process is ended by its own pid, executors with the worker that started them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from attrs import define, field
+
+_START = 60.0  # seconds that a process has to say that it is up
+
+
+@define
+class Node:
+    """A Master or a Worker, with the file that has its log."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def await_line(self, pattern: str) -> re.Match[str]:
+        """Wait until the log has a line like this."""
+        until = time.monotonic() + _START
+        while time.monotonic() < until:
+            found = re.search(pattern, self.log.read_text(errors="replace"))
+            if found is not None:
+                return found
+            if self.process.poll() is not None:
+                break
+            time.sleep(0.05)
+        raise RuntimeError(f"{self.log.name} does not come up:\n{self.log.read_text(errors='replace')[-3000:]}")
+
+    def kill(self) -> None:
+        """End the process and what it started (the executors of a worker) at once, as a machine that goes down."""
+        for pid in [self.process.pid, *descendants(self.process.pid)]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait()
+
+
+@define
+class Cluster:
+    master: Node
+    url: str
+    folder: Path
+    workers: list[Node] = field(factory=list)
+
+    @classmethod
+    @contextmanager
+    def started(cls, workers: int, cores: int = 1, memory: str = "1500m") -> Iterator[Cluster]:
+        folder = Path(tempfile.mkdtemp(prefix="everlog-cluster-"))
+        nodes: list[Node] = []
+        try:
+            master = _start(folder, "master", "org.apache.spark.deploy.master.Master", "--port", "0")
+            nodes.append(master)
+            url = master.await_line(r"Starting Spark master at (spark://\S+)")[1]
+            cluster = cls(master, url, folder, nodes[1:])
+            for _ in range(workers):
+                nodes.append(cluster.add_worker(cores, memory))
+            yield cluster
+            nodes = [master, *cluster.workers]
+        finally:
+            for node in reversed(nodes):
+                node.kill()
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def add_worker(self, cores: int = 1, memory: str = "1500m") -> Node:
+        name = f"worker{len(self.workers)}"
+        resources = ["--cores", str(cores), "--memory", memory, "--work-dir", str(self.folder / name)]
+        node = _start(self.folder, name, "org.apache.spark.deploy.worker.Worker", *resources, self.url)
+        self.workers.append(node)
+        node.await_line(r"Successfully registered with master")
+        return node
+
+
+def _start(folder: Path, name: str, main: str, *arguments: str) -> Node:
+    import pyspark
+
+    from everlog.spark_backend.java import find_java, launching_home
+
+    home = Path(str(pyspark.__file__)).parent
+    environment = dict(os.environ)
+    environment |= {
+        "SPARK_HOME": str(home),
+        "JAVA_HOME": str(launching_home(find_java(pyspark.__version__))),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_NO_DAEMONIZE": "1",
+        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_LOCAL_DIRS": str(folder / "local"),
+        "PYSPARK_PYTHON": sys.executable,
+    }
+    log = folder / f"{name}.log"
+    command = [str(home / "bin" / "spark-class"), main, "--host", "127.0.0.1", "--webui-port", "0", *arguments]
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, env=environment, stdout=out, stderr=out, stdin=subprocess.DEVNULL)
+    return Node(process, log)
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes that a process has started, and those that they have."""
+    children: dict[int, list[int]] = {}
+    for child, parent in _parents():
+        children.setdefault(parent, []).append(child)
+    found, waiting = [], [pid]
+    while waiting:
+        below = children.get(waiting.pop(), [])
+        found += below
+        waiting += below
+    return found
+
+
+def _parents() -> Iterator[tuple[int, int]]:
+    """Every process with the one that started it."""
+    if Path("/proc/self/stat").exists():
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(OSError):  # it has ended
+                yield int(stat.parent.name), int(stat.read_text(errors="replace").rpartition(")")[2].split()[1])
+        return
+    listed = subprocess.run(["ps", "-e", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+    for line in listed.splitlines():
+        child, parent = map(int, line.split())
+        yield child, parent

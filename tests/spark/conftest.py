@@ -1,0 +1,61 @@
+"""What the tests on Spark share: one session for all of them, and one cluster for those that need it.
+
+Where pyspark or Java is missing the tests are skipped, and say which.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # tests/spark/cluster.py
+
+if TYPE_CHECKING:
+    from cluster import Cluster
+    from pyspark.sql import SparkSession
+
+
+def require_spark() -> None:
+    """Skip, with the reason, where Spark cannot run."""
+    for package in ("pyspark", "pyarrow", "pandas"):
+        if find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
+    import pyspark
+
+    from everlog.spark_backend.java import NoJava, find_java
+
+    try:
+        find_java(pyspark.__version__)
+    except NoJava as problem:
+        pytest.skip(str(problem).splitlines()[0])
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One Spark for the whole run, in this process."""
+    require_spark()
+    from everlog.spark_backend.session import spark_session
+
+    folder = tmp_path_factory.mktemp("spark")  # tables, and the log of Derby, the database that Spark brings
+    conf = {
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.driver.extraJavaOptions": f"-Dderby.system.home={folder}",
+    }
+    session = spark_session("local[2]", app="everlog tests", memory="2g", conf=conf)
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """A master and two workers, each its own Java process."""
+    require_spark()
+    from cluster import Cluster
+
+    with Cluster.started(workers=2) as running:
+        yield running

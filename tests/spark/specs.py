@@ -1,0 +1,115 @@
+"""Specification files on Spark: the reference evaluator beside it, and nothing of the command line.
+
+Nearly all of what a specification computes is tiny, so the session is set up for tiny plans: one part, no
+generated code.  `tests/spark/test_expressions.py` runs with Spark's usual settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import pytest
+from dlt import EXECUTORS, Block, Session
+
+from everlog.core.executor import Executor, InsertOnly, Run
+from everlog.core.program import Program, calls_of
+from everlog.core.values import EvaluationError
+from everlog.dsl.facts import FactTextError, read_update
+from everlog.spark_backend.expressions import NotOnSpark
+from everlog.spark_backend.plan import plan
+from everlog.spark_backend.settings import tuned
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TINY = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.leafNodeDefaultParallelism": "1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.constraintPropagation.enabled": "false",
+}
+
+
+@contextmanager
+def tiny(spark: SparkSession) -> Iterator[None]:
+    with tuned(spark, TINY):
+        yield
+
+
+_COMPUTING = ("program", "file", "step", "query", "view", "skip")
+
+
+def every_step(executor: Executor) -> type[Session]:
+    """A session that runs steps and questions on the reference and on `executor`, one after the other and as one."""
+
+    class EveryStep(Session):
+        executors: ClassVar[Mapping[str, Executor]] = {"reference": EXECUTORS["reference"], "spark": executor}
+
+        def answer(self, block: Block) -> list[str]:
+            return super().answer(block) if block.command in _COMPUTING else block.expected
+
+        def _runs(self) -> dict[str, Run]:
+            if not self.runs and refused(self._program()):
+                self.executors = last_state(executor).executors
+            return super()._runs()
+
+    return EveryStep
+
+
+def last_state(executor: Executor) -> type[Session]:
+    """A session in which `executor` takes all steps of a program at once, and each step that must fail by itself."""
+
+    class LastState(Session):
+        executors: ClassVar[Mapping[str, Executor]] = {"reference": EXECUTORS["reference"]}
+
+        def answer(self, block: Block) -> list[str]:
+            if block.command == "program":
+                self.replay_as_one()
+            return super().answer(block) if block.command in _COMPUTING else block.expected
+
+        def do_step(self, block: Block) -> list[str]:
+            told = super().do_step(block)
+            if told[0].startswith("error: ") and not refused(self._program()):
+                try:
+                    step = [read_update(line, self._program().relations) for line in block.input if line.strip()]
+                except FactTextError:
+                    return told
+                with pytest.raises((EvaluationError, InsertOnly)) as caught:
+                    executor.start(self._program()).apply([*self.updates, *step])
+                error = caught.value
+                assert told == [f"error: {error.message if isinstance(error, EvaluationError) else error}"]
+            return told
+
+        def replay_as_one(self) -> None:
+            if self.runs and not refused(self._program()):
+                program, expected = self._program(), self.runs["reference"]
+                run = executor.start(program)
+                run.apply(self.updates)
+                run.check()
+                for name, relation in program.relations.items():
+                    if not relation.choices:
+                        assert run.view(name) == expected.view(name), name
+            self.runs = {}
+
+    return LastState
+
+
+def refused(program: Program) -> bool:
+    """Whether Spark refuses the program, which only what depends on one process may bring about."""
+    try:
+        plan(program)
+    except NotOnSpark:
+        assert any(call.name in ("autoinc", "ord", "as") for rule in program.rules for call in calls_of(rule))
+        return True
+    return False
+
+
+def has_steps(path: Path) -> bool:
+    return any(
+        line.startswith(("step", "query", "view")) for line in path.read_text(encoding="utf-8").splitlines()
+    )

@@ -1,0 +1,92 @@
+"""Random programs of every construct, and the shapes of the other laws, equal the reference evaluator on Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import generators
+import pytest
+from generators import DECLARATIONS, SHAPES
+from hypothesis import HealthCheck, assume, given, note, settings
+from specs import tiny
+
+from everlog.core import reference
+from everlog.core.program import Program
+from everlog.core.values import EvaluationError
+from everlog.dsl.check import compile_text
+from everlog.dsl.diagnostics import DatalogError
+from everlog.spark_backend.columns import fetch, kinds_of
+from everlog.spark_backend.evaluate import evaluate, telling
+from everlog.spark_backend.expressions import NotOnSpark
+from everlog.spark_backend.settings import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+_HEALTH = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
+
+
+def agree(spark: SparkSession, program: Program, inputs: Any, way: str) -> None:
+    try:
+        expected = reference.evaluate(program, inputs)
+    except EvaluationError:
+        return  # whether an error is met depends on the order of a body
+    with tiny(spark):
+        try:
+            found = evaluate(spark, program, inputs, Settings(recursion=way))
+            with telling(program):
+                rows = fetch({name: (found[name], kinds_of(r)) for name, r in program.relations.items()})
+        except EvaluationError:
+            return
+        assert rows is not None
+        for name in program.relations:
+            assert frozenset(rows[name]) == expected[name], name
+            assert len(rows[name]) == len(expected[name]), f"{name}: duplicates"
+        found.release()
+
+
+def checked(text: str) -> Program:
+    try:
+        return compile_text(text)
+    except DatalogError as error:
+        unexpected = {d.code for d in error.report.errors} - {"DL041", "DL042", "DL040", "DL057"}
+        if unexpected:
+            raise
+        assume(False)
+        raise
+
+
+def random_programs(way: str, examples: int) -> Any:
+    @settings(max_examples=examples, deadline=None, suppress_health_check=_HEALTH)
+    @given(text=generators.programs(), inputs=generators.facts())
+    def test(spark: SparkSession, text: str, inputs: Any) -> None:
+        note(text)
+        program = checked(text)
+        try:
+            agree(spark, program, inputs, way)
+        except NotOnSpark:
+            assert "autoinc" in text
+
+    return test
+
+
+test_random_programs_agree_with_the_reference = random_programs("auto", 25)
+test_random_programs_agree_when_recursion_is_iterated = random_programs("iterated", 6)
+test_random_programs_agree_when_recursion_is_decomposed = random_programs("decomposed", 6)
+test_many_random_programs = pytest.mark.deep(random_programs("auto", 1000))
+test_many_random_programs_iterated = pytest.mark.deep(random_programs("iterated", 300))
+test_many_random_programs_decomposed = pytest.mark.deep(random_programs("decomposed", 300))
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("way", ["auto", "iterated", "decomposed"])
+@pytest.mark.parametrize("name", sorted(SHAPES))
+def test_each_shape_agrees_with_the_reference(spark: SparkSession, name: str, way: str) -> None:
+    @settings(max_examples=5, deadline=None, suppress_health_check=_HEALTH)
+    @given(inputs=generators.facts())
+    def test(inputs: Any) -> None:
+        agree(spark, compile_text(f"{DECLARATIONS}\n{SHAPES[name]}\n"), inputs, way)
+
+    test()

@@ -1,0 +1,52 @@
+"""Every specification file that computes something, on Spark: each step against the reference evaluator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from dlt import ROOT, run_file
+from specs import every_step, has_steps, last_state, tiny
+
+from everlog.spark_backend.executor import SparkExecutor
+from everlog.spark_backend.settings import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+FILES = sorted((ROOT / "tests" / "spec").rglob("*.dlt")) + sorted((ROOT / "programs").rglob("*.dlt"))
+FILES = [path for path in FILES if has_steps(path)]
+RECURSION = [path for path in FILES if "recursion" in path.parts]
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_the_last_state_of_a_specification(path: Path, spark: SparkSession) -> None:
+    with tiny(spark):
+        run_file(path, session=last_state(SparkExecutor(spark)))
+
+
+@pytest.mark.parametrize("path", RECURSION[::3], ids=name_of)
+def test_the_last_state_with_recursion_iterated_on_spark(path: Path, spark: SparkSession) -> None:
+    with tiny(spark):
+        run_file(path, session=last_state(SparkExecutor(spark, Settings(recursion="iterated"))))
+
+
+@pytest.mark.parametrize("path", RECURSION[1::3], ids=name_of)
+def test_the_last_state_with_recursion_inside_tasks(path: Path, spark: SparkSession) -> None:
+    with tiny(spark):
+        run_file(path, session=last_state(SparkExecutor(spark, Settings(recursion="decomposed"))))
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("way", ["auto", "iterated", "decomposed"])
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_every_step_of_a_specification(path: Path, way: str, spark: SparkSession) -> None:
+    with tiny(spark):
+        run_file(path, session=every_step(SparkExecutor(spark, Settings(recursion=way))))
