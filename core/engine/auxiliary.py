@@ -4,8 +4,9 @@ The system is told of each fact that comes or goes in what the rules read, delet
 changes.  An auxiliary relation is kept as a table from the first time that somebody reads it; a rule that does so
 reads it from the start.
 
-A step that is given up takes back what the system was told, in reverse.  The answer is then what it was; auxiliary
-relations of which there are several right ones (witnesses, say) may be others.
+A step that is given up takes back what the system was told, in reverse.  Its answer is then what it was; of
+auxiliary relations there may be several right ones (witnesses, say), and it may have strayed to others.  The
+tables keep those of before, which are right as well, and follow the system at its next turn.
 
 Reads: core.engine.systems, core.engine.keeper.  Read by: core.engine.strategies.
 """
@@ -32,7 +33,8 @@ Log = list[tuple[str, Row, bool]]
 class AuxiliaryKeeper(Keeper):
     """Invariants:
     I1  the system was told of exactly the facts that its inputs have;
-    I2  the table of the answer, and of each auxiliary relation that is read, holds what the system says.
+    I2  the table of the answer, and of each auxiliary relation that is read, holds what the system says; but not
+        the auxiliary ones while it has `strayed`.
     """
 
     def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
@@ -41,6 +43,7 @@ class AuxiliaryKeeper(Keeper):
         self.fit = planned.fit
         self.system = self.fit.make()
         self.read = {self.fit.answer} | self._needed()
+        self.strayed = False
         self._gone: Log = []
         self._new: Log = []
 
@@ -102,13 +105,24 @@ class AuxiliaryKeeper(Keeper):
                     shape = self.store.shapes[name]
                     facts = as_facts(shape, gone), as_facts(shape, new)
                     changed[name] = _then(shape, changed[name], facts) if name in changed else facts
+        if self.strayed:
+            step.undo.append((setattr, (self, "strayed", True)))
+            self.strayed = False
+            changed |= {name: self._lag(name) for name in self.read if name != self.fit.answer}
         for name in self.relations:
             gone, new = changed.get(name, (None, None))
             if gone or new:
                 step.guard.derived(name, size_of(self.store.shapes[name], new))
                 step.spread(name, gone, new)
 
+    def _lag(self, name: str) -> tuple[Facts, Facts]:
+        """How a table differs from what the system says."""
+        shape, facts = self.store.shapes[name], self.store.tables[name].facts
+        now = as_facts(shape, self.system.rows(name))
+        return forms.minus(shape, facts, now), forms.minus(shape, now, facts)
+
     def _revert(self, log: Log) -> None:
+        self.strayed |= bool(log)
         while log:
             relation, row, insert = log.pop()
             self.system.change(relation, row, not insert)
@@ -117,7 +131,7 @@ class AuxiliaryKeeper(Keeper):
         self.forget()
         system = self.fit.make()
         system.load({name: self.store.tables[name].rows() for name in self.fit.inputs})
-        self.system = system
+        self.system, self.strayed = system, False
         for name in self.relations:
             if name in self.read:
                 self.store.tables[name].replace(as_facts(self.store.shapes[name], system.rows(name)))
@@ -125,18 +139,18 @@ class AuxiliaryKeeper(Keeper):
         return {}
 
     def snapshot(self) -> Callable[[], None]:
-        tables, system = table_snapshot(self.store, self.relations), self.system
+        tables, system, strayed = table_snapshot(self.store, self.relations), self.system, self.strayed
 
         def restore() -> None:
             self.forget()
-            self.system = system
+            self.system, self.strayed = system, strayed
             tables()
 
         return restore
 
     def check(self) -> None:
         self.system.check()
-        for name in self.read:
+        for name in {self.fit.answer} if self.strayed else self.read:
             table = self.store.tables[name]
             assert set(table.rows()) == set(self.system.rows(name)), f"I2: {name}"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from everlog import Database, DatalogError
+from everlog import Database, DatalogError, EvaluationError
 from everlog.cli import main
 from everlog.commands import ies
 from everlog.core.engine.plan import NoSuchStrategy
@@ -169,6 +169,32 @@ def test_a_failing_step_after_the_system_has_followed_is_taken_back() -> None:
         db.apply(['+edge("b", "c").', '+edge("z", "a").'])
     assert {name: db.view(name) for name in db.relations} == before
     db._engine.check()
+
+
+def test_witnesses_are_those_of_before_after_a_step_that_was_given_up() -> None:
+    text = CLOSURE.replace("symbol", "number") + (
+        ".decl hop(x:number)  hop(p) :- path.tree(1, 4, p).  .decl n(x:number)  .decl bad(x:number)"
+        "  bad(1 / (x - 7)) :- n(x), hop(_)."
+    )
+    db = Database.from_text(text)
+    for edge in [(1, 2), (1, 3), (2, 4), (3, 4)]:
+        db.insert("edge", edge)
+    for edge in [(2, 4), (3, 4)]:  # one of them is the witness; giving it up and taking it back changes the tree
+        before = {name: db.view(name) for name in db.relations}
+        with pytest.raises(EvaluationError, match="division by zero"):
+            db.apply([("edge", edge, -1), ("n", (7,), 1)])
+        assert {name: db.view(name) for name in db.relations} == before
+        db._engine.check()
+    for edge in [(2, 4), (3, 4)]:
+        before = {name: set(db.view(name)) for name in db.relations}
+        changes = db.delete("edge", edge)
+        for name in db.relations:
+            signed = changes.get(name, {})
+            gone, new = ({row for row, sign in signed.items() if sign == one} for one in (-1, 1))
+            assert gone <= before[name]
+            assert set(db.view(name)) == (before[name] - gone) | new, name
+        db._engine.check()
+    assert db.view("hop") == []
 
 
 # ── asking and explaining ────────────────────────────────────────────────────────────────────
