@@ -75,6 +75,7 @@ def test_a_worker_that_dies_in_the_middle_of_a_recursion_changes_nothing(cluster
     assert sum(line.startswith("round ") for line in lines) == length + 1
 
 
+@pytest.mark.deep
 def test_the_command_line_on_a_cluster_writes_the_same_files(cluster: Cluster, tmp_path: Path) -> None:
     program = ROOT / "programs" / "transitive_closure"
     here, there = tmp_path / "here", tmp_path / "there"

@@ -88,6 +88,7 @@ def test_errors_of_ours_pass_as_they_are() -> None:
         raise KeyError("unknown")
 
 
+@pytest.mark.deep  # how a Java that is out of memory ends is not always the same
 def test_a_process_that_runs_out_of_memory_says_so(tmp_path: Path) -> None:
     """A symbol of a gigabyte in half a gigabyte of heap."""
     require_spark()

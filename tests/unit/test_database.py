@@ -1138,6 +1138,7 @@ def test_an_interruption_leaves_the_files_of_the_last_complete_step(folder: Path
         assert lines(process, 2) == ["+path(1, 3).", "+path(2, 3)."]
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
+        process.wait(timeout=30)  # before the pipe is closed, which would end the stream as well
         _, err = process.communicate(timeout=30)
     assert process.returncode == 130
     assert err == "interrupted\n"
