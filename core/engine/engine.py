@@ -31,7 +31,7 @@ from everlog.core.engine.plan import GIVEN as GIVEN_ONLY
 from everlog.core.engine.plan import make_plan
 from everlog.core.engine.statistics import Statistics, statistics_of
 from everlog.core.engine.step import Step
-from everlog.core.engine.store import is_other_size
+from everlog.core.engine.store import Store, is_other_size
 from everlog.core.engine.systems import Refused, with_auxiliaries
 from everlog.core.engine.unrolled import Follow, unrolled
 from everlog.core.engine.watch import JoinWatch
@@ -409,6 +409,16 @@ class Engine:
         if self._refused:
             self._network.home[relation].ready(relation)
         return self.tables[relation]
+
+    def store_for(self, relations: Iterable[str]) -> Store:
+        """Tables and indexes, for somebody who reads these relations."""
+        for relation in relations:
+            self._table(relation)
+        return self._network.store
+
+    def stream(self, relation: str) -> Iterator[Row]:
+        """The facts of a relation in no order, to be gone through before the next step."""
+        return self._table(relation).rows()
 
     def view(self, relation: str) -> frozenset[Row]:
         return frozenset(self._table(relation).rows())
