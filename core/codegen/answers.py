@@ -18,6 +18,8 @@ from everlog.core.codegen.rules import RuleWriter
 from everlog.core.codegen.writer import tuple_text
 from everlog.core.program import Atom, Constant, Literal, Rule, Variable, Wildcard
 
+ONCE = "once in "  # before a relation's name: an index that is asked for one key
+
 
 def may_repeat(rule: Rule) -> bool:
     """Whether two ways to make the body hold may give the same answer.
@@ -62,5 +64,11 @@ class AnswerWriter(RuleWriter):
         known = any(isinstance(arg, Constant | p.Call) or arg in self.bound for arg in atom.args)
         if new and not known:
             self.scan(atom)
+            return
+        key = [c for c, arg in enumerate(atom.args) if isinstance(arg, Constant)]
+        if new and all(isinstance(arg, Constant | Wildcard) or self.is_new(arg) for arg in atom.args):
+            rest = [c for c, arg in enumerate(atom.args) if self.is_new(arg)]
+            index = self.index(ONCE + atom.relation, tuple(key), tuple(rest))
+            self.columns(f"{index}.get({self.key(atom, key)}, _EMPTY)", [atom.args[c] for c in rest])
         else:
             super().atom(atom)

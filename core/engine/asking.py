@@ -13,10 +13,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from everlog.core.codegen import Compiled, compile_rule
-from everlog.core.codegen.answers import AnswerWriter, may_repeat
+from everlog.core.codegen import Access, Compiled, compile_rule
+from everlog.core.codegen.answers import ONCE, AnswerWriter, may_repeat
 from everlog.core.engine.engine import Engine
-from everlog.core.engine.store import is_other_size
+from everlog.core.engine.rented import Rented
+from everlog.core.engine.store import Store, is_other_size
 from everlog.core.program import Row, Rule, atoms_of
 from everlog.core.seminaive import deep_calls
 from everlog.core.values import EvaluationError
@@ -59,10 +60,16 @@ class Question:
             self._sizes = sizes
         runs: list[Any] = []
         for rule, code in zip(self._rules, self._code, strict=True):
-            run = code.make(*[store.index(access) for access in code.accesses])
+            run = code.make(*[_index(store, access) for access in code.accesses])
             runs.append(_telling(rule, run(None, None)))  # a generator
         found = runs[0] if len(runs) == 1 else chain.from_iterable(runs)
         return found if self._distinct else _once(found)
+
+
+def _index(store: Store, access: Access) -> Any:
+    if access.relation.startswith(ONCE):
+        return Rented(store.tables[access.relation.removeprefix(ONCE)], access.key, access.rest)
+    return store.index(access)
 
 
 def _telling(rule: Rule, found: Any) -> Iterator[Row]:
