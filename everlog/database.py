@@ -21,11 +21,14 @@ from everlog.core.engine.explain import explain_plan, explanation
 from everlog.core.executor import Update
 from everlog.core.guards import Limits, Progress
 from everlog.core.program import Kind, Program, Relation, Row, Value
+from everlog.dsl.queries import Scope
 from everlog.files.values import sorted_rows
 from everlog.functors import bind_functors
 from everlog.inputs import read_inputs
 from everlog.live import LiveText, RuleError, with_functors
-from everlog.rows import Pattern, Step, checked_rows, declared, fact, pattern_of, plain_test, step_updates, updates
+from everlog.queries import Queries
+from everlog.results import Result
+from everlog.rows import Step, checked_rows, declared, fact, plain_test, step_updates, updates
 from everlog.saved import load_facts, save_facts
 from everlog.subscriptions import Callback, Subscription
 from everlog.transactions import Transaction, Writer
@@ -35,8 +38,6 @@ if TYPE_CHECKING:  # loaded when somebody asks why
 
 Functions: TypeAlias = Mapping[str, Callable[..., Value]]
 Facts: TypeAlias = Path | str | Mapping[str, Iterable[Row]]  # a folder of `.input` files, or rows
-
-_MOST_PATTERNS = 1000  # whose reading is remembered
 
 
 class Database:
@@ -161,7 +162,10 @@ class Database:
         """What is kept for each program: the tests of rows, and queries that were read."""
         kinds = {name: tuple(c.kind for c in relation.columns) for name, relation in self.relations.items()}
         self._plain = {name: plain_test(of) for name, of in kinds.items()}
-        self._patterns: dict[str, Pattern] = {}
+        self._queries = Queries(self._engine, self._scope, self.relations, self._writer.state)
+
+    def _scope(self) -> Scope | None:
+        return None if self._live is None else self._live.scope
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────
 
@@ -237,29 +241,26 @@ class Database:
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────
 
-    def query(self, pattern: str) -> list[Row]:
-        """The facts that match an atom, sorted.
+    def query(self, text: str) -> Result:
+        """The facts that match an atom, or whatever makes a conjunction true.
 
         >>> db = Database.from_text(".decl edge(x:number, y:number)  edge(1, 2).  edge(1, 3).  edge(4, 4).")
         >>> db.query("edge(1, y)"), db.query("edge(x, x)"), db.query("edge(_, 3)")
         ([(1, 2), (1, 3)], [(4, 4)], [(1, 3)])
+        >>> db.query("edge(a, b), b > 2, !edge(b, b)")
+        [(1, 3)]
+        >>> db.query("n = count : { edge(1, _) }").columns
+        ('n',)
 
-        Constants are looked up in an index, which the first such query makes.  A variable that stands
-        twice means equal values; `_` and other variables mean any value.
+        Of an atom the whole facts are given.  Constants are looked up in an index; a variable that stands twice
+        means equal values; `_` and other variables mean any value.  Anything else that can be the body of a
+        rule gives the values of its variables, in the order in which they first stand there; `_` and
+        variables that begin with it are not shown.  The text may begin with `?-` and end with `.` or `?`.
+
+        The result is lazy, and of the state in which it was asked: see `Result`.  `QueryError` has every
+        mistake of the text, with its place.
         """
-        relation, bound, equal = self._patterns.get(pattern) or self._read_pattern(pattern)
-        if not bound and not equal:
-            return self.view(relation.name)
-        rows = self._engine.lookup(relation.name, bound) if bound else self._engine.view(relation.name)
-        if equal:
-            rows = (row for row in rows if all(row[i] is row[j] or row[i] == row[j] for i, j in equal))
-        return sorted_rows(relation, rows)
-
-    def _read_pattern(self, text: str) -> Pattern:
-        if len(self._patterns) >= _MOST_PATTERNS:
-            self._patterns.clear()
-        self._patterns[text] = pattern = pattern_of(self.relations, text)
-        return pattern
+        return self._queries.ask(text)
 
     def view(self, relation: str) -> list[Row]:
         """All facts of a relation, sorted: a copy, which does not follow later steps."""

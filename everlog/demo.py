@@ -134,7 +134,7 @@ def _program_path(name: str) -> Path:
 def _ask(db: Database, question: str, pattern: str) -> None:
     """Print who answers a question: the first column of the facts that match a pattern."""
     print(f"  {question}  {pattern}")
-    _list(str(row[0]) for row in db.query(pattern))
+    _list(str(row[0]) for row in db.query(pattern).rows())
 
 
 def _show(text: str) -> None:

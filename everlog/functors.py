@@ -3,19 +3,19 @@
 A functor's function is looked up by its name in Python files: those named by `-l NAME` (in the
 directories of `-L`, here, and beside the program), or `functors.py` beside the program.
 
-Reads: core.program.  Read by: everlog.commands.run.
+Reads: core.program.  Read by: everlog.commands.run, everlog.live, everlog.queries.
 """
 
 from __future__ import annotations
 
 import runpy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from attrs import evolve
 
-from everlog.core.program import Program, Value, calls_of
+from everlog.core.program import Functor, Program, Rule, Value, calls_of
 
 
 class FunctorError(Exception):
@@ -36,6 +36,15 @@ def bind(program: Program, functions: Mapping[str, Callable[..., Value]]) -> Pro
         for name, functor in program.functors.items()
     }
     return evolve(program, functors=bound)
+
+
+def require_functors(functors: Mapping[str, Functor], rules: Iterable[Rule]) -> None:
+    """FunctorError unless every functor that the rules use has its function."""
+    used = {call.name[1:] for rule in rules for call in calls_of(rule) if call.name.startswith("@")}
+    missing = sorted(name for name in used if functors[name].function is None)
+    if missing:
+        listed = ", ".join(f"@{name}" for name in missing)
+        raise FunctorError(f"no Python function for {listed}; pass functors={{{missing[0]!r}: …}}")
 
 
 def bind_functors(
