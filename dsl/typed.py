@@ -69,9 +69,7 @@ def read_typed(text: str, file: str = "<typed>") -> Reading:
     return Reading(source, tuple(statements), report, more)
 
 
-def _without_marks(
-    parser: Parser, tokens: Iterator[Any], marks: dict[int, tuple[str, int]]
-) -> Iterator[Any]:
+def _without_marks(parser: Parser, tokens: Iterator[Any], marks: dict[int, tuple[str, int]]) -> Iterator[Any]:
     """The tokens without marks, which are written down in `marks`."""
     sign: tuple[str, int] | None = None
     for token in tokens:

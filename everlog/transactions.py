@@ -85,10 +85,13 @@ class Writer:
 
     def commit_program(self, program: Program) -> Changes:
         """Go on with another program."""
-        told = self._alone(self.engine.change_program, program)
+        before = self.relations
+        try:
+            told = self._alone(self.engine.change_program, program)
+        finally:  # Ctrl-C may come when the engine has just changed
+            self.relations = dict(self.engine.program.relations)
         # What has gone may have had facts: their changes are told with the declaration they had.
-        self.changes = changes = Changes(told, self.relations | dict(program.relations))
-        self.relations = dict(program.relations)
+        self.changes = changes = Changes(told, before | self.relations)
         return changes
 
     def _alone(self, change: Callable[[_Given], executor.Changes], given: _Given) -> executor.Changes:

@@ -1,8 +1,8 @@
-"""DDlog's dialect: `start; insert Edge(1, 2), delete Edge(3, 4); commit dump_changes; dump Path;`, so that old scripts run.
+"""DDlog's dialect, so that old scripts run: `start; insert E(1, 2), delete E(3, 4); commit dump_changes; dump P;`
 
-A text of it is statements that end with `;`.  `begin`, `start`, `commit`, `rollback` and `exit` stand for themselves
-on a line, too.  A fact is written `R(1, 2)`, `R{1, 2}` or `R{.to = 2, .from = 1}`; it becomes a fact of the language,
-and is then checked as any other.
+A text of it is statements that end with `;`.  `begin`, `start`, `commit`, `rollback` and `exit` stand for
+themselves on a line, too.  A fact is written `R(1, 2)`, `R{1, 2}` or `R{.to = 2, .from = 1}`; it becomes a fact
+of the language, and is then checked as any other.
 
 Reads: nothing of ours.  Read by: everlog.repl.lines, everlog.repl.session.
 """

@@ -10,7 +10,8 @@ r"""What a line is, and whether it is complete.
 `.output` and `.plan` are words of both worlds: `.output path` is the directive where `path` is a relation, and the
 command where it is a file; `.plan` on a line of its own is the command.
 
-Reads: dsl.words, dsl.typed, everlog.repl.ddlog.  Read by: everlog.repl.session, everlog.repl.prompt, everlog.repl.loop.
+Reads: dsl.words, dsl.typed, everlog.repl.ddlog.  Read by: everlog.repl.session, everlog.repl.prompt,
+everlog.repl.loop.
 """
 
 from __future__ import annotations
@@ -68,8 +69,8 @@ def read_line(text: str, relations: Collection[str] = ()) -> Line:
 def is_complete(text: str, relations: Collection[str] = ()) -> bool:
     """Whether a text can be run, or is beyond repair; else more of it has to come.
 
-    >>> is_complete("path(x, z) :- path(x, y),"), is_complete("path(x, z) :- edge(x, z)."), is_complete("path(1, x)?")
-    (False, True, True)
+    >>> is_complete("path(x, z) :- path(x, y),"), is_complete("path(x, z) :- edge(x, z).")
+    (False, True)
     >>> is_complete(".comp C {"), is_complete(".tables"), is_complete("insert edge(1, 2),")
     (False, True, False)
     """
@@ -78,7 +79,7 @@ def is_complete(text: str, relations: Collection[str] = ()) -> bool:
     line = read_line(text, relations)
     match line.kind:
         case "statements":
-            if _has_macros(line.text):
+            if has_macros(line.text):
                 return _macros_complete(line.text)
             from everlog.dsl.typed import read_typed
 
@@ -135,7 +136,8 @@ def _opens_comment(text: str) -> bool:
     return rest.startswith("/*")
 
 
-def _has_macros(text: str) -> bool:
+def has_macros(text: str) -> bool:
+    """Whether a text has lines for the preprocessor."""
     return any(_MACRO.match(line.lstrip()) for line in text.splitlines())
 
 

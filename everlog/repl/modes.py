@@ -94,9 +94,7 @@ def _table(screen: Screen, relation: Relation, rows: Iterable[Row]) -> tuple[Ite
     return table_lines(screen, names, cells, numeric), screen.seen
 
 
-def table_lines(
-    screen: Screen, names: list[str], rows: Iterable[list[str]], right: list[bool]
-) -> Iterator[str]:
+def table_lines(screen: Screen, names: list[str], rows: Iterable[list[str]], right: list[bool]) -> Iterator[str]:
     """Rows of cells under the names of their columns; those of `right` end at one line."""
     headers = screen.settings.headers
     if screen.seen:

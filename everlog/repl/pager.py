@@ -108,4 +108,3 @@ def pipe_to(command: str, lines: Iterable[str], out: TextIO, height: int) -> Non
             while program.poll() is None:
                 with suppress(KeyboardInterrupt):  # the key is the program's
                     program.wait()
-

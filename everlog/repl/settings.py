@@ -88,7 +88,7 @@ class Settings:
         self.mode, self.headers, self.changes, self.timer, self.bail = "table", True, True, False, False
         self.maxrows = 1000 if terminal else None
         self.progress = self.pager = terminal
-        self.colour = colour
+        self.colour = colour and terminal
 
     def change(self, name: str, value: str) -> None:
         setting = find_setting(name)

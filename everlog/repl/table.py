@@ -47,8 +47,8 @@ class CommandError(Exception):
 class Command:
     """`words` is how many words it takes at least and at most; None: the rest of the line as one.
 
-    `completes` says what each word may be (`file`, `relation`, `rule`, `fact`, `name`, `command`, `setting`, or words
-    with `|` between them); the last one goes for all words that follow.
+    `completes` says what each word may be (`file`, `relation`, `rule`, `fact`, `name`, `command`, `setting`, or
+    words with `|` between them); the last one goes for all words that follow.
     """
 
     name: str

@@ -1,9 +1,10 @@
 """What a step changed, as `-fact.` and `+fact.` lines, and of a new rule its class and cost, in one line.
 
-A step may change millions of facts: no more of them are sorted and written than `.maxrows` allows.  While relations
-are watched, only their changes are told, and the number of all others.
+A step may change millions of facts: no more of them are sorted and written than `.maxrows` allows.  While
+relations are watched, only their changes are told, and the number of all others.
 
-Reads: everlog.changes, core.engine.explain.  Read by: everlog.repl.statements, everlog.repl.transactions, the commands.
+Reads: everlog.changes, core.engine.explain.  Read by: everlog.repl.statements, everlog.repl.transactions, the
+commands.
 """
 
 from __future__ import annotations
