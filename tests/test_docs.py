@@ -8,6 +8,8 @@ A fenced block of `docs/*.md` or `README.md` is checked by its language:
     console   its `$ everlog …` lines are run, and print what follows them; `$ cat FILE`,
               `$ mkdir DIR` and `$ echo $?` are understood too.  Tabs are shown as spaces
     python    a doctest if it has `>>>`, else run
+    everlog-session   what stands after `everlog> ` and `...> ` is typed at the prompt, in one conversation
+              for the whole page, and is answered with what follows it
 
 `<!-- file: NAME -->` above a block makes it a file that later blocks of the page find.
 `<!-- no-check -->` above a block says that it is a fragment.  `pytest --rewrite` writes reports,
@@ -37,6 +39,8 @@ from everlog.dsl.check import diagnose
 from everlog.dsl.diagnostics import Report
 from everlog.dsl.facts import fact_text
 from everlog.dsl.preprocess import preprocess_text
+from everlog.repl.lines import is_complete
+from everlog.repl.session import Session
 
 ROOT = Path(__file__).parent.parent
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), *(p for p in [ROOT / "README.md"] if p.exists())]
@@ -201,6 +205,45 @@ def test_python_runs(block: Block, folder: Path) -> None:
     out = io.StringIO()
     doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=out.write)
     assert not out.getvalue(), out.getvalue()
+
+
+# ── the prompt ───────────────────────────────────────────────────────────────────────────────
+
+_PROMPTED = re.compile(r"(?:everlog(?: \[\d+ pending\])?|\s+\.\.\.)> ?(.*)")
+
+
+def typed(block: Block) -> list[str]:
+    """The texts of a conversation, those of several lines in one."""
+    texts: list[str] = []
+    for line in block.text.splitlines():
+        found = _PROMPTED.fullmatch(line)
+        if found is not None and line.startswith("everlog"):
+            texts.append(found[1])
+        elif found is not None:
+            texts[-1] += "\n" + found[1]
+    return texts
+
+
+def conversation(session: Session, texts: list[str]) -> list[str]:
+    shown = []
+    for text in texts:
+        assert is_complete(text, session.relations), text
+        first, *more = text.split("\n")
+        shown.append(f"everlog{session.waiting and ' '}{session.waiting}> {first}")
+        shown += [f"    ...> {line}" for line in more]
+        before = len(session.screen.out.getvalue())  # type: ignore[attr-defined]
+        session.run(text)
+        shown += plain(session.screen.out.getvalue()[before:]).split("\n")  # type: ignore[attr-defined]
+    return [line for line in shown if line]
+
+
+@pytest.mark.parametrize("block", blocks("everlog"), ids=str)
+def test_the_prompt_answers_what_the_page_says(block: Block, folder: Path, request: pytest.FixtureRequest) -> None:
+    session = Session(out=io.StringIO())
+    for earlier in BLOCKS[block.page]:
+        if earlier.language == "everlog" and earlier.line < block.line:
+            conversation(session, typed(earlier))
+    same(block, block, "\n".join(conversation(session, typed(block))), request)
 
 
 # ── the catalogue of diagnostics ─────────────────────────────────────────────────────────────

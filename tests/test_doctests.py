@@ -26,6 +26,8 @@ PACKAGES = [
     "everlog.ies.practical",
     "everlog.ies.sql",
     "everlog.commands",
+    "everlog.repl",
+    "everlog.repl.commands",
 ]
 MODULES = sorted(
     {

@@ -16,6 +16,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from everlog.repl.pager import width_of
 from everlog.repl.screen import Screen, visible
 
 if TYPE_CHECKING:
@@ -122,20 +123,6 @@ def aligned(names: list[str] | None, rows: Iterable[list[str]], right: list[bool
             for cell, width, to_the_right in zip(row, widths, right, strict=True)
         ]
         yield "  ".join(parts).rstrip()
-
-
-def width_of(text: str) -> int:
-    """Columns of a terminal that a text takes.
-
-    >>> width_of("Zürich"), width_of("東京")
-    (6, 4)
-    """
-    if text.isascii():
-        return len(text)
-    from wcwidth import wcswidth
-
-    width = wcswidth(text)
-    return width if width >= 0 else len(text)
 
 
 def _framed(

@@ -15,8 +15,8 @@ import select
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from itertools import chain, islice
 from typing import TextIO
 
@@ -54,40 +54,65 @@ def rows_of(text: str, width: int) -> int:
     >>> rows_of("x" * 81, 80), rows_of("", 80), rows_of("\\x1b[1mx\\x1b[0m", 1)
     (2, 1, 1)
     """
-    return max(1, -(-len(_COLOURS.sub("", text)) // width))
+    return max(1, -(-width_of(_COLOURS.sub("", text)) // width))
+
+
+def width_of(text: str) -> int:
+    """Columns of a terminal that a text takes.
+
+    >>> width_of("Zürich"), width_of("東京")
+    (6, 4)
+    """
+    if text.isascii():
+        return len(text)
+    from wcwidth import wcswidth
+
+    width = wcswidth(text)
+    return width if width >= 0 else len(text)
 
 
 def _answer(out: TextIO) -> str:
     """Ask, and take the question away again."""
-    out.write(QUESTION)
-    out.flush()
-    try:
-        key = read_key()
-    finally:
-        out.write("\r" + " " * len(QUESTION) + "\r")
+    with _key_by_key():
+        out.write(QUESTION)
         out.flush()
+        try:
+            key = _read_key()
+        finally:
+            out.write("\r" + " " * len(QUESTION) + "\r")
+            out.flush()
     return _KEYS.get(key, key)
 
 
-def read_key() -> str:
-    """One key of the keyboard, of some the whole sequence; Ctrl-C is KeyboardInterrupt, as everywhere."""
+@contextmanager
+def _key_by_key() -> Iterator[None]:
+    """Keys come one by one, not line by line; what was typed before the question counts."""
     try:
         import termios
         import tty
     except ImportError:  # no such terminals here: a line will do
-        return input()[:1] or "\n"
+        yield
+        return
     keyboard = sys.stdin.fileno()
     before = termios.tcgetattr(keyboard)
     try:
-        tty.setcbreak(keyboard)
-        key = os.read(keyboard, 1)
-        while key.startswith(b"\x1b") and select.select([keyboard], [], [], _REST)[0]:
-            key += os.read(keyboard, 1)
-            if (len(key) > 2 and key[-1:].isalpha()) or key.endswith(b"~"):
-                break
-        return key.decode("ascii", "replace") or "q"
+        tty.setcbreak(keyboard, termios.TCSANOW)
+        yield
     finally:
         termios.tcsetattr(keyboard, termios.TCSADRAIN, before)
+
+
+def _read_key() -> str:
+    """One key of the keyboard, of some the whole sequence; Ctrl-C is KeyboardInterrupt, as everywhere."""
+    if sys.platform == "win32":
+        return input()[:1] or "\n"
+    keyboard = sys.stdin.fileno()
+    key = os.read(keyboard, 1)
+    while key.startswith(b"\x1b") and select.select([keyboard], [], [], _REST)[0]:
+        key += os.read(keyboard, 1)
+        if (len(key) > 2 and key[-1:].isalpha()) or key.endswith(b"~"):
+            break
+    return key.decode("ascii", "replace") or "q"
 
 
 def pipe_to(command: str, lines: Iterable[str], out: TextIO, height: int) -> None:

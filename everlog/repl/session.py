@@ -187,7 +187,7 @@ def _told(problem: Exception) -> str:
     from everlog.dsl.diagnostics import DatalogError
 
     if isinstance(problem, DatalogError):
-        return "\n\n".join(map(problem.report.render, problem.report.sorted()))
+        return "\n\n".join(map(problem.report.render, problem.report.errors))
     if isinstance(problem, MemoryError):
         return "error: out of memory"
     if isinstance(problem, ExceptionGroup):

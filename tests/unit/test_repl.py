@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 
@@ -58,9 +58,7 @@ def test_a_declaration_and_a_rule_are_answered_with_what_they_are_and_cost() -> 
     assert talk.say(PATHS[0]) == "edge(x:number, y:number)"
     talk.say(PATHS[1])
     assert talk.say(PATHS[2]) == "path#1: no join; one update costs O(1)"
-    assert talk.say(PATHS[3]) == (
-        "path#2: recursive; one update follows the facts whose proof breaks (witness)"
-    )
+    assert talk.say(PATHS[3]) == ("path#2: recursive; one update follows the facts whose proof breaks (witness)")
     talk.say(".decl ring(x:number)")
     assert talk.say("ring(x) :- edge(x, y), edge(y, z), edge(z, x).") == (
         "ring#1: cyclic, w = 3/2, ŵ = 3/2; one update costs Õ(D^1/2) amortized (auto)"
@@ -118,7 +116,9 @@ def test_lines_go_on_until_they_are_complete() -> None:
     assert talk.say("path(x, y) :-", "  edge(x, y),", "", "  x < 10.").startswith("path#1: ")
     assert talk.say("edge(", "1,", "2).") == "+edge(1, 2).\n+path(1, 2)."
     assert talk.say("?- path(1, x),", "x > 1.").endswith("(1 row)")
-    assert talk.say(".comp C {", ".decl r(x:number)", "r(1).", "}", ".init c = C") == "added\nc.r(x:number)\n+c.r(1)."
+    assert (
+        talk.say(".comp C {", ".decl r(x:number)", "r(1).", "}", ".init c = C") == "added\nc.r(x:number)\n+c.r(1)."
+    )
 
 
 def test_several_kinds_may_share_a_text() -> None:
@@ -258,7 +258,9 @@ def test_functors_come_from_files(folder: Path) -> None:
     talk = Talk(places=Places(libraries=["mine"]))
     talk.say(".functor twice(number):number", ".decl n(x:number)")
     assert talk.say("n(@twice(21)).").endswith("+n(42).")
-    assert "no Python function" in Talk(".functor thrice(number):number", ".decl n(x:number)").say("n(@thrice(1)).")
+    assert "no Python function" in Talk(".functor thrice(number):number", ".decl n(x:number)").say(
+        "n(@thrice(1))."
+    )
 
 
 # ── transactions ─────────────────────────────────────────────────────────────────────────────
@@ -336,7 +338,7 @@ def test_a_script_of_ddlog_runs() -> None:
 
 def test_ddlogs_words_outside_a_transaction_are_a_step() -> None:
     talk = Talk(*PATHS)
-    assert talk.say('insert edge(1, 2), delete edge(3, 4), insert edge(5, 6);').split("\n")[0] == "+edge(1, 2)."
+    assert talk.say("insert edge(1, 2), delete edge(3, 4), insert edge(5, 6);").split("\n")[0] == "+edge(1, 2)."
     assert talk.say("clear edge;").split("\n")[0] == "-edge(1, 2)."
     assert talk.say("timestamp;").startswith("Timestamp: ")
     assert talk.say("profile;").startswith("rule")
@@ -384,14 +386,20 @@ EXAMPLES: dict[str, tuple[list[str], str]] = {
     ".why": ([".why path(1, 3)"], r"path\(1, 3\)   path#2 .*\n(.*\n)+.*edge\(2, 3\)   given"),
     ".why-not": ([".why-not path(3, 1)"], r"path\(3, 1\) is not there\n(.*\n)+.*no fact path\(3, _\)"),
     ".watch": ([".watch path(1, x)", "edge(3, 4)."], r"\+path\(1, 4\)\.\n\(3 changes of what is not watched\)"),
-    ".unwatch": ([".watch edge", ".unwatch", "-edge(2, 3)."], r"-edge\(2, 3\)\.\n-path\(1, 3\)\.\n-path\(2, 3\)\."),
+    ".unwatch": (
+        [".watch edge", ".unwatch", "-edge(2, 3)."],
+        r"-edge\(2, 3\)\.\n-path\(1, 3\)\.\n-path\(2, 3\)\.",
+    ),
     ".changes": ([".changes path"], r"\+path\(1, 2\)\.\n\+path\(1, 3\)\.\n\+path\(2, 3\)\."),
     ".prof": ([".prof 1"], r"rule +kept by +runs +seconds +compiling\n[ -]+\npath#[12] .*"),
     ".timer": ([".timer on", ".count edge"], r"edge: 2\n[0-9]+\.[0-9]{3} s"),
     ".mem": ([".mem"], r"relation +facts +bytes\n(.*\n)+process: [0-9]+\.[0-9] MB"),
     ".progress": ([".progress on", ".progress"], r"on"),
     ".mode": ([".mode csv", "edge(1, x)?"], r"x\n2"),
-    ".maxrows": ([".maxrows 1", ".dump edge"], r"x  y\n-  -\n1  2\n\(1 row shown, there are more: see \.maxrows\)"),
+    ".maxrows": (
+        [".maxrows 1", ".dump edge"],
+        r"x  y\n-  -\n1  2\n\(1 row shown, there are more: see \.maxrows\)",
+    ),
     ".output": ([".output out.txt", ".count edge", ".output", ".read out.txt"], r".*out\.txt:1: error(.*\n?)*"),
     ".once": ([".once once.csv", ".count edge", ".count edge"], r"edge: 2"),
     ".check": ([".check"], r"2 relations, all as if computed from scratch"),
@@ -421,7 +429,9 @@ def test_every_command_and_setting_is_in_the_manual() -> None:
     from everlog.repl.settings import SETTINGS
 
     page = (ROOT / "docs" / "repl.md").read_text(encoding="utf-8")
-    missing = [each.call for each in commands().values() if f"| `{each.call.replace('|', chr(92) + '|')}` |" not in page]
+    missing = [
+        each.call for each in commands().values() if f"| `{each.call.replace('|', chr(92) + '|')}` |" not in page
+    ]
     assert not missing, "each command has its line in a table of docs/repl.md, as `.help` writes it"
     assert not [name for name in ALIASES if f"`{name}`" not in page]
     assert not [name for name in SETTINGS if f"| `{name}` |" not in page]
@@ -504,7 +514,9 @@ def test_read_takes_a_program_as_one_and_a_script_line_by_line(folder: Path) -> 
     "name", ["f.csv", "f.tsv", "f.facts", "f.txt", "f.tab", "f.json", "f.sqlite", "f.db", "f.csv.gz", "f.facts.gz"]
 )
 def test_facts_that_go_out_come_in_again(name: str) -> None:
-    talk = Talk(".decl item(id:number, name:symbol, price:float)", ".decl copy(id:number, name:symbol, price:float)")
+    talk = Talk(
+        ".decl item(id:number, name:symbol, price:float)", ".decl copy(id:number, name:symbol, price:float)"
+    )
     talk.say('item(1, "a, \\"b\\"", 1.5). item(-2, "Zürich", 0.25).')
     assert talk.say(f".export item {name}") == f"{name}: 2 facts"
     more = " name=item" if name.endswith(("sqlite", "db")) else ""
@@ -540,13 +552,13 @@ def test_an_import_in_a_transaction_waits_for_its_commit(folder: Path) -> None:
 
 
 def test_modes_write_what_programs_read() -> None:
-    talk = Talk('.decl p(n:number, s:symbol, f:float, u:unsigned)', 'p(1, "a\\"b", 0.5, 7). p(-1, "", inf, 0).')
+    talk = Talk(".decl p(n:number, s:symbol, f:float, u:unsigned)", 'p(1, "a\\"b", 0.5, 7). p(-1, "", inf, 0).')
     talk.say(".mode csv")
     assert talk.say(".dump p") == 'n,s,f,u\n-1,"",inf,0\n1,"a""b",0.5,7'
     talk.say(".mode json")
     assert json.loads(talk.say("p(n, s, f, _), f < 1?")) == [{"n": 1, "s": 'a"b', "f": 0.5}]
     assert json.loads(talk.say("p(n, _, _, 9)?")) == []
-    assert json.loads(talk.say(".why p(1, \"a\\\"b\", 0.5, 7)"))["root"] == 0
+    assert json.loads(talk.say('.why p(1, "a\\"b", 0.5, 7)'))["root"] == 0
     talk.say(".mode dl")
     assert talk.say(".dump p") == 'p(-1, "", inf, 0u).\np(1, "a\\"b", 0.5, 7u).'
     assert talk.say("p(n, s, _, _)?") == 'answer(-1, "").\nanswer(1, "a\\"b").'
@@ -555,7 +567,14 @@ def test_modes_write_what_programs_read() -> None:
 
 
 def test_a_dump_is_a_program_that_is_the_same_database(folder: Path) -> None:
-    talk = Talk(*EDGES, ".type place <: symbol", ".decl at(p:place)", 'at("here").', "-edge(1, 2).", "path(9, x) :- edge(x, _).")
+    talk = Talk(
+        *EDGES,
+        ".type place <: symbol",
+        ".decl at(p:place)",
+        'at("here").',
+        "-edge(1, 2).",
+        "path(9, x) :- edge(x, _).",
+    )
     text = talk.say(".dump")
     (folder / "copy.dl").write_text(text)
     assert Talk(".load copy.dl").say(".dump") == text
@@ -577,7 +596,9 @@ def test_answers_go_to_a_file_and_errors_to_the_screen(folder: Path) -> None:
 
 def test_maxrows_holds_for_changes_too() -> None:
     talk = Talk(*PATHS, ".maxrows 2")
-    assert talk.say("edge(1, 2). edge(2, 3).") == "+edge(1, 2).\n+edge(2, 3).\n… and 3 more: .changes tells them all"
+    assert (
+        talk.say("edge(1, 2). edge(2, 3).") == "+edge(1, 2).\n+edge(2, 3).\n… and 3 more: .changes tells them all"
+    )
     assert talk.say(".changes").count("\n") == 4
     talk.say(".set changes off")
     assert talk.say("edge(3, 4).") == ""
@@ -697,10 +718,10 @@ def test_a_reader_that_goes_away_ends_the_script() -> None:
 
 
 @pytest.fixture
-def offered(folder: Path) -> Iterator[Callable[[str], list[str]]]:
+def offered(folder: Path) -> Callable[[str], list[str]]:
     _files(folder)
     talk = Talk(*EDGES)
-    yield lambda text: [text[: len(text) - c.length] + c.text for c in candidates(talk.session, text)]
+    return lambda text: [text[: len(text) - c.length] + c.text for c in candidates(talk.session, text)]
 
 
 def test_tab_offers_commands_and_directives(offered: Callable[[str], list[str]]) -> None:
@@ -713,7 +734,11 @@ def test_tab_offers_relations_columns_and_rules(offered: Callable[[str], list[st
     assert offered("pa") == ["path("]
     assert offered("path(") == ["path(x"]
     assert offered("path(1, ") == ["path(1, y"]
-    assert offered("path(a, b), edge(b, ") == ["path(a, b), edge(b, y", "path(a, b), edge(b, a", "path(a, b), edge(b, b"]
+    assert offered("path(a, b), edge(b, ") == [
+        "path(a, b), edge(b, y",
+        "path(a, b), edge(b, a",
+        "path(a, b), edge(b, b",
+    ]
     assert offered("path(x, y) :- ed") == ["path(x, y) :- edge("]
     assert offered("?- pa") == ["?- path("]
     assert offered("-path#") == ["-path#1.", "-path#2."]
