@@ -8,6 +8,7 @@
     rfc4180      quoted fields
     json         arrays of arrays or of objects
     sqlite       one table per relation
+    suffixes     the name of a file as parameters
     dispatch     the parameter `IO=` picks one of the above
 
 A read returns all rows or raises `FactsError`; a written file appears whole or not at all.
