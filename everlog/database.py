@@ -425,6 +425,15 @@ class Database:
         """Facts, bytes and time of each relation, and runs and time of each rule; `print` shows a table."""
         return self._engine.statistics()
 
+    @property
+    def progress(self) -> Progress | None:
+        """Who hears of long steps; may be set.  Single updates are faster if nobody does."""
+        return self._engine.guard.progress
+
+    @progress.setter
+    def progress(self, progress: Progress | None) -> None:
+        self._engine.guard.progress = progress
+
     # ── the program ──────────────────────────────────────────────────────────────────────────
 
     def add_rule(self, text: str, *, functors: Functions | None = None) -> Changes:

@@ -18,6 +18,13 @@ from everlog.core.program import Program
 from everlog.core.seminaive import explain_code
 from everlog.spark_backend.errors import SparkError
 
+EXAMPLES = """
+  everlog explain prog.dl               units, strategies, and what an update of each rule can cost
+  everlog explain prog.dl path#2        one rule
+  everlog explain prog.dl --html page.html
+  everlog explain prog.dl --deltas --code
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_program_arguments(parser)
