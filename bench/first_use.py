@@ -1,4 +1,7 @@
-"""How long the first use of a rule takes: each version of each rule of programs/, compiled and bound.
+"""How long the first use takes: of the command, of a query, and of each rule of programs/, compiled and bound.
+
+The door: `everlog --version` in a process of its own, as a person waits for it (wall clock, the least of several),
+and the first row of a query over a view of a million facts that was never asked before.
 
 A version is one rule for one thing that may happen (a body atom gains, loses, …); it becomes Python at
 its first run, on the indexes that it needs, which are built then.  Here every program is loaded with its
@@ -10,6 +13,7 @@ per given relation) is written out.  The least of several fresh databases counts
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -27,6 +31,7 @@ from everlog.core.engine.unrolled import unrolled
 
 def main() -> None:
     asked = options(__doc__, rounds=3)
+    door(asked.small)
     folder = Path(__file__).parent.parent / "programs"
     times: dict[tuple[str, str], float] = {}
     ways: dict[tuple[str, str], float] = {}
@@ -37,6 +42,34 @@ def main() -> None:
                 of[key] = min(of.get(key, seconds), seconds)
     tell("version of a rule", times)
     tell("way of a single update", ways)
+
+
+def door(small: bool) -> None:
+    at_most("everlog --version, seconds", waited("-m", "everlog", "--version"), 0.15, "s")
+    at_most(
+        "import everlog, seconds more than Python alone",
+        waited("-c", "import everlog") - waited("-c", ""),
+        0.05,
+        "s",
+    )
+    size = 10_000 if small else 1_000_000
+    facts = {"n": [(i,) for i in range(size)], "e": [(i % 1000, i) for i in range(size)]}
+    text = ".decl n(x:number)  .decl e(x:number, y:number)  .decl v(y:number, x:number)  v(y, x) :- e(x, y)."
+    for query in ("v(x, y)", "v(x, 7)", "v(x, 7), n(x), x > 10", "e(x, y), !e(y, x), x != y"):
+        database = Database.from_text(text, facts=facts)
+        start = time.process_time()
+        assert next(iter(database.query(query)), None) is not None
+        at_most(f"first row of {query}", (time.process_time() - start) * 1e3, 20, "ms", small)
+
+
+def waited(*words: str) -> float:
+    """The least time that a process of Python takes, of ten."""
+    times = []
+    for _ in range(10):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-P", *words], check=True, stdout=subprocess.DEVNULL)
+        times.append(time.perf_counter() - start)
+    return min(times)
 
 
 def tell(what: str, times: dict[tuple[str, str], float]) -> None:

@@ -35,8 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--deltas", action="store_true", help="what each rule does when a relation changes")
     parser.add_argument(
         "--engine",
-        choices=("in-process", "spark"),
-        default="in-process",
+        choices=("local", "in-process", "spark"),
+        default="local",
         help="spark: how each unit of the program would run there",
     )
     add_strategy_argument(parser)

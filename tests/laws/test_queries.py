@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 from typing import Any
+from unittest.mock import patch
 
 import generators
+import pytest
 from hypothesis import assume, example, given, note
 from hypothesis import strategies as st
 
@@ -63,11 +65,16 @@ def agree(db: Database, text: str, body: str) -> None:
     assert bool(result) is bool(expected)
 
 
-@given(generators.programs(), generators.facts(), st.data())
-def test_a_query_finds_what_a_rule_would_derive(text: str, inputs: Any, data: st.DataObject) -> None:
+@pytest.mark.parametrize("large", [-1, 10_000], ids=["indexes on the way", "indexes at once"])
+@given(text=generators.programs(), inputs=generators.facts(), data=st.data())
+def test_a_query_finds_what_a_rule_would_derive(large: int, text: str, inputs: Any, data: st.DataObject) -> None:
     """The bodies of random rules, asked of the program that they stand in; before and after steps."""
     note(text)
-    db = _opened(text, inputs)
+    with patch("everlog.core.engine.asking._LARGE", large):
+        asked_before_and_after(_opened(text, inputs), text, inputs, data)
+
+
+def asked_before_and_after(db: Database, text: str, inputs: Any, data: st.DataObject) -> None:
     bodies = [f"{body}, true" for body in _bodies(text)]
     for body in bodies:
         agree(db, text, body)
