@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, example, given, note
 from hypothesis import strategies as st
 
-from everlog import Database, Update
+from everlog import Database, QueryError, Update
 from everlog.core import reference
 from everlog.core.values import EvaluationError
 from everlog.dsl.check import compile_text
@@ -104,3 +104,27 @@ def test_a_result_is_of_the_state_in_which_it_was_asked(data: st.DataObject | No
         old, new = chance.choice(sorted(rows)), (chance.randrange(6), chance.randrange(6))
         db.apply([Update("e", old, insert=False), Update("e", new)])
     assert sorted(found) == expected == result.rows()
+
+
+WORDS = [
+    *["e(x, y)", "e(1, _)", "v(z)", "!v(x)", "small(x)", ",", ",", ",", ";", "(", ")", ".", "?", "?-", ":-"],
+    *["x = 1", 'y > "a"', "_", "n = ", "count :", "{", "}", "max x :", "+", "@f(x)", "2", "//", "\n", "/*", '"'],
+]
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=12))
+def test_any_text_is_a_query_or_has_diagnostics_in_it(words: list[str]) -> None:
+    """Whatever is asked: rows, or an error whose places lie in the text; never a crash."""
+    db = Database.from_text(
+        ".decl e(x:number, y:number)  e(1, 2).  .decl v(x:number)  v(2)."
+        ".decl small(x:number) inline  small(x) :- x < 3.  .functor f(number):number",
+        functors={"f": lambda x: x},
+    )
+    text = " ".join(words)
+    try:
+        db.query(text).rows()
+    except QueryError as error:
+        assert all(found.pos <= len(text) for found in error.report.errors)  # noqa: PT017
+        assert str(error)  # noqa: PT017
+    except EvaluationError:
+        pass
