@@ -41,6 +41,7 @@ _FIRST_FRESH = 1_000_000  # past all names that the checker made for the program
 _NOWHERE = -1
 _BEGIN = "query() :-\n"  # before the query, on a line of its own
 _MARKS = re.compile(r"\s*(\?-)?")
+_PARTS = re.compile(r'(?P<aside>\s+|//[^\n]*|/\*.*?\*/)|"(?:[^"\\\n]|\\.)*"|.', re.DOTALL)
 
 
 @frozen
@@ -98,20 +99,17 @@ def check_query(text: str, scope: Scope) -> Query:
             return _Checker(scope, report).query(_clause(source, report))
         except DatalogError:
             pass
-    raise DatalogError(Report(Source(text, FILE), _at_home(report)))
+    raise DatalogError(Report(Source(text, FILE), _at_home(report, len(text))))
 
 
 def _source(text: str) -> Source:
     """The text as the body of a rule: what is no body is overwritten, so that places stay true."""
-    end = len(text.rstrip())
+    end = max((part.end() for part in _PARTS.finditer(text) if not part["aside"]), default=0)
     begin = _MARKS.match(text)
     start = begin.end() if begin is not None else 0
     if text[start:end].endswith((".", "?")):
         end -= 1
-    body = " " * start + text[start:end]
-    stop = "\n." if "//" in body.rpartition("\n")[2] else " ."
-    lines = [("", 0), *((FILE, number) for number in range(1, body.count("\n") + 3))]
-    return Source(f"{_BEGIN}{body}{stop}", FILE, lines)
+    return Source(f"{_BEGIN}{' ' * start}{text[start:end]} .", FILE)
 
 
 def _clause(source: Source, report: Report) -> ast.Clause:
@@ -193,10 +191,8 @@ class _Checker:
         kinds.infer(flat)
         if flat.false or self.report.errors:
             return None
-        origin = flat.origin
-        where = self.report.source.locate(origin.body.pos if isinstance(origin, ast.Clause) and origin.body else 0)
         text = self.report.source.text[len(_BEGIN) :].removesuffix(".").strip()
-        return Lowering(kinds).rule(flat, HEAD, core.Origin(text, FILE, where.line))
+        return Lowering(kinds).rule(flat, HEAD, core.Origin(text, FILE, 1))
 
 
 def _variables(clause: ast.Clause) -> list[ast.Name]:
@@ -239,7 +235,7 @@ def _signature(relation: core.Relation) -> Signature:
     )
 
 
-def _at_home(report: Report) -> list[Diagnostic]:
+def _at_home(report: Report, length: int) -> list[Diagnostic]:
     """What is told, with places in the query as it was given, and nowhere else."""
     out: list[Diagnostic] = []
     for found in report.errors:
@@ -256,7 +252,7 @@ def _at_home(report: Report) -> list[Diagnostic]:
         if found.pos == _NOWHERE:
             out.append(evolve(found, message=message, labels=labels))
         else:
-            at = max(found.pos - len(_BEGIN), 0)
+            at = min(max(found.pos - len(_BEGIN), 0), length)
             out.append(evolve(found, message=message, pos=at, end=found.end - len(_BEGIN), labels=labels))
     placed = {found.code for found in out if found.pos != _NOWHERE}
     return [found for found in out if found.pos != _NOWHERE or found.code not in placed]

@@ -73,6 +73,11 @@ class Changes(Mapping[str, Signed]):
         told = {name: {row: self[name][row] for row in self._sorted(name, self[name])} for name in self}
         return f"Changes({told})"
 
+    @property
+    def relations(self) -> Mapping[str, Relation]:
+        """The relations that might have changed."""
+        return self._relations
+
     # ── as facts ─────────────────────────────────────────────────────────────────────────────
 
     def inserted(self, relation: str) -> list[Row]:
@@ -105,3 +110,8 @@ class Changes(Mapping[str, Signed]):
 
     def _sorted(self, relation: str, rows: Iterable[Row]) -> list[Row]:
         return sorted_rows(self._relations[relation], rows)
+
+    def _repr_html_(self) -> str:
+        from everlog.html import changes_html
+
+        return changes_html(self)

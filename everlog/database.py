@@ -9,7 +9,7 @@ Reads: core.engine, dsl, and the modules named above.  Read by: users, everlog.s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -31,17 +31,19 @@ from everlog.functors import functors_beside
 from everlog.inputs import read_inputs
 from everlog.live import LiveText, RuleError, with_functors
 from everlog.queries import Queries
+from everlog.relation_view import RelationView
 from everlog.results import Result
 from everlog.rows import Step, checked_rows, declared, fact, plain_test, step_updates, updates
 from everlog.saved import load_facts, save_facts
 from everlog.subscriptions import Callback, Subscription
 from everlog.transactions import Transaction, Writer
 
-if TYPE_CHECKING:  # loaded when somebody asks why
+if TYPE_CHECKING:  # loaded when somebody asks for them
     from everlog.core.proofs import Proof, WhyNot
+    from everlog.watching import Watch
 
 Functions: TypeAlias = Mapping[str, Callable[..., Value]]
-Facts: TypeAlias = Path | str | Mapping[str, Iterable[Row]]  # a folder of `.input` files, or rows
+Facts: TypeAlias = Path | str | Mapping[str, Any]  # a folder of `.input` files, or rows and tables by relation
 
 _NO_TEXT = "this database has no text to change: make it with `Database.from_text` or `from_file`"
 
@@ -192,6 +194,8 @@ class Database:
         everlog.rows.FactError: age: column 2 (`years`:number): '36' is not a number
 
         A row is a tuple or a list of values; rows are any iterable of such.  Ints are taken in float columns.
+        Rows may also be a table of pandas, Polars or Arrow, a dict of columns, or an array of numpy: columns are
+        taken by name, or by position if no name is the relation's.
         """
         if rows.__class__ is tuple:
             plain = self._plain.get(relation)
@@ -320,6 +324,33 @@ class Database:
         """The rules, by name, as they were written."""
         return MappingProxyType({rule.name: rule.written for rule in self.program.rules})
 
+    def __getitem__(self, relation: str) -> RelationView:
+        """A relation, to be read and written like a set of rows.
+
+        >>> db = Database.from_text(".decl edge(x:number, y:number)")
+        >>> db["edge"] += [(1, 2), (2, 3)]
+        >>> db["edge"] -= [(1, 2)]
+        >>> (2, 3) in db["edge"], len(db["edge"])
+        (True, 1)
+        """
+        return RelationView(self, relation)
+
+    def __setitem__(self, relation: str, rows: object) -> None:
+        """Replace the given facts of a relation by these, as one step."""
+        found = declared(self.relations, relation)
+        if isinstance(rows, RelationView):
+            if rows._database is self and rows.name == relation:
+                return  # the end of `db[relation] += …`
+            rows = rows.rows()
+        self._writer.apply(self._replacing(found.name, checked_rows(found, rows)))
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the relations."""
+        return iter(self.relations)
+
+    def __contains__(self, relation: object) -> bool:
+        return relation in self.relations
+
     # ── being told ───────────────────────────────────────────────────────────────────────────
 
     def subscribe(self, relation: str | None, callback: Callback) -> Subscription:
@@ -335,9 +366,34 @@ class Database:
         all others are still called, and the step stays applied; then the caller gets an `ExceptionGroup`.
         A callback reads the state after the step; if it writes, that is `NestedWrite`.
         """
-        if relation is not None and relation != "*":
-            self.size(relation)  # it is declared, and kept from now on if it is an auxiliary one
-        return self._writer.subscribers.add(None if relation == "*" else relation, callback)
+        return self._writer.subscribers.add(self._listened(relation), callback)
+
+    def _listened(self, relation: str | None) -> str | None:
+        if relation is None or relation == "*":
+            return None
+        self.size(relation)  # it is declared, and kept from now on if it is an auxiliary one
+        return relation
+
+    def watch(self, relation: str | None = None, *, limit: int = 1000) -> Watch:
+        """The changes of a relation (None or "*": of all) as an asynchronous iterator, from now on.
+
+        >>> import asyncio
+        >>> db = Database.from_text(".decl n(x:number)")
+        >>> async def main():
+        ...     async with db.watch("n") as steps:
+        ...         db.insert("n", (1,))
+        ...         db.insert("n", (2,))
+        ...         print(await anext(steps), await anext(steps))
+        >>> asyncio.run(main())
+        +n(1). +n(2).
+
+        There is one `Changes` for each step.  A step never waits for a reader: when `limit` steps are waiting to
+        be read, the latest two are told as one, with their net change (`merged` counts that).  `close()`, or the
+        end of an `async with` block, ends it.  The database may be written in another thread than the reader's.
+        """
+        from everlog.watching import Watch
+
+        return Watch(self._writer.subscribers, self._listened(relation), limit)
 
     # ── reasons ──────────────────────────────────────────────────────────────────────────────
 
@@ -399,6 +455,15 @@ class Database:
     def stats(self) -> Statistics:
         """Facts, bytes and time of each relation, and runs and time of each rule; `print` shows a table."""
         return self._engine.statistics()
+
+    @property
+    def progress(self) -> Progress | None:
+        """Who hears of long steps; may be set.  Single updates are faster if nobody does."""
+        return self._engine.guard.progress
+
+    @progress.setter
+    def progress(self, progress: Progress | None) -> None:
+        self._engine.guard.progress = progress
 
     # ── the program ──────────────────────────────────────────────────────────────────────────
 
@@ -479,10 +544,15 @@ class Database:
         """
         step: list[Update] = []
         for name, rows in load_facts(Path(folder), self.relations).items():
-            now, then = self._engine.given(name), set(rows)
-            step += [Update(name, row, False) for row in now if row not in then]
-            step += [Update(name, row) for row in then if row not in now]
+            step += self._replacing(name, rows)
         return self._writer.apply(step)
+
+    def _replacing(self, name: str, rows: Iterable[Row]) -> list[Update]:
+        """The updates after which exactly these facts are given."""
+        now, then = self._engine.given(name), set(rows)
+        return [Update(name, row, False) for row in now if row not in then] + [
+            Update(name, row) for row in then if row not in now
+        ]
 
     # ── care ─────────────────────────────────────────────────────────────────────────────────
 
@@ -509,3 +579,8 @@ class Database:
     def __repr__(self) -> str:
         facts = sum(map(self._engine.size, self.relations))
         return f"<Database: {len(self.relations)} relations, {len(self.program.rules)} rules, {facts} facts>"
+
+    def _repr_html_(self) -> str:
+        from everlog.html import database_html
+
+        return database_html(self)

@@ -7,7 +7,8 @@ compared has them all found first, and then kept.
 A step changes the tables under it.  So before a step, results that somebody still holds are completed
 if they have few rows (`KEPT`); the others are of a state that is gone, and say so when they are used.
 
-Reads: core.program, everlog.files.values (the order of rows).  Read by: everlog.database, everlog.queries.
+Reads: core.program, everlog.files.values (the order of rows), everlog.frames.
+Read by: everlog.database, everlog.queries.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from weakref import WeakValueDictionary
 
 from everlog.core.program import Column, Kind, Relation, Row
 from everlog.files.values import sorted_rows
+from everlog.frames import Tabular
 
 KEPT = 10_000  # rows of a result that are found before a step, if it is still in use
 _SHOWN = 1000  # rows that `repr` writes in full
@@ -44,7 +46,7 @@ class State:
         self.number += 1
 
 
-class Result(Sequence[Row]):
+class Result(Tabular, Sequence[Row]):
     """The rows that a query found; like a sorted list of tuples, but found when they are asked for.
 
     >>> from everlog import Database
@@ -60,7 +62,8 @@ class Result(Sequence[Row]):
     >>> len(found), found[0], (2, 4) in found, found == [(2, 4)]
     (1, (2, 4), True, True)
 
-    `rows()`, `len`, indexing and `==` find all rows, sort them, and keep them.
+    `rows()`, `len`, indexing and `==` find all rows, sort them, and keep them; so do `to_pandas()`, `to_polars()`
+    and `to_arrow()`.
     """
 
     def __init__(
@@ -95,6 +98,9 @@ class Result(Sequence[Row]):
     def rows(self) -> list[Row]:
         """All rows, sorted: a list that does not follow later steps."""
         return list(self._all())
+
+    def _columns(self) -> Sequence[Column]:
+        return self._relation.columns
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────
 
@@ -186,3 +192,8 @@ class Result(Sequence[Row]):
             few = ", ".join(map(repr, first[:_FEW]))
             return f"<Result ({', '.join(self.columns)}): more than {_SHOWN} rows: {few}, …>"
         return repr(self._all())
+
+    def _repr_html_(self) -> str:
+        from everlog.html import result_html
+
+        return result_html(self)

@@ -17,8 +17,9 @@ from everlog.core.codegen.agenda import variables_of_literal
 from everlog.core.codegen.rules import RuleWriter
 from everlog.core.codegen.writer import tuple_text
 from everlog.core.program import Atom, Constant, Literal, Rule, Variable, Wildcard
+from everlog.core.tables import Columns
 
-ONCE = "once in "  # before a relation's name: an index that is asked for one key
+ASKED = "asked in "  # before a relation's name: an index that need not be there as a whole
 
 
 def may_repeat(rule: Rule) -> bool:
@@ -64,11 +65,9 @@ class AnswerWriter(RuleWriter):
         known = any(isinstance(arg, Constant | p.Call) or arg in self.bound for arg in atom.args)
         if new and not known:
             self.scan(atom)
-            return
-        key = [c for c, arg in enumerate(atom.args) if isinstance(arg, Constant)]
-        if new and all(isinstance(arg, Constant | Wildcard) or self.is_new(arg) for arg in atom.args):
-            rest = [c for c, arg in enumerate(atom.args) if self.is_new(arg)]
-            index = self.index(ONCE + atom.relation, tuple(key), tuple(rest))
-            self.columns(f"{index}.get({self.key(atom, key)}, _EMPTY)", [atom.args[c] for c in rest])
         else:
             super().atom(atom)
+
+    def index(self, relation: str, key: Columns, rest: Columns) -> str:
+        """Indexes are asked for keys one by one, so that whoever binds the code may do without building them."""
+        return super().index(ASKED + relation if key else relation, key, rest)

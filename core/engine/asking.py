@@ -14,13 +14,16 @@ from itertools import chain
 from typing import Any
 
 from everlog.core.codegen import Access, Compiled, compile_rule
-from everlog.core.codegen.answers import ONCE, AnswerWriter, may_repeat
+from everlog.core.codegen.answers import ASKED, AnswerWriter, may_repeat
 from everlog.core.engine.engine import Engine
 from everlog.core.engine.rented import Rented
 from everlog.core.engine.store import Store, is_other_size
 from everlog.core.program import Row, Rule, atoms_of
 from everlog.core.seminaive import deep_calls
+from everlog.core.tables import rough_size
 from everlog.core.values import EvaluationError
+
+_LARGE = 10_000  # facts of a table whose index takes long enough to build that one would notice
 
 
 class Question:
@@ -46,10 +49,12 @@ class Question:
     def answers(self) -> Iterator[Row]:
         """The answers, each once, in no order; the first as soon as it is found.
 
-        Cost: at first the indexes that are not there yet; then that of the joins, as far as they are gone through.
+        Cost: that of the joins, as far as they are gone through; indexes that are not there yet are built on
+        the way, when lookups have cost as much.
         """
         store = self._engine.store_for(self._reads)
-        sizes = {name: len(store.tables[name]) for name in self._reads}
+        tables = {name: store.tables[name] for name in self._reads}
+        sizes = {name: rough_size(table.shape, table.facts) for name, table in tables.items()}
         if not self._code or any(is_other_size(self._sizes[name], size) for name, size in sizes.items()):
             with deep_calls():
                 functors = self._engine.program.functors
@@ -67,9 +72,13 @@ class Question:
 
 
 def _index(store: Store, access: Access) -> Any:
-    if access.relation.startswith(ONCE):
-        return Rented(store.tables[access.relation.removeprefix(ONCE)], access.key, access.rest)
-    return store.index(access)
+    """The index that code asks for; of a large table, one that is built only if it is asked for much."""
+    if not access.relation.startswith(ASKED):
+        return store.index(access)
+    table = store.tables[access.relation.removeprefix(ASKED)]
+    if table.find(access.key, access.rest) is None and rough_size(table.shape, table.facts) > _LARGE:
+        return Rented(table, access.key, access.rest)
+    return table.index(access.key, access.rest)
 
 
 def _telling(rule: Rule, found: Any) -> Iterator[Row]:

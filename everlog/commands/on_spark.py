@@ -32,8 +32,8 @@ def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("on Spark")
     group.add_argument(
         "--engine",
-        choices=("in-process", "spark"),
-        default="in-process",
+        choices=("local", "in-process", "spark"),
+        default="local",
         help="where the program runs (default: in this process)",
     )
     group.add_argument(

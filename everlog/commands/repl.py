@@ -17,6 +17,13 @@ from everlog.commands.strategies import add_strategy_argument, strategies_of
 if TYPE_CHECKING:
     from everlog.repl.session import Session
 
+EXAMPLES = """
+  everlog repl                                 an empty prompt; .help tells what can be typed
+  everlog repl prog.dl -F facts                begin with a program and its facts
+  everlog repl prog.dl -c 'path(1, x)?'        ask, and leave
+  cat script.txt | everlog repl                run lines as if they were typed
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("program", nargs="?", metavar="FILE", help="a program (.dl) to begin with")

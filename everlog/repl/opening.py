@@ -106,7 +106,7 @@ def functions_for(session: Session, path: Path | None) -> dict[str, Any]:
 def _options(session: Session) -> dict[str, Any]:
     return {
         "limits": session.limits,
-        "progress": session.progress.tell,
+        "progress": session.deriving,
         "strategies": session.strategies,
         "include_dirs": session.places.include_dirs,
         "macros": session.places.macros,

@@ -9,6 +9,7 @@ Reads: everlog.repl.lines and what runs a line: table, statements, transactions.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from attrs import define, field
 
-from everlog.repl.progress import ProgressLine
+from everlog.progress import Meter, Silence, meter_for
 from everlog.repl.screen import Screen
 from everlog.repl.settings import Settings
 from everlog.repl.table import CommandError, find_command
@@ -79,7 +80,7 @@ class Session:
         self.watched: dict[str, Pattern] = {}
         self.status: int | None = None  # set when the conversation is over
         self._database: Database | None = None
-        self.progress = ProgressLine(self)
+        self._meter: Meter = Silence()
         self._depth = 0  # of `.read` in `.read`
 
     # ── the database ─────────────────────────────────────────────────────────────────────────
@@ -113,16 +114,17 @@ class Session:
         if close is not None:
             close()
 
+    def deriving(self, unit: str, iteration: int, facts: int) -> None:
+        """The engine tells what a long step is doing."""
+        self._meter.deriving(unit, iteration, facts)
+
     # ── one line ─────────────────────────────────────────────────────────────────────────────
 
     def run(self, text: str, place: str = "") -> bool:
         """Run what was typed; whether it went well.  `place` is where a script has it: told with errors."""
         start = perf_counter()
-        self.progress.begin()
-        try:
+        with meter_for(sys.stderr, self.settings.progress and self.screen.terminal) as self._meter:
             well = self._guarded(text, f"{place}: " if place else "")
-        finally:
-            self.progress.end()
         if self.settings.timer and text.strip():
             self.screen.note(f"{perf_counter() - start:.3f} s")
         self.screen.line_is_over()

@@ -56,7 +56,7 @@ SETTINGS = {
         Setting("headers", "on|off", "names of the columns above rows", _switch),
         Setting("changes", "on|off", "tell what each step changed", _switch),
         Setting("timer", "on|off", "tell how long each line took", _switch),
-        Setting("progress", "on|off", "tell what a long step is doing", _switch),
+        Setting("progress", "on|off", "tell on the terminal what a long step is doing", _switch),
         Setting("pager", "on|off|COMMAND", "pause after each page, or send long answers to a program", _pager),
         Setting("colour", "on|off", "colours, on a terminal", _switch),
         Setting("bail", "on|off", "end a script at its first error", _switch),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from typing import Any
+from unittest.mock import patch
 
 import generators
+import pytest
 from hypothesis import assume, example, given, note
 from hypothesis import strategies as st
 
-from everlog import Database, Update
+from everlog import Database, QueryError, Update
 from everlog.core import reference
 from everlog.core.values import EvaluationError
 from everlog.dsl.check import compile_text
@@ -63,11 +65,16 @@ def agree(db: Database, text: str, body: str) -> None:
     assert bool(result) is bool(expected)
 
 
-@given(generators.programs(), generators.facts(), st.data())
-def test_a_query_finds_what_a_rule_would_derive(text: str, inputs: Any, data: st.DataObject) -> None:
+@pytest.mark.parametrize("large", [-1, 10_000], ids=["indexes on the way", "indexes at once"])
+@given(text=generators.programs(), inputs=generators.facts(), data=st.data())
+def test_a_query_finds_what_a_rule_would_derive(large: int, text: str, inputs: Any, data: st.DataObject) -> None:
     """The bodies of random rules, asked of the program that they stand in; before and after steps."""
     note(text)
-    db = _opened(text, inputs)
+    with patch("everlog.core.engine.asking._LARGE", large):
+        asked_before_and_after(_opened(text, inputs), text, inputs, data)
+
+
+def asked_before_and_after(db: Database, text: str, inputs: Any, data: st.DataObject) -> None:
     bodies = [f"{body}, true" for body in _bodies(text)]
     for body in bodies:
         agree(db, text, body)
@@ -97,3 +104,27 @@ def test_a_result_is_of_the_state_in_which_it_was_asked(data: st.DataObject | No
         old, new = chance.choice(sorted(rows)), (chance.randrange(6), chance.randrange(6))
         db.apply([Update("e", old, insert=False), Update("e", new)])
     assert sorted(found) == expected == result.rows()
+
+
+WORDS = [
+    *["e(x, y)", "e(1, _)", "v(z)", "!v(x)", "small(x)", ",", ",", ",", ";", "(", ")", ".", "?", "?-", ":-"],
+    *["x = 1", 'y > "a"', "_", "n = ", "count :", "{", "}", "max x :", "+", "@f(x)", "2", "//", "\n", "/*", '"'],
+]
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=12))
+def test_any_text_is_a_query_or_has_diagnostics_in_it(words: list[str]) -> None:
+    """Whatever is asked: rows, or an error whose places lie in the text; never a crash."""
+    db = Database.from_text(
+        ".decl e(x:number, y:number)  e(1, 2).  .decl v(x:number)  v(2)."
+        ".decl small(x:number) inline  small(x) :- x < 3.  .functor f(number):number",
+        functors={"f": lambda x: x},
+    )
+    text = " ".join(words)
+    try:
+        db.query(text).rows()
+    except QueryError as error:
+        assert all(found.pos <= len(text) for found in error.report.errors)  # noqa: PT017
+        assert str(error)  # noqa: PT017
+    except EvaluationError:
+        pass

@@ -260,7 +260,7 @@ def test_ctrl_c_cancels_a_long_step_and_nothing_else(folder: Path) -> None:
         said(terminal, "n(x + 1) :- n(x).")
         for _ in range(2):
             terminal.enter("n(0).")
-            terminal.wait_for(re.compile(r"n: round [0-9]+, [0-9]+ facts so far").search)  # type: ignore[arg-type]
+            terminal.wait_for(re.compile(r"deriving n: round [0-9]+, [0-9,]+ facts").search)  # type: ignore[arg-type]
             terminal.ctrl("c")
             terminal.wait_for("cancelled")
             assert "n: 0" in said(terminal, ".count n")

@@ -51,7 +51,7 @@ def mem(session: Session, words: Words) -> None:
     session.screen.line(f"process: {memory_in_use() / (1 << 20):.1f} MB")
 
 
-@command(".progress", "[on|off]", "tell what a long step is doing", THEME, completes=("on|off",))
+@command(".progress", "[on|off]", "tell on the terminal what a long step is doing", THEME, completes=("on|off",))
 def progress(session: Session, words: Words) -> None:
     """
     After half a second, the round of the recursion and the facts so far.
