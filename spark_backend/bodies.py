@@ -81,6 +81,10 @@ class Body:
         self._fresh = (f"v{number}" for number in count())
         self._relations = expressions.program.relations
 
+    def fresh(self) -> str:
+        """The name of a column that nobody has."""
+        return next(self._fresh)
+
     def nothing(self) -> Bindings:
         """One binding, of no variable."""
         return Bindings(frame_of_rows(self._spark, [()], ()))

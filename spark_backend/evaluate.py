@@ -35,6 +35,7 @@ from everlog.spark_backend.columns import (
     schema_of,
     sendable,
 )
+from everlog.spark_backend.cubes import Cubes
 from everlog.spark_backend.decomposed import decomposed
 from everlog.spark_backend.expressions import evaluation_error
 from everlog.spark_backend.in_process import arrow_of, computed, program_of
@@ -189,7 +190,7 @@ class Evaluator:
     def _plan(self, one: Planned, given: Mapping[str, _Given], uses: Counter[str]) -> None:
         (name,) = one.unit.relations
         parts = [given[name].facts] if given[name].rows != [] or not one.unit.rules else []
-        parts += [self._rules.derived(rule, self._lookup) for rule in one.unit.rules]
+        parts += [self._rules.derived(rule, self._lookup, self._cubes()) for rule in one.unit.rules]
         atoms = [atom for rule in one.unit.rules for atom, _ in p.atoms_of(rule.body)]
         weight = 1 + sum(self._weights[atom.relation] for atom in atoms)
         facts = union(parts)
@@ -204,6 +205,13 @@ class Evaluator:
         elif uses[name] > 1 or len(parts) > 1:
             facts = distinct(facts)
         self._facts[name], self._weights[name] = facts, weight
+
+    def _cubes(self) -> Cubes | None:
+        asked = self._settings.cyclic
+        if asked == "plan" or (asked == "auto" and self._few):
+            return None
+        partitions = partitions_of(self._spark, self._settings)
+        return Cubes(partitions, worth=0) if asked == "cube" else Cubes(partitions)
 
     def _keep(self, facts: Facts) -> Facts:
         kept = facts.frame.persist()
@@ -231,11 +239,10 @@ class Evaluator:
         if one.way == DECOMPOSED:
             base = self._shipped(one)
             if base is not None:
-                found_frames = decomposed(
-                    self._program, one, seeds, base, partitions_of(self._spark, self._settings)
-                )
-                self._kept.append(found_frames.pop(""))
-                for name, frame in found_frames.items():
+                partitions = partitions_of(self._spark, self._settings)
+                whole, frames = decomposed(self._program, one, seeds, base, partitions)
+                self._kept.append(whole)
+                for name, frame in frames.items():
                     self._facts[name], self._weights[name] = Facts(frame), 1
                 return
             self._ways.update(dict.fromkeys(names, ITERATED))
@@ -287,7 +294,7 @@ class Evaluator:
         own = program_of(self._program, one.unit, [rule for rule in one.unit.rules if id(rule) in written])
         try:
             most = None if limit is None else self._settings.most
-            tables = computed(own, one.unit, {**inputs, **rows}, most)
+            tables = computed(own, one.unit.relations, {**inputs, **rows}, most)
         except LimitExceeded:
             if limit is None:
                 raise
