@@ -113,14 +113,16 @@ def evaluate(
     progress: Progress | None = None,
     wanted: Collection[str] | None = None,
     unique: bool = False,
+    dear: Collection[str] = (),
 ) -> Evaluated:
     """Every relation of a program (or those that are `wanted`, with what they need) from its facts and `inputs`.
 
     An input is a DataFrame with a column for each of its relation's, by position, or rows of Python; `unique`
-    says that none has a row twice.  Raises NotOnSpark before anything runs, if the program has what cannot run
-    on Spark.
+    says that none has a row twice.  It is read by every rule anew, as is right for Parquet, unless it is `dear`:
+    then what it gives is kept, without duplicates.  Raises NotOnSpark before anything runs, if the program has
+    what cannot run on Spark.
     """
-    return Evaluator(spark, program, settings, progress).run(inputs or {}, wanted, unique)
+    return Evaluator(spark, program, settings, progress, dear).run(inputs or {}, wanted, unique)
 
 
 @frozen
@@ -131,9 +133,15 @@ class _Given:
 
 class Evaluator:
     def __init__(
-        self, spark: SparkSession, program: Program, settings: Settings, progress: Progress | None
+        self,
+        spark: SparkSession,
+        program: Program,
+        settings: Settings,
+        progress: Progress | None,
+        dear: Collection[str] = (),
     ) -> None:
         self._spark, self._program, self._settings, self._progress = spark, program, settings, progress
+        self._dear = frozenset(dear)
         self._rules = Rules(spark, program)
         self._facts: dict[str, Facts] = {}
         self._rows: dict[str, list[Row]] = {}  # of relations whose rows are at hand
@@ -198,7 +206,7 @@ class Evaluator:
         if not one.unit.rules:
             if rows is not None:
                 self._rows[name] = rows
-            elif self._read[name] > 1 and not facts.unique:  # once over all files, and no duplicates from here on
+            elif self._read[name] > 1 and name in self._dear:
                 facts = self._keep(distinct(facts))
         elif uses[name] > 1 and (weight > HEAVY or not self._few):
             facts, weight = self._keep(distinct(facts)), 1
