@@ -1,13 +1,15 @@
 """Write the facts of debian_packages.dl from the package lists of a Debian machine.
 
-    python3 extract.py [FOLDER]                 the shipped excerpt, to FOLDER (default: facts/)
-    python3 extract.py --wanted git,vim --offered nginx FOLDER         your own
-    python3 extract.py --all FOLDER             every package of this machine as installed
+    python3 extract.py FOLDER                                the shipped excerpt
+    python3 extract.py FOLDER --all --remove libssl3,perl    this machine: what breaks without these?
+    python3 extract.py FOLDER --all --install postfix        this machine: what would come along?
+    python3 extract.py FOLDER --wanted git,vim --offered nginx --install nginx    another one
 
-The facts describe a machine on which the `--wanted` packages were asked for, besides those that are
-essential, and what they need came along; on which the `--left` ones were left behind by something
-that is gone; and where the `--offered` ones, with what they need, could be installed too.  Nothing
-of this machine is written but the public data of packages.
+With `--all` the facts describe this machine as it is: what is installed, what a person asked for
+(`apt-mark showmanual`), and the packages that `--install` names with what they need.  Otherwise they
+describe a machine on which the `--wanted` packages were asked for, besides those that are essential,
+and what they need came along; on which the `--left` ones were left behind by something that is gone;
+and where the `--offered` ones could be installed too.
 
 Needs plain Python and `dpkg-query`.  Packages that are not on this machine are looked up by
 `apt-cache dumpavail`, where there are package lists.  Versions are as in the lists; that a
@@ -27,6 +29,8 @@ WANTED = "apt,ca-certificates,cron,curl,exim4-daemon-light,git,less,man-db,opens
 WANTED += ",systemd-sysv,vim,wget"
 LEFT = "libxml2"
 OFFERED = "build-essential,mutt,nginx-light,postfix,python3-venv,sqlite3"
+REMOVE = "cron,exim4-config,libssl3,systemd-sysv"
+INSTALL = "build-essential,mutt,postfix,python3-venv"
 
 DEPENDS, CONFLICTS = ("Pre-Depends", "Depends"), ("Conflicts", "Breaks")
 FIELDS = ("Version", "Installed-Size", "Essential", "Priority", "Provides", *DEPENDS, *CONFLICTS)
@@ -150,31 +154,60 @@ def _output(*command: str) -> str:
     return done.stdout.decode("utf-8", "replace")
 
 
+def manual() -> set[str]:
+    """What a person asked for on this machine; nothing where apt does not know."""
+    try:
+        return set(_output("apt-mark", "showmanual").split())
+    except (OSError, subprocess.CalledProcessError):
+        return set()
+
+
+def _chosen(arguments: argparse.Namespace) -> tuple[World, set[str], set[str], set[str]]:
+    """All packages, and of them those that are wanted, installed, and told of."""
+    try:
+        here = installed_records()
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise SystemExit(f"extract.py: cannot ask dpkg-query for packages ({error}); is this Debian?") from None
+    install = _names(arguments.install)
+    world = World(here if arguments.all and set(install) <= set(here) else available_records() | here)
+    essential = {name for name, record in world.records.items() if record["Essential"] == "yes"}
+    if arguments.all:
+        wanted = {name for name in here if name in essential} | (manual() & set(here) or set(here))
+        installed = set(here)
+        chosen = world.closure(install, installed)
+    else:
+        wanted = {*essential, *_names(arguments.wanted)}
+        installed = world.closure(_names(arguments.left), world.closure(sorted(wanted), set()))
+        chosen = world.closure(_names(arguments.offered), installed)
+    for name in [*_names(arguments.remove), *install]:
+        if name not in chosen:
+            raise SystemExit(f"extract.py: a question about `{name}`, which is not among the packages")
+    return world, wanted, installed, chosen
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parent / "facts", metavar="FOLDER")
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="where the .facts files go")
+    parser.add_argument("--all", action="store_true", help="this machine, with all of its packages")
+    parser.add_argument("--remove", metavar="A,B,…", help="what breaks without these? (none, with --all)")
+    parser.add_argument("--install", metavar="A,B,…", help="what comes along with these? (none, with --all)")
     parser.add_argument("--wanted", default=WANTED, metavar="A,B,…", help="packages that a person asked for")
     parser.add_argument("--left", default=LEFT, metavar="A,B,…", help="packages that nobody needs any more")
     parser.add_argument("--offered", default=OFFERED, metavar="A,B,…", help="packages that could be installed")
-    parser.add_argument("--all", action="store_true", help="this machine: all of its packages, all wanted")
     arguments = parser.parse_args()
+    if arguments.remove is None:
+        arguments.remove = "" if arguments.all else REMOVE
+    if arguments.install is None:
+        arguments.install = "" if arguments.all else INSTALL
 
-    here = installed_records()
-    if arguments.all:
-        world, wanted = World(here), sorted(here)
-        installed = chosen = set(here)
-    else:
-        world = World(available_records() | here)
-        essential = [name for name, record in sorted(world.records.items()) if record["Essential"] == "yes"]
-        wanted = sorted({*essential, *_names(arguments.wanted)})
-        installed = world.closure(_names(arguments.left), world.closure(wanted, set()))
-        chosen = world.closure(_names(arguments.offered), installed)
-
+    world, wanted, installed, chosen = _chosen(arguments)
     rows: dict[str, list[tuple[object, ...]]] = {n: [] for n in ("package", "depends", "provides", "conflicts")}
     for relation, row in facts(world, chosen):
         rows[relation].append(row)
     rows["installed"] = [(name,) for name in sorted(installed)]
-    rows["wanted"] = [(name,) for name in wanted]
+    rows["wanted"] = [(name,) for name in sorted(wanted)]
+    rows["remove"] = [(name,) for name in _names(arguments.remove)]
+    rows["install"] = [(name,) for name in _names(arguments.install)]
     arguments.folder.mkdir(parents=True, exist_ok=True)
     for relation, lines in rows.items():
         text = "".join("\t".join(map(str, row)) + "\n" for row in lines)
