@@ -1,6 +1,6 @@
 """Make facts of bill_of_materials.dl: a plant with products, assemblies on a few levels, and suppliers.
 
-    python3 make.py FOLDER [--size PARTS] [--seed N]
+python3 make.py FOLDER [--size PARTS] [--seed N]
 """
 
 from __future__ import annotations

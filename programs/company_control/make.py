@@ -1,6 +1,6 @@
 """Make facts of company_control.dl: companies in groups, with cross-holdings and scattered shares.
 
-    python3 make.py FOLDER [--size COMPANIES] [--seed N]
+python3 make.py FOLDER [--size COMPANIES] [--seed N]
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Make facts of link_failures.dl: a ring of cities with chords, of which a few lines are down.
 
-    python3 make.py FOLDER [--size CITIES] [--seed N]
+python3 make.py FOLDER [--size CITIES] [--seed N]
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def make(chance: random.Random, size: int) -> Facts:
         a, b = sorted(chance.sample(range(size), 2))
         if (a, b) not in pairs and (b, a) not in pairs:
             pairs.add((a, b))
-    lines = [(number, *(cities[i] for i in pair)) for number, pair in enumerate(sorted(pairs), start=1)]
+    lines = [(number, cities[a], cities[b]) for number, (a, b) in enumerate(sorted(pairs), start=1)]
     down = chance.sample(range(1, len(lines) + 1), max(1, len(lines) // 12))
     return {"line": lines, "failed": [(number,) for number in down], "dark": []}
 

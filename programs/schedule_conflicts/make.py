@@ -1,6 +1,6 @@
 """Make facts of schedule_conflicts.dl: a week of lectures, planned by somebody in a hurry.
 
-    python3 make.py FOLDER [--size COURSES] [--seed N]
+python3 make.py FOLDER [--size COURSES] [--seed N]
 """
 
 from __future__ import annotations

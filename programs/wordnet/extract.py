@@ -51,7 +51,7 @@ class Nouns:
                     self.senses[fields[0]] = fields[-int(fields[2]) :]
 
     def _concept(self, fields: list[str]) -> None:
-        """offset, file, type, number of words (hexadecimal), words with ids, number of links, links of four fields."""
+        """Offset, file, type, number of words (hexadecimal), words with ids, number of links, the links."""
         offset, count = fields[0], int(fields[3], 16)
         self.words[offset] = fields[4 : 4 + 2 * count : 2]
         links = fields[5 + 2 * count :]
@@ -106,13 +106,18 @@ def wordnet_folder(given: Path | None) -> Iterator[Path]:
             subprocess.run(["apt-get", "download", "wordnet-base"], cwd=place, check=True, capture_output=True)
             (package,) = Path(place).glob("wordnet-base_*.deb")
             subprocess.run(["dpkg", "-x", str(package), place], check=True, capture_output=True)
-        except (OSError, subprocess.CalledProcessError, ValueError) as error:
-            told = error.stderr.decode("utf-8", "replace") if isinstance(error, subprocess.CalledProcessError) else error
-            raise SystemExit(
-                f"extract.py: WordNet is not in {INSTALLED}, and the package wordnet-base cannot be fetched:\n{told}"
-                "\ninstall it (`apt install wordnet-base`), or say with --wordnet where it is"
-            ) from None
+        except subprocess.CalledProcessError as error:
+            raise _not_found(error.stderr.decode("utf-8", "replace").strip()) from None
+        except (OSError, ValueError) as error:
+            raise _not_found(str(error)) from None
         yield Path(place) / "usr" / "share" / "wordnet"
+
+
+def _not_found(reason: str) -> SystemExit:
+    return SystemExit(
+        f"extract.py: WordNet is not in {INSTALLED}, and the package wordnet-base cannot be fetched:\n{reason}"
+        "\ninstall it (`apt install wordnet-base`), or say with --wordnet where it is"
+    )
 
 
 def _spaced(word: str) -> str:
