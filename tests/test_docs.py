@@ -185,7 +185,8 @@ def command_output(line: str, last: int) -> tuple[str, int]:
             return "".join(Path(file).read_text(encoding="utf-8") for file in files), 0
         case ["mkdir", *folders]:
             for name in folders:
-                Path(name).mkdir()
+                if name != "-p":
+                    Path(name).mkdir(parents=True, exist_ok="-p" in folders)
             return "", 0
         case ["echo", "$?"]:
             return f"{last}\n", 0
