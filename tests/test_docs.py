@@ -308,6 +308,42 @@ def test_the_example_of_a_code_gives_that_code() -> None:
         assert languages[-1] == "dl", code
 
 
+# ── other systems ────────────────────────────────────────────────────────────────────────────
+
+
+def test_readme_and_documentation_say_the_same_of_other_systems() -> None:
+    readme, page = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/compare.md"))
+    table = [line for line in readme.splitlines() if line.startswith("| ") and line.count("|") > 8]
+    assert len(table) > 10
+    assert [line.replace("docs/spark.md", "spark.md") for line in table] == [
+        line for line in page.splitlines() if line.startswith("| ") and line.count("|") > 8
+    ]
+    for text in (readme, page):
+        used, defined = (
+            set(re.findall(r"\[\^([\w-]+)\](?!:)", text)),
+            set(re.findall(r"^\[\^([\w-]+)\]:", text, re.M)),
+        )
+        assert used == defined
+
+
+# ── the papers and the modules ───────────────────────────────────────────────────────────────
+
+_PLACE = re.compile(r"`((?:core|ies|dsl|bench|everlog|tests)/[\w/]+\.(?:py|nrc))(?:::(\w+))?`")
+
+
+def test_every_module_and_test_that_the_page_of_papers_names_is_there() -> None:
+    page = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+    places = _PLACE.findall(page)
+    assert len(places) > 100
+    for path, test in places:
+        assert (ROOT / path).is_file(), path
+        assert not test or f"\ndef {test}(" in (ROOT / path).read_text(encoding="utf-8"), f"{path}::{test}"
+    named = {path for path, _ in places}
+    for package in ("core/dbsp", "core/mvivm", "core/classify"):
+        for module in (ROOT / package).glob("[a-z]*.py"):
+            assert f"{package}/{module.name}" in named, f"{package}/{module.name} is of which paper?"
+
+
 # ── the command line ─────────────────────────────────────────────────────────────────────────
 
 

@@ -9,6 +9,7 @@ Reads: everlog.shipped, everlog.programs_shown, everlog.commands.run.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import shutil
 import subprocess
 import sys
@@ -83,13 +84,27 @@ def _without_dashes(words: list[str]) -> list[str]:
 
 
 def _run(one: Shipped, words: list[str]) -> int:
-    """`everlog run` on the program's files; what the user says comes last, and so wins."""
+    """`everlog run` on the program's files; what the user says comes last, and so wins.
+
+    It runs in the program's folder, so that proofs and messages name it as its folder does.
+    """
     from everlog.commands import run as command
 
     parser = argparse.ArgumentParser(prog=f"everlog programs run {one.name}")
     command.add_arguments(parser)
-    own = [str(one.program), "-F", str(one.facts), "-D-"]
-    return command.run(parser.parse_args([*own, *_with_updates(words, str(one.updates))]))
+    own = [one.program.name, "-F", str(one.facts), "-D-"]
+    arguments = parser.parse_args([*own, *_with_updates(words, str(one.updates))])
+    for name in ("fact_dir", "output_dir", "updates", "checkpoint"):
+        setattr(arguments, name, _from_anywhere(getattr(arguments, name)))
+    for name in ("include_dir", "library_dir"):
+        setattr(arguments, name, [_from_anywhere(folder) for folder in getattr(arguments, name)])
+    with contextlib.chdir(one.folder):
+        return command.run(arguments)
+
+
+def _from_anywhere(path: str | None) -> str | None:
+    """A path that means the same in another folder; `-`, the screen or a pipe, and addresses are no paths."""
+    return path if path is None or path == "-" or "://" in path else str(Path(path).absolute())
 
 
 def _with_updates(words: list[str], updates: str) -> list[str]:
@@ -120,6 +135,8 @@ def _make(one: Shipped, folder: Path, words: list[str]) -> int:
         hint = f"`everlog programs copy {one.name} DIR` copies its own"
         print(f"error: {one.name} has no script that makes facts; {hint}", file=sys.stderr)
         return 1
-    sys.stdout.flush()
     command = [sys.executable, "-P", str(one.maker), str(folder), *words]
-    return subprocess.run(command, check=False).returncode
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    sys.stdout.write(done.stdout)
+    sys.stderr.write(done.stderr)
+    return done.returncode

@@ -77,6 +77,19 @@ def test_flags_of_run_may_follow_with_or_without_dashes(
     assert "1\t3\n" in told(capsys, "run", "transitive_closure", "-F", str(facts))
 
 
+def test_paths_are_those_of_the_folder_where_one_is(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine").mkdir()
+    Path("mine/edge.facts").write_text("1\t2\n2\t3\n", encoding="utf-8")
+    Path("news.txt").write_text("-edge(2, 3).\n.why path(1, 2)\n", encoding="utf-8")
+    text = told(capsys, "run", "transitive_closure", "-F", "mine", "-D", ".", "--updates", "news.txt")
+    assert text.startswith("-path(1, 3).\n-path(2, 3).\npath(1, 2)   path#1 at transitive_closure.dl:")
+    assert Path("path.csv").read_text(encoding="utf-8") == "1\t2\n"
+    assert Path.cwd() == tmp_path
+
+
 def test_updates_without_a_file_are_the_programs_own(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     text = told(capsys, "run", "transitive_closure", "--updates", "-D", str(tmp_path))
     assert text.startswith("+path(9999, 761).\n")
