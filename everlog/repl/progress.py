@@ -1,0 +1,49 @@
+"""What a long step is doing: one line on the terminal, written over and over, gone when the step is.
+
+The engine tells each round of a recursion; only after half a second, and then five times a second, is anything
+written.
+
+Reads: nothing of ours.  Read by: everlog.repl.opening, everlog.repl.session.
+"""
+
+from __future__ import annotations
+
+import sys
+from time import monotonic
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from everlog.repl.session import Session
+
+_PATIENCE, _PAUSE = 0.5, 0.2  # seconds
+
+
+class ProgressLine:
+    """The line of one session.  `begin` and `end` stand around whatever may take long."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._next = 0.0
+        self._width = 0
+
+    def begin(self) -> None:
+        self._next = monotonic() + _PATIENCE
+
+    def tell(self, unit: str, iteration: int, facts: int) -> None:
+        if self._session.settings.progress and monotonic() >= self._next:
+            self._next = monotonic() + _PAUSE
+            self._write(f"{unit}: round {iteration}, {facts} facts so far")
+
+    def end(self) -> None:
+        if self._width:
+            self._write("")
+            self._width = 0
+
+    def _write(self, text: str) -> None:
+        if self._session.screen.terminal:
+            text = text[: self._session.screen.size[1] - 1]
+            sys.stderr.write(f"\r{text:<{self._width}}" + ("" if text else "\r"))
+            self._width = len(text)
+        else:
+            sys.stderr.write(f"{text}\n" if text else "")
+        sys.stderr.flush()
