@@ -18,7 +18,7 @@ from pathlib import Path
 
 import everlog
 from everlog import Database, FactsError
-from everlog.shipped import shipped, shipped_folder
+from everlog.shipped import shipped
 
 WIDTH = 79
 _ASCII = str.maketrans("├└│─✗", "|||-x")  # for any terminal
@@ -107,17 +107,16 @@ def _debian_packages() -> None:
 def _what_next() -> None:
     _title("Now you")
     command = "everlog" if shutil.which("everlog") else _from_here(Path(sys.executable).parent / "everlog")
-    programs = Path("programs")
-    if not (programs / "access_control").is_dir():
-        programs = shipped_folder()
-        print(f"  cd {programs}")
-        programs = Path()
-    for name in ("access_control", "debian_packages"):
-        folder = programs / name
-        print(f"  {command} run {folder / name}.dl \\\n      -F {folder / 'facts'} -D-")
-    print(f"  {command} explain {programs / 'points_to' / 'points_to'}.dl")
-    print("\nThen add `--updates -` to the first one, and type a line and an empty one:")
-    print('  +member("you", "payroll-office").')
+    for words, what in (
+        (" programs", "what else there is"),
+        (" programs run access_control --updates", "a story of updates"),
+        (" programs show points_to", "what, why, at what cost"),
+        ("", "the prompt"),
+    ):
+        print(f"  {command}{words:<40}   {what}")
+    print("\nOr type to a program that runs, a line and an empty one:")
+    print(f"  {command} programs run access_control --updates -")
+    print('  -member("grace", "on-call").')
 
 
 def _from_here(path: Path) -> str:
