@@ -3,7 +3,7 @@
 Colouring and completion need these words before anything of the language is loaded, so they stand apart
 from the lexer.
 
-Reads: nothing.  Read by: dsl.lexer, dsl.parser, everlog.lexer, everlog.repl.
+Reads: nothing.  Read by: dsl.lexer, dsl.parser, dsl.preprocess, everlog.lexer, everlog.repl.
 """
 
 from __future__ import annotations
@@ -38,3 +38,7 @@ DIRECTIVES: dict[str, str] = (
     | {".comp": "COMPONENT", ".init": "INIT", ".override": "OVERRIDE", ".lattice": "LATTICE"}
     | {".number_type": "NUMBER_TYPE", ".symbol_type": "SYMBOL_TYPE"}
 )
+
+# behind `#`, on a line for the preprocessor
+CONDITIONS = ("if", "ifdef", "ifndef", "elif", "else", "endif")
+PREPROCESSOR = (*CONDITIONS, "define", "undef", "include", "pragma", "line", "error", "warning")

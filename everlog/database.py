@@ -161,6 +161,9 @@ class Database:
     def _first_facts(self, facts: Facts) -> Mapping[str, Iterable[Row]]:
         if isinstance(facts, Path | str):
             return read_inputs(self.program, Path(facts))
+        return self._checked(facts)
+
+    def _checked(self, facts: Mapping[str, Iterable[Row]]) -> dict[str, list[Row]]:
         return {name: checked_rows(declared(self.relations, name), rows) for name, rows in facts.items()}
 
     def _prepare(self) -> None:
@@ -230,8 +233,7 @@ class Database:
         +n(1).
         +m(2).
         """
-        found = {name: checked_rows(declared(self.relations, name), given) for name, given in rows.items()}
-        return self._writer.insert(found)
+        return self._writer.insert(self._checked(rows))
 
     def transaction(self) -> Transaction:
         """Collect inserts and deletes, and apply them as one step at the end of a `with` block.
@@ -426,7 +428,7 @@ class Database:
         """Drop a relation with its declaration, rules, facts and directives; nothing else may use it."""
         return self._change(partial(LiveText.without_relation, name=name))
 
-    def replace_program(self, path: Path | str) -> Changes:
+    def replace_program(self, path: Path | str, *, functors: Functions | None = None) -> Changes:
         """Go by the text of a file from now on; what was given stays given, and rules that stay keep their names.
 
         The facts that the old text states go with it.  `DatalogError` says what is wrong, and nothing has changed.
@@ -434,7 +436,8 @@ class Database:
         if self._live is None:
             raise RuleError(_NO_TEXT)
         other = LiveText.from_file(path, self._live.include_dirs, self._live.macros)
-        return self._change(partial(LiveText.replaced_by, other=other), functors_beside(other.program, path))
+        found = functors_beside(other.program, path) if functors is None else functors
+        return self._change(partial(LiveText.replaced_by, other=other), found)
 
     def statements(self, added: bool = False) -> list[str]:
         """The statements of the program's text but its facts; with `added`, those that came by `add_rule`."""

@@ -97,8 +97,10 @@ def _session(arguments: argparse.Namespace) -> Session:
 
 def _begun(arguments: argparse.Namespace, session: Session) -> bool:
     """Open the database and load the program that were named; on a terminal one may go on without them."""
-    if arguments.db is not None and not session.try_to(lambda: session.db):
-        return False
+    if arguments.db is not None:
+        if arguments.program is not None:
+            session.places.program = Path(arguments.program)
+        return session.try_to(lambda: session.db)
     if arguments.program is None:
         return True
     return session.run(f".load {shlex.quote(arguments.program)}") or session.screen.terminal

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from everlog.dsl.words import DIRECTIVES, KEYWORDS
+from everlog.repl.lines import OF_THE_LANGUAGE
 from everlog.repl.settings import SETTINGS
 from everlog.repl.table import ALIASES, CommandError, commands, find_command
 
@@ -51,7 +52,7 @@ def candidates(session: Session, text: str) -> Iterator[Candidate]:
         yield from _matching(_dotted(), begun[1])
         return
     arguments = _ARGUMENTS.match(text)
-    if arguments is not None and arguments[1] not in DIRECTIVES:
+    if arguments is not None and arguments[1] not in OF_THE_LANGUAGE - {".output"}:
         yield from _arguments(session, arguments[1], arguments[2])
         return
     yield from _statement(session, text)
@@ -83,6 +84,8 @@ def _arguments(session: Session, name: str, argument: str) -> Iterator[Candidate
     words = argument.split() if not argument or argument[-1].isspace() else argument.split()[:-1]
     prefix = "" if not argument or argument[-1].isspace() else argument.split()[-1]
     what = found.completes[min(len(words), len(found.completes) - 1)]
+    if found.name == ".output":  # the directive of the same name
+        yield from _matching(_choices(session, "relation"), prefix)
     match what:
         case "file":
             yield from _files(prefix)
@@ -130,6 +133,8 @@ def _files(prefix: str) -> Iterator[Candidate]:
 
 
 def _statement(session: Session, text: str) -> Iterator[Candidate]:
+    if '"' in _STRING.sub("", text):
+        return  # inside a symbol
     prefix = _WORD.search(text)[0]  # type: ignore[index]  # it matches the empty text
     if _DROP.search(text) and session.relations:
         yield from _matching(((f"{name}.", text) for name, text in session.db.rules.items()), prefix)
@@ -168,8 +173,6 @@ def atom_around(text: str) -> tuple[str, int] | None:
             depth -= 1
         elif char == "," and depth == 0:
             commas += 1
-        elif char == '"':
-            return None  # inside a symbol
     return None
 
 

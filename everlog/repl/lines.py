@@ -21,18 +21,18 @@ from collections.abc import Collection
 
 from attrs import frozen
 
-from everlog.dsl.words import DIRECTIVES
+from everlog.dsl.words import DIRECTIVES, PREPROCESSOR
 from everlog.repl import ddlog
 
 COMMAND, QUERY, DROP, DDLOG, STATEMENTS, NOTHING = "command", "query", "drop", "ddlog", "statements", "nothing"
 
-_OF_THE_LANGUAGE = set(DIRECTIVES) - {".plan", ".strategy"} | {".include"}
+OF_THE_LANGUAGE = set(DIRECTIVES) - {".plan", ".strategy"} | {".include"}
 _WORD = re.compile(r"\.[A-Za-z][\w-]*|\.(?=\s|$)")
 _DROPS = re.compile(r"(?:\s*-\s*[?\w]+(?:\.[?\w]+)*#[0-9]+\s*\.?)+\s*")
 _RULE_NAME = re.compile(r"[?\w]+(?:\.[?\w]+)*#[0-9]+")
 _RELATIONS = re.compile(r"\.output\s+([?\w]+(?:\.[?\w]+)*)\s*(?:\(.*|,.*|)", re.DOTALL)
-_MACRO = re.compile(r"#\s*(?:define|undef|include|if|ifdef|ifndef|pragma|line|error|warning)\b")
-_IDLE = re.compile(r"(?:\s+|//[^\n]*|#(?!\s*(?:define|undef|include|if)\b)[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)+")
+_MACRO = re.compile(rf"#\s*(?:{'|'.join(PREPROCESSOR)})\b")
+_IDLE = re.compile(rf"(?:\s+|//[^\n]*|(?!{_MACRO.pattern})#[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)+")
 
 
 @frozen
@@ -108,7 +108,7 @@ def without_comments_before(text: str) -> str:
 def _with_dot(body: str, relations: Collection[str]) -> Line:
     found = _WORD.match(body)
     word = found[0] if found else ""
-    if word in _OF_THE_LANGUAGE and (word != ".output" or _is_directive(body, relations)):
+    if word in OF_THE_LANGUAGE and (word != ".output" or _is_directive(body, relations)):
         return Line(STATEMENTS, body)
     return Line(COMMAND, body[len(word) :].strip(), word or body.split()[0])
 

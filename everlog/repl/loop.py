@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import TextIO
 
 from everlog._version import __version__
+from everlog.repl.modes import number_of
 from everlog.repl.session import Session
 
 CANCELLED = "cancelled"
@@ -53,7 +54,8 @@ def run_input(session: Session, stream: TextIO, name: str = "<stdin>") -> int:
 
 def end_of_script(session: Session, well: bool) -> int:
     if session.pending is not None:
-        session.screen.error(f"error: {len(session.pending)} updates wait for a `commit` that did not come")
+        waiting = number_of(len(session.pending), "update")
+        session.screen.error(f"error: the script ends inside a transaction: {waiting} dropped")
         well = False
     status = _ended(session)
     return status or (0 if well else 1)
@@ -102,7 +104,7 @@ def texts(session: Session, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 
 def _ended(session: Session) -> int:
-    session.screen.to_screen()
+    session.close()
     return session.status or 0
 
 

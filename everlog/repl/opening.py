@@ -26,22 +26,31 @@ if TYPE_CHECKING:
 def opened(session: Session) -> Database:
     """The database with which a conversation begins; a program is loaded into it by `.load`."""
     path = session.places.database
-    return Database.from_text("", file="<prompt>", **_options(session)) if path is None else open_file(path)
+    if path is not None:
+        return open_file(session, path)
+    return Database.from_text("", file="<prompt>", **_options(session))
 
 
-def open_file(path: Path) -> Database:
-    """A database that is kept in a file."""
+def open_file(session: Session, path: Path) -> Database:
+    """A database that is kept in a file, which is made if need be; the program of the session goes into it."""
     opener = getattr(Database, "open", None)
     if opener is None:
         raise CommandError("databases that are kept in files are not part of this version")
-    found = opener(path)
-    assert isinstance(found, Database)
-    return found
+    program, is_new = session.places.program, not path.exists()
+    text = {"file": program} if program is not None else {"text": ""} if is_new else {}
+    database: Database = opener(path, **text, **_options(session))
+    if is_new and program is not None:
+        given, missing = read_inputs(database.program.inputs, database.relations, session.places.facts)
+        database.insert_all(given)
+        tell_missing(session, missing)
+    return database
 
 
 def load_program(session: Session, path: Path, facts: Path) -> str:
     """Begin with a program and its facts, and say what it has; after an error everything is as before."""
     places = session.places
+    if places.database is not None:
+        raise CommandError("the database is kept in a file: `.reload` and `.read FILE` change its program")
     functors = functions_for(session, path) if places.libraries else None
     try:
         database = Database.from_file(path, functors=functors, **_options(session))
@@ -51,9 +60,16 @@ def load_program(session: Session, path: Path, facts: Path) -> str:
     database.insert_all(given)
     session.db, session.watched = database, {}
     places.program, places.facts = path, facts
+    tell_missing(session, missing)
+    return f"{path}: {described(database)}"
+
+
+def tell_missing(session: Session, missing: list[str]) -> None:
+    """What is to be said of fact files that are not there."""
     for what in missing:
         session.screen.note(f"note: {what}")
-    return f"{path}: {described(database)}"
+    if missing:
+        session.screen.note("(`-F FOLDER` and `.load FILE FOLDER` say where fact files are)")
 
 
 def described(database: Database) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import shlex
 import subprocess
 import sys
@@ -22,6 +23,8 @@ from typing import TextIO
 from everlog.repl.table import CommandError
 
 QUESTION = "── more: space a page, enter a line, a all, q stop ──"
+_KEYS = {"\r": "line", "\n": "line", "j": "line", "\x1b[B": "line", "Q": "q", "\x04": "q", "\x1b": "q"}
+_REST = 0.05  # seconds in which the rest of a key's sequence comes
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -63,11 +66,11 @@ def _answer(out: TextIO) -> str:
     finally:
         out.write("\r" + " " * len(QUESTION) + "\r")
         out.flush()
-    return {"\r": "line", "\n": "line", "\x04": "q", "\x1b": "q", "Q": "q"}.get(key, key)
+    return _KEYS.get(key, key)
 
 
 def read_key() -> str:
-    """One key of the keyboard; Ctrl-C is KeyboardInterrupt, as everywhere."""
+    """One key of the keyboard, of some the whole sequence; Ctrl-C is KeyboardInterrupt, as everywhere."""
     try:
         import termios
         import tty
@@ -77,7 +80,12 @@ def read_key() -> str:
     before = termios.tcgetattr(keyboard)
     try:
         tty.setcbreak(keyboard)
-        return os.read(keyboard, 1).decode("ascii", "replace") or "q"
+        key = os.read(keyboard, 1)
+        while key.startswith(b"\x1b") and select.select([keyboard], [], [], _REST)[0]:
+            key += os.read(keyboard, 1)
+            if (len(key) > 2 and key[-1:].isalpha()) or key.endswith(b"~"):
+                break
+        return key.decode("ascii", "replace") or "q"
     finally:
         termios.tcsetattr(keyboard, termios.TCSADRAIN, before)
 

@@ -24,7 +24,7 @@ class ProgressLine:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._next = 0.0
-        self._width = 0
+        self._shown = False
 
     def begin(self) -> None:
         self._next = monotonic() + _PATIENCE
@@ -35,15 +35,13 @@ class ProgressLine:
             self._write(f"{unit}: round {iteration}, {facts} facts so far")
 
     def end(self) -> None:
-        if self._width:
+        if self._shown:
             self._write("")
-            self._width = 0
 
     def _write(self, text: str) -> None:
         if self._session.screen.terminal:
-            text = text[: self._session.screen.size[1] - 1]
-            sys.stderr.write(f"\r{text:<{self._width}}" + ("" if text else "\r"))
-            self._width = len(text)
-        else:
-            sys.stderr.write(f"{text}\n" if text else "")
+            sys.stderr.write("\r\x1b[K" + text[: self._session.screen.size[1] - 1])
+        elif text:
+            sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
+        self._shown = bool(text)

@@ -25,7 +25,8 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
-from prompt_toolkit.output import ColorDepth
+from prompt_toolkit.output import ColorDepth, create_output
+from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 
 from everlog.lexer import DatalogLexer
@@ -52,9 +53,11 @@ _COLOURS = {
 class Prompt:
     """Asks for the next text to run."""
 
-    def __init__(self, session: Session, **terminal: Any) -> None:
-        """`terminal` may hold an `input` and an `output` of prompt_toolkit, for tests."""
+    def __init__(self, session: Session) -> None:
         self._session = session
+        output = create_output()
+        if isinstance(output, Vt100_Output):
+            output.enable_cpr = False  # the answer could come when nobody waits for it, among what is typed
         self._loading: Thread | None = None
         self._asking: PromptSession[str] = PromptSession(
             message=self._message,
@@ -68,7 +71,7 @@ class Prompt:
             style=Style.from_dict(_COLOURS),
             color_depth=None if session.settings.colour else ColorDepth.MONOCHROME,
             include_default_pygments_style=False,
-            **terminal,
+            output=output,
         )
         self._asking.app.after_render += self._rendered
 
@@ -84,14 +87,9 @@ class Prompt:
             self._loading.join()
 
     def _message(self) -> StyleAndTextTuples:
-        pending = self._session.pending
-        if pending is None:
+        if not self._session.waiting:
             return [("class:prompt", f"{NAME}> ")]
-        return [
-            ("class:prompt", f"{NAME} "),
-            ("class:pending", f"[{len(pending)} pending]"),
-            ("class:prompt", "> "),
-        ]
+        return [("class:prompt", f"{NAME} "), ("class:pending", self._session.waiting), ("class:prompt", "> ")]
 
     def _rendered(self, _: object) -> None:
         if self._loading is None:

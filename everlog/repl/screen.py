@@ -49,7 +49,7 @@ class Screen:
         self.settings, self.terminal = settings, terminal
         self._out = out
         self._file: BinaryIO | None = None
-        self._once = False
+        self._lines_left = 0  # until the file of `.once` is complete
         self.file_name = ""
 
     # ── lines ────────────────────────────────────────────────────────────────────────────────
@@ -145,18 +145,20 @@ class Screen:
         except OSError as problem:
             raise CommandError(f"cannot write to {name}: {problem.strerror}") from None
         self.to_screen()
-        self._file, self.file_name, self._once = file, name, once
+        self._file, self.file_name, self._lines_left = file, name, 2 if once else 0  # this line, and the next
 
     def to_screen(self) -> None:
-        file, self._file, self.file_name, self._once = self._file, None, "", False
+        file, self._file, self.file_name, self._lines_left = self._file, None, "", 0
         if file is not None:
             file.close()
 
     def line_is_over(self) -> None:
         """After each line: the file of `.once` is complete, that of `.output` is up to date."""
-        if self._once:
+        if self._lines_left == 1:
             self.to_screen()
-        elif self._file is not None:
+            return
+        self._lines_left = max(0, self._lines_left - 1)
+        if self._file is not None:
             self._file.flush()
 
 

@@ -101,6 +101,18 @@ class Session:
         """What is declared, as far as anything has been loaded."""
         return {} if self._database is None else self._database.relations
 
+    @property
+    def waiting(self) -> str:
+        """What the prompt says of the open transaction."""
+        return "" if self.pending is None else f"[{len(self.pending)} pending]"
+
+    def close(self) -> None:
+        """The end: files are complete, and a database that is kept in one lets it go."""
+        self.screen.to_screen()
+        close = getattr(self._database, "close", None)
+        if close is not None:
+            close()
+
     # ── one line ─────────────────────────────────────────────────────────────────────────────
 
     def run(self, text: str, place: str = "") -> bool:
@@ -175,7 +187,7 @@ def _told(problem: Exception) -> str:
     from everlog.dsl.diagnostics import DatalogError
 
     if isinstance(problem, DatalogError):
-        return str(problem).removesuffix(", evaluation aborted")
+        return "\n\n".join(map(problem.report.render, problem.report.sorted()))
     if isinstance(problem, MemoryError):
         return "error: out of memory"
     if isinstance(problem, ExceptionGroup):

@@ -22,7 +22,7 @@ from everlog.dsl.facts import is_fact
 from everlog.dsl.typed import QUERY, Reading, Typed, read_typed
 from everlog.repl import lines
 from everlog.repl.modes import show_rows
-from everlog.repl.opening import functions_for, read_inputs
+from everlog.repl.opening import functions_for, read_inputs, tell_missing
 from everlog.repl.table import CommandError
 from everlog.repl.telling import tell, told_rules
 from everlog.repl.transactions import apply, import_rows, refuse_in_transaction
@@ -102,8 +102,7 @@ def add(session: Session, text: str) -> None:
 def _read_inputs(session: Session, directives: Iterable[Directive]) -> None:
     """`.input` at the prompt reads its file now."""
     rows, missing = read_inputs(directives, session.db.relations, session.places.facts)
-    for what in missing:
-        session.screen.note(f"note: {what}")
+    tell_missing(session, missing)
     if any(rows.values()):
         import_rows(session, rows)
 

@@ -38,6 +38,7 @@ def reload(session: Session, words: Words) -> None:
     Rules become those of the file; what was inserted stays, and only what depends on a difference is computed.
     Rules that were typed at the prompt are not in the file: they go, and are printed, to be typed again.
     """
+    from everlog.repl.opening import functions_for
     from everlog.repl.transactions import refuse_in_transaction, told
 
     refuse_in_transaction(session, "a program is loaded")
@@ -46,13 +47,16 @@ def reload(session: Session, words: Words) -> None:
         raise CommandError("no program was loaded: `.load FILE` loads one")
     typed = session.db.statements(added=True)
     try:
-        changes = session.db.replace_program(path)
+        functors = functions_for(session, path) if session.places.libraries else None
+        changes = session.db.replace_program(path, functors=functors)
     except OSError as problem:
         raise CommandError(f"cannot read {path}: {problem.strerror}") from None
     kept = set(session.db.statements())
     gone = [text for text in typed if text not in kept]
     if gone:
         session.screen.note("not in the file, and gone:\n" + "\n".join(gone))
+    same = session.db.relations
+    session.watched = {text: seen for text, seen in session.watched.items() if same.get(seen[0].name) == seen[0]}
     told(session, changes)
 
 
