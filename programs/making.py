@@ -19,11 +19,14 @@ Facts = Mapping[str, Iterable[tuple[Value, ...]]]
 
 def write_facts(folder: Path, facts: Facts) -> None:
     """Each relation to its file, sorted, every fact once; and say how many."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for relation, rows in facts.items():
-        lines = ["\t".join(map(str, row)) + "\n" for row in sorted(set(rows))]
-        (folder / f"{relation}.facts").write_text("".join(lines), encoding="utf-8")
-        print(f"{relation}: {len(lines)}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for relation, rows in facts.items():
+            lines = ["\t".join(map(str, row)) + "\n" for row in sorted(set(rows))]
+            (folder / f"{relation}.facts").write_text("".join(lines), encoding="utf-8")
+            print(f"{relation}: {len(lines)}")
+    except OSError as error:
+        raise SystemExit(f"error: cannot write `{error.filename}`: {error.strerror}") from None
 
 
 def main(
@@ -37,7 +40,4 @@ def main(
     arguments = parser.parse_args()
     if arguments.size < smallest:
         parser.error(f"--size is at least {smallest}")
-    try:
-        write_facts(arguments.folder, make(random.Random(arguments.seed), arguments.size))
-    except OSError as error:
-        parser.exit(1, f"error: cannot write `{error.filename}`: {error.strerror}\n")
+    write_facts(arguments.folder, make(random.Random(arguments.seed), arguments.size))

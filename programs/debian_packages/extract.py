@@ -168,7 +168,7 @@ def _chosen(arguments: argparse.Namespace) -> tuple[World, set[str], set[str], s
         here = installed_records()
     except (OSError, subprocess.CalledProcessError) as error:
         raise SystemExit(f"extract.py: cannot ask dpkg-query for packages ({error}); is this Debian?") from None
-    install = _names(arguments.install)
+    install = _names(arguments.install or "")
     world = World(here if arguments.all and set(install) <= set(here) else available_records() | here)
     essential = {name for name, record in world.records.items() if record["Essential"] == "yes"}
     if arguments.all:
@@ -178,11 +178,18 @@ def _chosen(arguments: argparse.Namespace) -> tuple[World, set[str], set[str], s
     else:
         wanted = {*essential, *_names(arguments.wanted)}
         installed = world.closure(_names(arguments.left), world.closure(sorted(wanted), set()))
-        chosen = world.closure(_names(arguments.offered), installed)
-    for name in [*_names(arguments.remove), *install]:
+        chosen = world.closure([*_names(arguments.offered), *install], installed)
+    return world, wanted, installed, chosen
+
+
+def _questions(asked: str | None, usual: str, chosen: set[str]) -> list[str]:
+    """The packages that are asked about; where nobody asked, the usual ones, if they are there."""
+    if asked is None:
+        return [name for name in _names(usual) if name in chosen]
+    for name in _names(asked):
         if name not in chosen:
             raise SystemExit(f"extract.py: a question about `{name}`, which is not among the packages")
-    return world, wanted, installed, chosen
+    return _names(asked)
 
 
 def main() -> None:
@@ -195,24 +202,22 @@ def main() -> None:
     parser.add_argument("--left", default=LEFT, metavar="A,B,…", help="packages that nobody needs any more")
     parser.add_argument("--offered", default=OFFERED, metavar="A,B,…", help="packages that could be installed")
     arguments = parser.parse_args()
-    if arguments.remove is None:
-        arguments.remove = "" if arguments.all else REMOVE
-    if arguments.install is None:
-        arguments.install = "" if arguments.all else INSTALL
-
     world, wanted, installed, chosen = _chosen(arguments)
     rows: dict[str, list[tuple[object, ...]]] = {n: [] for n in ("package", "depends", "provides", "conflicts")}
     for relation, row in facts(world, chosen):
         rows[relation].append(row)
     rows["installed"] = [(name,) for name in sorted(installed)]
     rows["wanted"] = [(name,) for name in sorted(wanted)]
-    rows["remove"] = [(name,) for name in _names(arguments.remove)]
-    rows["install"] = [(name,) for name in _names(arguments.install)]
-    arguments.folder.mkdir(parents=True, exist_ok=True)
-    for relation, lines in rows.items():
-        text = "".join("\t".join(map(str, row)) + "\n" for row in lines)
-        (arguments.folder / f"{relation}.facts").write_text(text, encoding="utf-8")
-        print(f"{relation}: {len(lines)}")
+    for relation, asked, usual in (("remove", arguments.remove, REMOVE), ("install", arguments.install, INSTALL)):
+        rows[relation] = [(name,) for name in _questions(asked, "" if arguments.all else usual, chosen)]
+    try:
+        arguments.folder.mkdir(parents=True, exist_ok=True)
+        for relation, lines in rows.items():
+            text = "".join("\t".join(map(str, row)) + "\n" for row in lines)
+            (arguments.folder / f"{relation}.facts").write_text(text, encoding="utf-8")
+            print(f"{relation}: {len(lines)}")
+    except OSError as error:
+        raise SystemExit(f"extract.py: cannot write `{error.filename}`: {error.strerror}") from None
 
 
 if __name__ == "__main__":

@@ -74,7 +74,14 @@ def test_debian_packages_of_this_machine(tmp_path: Path, capfd: pytest.CaptureFi
     assert db.size("breaks") > 20
     assert db.holds("breaks", ("libc6", "dpkg"))
     assert main([*words, "no-such-package"]) == 1
-    assert "`no-such-package`, which is not among the packages" in capfd.readouterr().err
+    assert "`no-such-package`" in capfd.readouterr().err
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    assert main(["programs", "make", "debian_packages", str(tmp_path / "file"), "--all"]) == 1
+    assert "cannot write" in capfd.readouterr().err
+    assert (
+        main(["programs", "make", "debian_packages", str(tmp_path / "c"), "--all", "--remove", "none-such"]) == 1
+    )
+    assert "`none-such`, which is not among the packages" in capfd.readouterr().err
 
 
 @needs_dpkg
