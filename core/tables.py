@@ -148,6 +148,7 @@ class Table:
         self.shape = shape
         self.facts: Facts = shape.empty() if facts is None else facts
         self.indexes: dict[tuple[Columns, Columns], Any] = {}
+        self.spent: dict[tuple[Columns, Columns], int] = {}  # on lookups without an index: see core.engine.rented
 
     def __len__(self) -> int:
         return size_of(self.shape, self.facts)
@@ -155,8 +156,8 @@ class Table:
     def rows(self) -> Iterator[Row]:
         return rows_of(self.shape, self.facts)
 
-    def index(self, key: Columns, rest: Columns) -> Any:
-        """The index on `key` with `rest`; built at the first call.  Cost: linear, then constant."""
+    def find(self, key: Columns, rest: Columns) -> Any:
+        """The index on `key` with `rest` if it is there, perhaps as the facts themselves; None if it is not."""
         shape = self.shape
         if shape.arity == 2 and key == (shape.key,) and rest == (shape.fan,):
             return self.facts
@@ -164,12 +165,18 @@ class Table:
             return self.facts
         if shape.arity != 2 and not (key and rest) and key + rest == tuple(range(shape.arity)):
             return self.facts
-        if (key, rest) not in self.indexes:
-            built: Any = {} if key and rest else set()
-            self._extend(built, key, rest, self.facts)
-            Table.built += 1
-            self.indexes[key, rest] = built  # only now: an interruption leaves no index that is half built
-        return self.indexes[key, rest]
+        return self.indexes.get((key, rest))
+
+    def index(self, key: Columns, rest: Columns) -> Any:
+        """The index on `key` with `rest`; built at the first call.  Cost: linear, then constant."""
+        found = self.find(key, rest)
+        if found is not None:
+            return found
+        built: Any = {} if key and rest else set()
+        self._extend(built, key, rest, self.facts)
+        Table.built += 1
+        self.indexes[key, rest] = built  # only now: an interruption leaves no index that is half built
+        return built
 
     def merge(self, new: Facts) -> None:
         """Add facts that are not there yet, to the relation and to its indexes."""

@@ -24,11 +24,14 @@ if TYPE_CHECKING:
     from everlog.files.values import FactsError
     from everlog.functors import FunctorError
     from everlog.live import RuleError
+    from everlog.queries import QueryError
+    from everlog.results import ChangedMeanwhile, Result
     from everlog.rows import FactError
     from everlog.subscriptions import Subscription
     from everlog.transactions import NestedWrite, Transaction
 
 __all__ = [
+    "ChangedMeanwhile",
     "Changes",
     "Database",
     "DatalogError",
@@ -43,6 +46,8 @@ __all__ = [
     "NoSuchStrategy",
     "NotDerived",
     "Proof",
+    "QueryError",
+    "Result",
     "RuleError",
     "Subscription",
     "Transaction",
@@ -55,6 +60,7 @@ __all__ = [
 ]
 
 _LAZY = {
+    "ChangedMeanwhile": "everlog.results",
     "Changes": "everlog.changes",
     "Database": "everlog.database",
     "DatalogError": "everlog.dsl.diagnostics",
@@ -69,6 +75,8 @@ _LAZY = {
     "NoSuchStrategy": "everlog.core.engine.plan",
     "NotDerived": "everlog.core.proofs",
     "Proof": "everlog.core.proofs",
+    "QueryError": "everlog.queries",
+    "Result": "everlog.results",
     "RuleError": "everlog.live",
     "Subscription": "everlog.subscriptions",
     "Transaction": "everlog.transactions",

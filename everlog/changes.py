@@ -83,6 +83,10 @@ class Changes(Mapping[str, Signed]):
         """The facts that this relation has lost, sorted."""
         return self._sorted(relation, (row for row, sign in self[relation].items() if sign < 0))
 
+    def relation(self, name: str) -> Relation:
+        """The declaration that a relation had in this step, also of one that has gone since."""
+        return self._relations[name]
+
     def only(self, relations: Collection[str]) -> Changes:
         """The part of these changes that concerns some relations."""
         return Changes({name: self._told[name] for name in self if name in relations}, self._relations)

@@ -16,16 +16,19 @@ from importlib import import_module
 from everlog._version import __version__
 
 COMMANDS: dict[str, str] = {
+    "repl": "the prompt: rules, facts, queries and commands; also what `everlog` alone starts",
     "run": "evaluate a program: facts in, relations out",
     "check": "tell everything that is wrong with a program",
     "fmt": "write a program in the house style",
     "explain": "show how a program will be run, and what an update of it can cost",
     "ies": "systems of auxiliary relations that keep a recursive view: list, show, run, SQL",
+    "programs": "programs that do something real: list, show, run, copy, make facts",
     "submit": "send a program to a Spark cluster",
     "bench": "run the benchmarks",
 }
 
 _EPILOG = """examples:
+  everlog                                 the prompt; .help tells what can be typed
   everlog run prog.dl -F facts -D out     read facts/*.facts, write out/*.csv
   everlog run prog.dl -D-                 write every .output relation to the screen
   everlog check prog.dl --json            diagnostics for an editor
@@ -40,7 +43,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments[:1] == ["--version"]:
         print(f"everlog {__version__}")
         return 0
-    name = arguments[0] if arguments else ""
+    if not arguments:
+        arguments = ["repl"]
+    name = arguments[0]
     if name not in COMMANDS:
         return _usage(name)
     command = import_module(f"everlog.commands.{name}")
@@ -64,7 +69,7 @@ def _usage(name: str) -> int:
     lines = ["usage: everlog COMMAND …", "", "Datalog that stays current.", "", "commands:"]
     lines += [f"  {command:<9} {what}" for command, what in COMMANDS.items()]
     text = "\n".join([*lines, "", _EPILOG])
-    if name in ("", "-h", "--help", "help"):
+    if name in ("-h", "--help", "help"):
         print(text)
         return 0
     print(f"everlog: no command `{name}`; known are {', '.join(COMMANDS)}", file=sys.stderr)

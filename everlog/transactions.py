@@ -4,7 +4,7 @@
 one: from a subscriber, from a functor, or past a transaction that is open.  A `Transaction`
 collects inserts and deletes, and hands them to the writer as one step.
 
-Reads: everlog.rows, everlog.changes, everlog.subscriptions.  Read by: everlog.database.
+Reads: everlog.rows, everlog.results, everlog.changes, everlog.subscriptions.  Read by: everlog.database.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from everlog.core import executor
 from everlog.core.engine import Engine
 from everlog.core.executor import Update
 from everlog.core.program import Program, Relation, Row
+from everlog.results import State
 from everlog.rows import Step, step_updates, updates
 from everlog.subscriptions import Subscribers
 
@@ -33,7 +34,7 @@ class NestedWrite(RuntimeError):
 
 
 class Writer:
-    """The engine of a database, its subscribers, and what the last step changed."""
+    """The engine of a database, its subscribers, its open results, and what the last step changed."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -41,6 +42,7 @@ class Writer:
         self.changes = Changes({}, self.relations)
         self.subscribers = Subscribers()
         self.under_way = ""  # why nobody may write now
+        self.state = State()
 
     def apply(self, step: Iterable[Update]) -> Changes:
         """Apply a step and tell the subscribers."""
@@ -53,6 +55,7 @@ class Writer:
         """`apply` for one row that is known to fit.  Cost: that of the engine, and half a microsecond."""
         if self.under_way:
             raise NestedWrite(self.under_way)
+        self.state.next_step()
         self.under_way = _STEP
         try:
             told = self.engine.update(relation, row, insert)
@@ -82,16 +85,20 @@ class Writer:
 
     def commit_program(self, program: Program) -> Changes:
         """Go on with another program."""
-        told = self._alone(self.engine.change_program, program)
+        before = self.relations
+        try:
+            told = self._alone(self.engine.change_program, program)
+        finally:  # Ctrl-C may come when the engine has just changed
+            self.relations = dict(self.engine.program.relations)
         # What has gone may have had facts: their changes are told with the declaration they had.
-        self.changes = changes = Changes(told, self.relations | dict(program.relations))
-        self.relations = dict(program.relations)
+        self.changes = changes = Changes(told, before | self.relations)
         return changes
 
     def _alone(self, change: Callable[[_Given], executor.Changes], given: _Given) -> executor.Changes:
         """Have the engine change, while nobody else writes."""
         if self.under_way:
             raise NestedWrite(self.under_way)
+        self.state.next_step()
         self.under_way = _STEP
         try:
             return change(given)

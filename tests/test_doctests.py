@@ -26,6 +26,7 @@ PACKAGES = [
     "everlog.ies.practical",
     "everlog.ies.sql",
     "everlog.commands",
+    "everlog.programs",
 ]
 MODULES = sorted(
     {

@@ -14,6 +14,6 @@ A read returns all rows or raises `FactsError`; a written file appears whole or 
 """
 
 from everlog.files.dispatch import KNOWN_PARAMETERS, read_facts, write_facts, write_size
-from everlog.files.values import FactsError
+from everlog.files.values import FactsError, NoSuchFile
 
-__all__ = ["KNOWN_PARAMETERS", "FactsError", "read_facts", "write_facts", "write_size"]
+__all__ = ["KNOWN_PARAMETERS", "FactsError", "NoSuchFile", "read_facts", "write_facts", "write_size"]

@@ -20,6 +20,10 @@ class FactsError(Exception):
     """A user's mistake in facts or in the parameters of a directive; the message says where."""
 
 
+class NoSuchFile(FactsError):
+    """The file of a directive is not there."""
+
+
 # ── from text ────────────────────────────────────────────────────────────────────────────────
 # A parser raises ValueError with what is wrong; the reader, which knows the place, adds it.
 
