@@ -28,6 +28,7 @@ COMMANDS: dict[str, str] = {
     "fmt": "write a program in the house style",
     "explain": "show how a program will be run, and what an update of it can cost",
     "ies": "systems of auxiliary relations that keep a recursive view: list, show, run, SQL",
+    "programs": "programs that do something real: list, show, run, copy, make facts",
     "submit": "send a program to a Spark cluster",
     "bench": "run the benchmarks",
     "completion": "a script that has your shell complete commands, flags and files",

@@ -28,6 +28,7 @@ PACKAGES = [
     "everlog.commands",
     "everlog.repl",
     "everlog.repl.commands",
+    "everlog.programs",
 ]
 MODULES = sorted(
     {

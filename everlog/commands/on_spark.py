@@ -142,7 +142,7 @@ def evaluate_job(spark: SparkSession, job: Job, tell: Callable[[str], None]) -> 
     """Load, evaluate, write."""
     from everlog.commands.run import to_screen
     from everlog.spark_backend.evaluate import evaluate, telling
-    from everlog.spark_facts import load_inputs, store_facts
+    from everlog.spark_facts import dear_inputs, load_inputs, store_facts
 
     program = job.program
     wanted = [directive.relation for directive in (*program.outputs, *program.printsizes)]
@@ -155,7 +155,7 @@ def evaluate_job(spark: SparkSession, job: Job, tell: Callable[[str], None]) -> 
             else f"{unit}: round {number}, {facts} new"
         )
 
-    result = evaluate(spark, program, inputs, progress=progress, wanted=wanted)
+    result = evaluate(spark, program, inputs, progress=progress, wanted=wanted, dear=dear_inputs(program))
     for name, way in result.ways.items():
         if way != "given":
             tell(f"{name}: {way}")

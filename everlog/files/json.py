@@ -94,7 +94,7 @@ def _value(kind: Kind, value: object) -> Value:
         case Kind.SYMBOL, str(text):
             return sys.intern(_canonical(text))
         case Kind.FLOAT, float(number):
-            return number if number == number else NAN
+            return number + 0.0 if number == number else NAN
         case Kind.FLOAT, int(number) if abs(number) < 2**1023:
             return float(number)
         case ((Kind.NUMBER | Kind.UNSIGNED), int(number)):
