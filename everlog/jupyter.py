@@ -24,6 +24,7 @@ from everlog.changes import Changes
 from everlog.core.values import EvaluationError
 from everlog.database import Database
 from everlog.dsl.diagnostics import DatalogError
+from everlog.functors import FunctorError
 from everlog.live import RuleError
 from everlog.results import Result
 from everlog.rows import FactError
@@ -119,7 +120,7 @@ class Magics:
                     last = database.apply(text)
                 else:
                     last = database.add_rule(text) or None
-            except (DatalogError, FactError, RuleError, EvaluationError, NestedWrite) as error:
+            except (DatalogError, FactError, RuleError, FunctorError, EvaluationError, NestedWrite) as error:
                 raise _usage_error(str(error)) from None
         return last
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import SupportsIndex, overload
-from weakref import WeakValueDictionary
+from weakref import ReferenceType
 
 from everlog.core.program import Column, Kind, Relation, Row
 from everlog.files.values import sorted_rows
@@ -36,12 +36,18 @@ class State:
 
     def __init__(self) -> None:
         self.number = 0
-        self.open: WeakValueDictionary[int, Result] = WeakValueDictionary()
+        self.open: dict[int, ReferenceType[Result]] = {}  # those that somebody holds, and whose rows are not known
+
+    def add(self, result: Result) -> None:
+        key, known = id(result), self.open
+        known[key] = ReferenceType(result, lambda _: known.pop(key, None))
 
     def next_step(self) -> None:
         if self.open:
-            for result in list(self.open.values()):
-                result._complete()
+            for reference in list(self.open.values()):
+                result = reference()
+                if result is not None:
+                    result._complete()
             self.open.clear()
         self.number += 1
 
@@ -79,9 +85,9 @@ class Result(Tabular, Sequence[Row]):
         self._relation = Relation("", columns)
         self._state, self._number = state, state.number
         self._find, self._find_sorted, self._size = find, find_sorted, size
-        self._found: list[Row] | None = None  # all rows, as `find` gives them
+        self._found: list[Row] | None = None  # all rows, in no order
         self._sorted: list[Row] | None = None
-        state.open[id(self)] = self
+        state.add(self)
 
     # ── what it is ───────────────────────────────────────────────────────────────────────────
 
@@ -143,18 +149,25 @@ class Result(Tabular, Sequence[Row]):
 
     def _stream(self) -> Iterator[Row]:
         self._fresh()
-        state, number, count = self._state, self._number, 0
+        state, number = self._state, self._number
+        given: list[Row] | None = []  # as long as the result may turn out to be small
         for row in self._find():
+            if given is not None:
+                given.append(row)
+                if len(given) > KEPT:
+                    given = None
             yield row
-            count += 1
             if state.number != number:
                 break
         else:
             return
-        if self._found is None:
+        known = self._sorted if self._found is None else self._found
+        if given is None or known is None:
             self._fresh()
-        assert self._found is not None
-        yield from islice(self._found, count, None)  # the same rows in the same order
+        assert given is not None
+        assert known is not None
+        past = set(given)
+        yield from [row for row in known if row not in past]
 
     # ── like a list ──────────────────────────────────────────────────────────────────────────
 
