@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from everlog.changes import Changes
 from everlog.core.engine import Engine, Statistics
@@ -21,6 +21,8 @@ from everlog.core.engine.explain import explain_plan, explanation
 from everlog.core.executor import Update
 from everlog.core.guards import Limits, Progress
 from everlog.core.program import Kind, Program, Relation, Row, Value
+from everlog.files import connect
+from everlog.files.connect import Parameter, Where
 from everlog.files.values import sorted_rows
 from everlog.functors import bind_functors
 from everlog.inputs import read_inputs
@@ -419,17 +421,53 @@ class Database:
         """
         save_facts(Path(folder), self.relations, {name: self._engine.given(name) for name in self.relations})
 
-    def load(self, folder: Path | str) -> Changes:
-        """Replace the given facts of each relation that has a file in the folder, in one step.
+    @overload
+    def load(self, folder: Path | str, /) -> Changes: ...
 
-        Relations without a file there stay as they are; files without a relation are ignored.
+    @overload
+    def load(
+        self, relation: str, source: Where, /, *, replace: bool = False, **parameters: Parameter
+    ) -> Changes: ...
+
+    def load(
+        self,
+        relation: Path | str,
+        source: Where | None = None,
+        /,
+        *,
+        replace: bool = False,
+        **parameters: Parameter,
+    ) -> Changes:
+        """Give the facts of a file, a table or a folder, as one step.
+
+        `load("edge", "edges.parquet")` inserts all facts that a file or a URL has: see `everlog.files.connect`
+        for what it may be, and for the parameters.  With `replace=True` those are the given facts of the relation
+        afterwards, and no others.  After `FactsError` nothing has changed.
+
+        `load(folder)` replaces the given facts of each relation that has a file in the folder, as `save` writes
+        them.  Relations without a file there stay as they are; files without a relation are ignored.
         """
+        if source is None:
+            return self._replace_given(load_facts(Path(relation), self.relations))
+        found = declared(self.relations, relation)
+        rows = connect.read_facts(found, source, **parameters)
+        return self._replace_given({found.name: rows}) if replace else self._writer.insert({found.name: rows})
+
+    def _replace_given(self, facts: Mapping[str, Iterable[Row]]) -> Changes:
+        """Give these facts to these relations in the place of those that were given."""
         step: list[Update] = []
-        for name, rows in load_facts(Path(folder), self.relations).items():
+        for name, rows in facts.items():
             now, then = self._engine.given(name), set(rows)
             step += [Update(name, row, False) for row in now if row not in then]
             step += [Update(name, row) for row in then if row not in now]
         return self._writer.apply(step)
+
+    def export(self, relation: str, target: Where, **parameters: Parameter) -> None:
+        """Write all facts of a relation to a file or a table: `export("path", "paths.parquet")`.
+
+        See `everlog.files.connect`.  All facts are written, or after `FactsError` none, and what was there stays.
+        """
+        connect.write_facts(declared(self.relations, relation), self.rows(relation), target, **parameters)
 
     def __repr__(self) -> str:
         facts = sum(map(self._engine.size, self.relations))

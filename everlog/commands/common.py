@@ -39,6 +39,11 @@ def load_program(arguments: argparse.Namespace, untold: Collection[str] = ()) ->
     return program
 
 
+def tell_note(text: str) -> None:
+    """What is no mistake, but worth knowing."""
+    print(f"note: {text}", file=sys.stderr)
+
+
 def diagnosed(arguments: argparse.Namespace) -> tuple[Program | None, Report | None]:
     """The program and what there is to tell; no report where the file cannot be read."""
     path = arguments.program

@@ -16,7 +16,7 @@ from typing import Protocol
 from attrs import evolve
 
 from everlog._version import __version__
-from everlog.commands.common import add_program_arguments, load_program
+from everlog.commands.common import add_program_arguments, load_program, tell_note
 from everlog.commands.limits import add_limit_arguments, limits_of
 from everlog.commands.on_spark import (
     add_spark_arguments,
@@ -30,6 +30,7 @@ from everlog.core.program import Directive, Program, Row
 from everlog.core.seminaive import Progress, evaluate
 from everlog.core.values import EvaluationError
 from everlog.files import FactsError, write_facts, write_size
+from everlog.files.formats import way_of
 from everlog.functors import FunctorError, bind_functors
 from everlog.inputs import read_inputs
 from everlog.spark_backend.errors import SparkError
@@ -112,7 +113,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     for flags, _, why in _IGNORED:
         if getattr(arguments, f"ignored{flags[0]}", None) and why and not arguments.no_warn:
-            print(f"note: {flags[0]} is ignored: {why}", file=sys.stderr)
+            tell_note(f"{flags[0]} is ignored: {why}")
     # the stream may fill what the program leaves empty
     program = load_program(arguments, untold=() if arguments.updates is None else ("DL060",))
     if program is None:
@@ -129,7 +130,7 @@ def run(arguments: argparse.Namespace) -> int:
             return 0
         refuse_spark_arguments(arguments)
         _check_places(program, arguments)
-        given = read_inputs(program, Path(arguments.fact_dir), missing_ok=arguments.no_warn)
+        given = read_inputs(program, Path(arguments.fact_dir), missing_ok=arguments.no_warn, tell=tell_note)
         if arguments.updates is not None:
             return _follow(program, given, arguments)
         _write(program, _evaluated(program, given, arguments), arguments)
@@ -161,10 +162,7 @@ def _check_strategies(program: Program, arguments: argparse.Namespace) -> None:
         except NoSuchStrategy as error:
             raise FactsError(str(error)) from None
         if arguments.updates is None and not arguments.no_warn:
-            print(
-                "note: --strategy is for --updates; a program that runs once is evaluated set at a time",
-                file=sys.stderr,
-            )
+            tell_note("--strategy is for --updates; a program that runs once is evaluated set at a time")
 
 
 def _check_places(program: Program, arguments: argparse.Namespace) -> None:
@@ -224,7 +222,7 @@ def _write_outputs(program: Program, result: Result, arguments: argparse.Namespa
 
 def to_screen(directive: Directive) -> Directive:
     """`-D-`: to the screen, with the names of the columns, unless the directive says otherwise."""
-    if directive.params.get("IO", "file") != "file":
+    if way_of(directive.params) != "file":
         return directive
     kept = {k: v for k, v in directive.params.items() if k not in ("IO", "filename", "compress")}
     return evolve(directive, params={"headers": "true", **kept, "IO": "stdout"})
