@@ -17,6 +17,7 @@ from everlog._version import __version__
 
 COMMANDS: dict[str, str] = {
     "run": "evaluate a program: facts in, relations out",
+    "follow": "follow changes of tables elsewhere, and have tables elsewhere follow",
     "check": "tell everything that is wrong with a program",
     "fmt": "write a program in the house style",
     "explain": "show how a program will be run, and what an update of it can cost",
@@ -28,6 +29,8 @@ COMMANDS: dict[str, str] = {
 _EPILOG = """examples:
   everlog run prog.dl -F facts -D out     read facts/*.facts, write out/*.csv
   everlog run prog.dl -D-                 write every .output relation to the screen
+  everlog follow prog.dl --from orders.jsonl --to changes.jsonl
+                                          change events in, change events out
   everlog check prog.dl --json            diagnostics for an editor
   everlog fmt prog.dl                     print the program, formatted
 

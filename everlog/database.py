@@ -100,6 +100,7 @@ class Database:
         self._live: LiveText | None = None
         self._writer = Writer(engine)
         self._engine = engine
+        self._positions: dict[str, str] = {}
         self._prepare()
         if facts is not None:
             self._writer.commit_rows(self._first_facts(facts))
@@ -199,7 +200,7 @@ class Database:
                 return self._writer.update(relation, rows, False)
         return self._writer.apply(updates(self.relations, relation, rows, False))
 
-    def apply(self, step: Step) -> Changes:
+    def apply(self, step: Step, *, positions: Mapping[str, str] | None = None) -> Changes:
         """Inserts and deletes in order, as one step.
 
         >>> db = Database.from_text(".decl n(x:number)")
@@ -211,9 +212,17 @@ class Database:
         -n(2).
         +n(3).
 
-        An update is an `Update`, a line `+fact.` or `-fact.`, or a tuple (relation, row, +1 or -1).
+        An update is an `Update`, a line `+fact.` or `-fact.`, or a tuple (relation, row, +1 or -1).  `positions`
+        say how far sources of changes have been read, by their names; they are kept with the step.
         """
-        return self._writer.apply(list(step_updates(self.relations, step)))
+        changes = self._writer.apply(list(step_updates(self.relations, step)))
+        self._positions.update(positions or {})
+        return changes
+
+    @property
+    def positions(self) -> Mapping[str, str]:
+        """How far each source of changes had been read at the last step: see `apply` and `everlog.streams`."""
+        return MappingProxyType(self._positions)
 
     def transaction(self) -> Transaction:
         """Collect inserts and deletes, and apply them as one step at the end of a `with` block.
@@ -283,6 +292,10 @@ class Database:
         """Whether a fact holds: `db.holds("path(1, 3)")` or `db.holds("path", (1, 3))`."""
         name, values = fact(self.relations, relation, row)
         return next(iter(self._engine.lookup(name, dict(enumerate(values)))), None) is not None
+
+    def lookup(self, relation: str, values: Mapping[int, Value]) -> list[Row]:
+        """The facts that have these values in these columns (counted from 0), in no order."""
+        return list(self._engine.lookup(declared(self.relations, relation).name, values))
 
     def size(self, relation: str) -> int:
         """How many facts a relation has."""

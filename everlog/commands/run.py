@@ -16,7 +16,7 @@ from typing import Protocol
 from attrs import evolve
 
 from everlog._version import __version__
-from everlog.commands.common import add_program_arguments, load_program, tell_note
+from everlog.commands.common import add_functor_arguments, add_program_arguments, load_program, tell_note
 from everlog.commands.limits import add_limit_arguments, limits_of
 from everlog.commands.on_spark import (
     add_spark_arguments,
@@ -86,18 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_limit_arguments(parser)
     add_spark_arguments(parser)
     parser.add_argument("-P", "--pragma", action="append", default=[], metavar="KEY:VALUE", help="as .pragma")
-    parser.add_argument(
-        "-l",
-        "--library",
-        "--libraries",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="Python file of functors",
-    )
-    parser.add_argument(
-        "-L", "--library-dir", action="append", default=[], metavar="DIR", help="where such files are"
-    )
+    add_functor_arguments(parser)
     parser.add_argument("-v", "--verbose", action="store_true", help="tell progress on the way")
     parser.add_argument("--show", metavar="WHAT", help="show a stage (initial-ast, …) instead of running")
     parser.add_argument("--legacy", action="store_true", help="accepted for Soufflé's sake")

@@ -20,6 +20,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
+from attrs import evolve
+
 from everlog.core.program import Column, Kind, Relation, Row
 from everlog.files.columnar import needs
 from everlog.files.place import Place, Reading
@@ -39,6 +41,7 @@ _NUMERIC = 1700
 _KINDS = dict.fromkeys((20, 21, 23, 26, _NUMERIC), _INTEGERS)
 _KINDS |= dict.fromkeys((700, 701), _FLOATS)
 _KINDS |= dict.fromkeys((25, 1043, 1042, 19, 18, 17, 705), _TEXTS)
+_UNWRITABLE = frozenset({17, 1042})  # bytea, and char(n), which would come back padded
 _PASSWORD = re.compile(r"(?<=:)[^:@/]+(?=@)|(?<=password=)[^&\s]+")
 
 
@@ -60,17 +63,23 @@ def redacted(url: str) -> str:
 @contextmanager
 def connected(url: str, user: str | None = None, password: str | None = None) -> Iterator[Connection[Any]]:
     """A connection; what the server refuses is FactsError, which has no password in it."""
-    psycopg = needs("psycopg", "sql", "PostgreSQL")
-    options = {key: value for key, value in (("user", user), ("password", password)) if value is not None}
-    try:
+    options: Any = {key: value for key, value in (("user", user), ("password", password)) if value is not None}
+    with server_errors(url):
+        import psycopg
+
         with psycopg.connect(url, **options) as connection:
             yield connection
+
+
+@contextmanager
+def server_errors(url: str) -> Iterator[None]:
+    """What the server refuses, as FactsError with the database's place."""
+    psycopg = needs("psycopg", "sql", "PostgreSQL")
+    try:
+        yield
     except psycopg.Error as problem:
-        raise FactsError(f"{redacted(url)}: {_first_line(problem)}") from None
-
-
-def _first_line(problem: Exception) -> str:
-    return next(iter(str(problem).strip().splitlines()), type(problem).__name__)
+        first = next(iter(str(problem).strip().splitlines()), type(problem).__name__)
+        raise FactsError(f"{redacted(url)}: {first}") from None
 
 
 def _url(place: Place) -> str:
@@ -183,7 +192,8 @@ def fitting_names(connection: Connection[Any], place: Place, table: sql.Identifi
     columns: Sequence[Column] = place.relation.columns
     if not columns:
         return [found[0].name]
-    positions = check_columns(place, [_typed(column) for column in found], f"table {place.table}")
+    writable = [evolve(_typed(c), kinds=frozenset()) if c.type_code in _UNWRITABLE else _typed(c) for c in found]
+    positions = check_columns(place, writable, f"table {place.table}")
     return [found[position].name for position in positions]
 
 

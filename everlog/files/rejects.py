@@ -23,7 +23,8 @@ from everlog.files.values import FactsError
 class BadRow:
     """A row that is no fact: where it stands, why it is refused, and what it has.
 
-    `counted` says what `number` numbers, from 1: the `line`s of a text or the `row`s of a table.
+    `counted` says what `number` numbers, from 1: the `line`s of a text, the `row`s of a table, the `change`s of a
+    transaction.
     """
 
     source: str
@@ -33,8 +34,8 @@ class BadRow:
     counted: str = "row"
 
     def __str__(self) -> str:
-        place = f"{self.source}:{self.number}" if self.counted == "line" else f"{self.source}: row {self.number}"
-        return f"{place}: {self.reason}"
+        number = f":{self.number}" if self.counted == "line" else f": {self.counted} {self.number}"
+        return f"{self.source}{number}: {self.reason}"
 
 
 Refuse: TypeAlias = Callable[[BadRow], object]
