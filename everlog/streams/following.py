@@ -89,7 +89,7 @@ class Follower:
             self._give_up(transaction, problem)
             self.database.apply([], positions=positions)
             return
-        self.steps += 1
+        self.steps += bool(updates)
         self._positions.update(positions)
         if self._telling:
             for sink in self._sinks:

@@ -187,7 +187,7 @@ class Replication:
 
     def _position(self) -> dict[str, Any]:
         position = {"via": "replication", "lsn": lsn_text(self._read), "tables": sorted(self._tables)}
-        if self._snapshot is not None:
+        if self._snapshot is not None and self._read <= self._snapshot[2]:
             position |= {"snapshot": self._snapshot[1], "until": lsn_text(self._snapshot[2])}
         return position
 
