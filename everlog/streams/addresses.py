@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -84,18 +85,20 @@ def follow(database: Database, sources: Sequence[str], sinks: Sequence[str], **o
     docs/streams.md says what is promised.
     """
     chosen = Options(**options)
-    refuse, close = _rejecting(chosen.rejects)
-    try:
+    with ExitStack() as closing:
+        refuse = closing.enter_context(_rejecting(chosen.rejects))
         opened: list[tuple[Source, Resolver]] = []
         for name in sources:
             source, naming, convert = open_source(name, database, chosen, refuse)
             opened.append((source, Resolver(database, naming, convert, refuse)))
-        targets = [open_sink(name, database, chosen) for name in sinks]
+            closing.callback(source.close)
+        targets = []
+        for name in sinks:
+            targets.append(open_sink(name, database, chosen, sources))
+            closing.callback(targets[-1].close)
         follower = Follower(database, opened, targets, refuse)
         follower.run()
-        return follower.steps
-    finally:
-        close()
+    return follower.steps
 
 
 def open_source(name: str, database: Database, options: Options, refuse: Refuse) -> tuple[Source, Naming, Convert]:
@@ -120,7 +123,7 @@ def open_source(name: str, database: Database, options: Options, refuse: Refuse)
     return source, naming, event_value
 
 
-def open_sink(name: str, database: Database, options: Options) -> Sink:
+def open_sink(name: str, database: Database, options: Options, sources: Sequence[str] = ()) -> Sink:
     naming = Naming(database.relations, options.tables, options.keys)
     told = options.relations
     if told is None:
@@ -132,6 +135,10 @@ def open_sink(name: str, database: Database, options: Options) -> Sink:
     if scheme in _POSTGRES:
         from everlog.streams.postgres_sink import PostgresSink
 
+        derived = {rule.head.relation for rule in database.program.rules}
+        circle = [relation for relation in told if relation not in derived and name in sources]
+        if circle:
+            raise FactsError(f"relation {circle[0]} would be written to the table that it is read from")
         return PostgresSink(name, told, naming)
     if scheme in SCHEMES:
         address = address_of(name)
@@ -162,16 +169,21 @@ def _scheme(name: str) -> str:
     return scheme
 
 
-def _rejecting(path: Path | None) -> tuple[Refuse, Callable[[], object]]:
+@contextmanager
+def _rejecting(path: Path | None) -> Iterator[Refuse]:
     """What becomes of rows that are no facts: an error, or a line of a file."""
     if path is None:
-        return abort, lambda: None
+        yield abort
+        return
     try:
-        file = Path(path).open("ab", buffering=0)  # noqa: SIM115  # for as long as changes come
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
     except OSError as problem:
         raise FactsError(f"cannot write {path}: {reason(problem)}") from None
 
     def refuse(bad: BadRow) -> None:
-        file.write(encoded(reject_line(bad)))
+        os.write(descriptor, encoded(reject_line(bad)))
 
-    return refuse, file.close
+    try:
+        yield refuse
+    finally:
+        os.close(descriptor)

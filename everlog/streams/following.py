@@ -8,8 +8,8 @@ wherever, the next run goes on rightly:
   a file), or all is read again from the beginning (where it is not);
 - a sink that has not heard of a step finds out when it is opened: it compares what it has with the database.
 
-A database that is read again from the beginning has old states on its way that a sink is past of.  They are not
-told: sinks are opened when the sources have come to where the sinks were.
+A database that is read again from the beginning has old states on its way that a sink has left behind.  They are
+not told: sinks are opened when the sources have come to where the sinks were.
 
 Reads: streams.model, streams.resolve.  Read by: users, everlog.commands.follow.
 """
@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import select
 from collections.abc import Sequence
-from contextlib import ExitStack
 
 from everlog.core.executor import InsertOnly
 from everlog.core.values import EvaluationError
@@ -50,19 +49,14 @@ class Follower:
 
     def run(self) -> None:
         """Follow until every source has ended.  Raises what cannot be gone past; nothing is half applied."""
-        with ExitStack() as closing:
-            for sink in self._sinks:
-                closing.callback(sink.close)
-            for source, _ in self._sources:
-                closing.callback(source.close)
-            for source, _ in self._sources:
-                source.open(self.database)
-            self._open_sinks_if_there()
-            while self._sources:
-                if not self._round():
-                    self._idle()
-            self._open_sinks()
-            self._settle()
+        for source, _ in self._sources:
+            source.open(self.database)
+        self._open_sinks_if_there()
+        while self._sources:
+            if not self._round():
+                self._idle()
+        self._open_sinks()
+        self._settle()
 
     def _round(self) -> bool:
         """Take what is there; whether there was anything, or a source has ended."""
@@ -108,14 +102,17 @@ class Follower:
     # ── sinks ────────────────────────────────────────────────────────────────────────────────
 
     def _open_sinks_if_there(self) -> None:
-        """Open the sinks, unless a source has yet to come to where one of them was."""
-        if not self._telling and not any(
-            source.is_before(self._positions.get(source.name), sink.positions[source.name])
-            for sink in self._sinks
-            for source, _ in self._sources
-            if source.name in sink.positions
-        ):
+        """Open the sinks, unless a source has yet to begin, or to come to where one of them was."""
+        if self._telling:
+            return
+        if not any(self._is_behind(source, sink) for source, _ in self._sources for sink in self._sinks):
             self._open_sinks()
+
+    def _is_behind(self, source: Source, sink: Sink) -> bool:
+        if not source.has_begun():
+            return True
+        then = sink.positions.get(source.name)
+        return then is not None and source.is_before(self._positions.get(source.name), then)
 
     def _open_sinks(self) -> None:
         if not self._telling:

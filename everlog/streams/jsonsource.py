@@ -116,6 +116,9 @@ class JsonSource:
     def fileno(self) -> int | None:
         return None if self._lines is None else self._lines.fileno()
 
+    def has_begun(self) -> bool:
+        return True  # it begins with nothing
+
     def is_before(self, position: str | None, other: str) -> bool:
         wanted = _read(other)
         if self._file is None or not self._is_ours(wanted):

@@ -73,6 +73,9 @@ class Source(Protocol):
     def fileno(self) -> int | None:
         """What can be waited on; None if somebody has to look now and then."""
 
+    def has_begun(self) -> bool:
+        """Whether what it begins with has been taken: without that, the database is in no state to be told."""
+
     def is_before(self, position: str | None, other: str) -> bool:
         """Whether this source, read again from the first position (None: its beginning), comes to the other."""
 

@@ -71,16 +71,20 @@ class PostgresSink:
         self._tables: list[_Table] = []
         with server_errors(self._url):
             self._connection = connect(url)
-            self._connection.execute(
-                "CREATE TABLE IF NOT EXISTS everlog_positions (followed_by text PRIMARY KEY, positions jsonb NOT"
-                " NULL, written timestamptz NOT NULL DEFAULT now())"
-            )
-            for place in self._places:
-                lock(self._connection, f"writes to the table {place.table}", "end it first")
-            self.positions: Mapping[str, str] = self._stored()
+            try:
+                self.positions: Mapping[str, str] = self._stored()
+            except BaseException:
+                self._connection.close()
+                raise
 
     def _stored(self) -> Mapping[str, str]:
-        """The positions of the last step, if all tables have the same."""
+        """The positions of the last step, if all tables have the same; from now on nobody else writes to them."""
+        self._connection.execute(
+            "CREATE TABLE IF NOT EXISTS everlog_positions (followed_by text PRIMARY KEY, positions jsonb NOT NULL,"
+            " written timestamptz NOT NULL DEFAULT now())"
+        )
+        for place in self._places:
+            lock(self._connection, f"writes to the table {place.table}", "end it first")
         names = [place.table for place in self._places]
         rows = self._connection.execute(
             "SELECT positions FROM everlog_positions WHERE followed_by = ANY(%s)", [names]

@@ -110,6 +110,9 @@ class PostgresSource:
     def fileno(self) -> int | None:
         return None if self._feed is None else self._feed.fileno()
 
+    def has_begun(self) -> bool:
+        return not self._waiting
+
     def is_before(self, position: str | None, other: str) -> bool:
         return False  # what was is not told again
 

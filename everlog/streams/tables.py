@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from psycopg import Connection, sql
 
 _BYTEA_OID = 17
+_ATTEMPTS = 50
 _BYTEA = re.compile(r"\\x((?:[0-9a-f]{2})*)")
 
 
@@ -80,18 +81,17 @@ class Noted:
 
 
 def find_tables(connection: Connection[Any], naming: Naming, derived: Sequence[str]) -> list[SourceTable]:
-    """The tables of the relations that somebody has named, and of those without rules that have one.
+    """The tables of relations that have no rules: those that somebody has named, and others if they are there.
 
     Their keys are told to `naming`.  FactsError where a table does not fit.
     """
     found = []
     for relation in naming.relations.values():
-        named = relation.name in naming.tables
-        if named or relation.name not in derived:
+        if relation.name not in derived:
             table = _find(connection, naming, relation)
             if table is not None:
                 found.append(table)
-            elif named:
+            elif relation.name in naming.tables:
                 name = naming.table_of(relation.name)
                 raise FactsError(f"there is no table {name}, which relation {relation.name} is to follow")
     if not found:
@@ -176,7 +176,7 @@ def connect(url: str) -> Connection[Any]:
 def lock(connection: Connection[Any], what: str, hint: str) -> None:
     """Be the only one who does something; it is free again when the connection ends."""
     attempt = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
-    for _ in range(50):  # whoever was killed a moment ago may not have gone yet
+    for _ in range(_ATTEMPTS):  # whoever was killed a moment ago may not have gone yet
         row = connection.execute(attempt, [f"everlog {what}"]).fetchone()
         if row is not None and row[0]:
             return

@@ -144,9 +144,13 @@ class Triggers:
         """The transactions that were committed since, in an order in which each row has its history."""
         if select.select([self._connection], [], [], 0)[0]:
             self._connection.execute("SELECT 1")  # takes in what has arrived, and so calls `_wake`
-        if not self._woken:
-            return []
-        self._woken = False
+        noted: list[Noted] = []
+        while self._woken and not noted:  # a notice may arrive with the answer to a question of ours
+            self._woken = False
+            noted = self._new()
+        return noted
+
+    def _new(self) -> list[Noted]:
         with self._connection.transaction():
             self._connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             now = self._connection.execute("SELECT pg_current_snapshot()::text").fetchone()
