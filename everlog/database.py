@@ -25,7 +25,7 @@ from everlog.files import connect
 from everlog.files.connect import Parameter, Where
 from everlog.files.values import sorted_rows
 from everlog.functors import bind_functors
-from everlog.inputs import read_inputs
+from everlog.inputs import Facts, facts_to_begin_with
 from everlog.live import LiveText, RuleError, with_functors
 from everlog.rows import Pattern, Step, checked_rows, declared, fact, pattern_of, plain_test, step_updates, updates
 from everlog.saved import load_facts, save_facts
@@ -34,9 +34,9 @@ from everlog.transactions import Transaction, Writer
 
 if TYPE_CHECKING:  # loaded when somebody asks why
     from everlog.core.proofs import Proof, WhyNot
+    from everlog.store.database import DurableDatabase
 
 Functions: TypeAlias = Mapping[str, Callable[..., Value]]
-Facts: TypeAlias = Path | str | Mapping[str, Iterable[Row]]  # a folder of `.input` files, or rows
 
 _MOST_PATTERNS = 1000  # whose reading is remembered
 
@@ -93,18 +93,39 @@ class Database:
 
         Such a database knows no text, so its rules cannot be changed: see `from_text`.
         """
-        self._functors = dict(functors or {})
-        program = with_functors(program, self._functors)
-        self._strategies = dict(strategies or {})
-        engine = Engine(program, limits=limits, progress=progress, strategies=self._strategies)
-        self._live: LiveText | None = None
-        self._writer = Writer(engine)
+        program = with_functors(program, functors or {})
+        engine = Engine(program, limits=limits, progress=progress, strategies=strategies)
+        self._begin(engine, None, functors, strategies)
+        if facts is not None:
+            self._writer.commit_rows(facts_to_begin_with(engine.program, facts))
+            self._writer.changes = Changes({}, self._writer.relations)
+
+    def _begin(
+        self,
+        engine: Engine,
+        live: LiveText | None,
+        functors: Functions | None,
+        strategies: Mapping[str, str] | None,
+    ) -> None:
+        """Be the database of an engine."""
+        self._functors, self._strategies = dict(functors or {}), dict(strategies or {})
+        self._live = live
         self._engine = engine
+        self._writer = Writer(engine)
         self._positions: dict[str, str] = {}
         self._prepare()
-        if facts is not None:
-            self._writer.commit_rows(self._first_facts(facts))
-            self._writer.changes = Changes({}, self._writer.relations)
+
+    @classmethod
+    def _of(
+        cls,
+        engine: Engine,
+        live: LiveText | None,
+        functors: Functions | None,
+        strategies: Mapping[str, str] | None,
+    ) -> Database:
+        database = cls.__new__(cls)
+        database._begin(engine, live, functors, strategies)
+        return database
 
     @classmethod
     def from_text(
@@ -129,6 +150,56 @@ class Database:
         return database
 
     @classmethod
+    def open(
+        cls,
+        path: Path | str,
+        program: Program | None = None,
+        *,
+        text: str | None = None,
+        file: Path | str | None = None,
+        read_only: bool = False,
+        history: int | str | None = None,
+        functors: Functions | None = None,
+        facts: Facts | None = None,
+        limits: Limits | None = None,
+        progress: Progress | None = None,
+        strategies: Mapping[str, str] | None = None,
+        include_dirs: Sequence[Path] = (),
+        macros: Mapping[str, str] | None = None,
+    ) -> DurableDatabase:
+        """The database in a file, where every step is on disk before anybody is told of it.
+
+        If there is no such file, it is made, for a checked `program`, or the `text` or the `file` of one; it
+        begins with the facts of the program and those that are given, as step 0.  If there is one, it goes on
+        where it was; a program is then only needed to go on with another one.
+
+        With `read_only` it can be looked at, also while another process writes to it.  `history` is how many
+        steps `checkpoint` keeps: a number, or "all".  Functors cannot be written down: whoever opens the
+        database gives them.  docs/durable.md says what is promised.
+        """
+        from everlog.store.opening import opened
+
+        if sum(given is not None for given in (program, text, file)) > 1:
+            raise ValueError("a program is given once: as program=…, text=… or file=…")
+        live: LiveText | None = None
+        if text is not None:
+            live = LiveText.from_text(text, "<text>", include_dirs, macros or {})
+        elif file is not None:
+            live = LiveText.from_file(file, include_dirs, macros or {})
+            functors = _functors_beside(live.program, file) if functors is None else functors
+        return opened(
+            path,
+            written=program if live is None else live,
+            functors=functors or {},
+            strategies=strategies or {},
+            limits=limits,
+            progress=progress,
+            facts=facts,
+            history=history,
+            read_only=read_only,
+        )
+
+    @classmethod
     def from_file(
         cls,
         path: Path | str,
@@ -147,18 +218,12 @@ class Database:
         """
         live = LiveText.from_file(path, include_dirs, macros or {})
         if functors is None:
-            found = bind_functors(live.program, str(path), (), ()).functors
-            functors = {name: f.function for name, f in found.items() if f.function is not None}
+            functors = _functors_beside(live.program, path)
         database = cls(
             live.program, functors=functors, facts=facts, limits=limits, progress=progress, strategies=strategies
         )
         database._live = live
         return database
-
-    def _first_facts(self, facts: Facts) -> Mapping[str, Iterable[Row]]:
-        if isinstance(facts, Path | str):
-            return read_inputs(self.program, Path(facts))
-        return {name: checked_rows(declared(self.relations, name), rows) for name, rows in facts.items()}
 
     def _prepare(self) -> None:
         """What is kept for each program: the tests of rows, and queries that were read."""
@@ -416,23 +481,39 @@ class Database:
             raise RuleError(
                 "this database has no text to change: make it with `Database.from_text` or `from_file`"
             )
-        live = edit(self._live)
-        functors = self._functors | dict(more or {})
-        changes = self._writer.commit_program(with_functors(live.program, functors))
-        self._live, self._functors = live, functors
-        self._prepare()
+        return self._go_by(edit(self._live), self._functors | dict(more or {}))
+
+    def _go_by(self, live: LiveText, functors: Functions, given: str | None = None) -> Changes:
+        """Go on with another program."""
+        from everlog.store.programs import saved
+
+        program = with_functors(live.program, functors)
+        with self._engine.guard:  # until all of this agrees again, Ctrl-C waits
+            changes = self._writer.commit_program(program, partial(saved, live), given)
+            self._live, self._functors = live, dict(functors)
+            self._prepare()
         self._writer.tell(changes)
         return changes
 
     # ── facts in files ───────────────────────────────────────────────────────────────────────
 
-    def save(self, folder: Path | str) -> None:
-        """Write the given facts of every relation to a folder, which is made if need be.
+    def save(self, path: Path | str) -> None:
+        """Write the given facts of every relation to a folder, which is made if need be; or make a database file.
 
-        Each relation has its file: `NAME.facts`, tab separated, or `NAME.json` where symbols have tabs or
-        line breaks in them.  Either all files are written or, after `FactsError`, none.
+        In a folder each relation has its file: `NAME.facts`, tab separated, or `NAME.json` where symbols have tabs
+        or line breaks in them.  Either all files are written or, after `FactsError`, none.
+
+        A name that ends in `.db`, `.sqlite` or `.everlog` is a file that `Database.open` reads, with the
+        program in it; if there is one already, that is `StoreError`.
         """
-        save_facts(Path(folder), self.relations, {name: self._engine.given(name) for name in self.relations})
+        from everlog.store.copying import is_file_name
+
+        if is_file_name(path):
+            from everlog.store.opening import begin_file
+
+            begin_file(Path(path).absolute(), self._engine, self._live if self._live is not None else self.program)
+            return
+        save_facts(Path(path), self.relations, {name: self._engine.given(name) for name in self.relations})
 
     @overload
     def load(self, folder: Path | str, /) -> Changes: ...
@@ -485,3 +566,9 @@ class Database:
     def __repr__(self) -> str:
         facts = sum(map(self._engine.size, self.relations))
         return f"<Database: {len(self.relations)} relations, {len(self.program.rules)} rules, {facts} facts>"
+
+
+def _functors_beside(program: Program, path: Path | str) -> Functions:
+    """The functors of `functors.py` beside a program."""
+    found = bind_functors(program, str(path), (), ()).functors
+    return {name: f.function for name, f in found.items() if f.function is not None}

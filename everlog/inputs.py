@@ -1,16 +1,20 @@
-"""The facts that the `.input` directives of a program name.
+"""The facts that a program begins with: those that its `.input` directives name, or rows from Python.
 
-Reads: everlog.files.  Read by: everlog.database, everlog.commands.run.
+Reads: everlog.files, everlog.rows.  Read by: everlog.database, everlog.store, everlog.commands.run.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import TypeAlias
 
 from everlog.core.program import Program, Row
 from everlog.files import read_facts
+from everlog.rows import checked_rows, declared
+
+Facts: TypeAlias = Path | str | Mapping[str, Iterable[Row]]  # a folder of `.input` files, or rows
 
 
 def read_inputs(
@@ -26,3 +30,10 @@ def read_inputs(
         found = read_facts(relation, directive.params, folder, missing_ok=missing_ok, stdin=sys.stdin, tell=tell)
         rows.setdefault(directive.relation, []).extend(found)
     return rows
+
+
+def facts_to_begin_with(program: Program, facts: Facts) -> dict[str, list[Row]]:
+    """Rows by relation, checked: FactError or FactsError where one is wrong."""
+    if isinstance(facts, Path | str):
+        return read_inputs(program, Path(facts))
+    return {name: checked_rows(declared(program.relations, name), rows) for name, rows in facts.items()}

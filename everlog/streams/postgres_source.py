@@ -17,6 +17,7 @@ from everlog.database import Database
 from everlog.files.postgres import redacted, server_errors
 from everlog.files.rejects import Refuse
 from everlog.files.values import FactsError
+from everlog.store.database import DurableDatabase
 from everlog.streams.model import Transaction
 from everlog.streams.naming import Naming
 from everlog.streams.replication import Replication, can_replicate, forget
@@ -55,7 +56,7 @@ class PostgresSource:
         with server_errors(self._url):
             self._connection = connect(self._url)
             slot = self._slot
-            if slot is None and getattr(database, "path", None) is not None:
+            if slot is None and isinstance(database, DurableDatabase):
                 slot = DEFAULT_SLOT  # a database in a file goes on where it was
             derived = {rule.head.relation for rule in database.program.rules}
             tables = find_tables(self._connection, self._naming, sorted(derived))

@@ -482,6 +482,39 @@ def test_a_growing_file_is_followed_through_kills(tmp_path: Path) -> None:
     assert added_up(sink.read_text()) == closure(edges)
 
 
+def test_a_database_in_a_file_has_each_transaction_once_through_kills(tmp_path: Path) -> None:
+    """Its steps are the transactions of the source, in their order, none left out and none twice."""
+    random, edges, transactions = Random(5), set[tuple[int, int]](), list[dict[Any, int]]()
+    source, sink = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.touch()
+    arguments = ("--from", "in.jsonl", "--to", "out.jsonl", "--db", "steps.db")
+    for run in range(3):
+        with following(tmp_path, *arguments, "--live") as process:
+            for number in range(60):
+                toggled = (
+                    {(1000 + run, 0)}
+                    if number == 0
+                    else {(random.randrange(20), random.randrange(20)) for _ in "ab"}
+                )
+                name = str(len(transactions))
+                lines = [event("d", e, tx=name) if e in edges else event("c", None, e, tx=name) for e in toggled]
+                with source.open("a") as file:
+                    file.write("".join([begin(name), *lines, end(name)]))
+                transactions.append({edge: -1 if edge in edges else 1 for edge in toggled})
+                edges ^= toggled
+                if number == 0:
+                    wait_until(lambda: sink.exists() and f'"x": {1000 + run},' in sink.read_text(), process)  # noqa: B023
+            time.sleep(random.uniform(0, 0.3))
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+    with following(tmp_path, *arguments) as process:
+        assert process.wait(60) == 0
+    with Database.open(tmp_path / "steps.db", read_only=True) as database:
+        assert [dict(past.changes["edge"]) for past in database.history("edge")] == transactions
+        assert set(database.view("path")) == closure(edges)
+    assert added_up(sink.read_text()) == closure(edges)
+
+
 # ── pipes and sockets ────────────────────────────────────────────────────────────────────────
 
 

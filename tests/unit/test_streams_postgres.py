@@ -224,6 +224,43 @@ def test_kills_lose_nothing_and_repeat_nothing(url: str, sql: Any, via: str, tmp
     assert rows == paths(sql)
 
 
+def test_a_database_in_a_file_has_each_transaction_once_through_kills(
+    url: str, sql: Any, via: str, tmp_path: Path
+) -> None:
+    """Its steps are a snapshot and then the transactions of the server, in their order: none left out, none twice."""
+    random, there, transactions = Random(5), set[Any](), list[dict[Any, int]]()
+    sql.execute(EDGES)
+    arguments = ("--from", url, "--to", url, "--db", "steps.db", "--via", via)
+    for run in range(3):
+        with following(tmp_path, *arguments, "--live") as process:
+            if run == 0:
+                wait_until(lambda: paths(sql) == set(), process)
+            for number in range(40):
+                toggled = (
+                    {(1000 + run, 0)}
+                    if number == 0
+                    else {(random.randrange(20), random.randrange(20)) for _ in "ab"}
+                )
+                with sql.transaction():
+                    for x, y in toggled:
+                        gone = sql.execute("DELETE FROM edge WHERE (x, y) = (%s, %s)", [x, y]).rowcount
+                        if not gone:
+                            sql.execute("INSERT INTO edge VALUES (%s, %s)", [x, y])
+                transactions.append({edge: -1 if edge in there else 1 for edge in toggled})
+                there ^= toggled
+                if number == 0:
+                    wait_until(lambda: (1000 + run, 0) in paths(sql), process)  # noqa: B023
+            time.sleep(random.uniform(0, 0.3))
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+    with following(tmp_path, *arguments) as process:
+        assert process.wait(60) == 0
+    assert paths(sql) == closure(edges(sql))
+    with Database.open(tmp_path / "steps.db", read_only=True) as database:
+        assert [dict(past.changes["edge"]) for past in database.history("edge")] == transactions
+        assert set(database.view("edge")) == edges(sql) == there
+
+
 def test_other_sources_and_postgres_as_a_sink(url: str, sql: Any, tmp_path: Path) -> None:
     """A file that is read again from its beginning does not take the derived table through its past."""
     sql.execute("CREATE TABLE path (x bigint, y bigint, PRIMARY KEY (x, y))")
