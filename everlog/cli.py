@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 COMMANDS: dict[str, str] = {
     "repl": "the prompt: rules, facts, queries and commands; also what `everlog` alone starts",
     "run": "evaluate a program: facts in, relations out",
+    "follow": "follow changes of tables elsewhere, and have tables elsewhere follow",
     "check": "tell everything that is wrong with a program",
     "why": "prove a fact, down to the facts that were given",
     "why-not": "tell what each rule lacks for a fact",
@@ -40,6 +41,8 @@ _EPILOG = """examples:
   everlog run prog.dl -D-                 write every .output relation to the screen
   everlog run prog.dl -F facts --watch    stay, and follow the fact files as they change
   everlog why prog.dl 'path(1, 3)'        prove a fact
+  everlog follow prog.dl --from orders.jsonl --to changes.jsonl
+                                          change events in, change events out
   everlog check prog.dl --json            diagnostics for an editor
   everlog fmt prog.dl                     print the program, formatted
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from attrs import evolve
 
@@ -26,9 +26,11 @@ from everlog.core.program import Kind, Program, Relation, Row, Value
 from everlog.core.seminaive import evaluate
 from everlog.dsl.printer import print_statement
 from everlog.dsl.queries import Scope
+from everlog.files import connect
+from everlog.files.connect import Parameter, Where
 from everlog.files.values import sorted_rows
 from everlog.functors import functors_beside
-from everlog.inputs import read_inputs
+from everlog.inputs import Facts, checked_facts, facts_to_begin_with
 from everlog.live import LiveText, RuleError, with_functors
 from everlog.queries import Queries
 from everlog.relation_view import RelationView
@@ -40,10 +42,10 @@ from everlog.transactions import Transaction, Writer
 
 if TYPE_CHECKING:  # loaded when somebody asks for them
     from everlog.core.proofs import Proof, WhyNot
+    from everlog.store.database import DurableDatabase
     from everlog.watching import Watch
 
 Functions: TypeAlias = Mapping[str, Callable[..., Value]]
-Facts: TypeAlias = Path | str | Mapping[str, Any]  # a folder of `.input` files, or rows and tables by relation
 
 _NO_TEXT = "this database has no text to change: make it with `Database.from_text` or `from_file`"
 
@@ -100,17 +102,39 @@ class Database:
 
         Such a database knows no text, so its rules cannot be changed: see `from_text`.
         """
-        self._functors = dict(functors or {})
-        program = with_functors(program, self._functors)
-        self._strategies = dict(strategies or {})
-        engine = Engine(program, limits=limits, progress=progress, strategies=self._strategies)
-        self._live: LiveText | None = None
-        self._writer = Writer(engine)
-        self._engine = engine
-        self._prepare()
+        program = with_functors(program, functors or {})
+        engine = Engine(program, limits=limits, progress=progress, strategies=strategies)
+        self._begin(engine, None, functors, strategies)
         if facts is not None:
-            self._writer.commit_rows(self._first_facts(facts))
+            self._writer.commit_rows(facts_to_begin_with(engine.program, facts))
             self._writer.changes = Changes({}, self._writer.relations)
+
+    def _begin(
+        self,
+        engine: Engine,
+        live: LiveText | None,
+        functors: Functions | None,
+        strategies: Mapping[str, str] | None,
+    ) -> None:
+        """Be the database of an engine."""
+        self._functors, self._strategies = dict(functors or {}), dict(strategies or {})
+        self._live = live
+        self._engine = engine
+        self._writer = Writer(engine)
+        self._positions: dict[str, str] = {}
+        self._prepare()
+
+    @classmethod
+    def _of(
+        cls,
+        engine: Engine,
+        live: LiveText | None,
+        functors: Functions | None,
+        strategies: Mapping[str, str] | None,
+    ) -> Database:
+        database = cls.__new__(cls)
+        database._begin(engine, live, functors, strategies)
+        return database
 
     @classmethod
     def from_text(
@@ -133,6 +157,56 @@ class Database:
         )
         database._live = live
         return database
+
+    @classmethod
+    def open(
+        cls,
+        path: Path | str,
+        program: Program | None = None,
+        *,
+        text: str | None = None,
+        file: Path | str | None = None,
+        read_only: bool = False,
+        history: int | str | None = None,
+        functors: Functions | None = None,
+        facts: Facts | None = None,
+        limits: Limits | None = None,
+        progress: Progress | None = None,
+        strategies: Mapping[str, str] | None = None,
+        include_dirs: Sequence[Path] = (),
+        macros: Mapping[str, str] | None = None,
+    ) -> DurableDatabase:
+        """The database in a file, where every step is on disk before anybody is told of it.
+
+        If there is no such file, it is made, for a checked `program`, or the `text` or the `file` of one; it
+        begins with the facts of the program and those that are given, as step 0.  If there is one, it goes on
+        where it was; a program is then only needed to go on with another one.
+
+        With `read_only` it can be looked at, also while another process writes to it.  `history` is how many
+        steps `checkpoint` keeps: a number, or "all".  Functors cannot be written down: whoever opens the
+        database gives them.  docs/durable.md says what is promised.
+        """
+        from everlog.store.opening import opened
+
+        if sum(given is not None for given in (program, text, file)) > 1:
+            raise ValueError("a program is given once: as program=…, text=… or file=…")
+        live: LiveText | None = None
+        if text is not None:
+            live = LiveText.from_text(text, "<text>", include_dirs, macros or {})
+        elif file is not None:
+            live = LiveText.from_file(file, include_dirs, macros or {})
+            functors = functors_beside(live.program, file) if functors is None else functors
+        return opened(
+            path,
+            written=program if live is None else live,
+            functors=functors or {},
+            strategies=strategies or {},
+            limits=limits,
+            progress=progress,
+            facts=facts,
+            history=history,
+            read_only=read_only,
+        )
 
     @classmethod
     def from_file(
@@ -159,14 +233,6 @@ class Database:
         )
         database._live = live
         return database
-
-    def _first_facts(self, facts: Facts) -> Mapping[str, Iterable[Row]]:
-        if isinstance(facts, Path | str):
-            return read_inputs(self.program, Path(facts))
-        return self._checked(facts)
-
-    def _checked(self, facts: Mapping[str, Iterable[Row]]) -> dict[str, list[Row]]:
-        return {name: checked_rows(declared(self.relations, name), rows) for name, rows in facts.items()}
 
     def _prepare(self) -> None:
         """What is kept for each program: the tests of rows, and queries that were read."""
@@ -213,7 +279,7 @@ class Database:
                 return self._writer.update(relation, rows, False)
         return self._writer.apply(updates(self.relations, relation, rows, False))
 
-    def apply(self, step: Step) -> Changes:
+    def apply(self, step: Step, *, positions: Mapping[str, str] | None = None) -> Changes:
         """Inserts and deletes in order, as one step.
 
         >>> db = Database.from_text(".decl n(x:number)")
@@ -225,9 +291,17 @@ class Database:
         -n(2).
         +n(3).
 
-        An update is an `Update`, a line `+fact.` or `-fact.`, or a tuple (relation, row, +1 or -1).
+        An update is an `Update`, a line `+fact.` or `-fact.`, or a tuple (relation, row, +1 or -1).  `positions`
+        say how far sources of changes have been read, by their names; they are kept with the step.
         """
-        return self._writer.apply(list(step_updates(self.relations, step)))
+        changes = self._writer.apply(list(step_updates(self.relations, step)))
+        self._positions.update(positions or {})
+        return changes
+
+    @property
+    def positions(self) -> Mapping[str, str]:
+        """How far each source of changes had been read at the last step: see `apply` and `everlog.streams`."""
+        return MappingProxyType(self._positions)
 
     def insert_all(self, rows: Mapping[str, Iterable[Row]]) -> Changes:
         """Insert rows of several relations as one step.
@@ -237,7 +311,7 @@ class Database:
         +n(1).
         +m(2).
         """
-        return self._writer.insert(self._checked(rows))
+        return self._writer.insert(checked_facts(self.relations, rows))
 
     def transaction(self) -> Transaction:
         """Collect inserts and deletes, and apply them as one step at the end of a `with` block.
@@ -305,6 +379,10 @@ class Database:
         name, values = fact(self.relations, relation, row)
         return next(iter(self._engine.lookup(name, dict(enumerate(values)))), None) is not None
 
+    def lookup(self, relation: str, values: Mapping[int, Value]) -> list[Row]:
+        """The facts that have these values in these columns (counted from 0), in no order."""
+        return list(self._engine.lookup(declared(self.relations, relation).name, values))
+
     def size(self, relation: str) -> int:
         """How many facts a relation has."""
         return self._engine.size(declared(self.relations, relation).name)
@@ -342,7 +420,7 @@ class Database:
             if rows._database is self and rows.name == relation:
                 return  # the end of `db[relation] += …`
             rows = rows.rows()
-        self._writer.apply(self._replacing(found.name, checked_rows(found, rows)))
+        self._replace_given({found.name: checked_rows(found, rows)})
 
     def __iter__(self) -> Iterator[str]:
         """The names of the relations."""
@@ -502,7 +580,7 @@ class Database:
             raise RuleError(_NO_TEXT)
         other = LiveText.from_file(path, self._live.include_dirs, self._live.macros)
         found = functors_beside(other.program, path) if functors is None else functors
-        return self._change(partial(LiveText.replaced_by, other=other), found)
+        return self._change(other.following, found)
 
     def statements(self, added: bool = False) -> list[str]:
         """The statements of the program's text but its facts; with `added`, those that came by `add_rule`."""
@@ -515,44 +593,87 @@ class Database:
     def _change(self, edit: Callable[[LiveText], LiveText], more: Functions | None = None) -> Changes:
         if self._live is None:
             raise RuleError(_NO_TEXT)
-        live = edit(self._live)
-        functors = self._functors | dict(more or {})
-        before = self._engine.program
-        try:
-            changes = self._writer.commit_program(with_functors(live.program, functors))
-        finally:  # Ctrl-C may come when the engine has just changed: the text is then the new one
-            if self._engine.program is not before:
-                self._live, self._functors = live, functors
-                self._prepare()
+        return self._go_by(edit(self._live), self._functors | dict(more or {}))
+
+    def _go_by(self, live: LiveText, functors: Functions, given: str | None = None) -> Changes:
+        """Go on with another program."""
+        from everlog.store.programs import saved
+
+        program = with_functors(live.program, functors)
+        with self._engine.guard:  # until all of this agrees again, Ctrl-C waits
+            changes = self._writer.commit_program(program, partial(saved, live), given)
+            self._live, self._functors = live, dict(functors)
+            self._prepare()
         self._writer.tell(changes)
         return changes
 
     # ── facts in files ───────────────────────────────────────────────────────────────────────
 
-    def save(self, folder: Path | str) -> None:
-        """Write the given facts of every relation to a folder, which is made if need be.
+    def save(self, path: Path | str) -> None:
+        """Write the given facts of every relation to a folder, which is made if need be; or make a database file.
 
-        Each relation has its file: `NAME.facts`, tab separated, or `NAME.json` where symbols have tabs or
-        line breaks in them.  Either all files are written or, after `FactsError`, none.
+        In a folder each relation has its file: `NAME.facts`, tab separated, or `NAME.json` where symbols have tabs
+        or line breaks in them.  Either all files are written or, after `FactsError`, none.
+
+        A name that ends in `.db`, `.sqlite` or `.everlog` is a file that `Database.open` reads, with the
+        program in it; if there is one already, that is `StoreError`.
         """
-        save_facts(Path(folder), self.relations, {name: self._engine.given(name) for name in self.relations})
+        from everlog.store.copying import is_file_name
 
-    def load(self, folder: Path | str) -> Changes:
-        """Replace the given facts of each relation that has a file in the folder, in one step.
+        if is_file_name(path):
+            from everlog.store.opening import begin_file
 
-        Relations without a file there stay as they are; files without a relation are ignored.
+            begin_file(Path(path).absolute(), self._engine, self._live if self._live is not None else self.program)
+            return
+        save_facts(Path(path), self.relations, {name: self._engine.given(name) for name in self.relations})
+
+    @overload
+    def load(self, folder: Path | str, /) -> Changes: ...
+
+    @overload
+    def load(
+        self, relation: str, source: Where, /, *, replace: bool = False, **parameters: Parameter
+    ) -> Changes: ...
+
+    def load(
+        self,
+        relation: Path | str,
+        source: Where | None = None,
+        /,
+        *,
+        replace: bool = False,
+        **parameters: Parameter,
+    ) -> Changes:
+        """Give the facts of a file, a table or a folder, as one step.
+
+        `load("edge", "edges.parquet")` inserts all facts that a file or a URL has: see `everlog.files.connect`
+        for what it may be, and for the parameters.  With `replace=True` those are the given facts of the relation
+        afterwards, and no others.  After `FactsError` nothing has changed.
+
+        `load(folder)` replaces the given facts of each relation that has a file in the folder, as `save` writes
+        them.  Relations without a file there stay as they are; files without a relation are ignored.
         """
+        if source is None:
+            return self._replace_given(load_facts(Path(relation), self.relations))
+        found = declared(self.relations, relation)
+        rows = connect.read_facts(found, source, **parameters)
+        return self._replace_given({found.name: rows}) if replace else self._writer.insert({found.name: rows})
+
+    def _replace_given(self, facts: Mapping[str, Iterable[Row]]) -> Changes:
+        """Give these facts to these relations in the place of those that were given."""
         step: list[Update] = []
-        for name, rows in load_facts(Path(folder), self.relations).items():
-            step += self._replacing(name, rows)
+        for name, rows in facts.items():
+            now, then = self._engine.given(name), set(rows)
+            step += [Update(name, row, False) for row in now if row not in then]
+            step += [Update(name, row) for row in then if row not in now]
         return self._writer.apply(step)
 
-    def _replacing(self, name: str, rows: Iterable[Row]) -> list[Update]:
-        """The updates after which exactly these facts are given."""
-        now, then = self._engine.given(name), set(rows)
-        return [Update(name, row, False) for row in now if row not in then] + [
-            Update(name, row) for row in then if row not in now
-        ]
+    def export(self, relation: str, target: Where, **parameters: Parameter) -> None:
+        """Write all facts of a relation to a file or a table: `export("path", "paths.parquet")`.
+
+        See `everlog.files.connect`.  All facts are written, or after `FactsError` none, and what was there stays.
+        """
+        connect.write_facts(declared(self.relations, relation), self.rows(relation), target, **parameters)
 
     # ── care ─────────────────────────────────────────────────────────────────────────────────
 

@@ -22,7 +22,7 @@ from everlog.core.executor import Update
 from everlog.core.program import Kind, Relation, Row, Value
 from everlog.core.values import MASK, NAN, SIGNED_MAX, SIGNED_MIN, decoded, encoded
 from everlog.dsl.facts import FactTextError, read_fact, read_pattern, read_update
-from everlog.files.values import column_label, shown
+from everlog.files.values import column_label, shown, with_article
 from everlog.frames import Tabular
 
 Relations: TypeAlias = Mapping[str, Relation]
@@ -124,7 +124,11 @@ def checked_value(relation: Relation, number: int, value: object) -> Value:
     try:
         return _CONVERTERS[column.kind](value)
     except (TypeError, ValueError, OverflowError) as problem:
-        what = str(problem) if problem.__class__ is ValueError else f"{shown(value)} is not {_a(column.kind)}"
+        what = (
+            str(problem)
+            if problem.__class__ is ValueError
+            else f"{shown(value)} is not {with_article(column.kind)}"
+        )
         raise FactError(f"{relation.name}: {column_label(column, number + 1)}: {what}") from None
 
 
@@ -160,10 +164,6 @@ _CONVERTERS: Mapping[Kind, Callable[[Any], Value]] = {
     Kind.FLOAT: _float,
     Kind.SYMBOL: _symbol,
 }
-
-
-def _a(kind: Kind) -> str:
-    return f"{'an' if kind is Kind.UNSIGNED else 'a'} {kind}"
 
 
 def _example(relation: Relation) -> str:

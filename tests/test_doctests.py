@@ -25,6 +25,7 @@ PACKAGES = [
     "everlog.ies.nrc",
     "everlog.ies.practical",
     "everlog.ies.sql",
+    "everlog.streams",
     "everlog.commands",
     "everlog.repl",
     "everlog.repl.commands",

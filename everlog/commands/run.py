@@ -12,13 +12,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from attrs import evolve
 
 from everlog._version import __version__
-from everlog.commands.common import add_functor_arguments, add_program_arguments, load_program
+from everlog.commands.common import add_functor_arguments, add_program_arguments, load_program, tell_note
 from everlog.commands.limits import add_limit_arguments, limits_of, seconds
 from everlog.commands.on_spark import (
     add_spark_arguments,
@@ -32,6 +33,7 @@ from everlog.core.program import Directive, Program, Row
 from everlog.core.seminaive import Progress, evaluate
 from everlog.core.values import EvaluationError
 from everlog.files import FactsError, write_facts, write_size
+from everlog.files.formats import way_of
 from everlog.files.place import write_stream
 from everlog.functors import FunctorError, bind_functors
 from everlog.inputs import read_inputs
@@ -123,7 +125,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     for flags, _, why in _IGNORED:
         if getattr(arguments, f"ignored{flags[0]}", None) and why and not arguments.no_warn:
-            print(f"note: {flags[0]} is ignored: {why}", file=sys.stderr)
+            tell_note(f"{flags[0]} is ignored: {why}")
     if arguments.watch and (arguments.updates is not None or arguments.engine == "spark"):
         other = "--engine spark" if arguments.updates is None else "--updates"
         print(f"error: --watch and {other} exclude each other", file=sys.stderr)
@@ -148,7 +150,8 @@ def run(arguments: argparse.Namespace) -> int:
         with meter_for(sys.stderr, wanted=not arguments.verbose) as meter:
             if arguments.watch:
                 _watch(program, arguments, meter)
-            given = read_inputs(program, Path(arguments.fact_dir), arguments.no_warn, reading=meter.reading)
+            folder, tell = Path(arguments.fact_dir), partial(tell_note, meter=meter)
+            given = read_inputs(program, folder, arguments.no_warn, tell, meter.reading)
             if arguments.updates is not None:
                 return _follow(program, given, arguments, meter)
             _write(program, _evaluated(program, given, arguments, meter), arguments, meter)
@@ -201,10 +204,7 @@ def _check_strategies(program: Program, arguments: argparse.Namespace) -> None:
         except NoSuchStrategy as error:
             raise FactsError(str(error)) from None
         if arguments.updates is None and not arguments.watch and not arguments.no_warn:
-            print(
-                "note: --strategy is for --updates and --watch; what runs once is evaluated set at a time",
-                file=sys.stderr,
-            )
+            tell_note("--strategy is for --updates and --watch; what runs once is evaluated set at a time")
 
 
 def _check_places(program: Program, arguments: argparse.Namespace) -> None:
@@ -286,7 +286,7 @@ def _write_outputs(
 
 def to_screen(directive: Directive) -> Directive:
     """`-D-`: to the screen, with the names of the columns, unless the directive says otherwise."""
-    if directive.params.get("IO", "file") != "file":
+    if way_of(directive.params) != "file":
         return directive
     kept = {k: v for k, v in directive.params.items() if k not in ("IO", "filename", "compress")}
     return evolve(directive, params={"headers": "true", **kept, "IO": "stdout"})

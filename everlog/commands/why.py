@@ -10,10 +10,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from everlog.commands.common import add_functor_arguments, add_program_arguments, load_program
+from everlog.commands.common import add_functor_arguments, add_program_arguments, load_program, tell_note
 from everlog.commands.limits import add_limit_arguments, limits_of
 from everlog.core.values import EvaluationError
 from everlog.files.values import FactsError
@@ -59,7 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
         from everlog.database import Database
 
         with meter_for(sys.stderr) as meter:
-            given = read_inputs(program, Path(arguments.fact_dir), arguments.no_warn, reading=meter.reading)
+            folder, tell = Path(arguments.fact_dir), partial(tell_note, meter=meter)
+            given = read_inputs(program, folder, arguments.no_warn, tell, meter.reading)
             database = Database(program, facts=given, limits=limits_of(arguments), progress=meter.deriving)
         return _answer(database, arguments)
     except (EvaluationError, FactsError, FunctorError) as error:

@@ -112,6 +112,14 @@ PARSERS: Mapping[Kind, Callable[[str], Value]] = {
 }
 
 
+def with_article(kind: Kind) -> str:
+    """
+    >>> with_article(Kind.UNSIGNED), with_article(Kind.NUMBER)
+    ('an unsigned', 'a number')
+    """
+    return f"{'an' if kind is Kind.UNSIGNED else 'a'} {kind}"
+
+
 # ── to text ──────────────────────────────────────────────────────────────────────────────────
 
 

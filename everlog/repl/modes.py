@@ -202,9 +202,8 @@ def _csv(screen: Screen, relation: Relation, rows: Iterable[Row]) -> tuple[Itera
 
 def _json(screen: Screen, relation: Relation, rows: Iterable[Row]) -> tuple[Iterable[str], bool]:
     from everlog.files.json import fact_writer
-    from everlog.files.place import Place
 
-    text = fact_writer(Place(relation, {"format": "object"}, Path()))
+    text = fact_writer(relation, objects=True)
 
     def lines() -> Iterator[str]:
         before = ""

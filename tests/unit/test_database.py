@@ -838,7 +838,7 @@ def test_a_failed_save_leaves_the_folder(db: Database, tmp_path: Path, monkeypat
     db.save(tmp_path)
     before = {p.name: p.read_text() for p in tmp_path.iterdir()}
     db.insert("edge", (2, 3))
-    monkeypatch.setattr("everlog.files.dispatch.write_bytes", _full_after(1))
+    monkeypatch.setattr("everlog.files.place.write_bytes", _full_after(1))
     with pytest.raises(FactsError, match="disk full"):
         db.save(tmp_path)
     assert {p.name: p.read_text() for p in tmp_path.iterdir()} == before
