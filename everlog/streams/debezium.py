@@ -19,7 +19,6 @@ from typing import TypeAlias
 
 from attrs import field, frozen
 
-from everlog._version import __version__
 from everlog.core.program import Kind, Relation, Row, Value
 from everlog.files.typed import typed_value
 from everlog.files.values import PARSERS, shown
@@ -141,7 +140,7 @@ def transaction_text(
     for order, (relation, change) in enumerate(changes, start=1):
         name = relation.name
         counts[name] = counts.get(name, 0) + 1
-        source = {"connector": "everlog", "version": __version__, "table": name}
+        source = {"connector": "everlog", "table": name}
         event = {
             "before": change.before,
             "after": change.after,

@@ -30,7 +30,7 @@ class JsonSource:
 
     def __init__(
         self,
-        shown: str,
+        name: str,
         naming: Naming,
         refuse: Refuse,
         *,
@@ -39,8 +39,7 @@ class JsonSource:
         live: bool = False,
         tell: Callable[[str], object] | None = None,
     ) -> None:
-        self.name = str(path.absolute()) if opened is None else shown
-        self._shown = shown
+        self.name = name
         self._naming, self._refuse, self._tell = naming, refuse, tell
         self._opened, self._path, self._live = opened, path, live
         self._lines: Lines | None = None
@@ -92,7 +91,7 @@ class JsonSource:
         except ValueError as problem:
             if line.end == line.begin + len(line.data):  # it has no end: whoever writes it has not finished
                 return []
-            self._refuse(BadRow(self._shown, line.number, str(problem), text, "line"))
+            self._refuse(BadRow(self.name, line.number, str(problem), text, "line"))
             return []
         return [] if entry is None else list(self._grouper.add(entry, line.begin, line.end, line.number))
 
@@ -104,14 +103,12 @@ class JsonSource:
         if self._file is not None:
             found = {"offset": group.offset, "lines": group.lines, "done": sorted(group.finished)}
             position = json.dumps({**found, "sum": self._file.sum_before(group.offset)})
-        return Transaction(group.changes, position, self._shown)
+        return Transaction(group.changes, position, self.name)
 
     def _tell_incomplete(self) -> None:
         for name, count in self._grouper.incomplete:
             if self._tell is not None:
-                self._tell(
-                    f"{self._shown} ends within the transaction {name!r}: its {count} change(s) are left out"
-                )
+                self._tell(f"{self.name} ends within the transaction {name!r}: its {count} change(s) are left out")
 
     def fileno(self) -> int | None:
         return None if self._lines is None else self._lines.fileno()
