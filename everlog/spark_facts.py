@@ -242,6 +242,14 @@ READERS: Mapping[str, Reader] = {
 }
 
 
+_DEAR = {"file", "json", "jsonfile", "jdbc"}  # parsed by Python, or asked of a server
+
+
+def dear_inputs(program: Program) -> set[str]:
+    """The inputs that had better be read once."""
+    return {one.relation for one in program.inputs if one.params.get("IO", "file") in _DEAR}
+
+
 # ── out ──────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -26,6 +26,9 @@ PACKAGES = [
     "everlog.ies.practical",
     "everlog.ies.sql",
     "everlog.commands",
+    "everlog.repl",
+    "everlog.repl.commands",
+    "everlog.programs",
 ]
 MODULES = sorted(
     {

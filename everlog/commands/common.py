@@ -27,6 +27,21 @@ def add_program_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-W", "--warn", action="append", default=[], metavar="X", help="accepted, ignored")
 
 
+def add_functor_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-l",
+        "--library",
+        "--libraries",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="Python file of functors",
+    )
+    parser.add_argument(
+        "-L", "--library-dir", action="append", default=[], metavar="DIR", help="where such files are"
+    )
+
+
 def load_program(arguments: argparse.Namespace, untold: Collection[str] = ()) -> Program | None:
     """The checked program, warnings told but for those `untold`; None after its errors were told."""
     program, report = diagnosed(arguments)

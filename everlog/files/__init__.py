@@ -8,12 +8,13 @@
     rfc4180      quoted fields
     json         arrays of arrays or of objects
     sqlite       one table per relation
+    suffixes     the name of a file as parameters
     dispatch     the parameter `IO=` picks one of the above
 
 A read returns all rows or raises `FactsError`; a written file appears whole or not at all.
 """
 
 from everlog.files.dispatch import KNOWN_PARAMETERS, read_facts, write_facts, write_size
-from everlog.files.values import FactsError
+from everlog.files.values import FactsError, NoSuchFile
 
-__all__ = ["KNOWN_PARAMETERS", "FactsError", "read_facts", "write_facts", "write_size"]
+__all__ = ["KNOWN_PARAMETERS", "FactsError", "NoSuchFile", "read_facts", "write_facts", "write_size"]

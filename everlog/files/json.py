@@ -94,7 +94,7 @@ def _value(kind: Kind, value: object) -> Value:
         case Kind.SYMBOL, str(text):
             return sys.intern(_canonical(text))
         case Kind.FLOAT, float(number):
-            return number if number == number else NAN
+            return number + 0.0 if number == number else NAN
         case Kind.FLOAT, int(number) if abs(number) < 2**1023:
             return float(number)
         case ((Kind.NUMBER | Kind.UNSIGNED), int(number)):
@@ -120,6 +120,12 @@ def _canonical(text: str) -> str:
 
 def json_text(place: Place, rows: Iterable[Row]) -> str:
     """All facts, sorted, one per line."""
+    text = fact_writer(place)
+    return "[" + ",\n".join(map(text, sorted_rows(place.relation, rows))) + "]\n"
+
+
+def fact_writer(place: Place) -> Callable[[Row], str]:
+    """A function that writes one fact: as an array, or with `format=object` as an object."""
     columns = place.relation.columns
     if place.params.get("format") == "object":
         keys = [_symbol_text(column.name).replace("%", "%%") for column in columns]
@@ -127,11 +133,7 @@ def json_text(place: Place, rows: Iterable[Row]) -> str:
     else:
         template = "[" + ", ".join(["%s"] * len(columns)) + "]"
     texts = [_TEXTS[column.kind] for column in columns]
-    facts = (
-        template % tuple(text(value) for text, value in zip(texts, row, strict=True))
-        for row in sorted_rows(place.relation, rows)
-    )
-    return "[" + ",\n".join(facts) + "]\n"
+    return lambda row: template % tuple([text(value) for text, value in zip(texts, row, strict=True)])
 
 
 def _float_text(value: float) -> str:

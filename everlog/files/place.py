@@ -21,7 +21,7 @@ from attrs import frozen
 
 from everlog.core.program import Relation
 from everlog.core.values import encoded
-from everlog.files.values import FactsError, encoded_text
+from everlog.files.values import FactsError, NoSuchFile, encoded_text
 
 _GZIP = b"\x1f\x8b"
 
@@ -64,7 +64,7 @@ def read_bytes(place: Place, path: Path, missing_ok: bool) -> bytes | None:
             raise cannot_open(place, path, reason(problem)) from None
     if missing_ok:
         return None
-    raise cannot_open(place, path, "there is no such file")
+    raise no_such_file(place, path)
 
 
 def read_stream(stdin: TextIO | None) -> bytes:
@@ -82,6 +82,10 @@ def unzipped(data: bytes, source: str) -> bytes:
         return gzip.decompress(data)
     except (OSError, EOFError, zlib.error) as problem:
         raise FactsError(f"{source}: begins like a gzip file but is not one: {problem}") from None
+
+
+def no_such_file(place: Place, path: Path) -> NoSuchFile:
+    return NoSuchFile(str(cannot_open(place, path, "there is no such file")))
 
 
 def cannot_open(place: Place, path: Path | str, why: str) -> FactsError:

@@ -20,7 +20,7 @@ from pathlib import Path
 from everlog.core.program import Column, Kind, Row, Value
 from everlog.core.values import MASK, NAN, decoded, wrap
 from everlog.files.bulk import ready_column
-from everlog.files.place import Place, cannot_open, require_directory
+from everlog.files.place import Place, no_such_file, require_directory
 from everlog.files.values import PARSERS, FactsError, column_label, encoded_text, shown, sorted_rows
 
 _TYPES = {Kind.NUMBER: "INTEGER", Kind.UNSIGNED: "INTEGER", Kind.FLOAT: "REAL", Kind.SYMBOL: "TEXT"}
@@ -55,7 +55,7 @@ def read_sqlite(place: Place, missing_ok: bool) -> list[Row]:
         if not path.exists():
             if missing_ok:
                 return []
-            raise cannot_open(place, path, "there is no such file")
+            raise no_such_file(place, path)
         database = path.absolute().as_uri() + "?mode=ro"
     with _connected(database, uri=database.startswith("file:")) as connection:
         if _kind_of(connection, place.name) is None:
@@ -102,7 +102,7 @@ def _value(kind: Kind, value: object) -> Value:
         case Kind.FLOAT, None:
             return NAN
         case Kind.FLOAT, int() | float():
-            return float(value)
+            return float(value) + 0.0
         case Kind.UNSIGNED, int(number):
             return number & MASK
         case Kind.NUMBER, int(number):
