@@ -30,7 +30,7 @@ from everlog.files import connect
 from everlog.files.connect import Parameter, Where
 from everlog.files.values import sorted_rows
 from everlog.functors import functors_beside
-from everlog.inputs import Facts, checked_facts, facts_to_begin_with
+from everlog.inputs import Facts, facts_to_begin_with
 from everlog.live import LiveText, RuleError, with_functors
 from everlog.queries import Queries
 from everlog.relation_view import RelationView
@@ -311,7 +311,7 @@ class Database:
         +n(1).
         +m(2).
         """
-        return self._writer.insert(checked_facts(self.relations, rows))
+        return self._writer.insert(facts_to_begin_with(self.program, rows))
 
     def transaction(self) -> Transaction:
         """Collect inserts and deletes, and apply them as one step at the end of a `with` block.
@@ -580,7 +580,7 @@ class Database:
             raise RuleError(_NO_TEXT)
         other = LiveText.from_file(path, self._live.include_dirs, self._live.macros)
         found = functors_beside(other.program, path) if functors is None else functors
-        return self._change(other.following, found)
+        return self._change(partial(LiveText.replaced_by, other=other), found)
 
     def statements(self, added: bool = False) -> list[str]:
         """The statements of the program's text but its facts; with `added`, those that came by `add_rule`."""

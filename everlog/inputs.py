@@ -1,16 +1,16 @@
 """The facts that a program begins with: those that its `.input` directives name, or rows from Python.
 
-Reads: everlog.files, everlog.rows.  Read by: everlog.database, everlog.store, everlog.following, everlog.commands.
+Reads: everlog.files, everlog.rows.  Read by: everlog.database, everlog.store, everlog.commands.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from everlog.core.program import Program, Relation, Row
+from everlog.core.program import Program, Row
 from everlog.files import read_facts
 from everlog.rows import checked_rows, declared
 
@@ -43,9 +43,4 @@ def facts_to_begin_with(program: Program, facts: Facts) -> dict[str, list[Row]]:
     """Rows by relation, checked: FactError or FactsError where one is wrong."""
     if isinstance(facts, Path | str):
         return read_inputs(program, Path(facts))
-    return checked_facts(program.relations, facts)
-
-
-def checked_facts(relations: Mapping[str, Relation], facts: Mapping[str, Iterable[Row]]) -> dict[str, list[Row]]:
-    """Rows or tables by relation, all of them checked."""
-    return {name: checked_rows(declared(relations, name), rows) for name, rows in facts.items()}
+    return {name: checked_rows(declared(program.relations, name), rows) for name, rows in facts.items()}

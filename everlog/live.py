@@ -78,11 +78,6 @@ class LiveText:
         """A text that was preprocessed before."""
         return _read(source, (), include_dirs, macros)
 
-    def following(self, former: LiveText) -> LiveText:
-        """This text in the place of another one: rules that stand where they stood keep their names."""
-        program, numbers = _with_known_names(self.program, former.program, former.numbers)
-        return evolve(self, program=program, numbers=numbers)
-
     # ── changes ──────────────────────────────────────────────────────────────────────────────
 
     def with_statements(self, text: str) -> LiveText:
@@ -132,6 +127,11 @@ class LiveText:
                 raise RuleError(f"relation `{name}` is of a component's instance, and goes with its `.init`")
             raise RuleError(f"undefined relation `{name}`")
         return self._without(spans)
+
+    def replaced_by(self, other: LiveText) -> LiveText:
+        """Another text, whose rules keep the names that they have here."""
+        program, numbers = _with_known_names(other.program, self.program, self.numbers)
+        return evolve(other, program=program, numbers=numbers)
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────
 
