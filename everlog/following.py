@@ -27,6 +27,7 @@ from everlog.core.values import EvaluationError
 from everlog.database import Database
 from everlog.files import read_facts
 from everlog.files.values import FactsError
+from everlog.files.zipped import SUFFIXES
 
 Signature: TypeAlias = tuple[tuple[str, int, int, int], ...]  # of each file: name, time, size, identity
 UNENDED = 4  # times as long is a file left alone that does not end with a line
@@ -47,12 +48,20 @@ class _Source:
 class FactFiles:
     """The files of a program's `.input` directives; `look` finds what has changed, and applies it.
 
-    `pause` is the time between two looks.
+    `pause` is the time between two looks; `tell` hears of rows that went to a file of rejects.
     """
 
-    def __init__(self, program: Program, folder: Path, *, missing_ok: bool = False, pause: float = 0.5) -> None:
+    def __init__(
+        self,
+        program: Program,
+        folder: Path,
+        *,
+        missing_ok: bool = False,
+        pause: float = 0.5,
+        tell: Callable[[str], object] | None = None,
+    ) -> None:
         self._program, self._folder = program, folder
-        self._missing_ok, self.pause = missing_ok, pause
+        self._missing_ok, self.pause, self._tell = missing_ok, pause, tell
         self._sources: list[_Source] = []
         self._waiting_since: float | None = None
 
@@ -74,7 +83,14 @@ class FactFiles:
 
     def _read(self, directive: Directive) -> list[Row]:
         relation = self._program.relations[directive.relation]
-        return read_facts(relation, directive.params, self._folder, missing_ok=self._missing_ok, stdin=sys.stdin)
+        return read_facts(
+            relation,
+            directive.params,
+            self._folder,
+            missing_ok=self._missing_ok,
+            stdin=sys.stdin,
+            tell=self._tell,
+        )
 
     def look(self, database: Database, now: float, complain: Callable[[str], None]) -> Changes | None:
         """Apply what has changed and is complete, as one step; None if there is nothing."""
@@ -176,12 +192,13 @@ def _candidates(program: Program, directive: Directive, folder: Path) -> Iterato
     params = directive.params
     named = [params[key] for key in ("filename", "dbname") if key in params]
     for name in named:
-        for more in ("", ".gz", "-wal", "-journal"):
+        for more in ("", *SUFFIXES, "-wal", "-journal"):
             yield folder / (name + more)
     if not named:
         own = params.get("name", program.relations[directive.relation].name) + "."
+        rejects = folder / params.get("rejects", "")  # which reading writes
         try:
-            yield from sorted(path for path in folder.iterdir() if path.name.startswith(own))
+            yield from sorted(path for path in folder.iterdir() if path.name.startswith(own) and path != rejects)
         except OSError:
             return
 

@@ -8,24 +8,17 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from everlog.commands.common import (
-    add_functor_arguments,
-    add_program_arguments,
-    load_program,
-    macros_of,
-    tell_note,
-)
+from everlog.commands.common import add_functor_arguments, add_program_arguments, load_program, tell_note
+from everlog.commands.databases import add_database_argument, database_of
 from everlog.commands.limits import add_limit_arguments, limits_of
 from everlog.commands.strategies import add_strategy_argument, strategies_of
 from everlog.core.engine.plan import NoSuchStrategy
 from everlog.core.program import Program
 from everlog.core.values import EvaluationError
-from everlog.database import Database
 from everlog.files import FactsError
 from everlog.functors import FunctorError, bind_functors
 from everlog.inputs import read_inputs
@@ -56,9 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SINK",
         help="where the changes of derived relations go; the same (default: -); may be repeated",
     )
-    parser.add_argument(
-        "--db", metavar="FILE", help="keep facts, steps and positions in this file, and go on where it is"
-    )
+    add_database_argument(parser, "facts, steps and positions")
     parser.add_argument("--live", action="store_true", help="go on at the end of the input: more may come")
     parser.add_argument(
         "--table",
@@ -133,27 +124,11 @@ def _follow(program: Program, arguments: argparse.Namespace) -> None:
     if "-" in (arguments.sources or ["-"]) and arguments.program == "-":
         raise FactsError("standard input cannot have both the changes and the program")
     program = bind_functors(program, arguments.program, arguments.library, arguments.library_dir)
-    with _database(program, arguments) as database:
-        follow(database, arguments.sources or ["-"], arguments.sinks or ["-"], **_options(arguments))
-
-
-@contextmanager
-def _database(program: Program, arguments: argparse.Namespace) -> Iterator[Database]:
-    """A database in memory, or with `--db` the one in a file, which goes on where it was."""
-    how: dict[str, Any] = {"limits": limits_of(arguments), "strategies": strategies_of(arguments)}
-    begins = arguments.db is None or not Path(arguments.db).exists()
     folder = Path(arguments.fact_dir)
-    facts = read_inputs(program, folder, missing_ok=arguments.no_warn, tell=tell_note) if begins else None
-    if arguments.db is None:
-        yield Database(program, facts=facts, **how)
-        return
-    if arguments.program == "-" or arguments.no_preprocessor:
-        raise FactsError("--db needs a program in a file, with the preprocessor")
-    functions = {name: f.function for name, f in program.functors.items() if f.function is not None}
-    folders = [Path(folder) for folder in arguments.include_dir]
-    how |= {"functors": functions, "include_dirs": folders, "macros": macros_of(arguments.macro)}
-    with Database.open(arguments.db, file=arguments.program, facts=facts, **how) as database:
-        yield database
+    facts = partial(read_inputs, program, folder, missing_ok=arguments.no_warn, tell=tell_note)
+    how: dict[str, Any] = {"limits": limits_of(arguments), "strategies": strategies_of(arguments)}
+    with database_of(program, arguments, facts, **how) as database:
+        follow(database, arguments.sources or ["-"], arguments.sinks or ["-"], **_options(arguments))
 
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:

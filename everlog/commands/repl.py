@@ -21,6 +21,7 @@ EXAMPLES = """
   everlog repl                                 an empty prompt; .help tells what can be typed
   everlog repl prog.dl -F facts                begin with a program and its facts
   everlog repl prog.dl -c 'path(1, x)?'        ask, and leave
+  everlog repl --db roads.db                   a database that is kept in a file, from where it was
   cat script.txt | everlog repl                run lines as if they were typed
 """
 
@@ -87,7 +88,6 @@ def _session(arguments: argparse.Namespace) -> Session:
         macros = macros_of(arguments.macro)
     places = Places(
         facts=Path(arguments.fact_dir),
-        database=None if arguments.db is None else Path(arguments.db),
         include_dirs=[Path(folder) for folder in arguments.include_dir],
         macros=macros,
         libraries=arguments.library,
@@ -103,11 +103,10 @@ def _session(arguments: argparse.Namespace) -> Session:
 
 
 def _begun(arguments: argparse.Namespace, session: Session) -> bool:
-    """Open the database and load the program that were named; on a terminal one may go on without them."""
+    """Open the database and load the program that were named; on a terminal one may go on without the program."""
     if arguments.db is not None:
-        if arguments.program is not None:
-            session.places.program = Path(arguments.program)
-        return session.try_to(lambda: session.db)
+        named = [arguments.db] if arguments.program is None else [arguments.db, arguments.program]
+        return session.run(shlex.join([".open", *named]))
     if arguments.program is None:
         return True
     return session.run(f".load {shlex.quote(arguments.program)}") or session.screen.terminal

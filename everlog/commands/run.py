@@ -1,7 +1,7 @@
 """`everlog run`: facts in, relations out, with Soufflé's flags and files.
 
 A program runs once, by semi-naive evaluation; with `--updates` it lives on, and follows the stream; with `--watch`
-it stays, and follows its fact files.
+it stays, and follows its fact files; with `--db` it is kept in a file.
 
 Reads: dsl.check, core.seminaive, everlog.commands.on_spark, everlog.stream, everlog.following, everlog.files,
 everlog.functors, everlog.progress.
@@ -11,15 +11,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol, TypeAlias
 
 from attrs import evolve
 
 from everlog._version import __version__
 from everlog.commands.common import add_functor_arguments, add_program_arguments, load_program, tell_note
+from everlog.commands.databases import add_database_argument, database_of
 from everlog.commands.limits import add_limit_arguments, limits_of, seconds
 from everlog.commands.on_spark import (
     add_spark_arguments,
@@ -39,10 +41,13 @@ from everlog.functors import FunctorError, bind_functors
 from everlog.inputs import read_inputs
 from everlog.progress import Meter, meter_for
 from everlog.spark_backend.errors import SparkError
+from everlog.store.errors import StoreError
 
 if TYPE_CHECKING:
     from everlog.changes import Changes
     from everlog.database import Database
+
+Facts: TypeAlias = Callable[[], dict[str, list[Row]]]  # reads what a program begins with
 
 # Flags of Soufflé that mean nothing here: (flag, takes a value, why).
 _IGNORED: list[tuple[tuple[str, ...], bool, str]] = [
@@ -71,6 +76,7 @@ EXAMPLES = """
   everlog run prog.dl -F facts --updates news.txt    then apply +fact. and -fact. lines, and print the changes
   tail -f news.txt | everlog run prog.dl --updates - the same from a live pipe
   everlog run prog.dl -F facts -D out --watch        stay, and follow facts/*.facts as they change
+  everlog run prog.dl --db roads.db --updates -      the same, kept in a file, where it goes on the next time
   everlog run prog.dl --max-seconds 60 --max-memory 2G
   everlog run prog.dl --engine spark --master 'local[4]'
 """
@@ -105,6 +111,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--poll", type=seconds, default=0.5, metavar="S", help="look at them so often, in seconds (default: 0.5)"
     )
+    add_database_argument(parser, "the program, its facts and every step")
     add_strategy_argument(parser)
     add_limit_arguments(parser)
     add_spark_arguments(parser)
@@ -126,9 +133,9 @@ def run(arguments: argparse.Namespace) -> int:
     for flags, _, why in _IGNORED:
         if getattr(arguments, f"ignored{flags[0]}", None) and why and not arguments.no_warn:
             tell_note(f"{flags[0]} is ignored: {why}")
-    if arguments.watch and (arguments.updates is not None or arguments.engine == "spark"):
-        other = "--engine spark" if arguments.updates is None else "--updates"
-        print(f"error: --watch and {other} exclude each other", file=sys.stderr)
+    excluded = _excluded(arguments)
+    if excluded:
+        print(f"error: {excluded[0]} and {excluded[1]} exclude each other", file=sys.stderr)
         return 2
     # the stream, or files that come later, may fill what the program leaves empty
     lives_on = arguments.watch or arguments.updates is not None
@@ -151,11 +158,15 @@ def run(arguments: argparse.Namespace) -> int:
             if arguments.watch:
                 _watch(program, arguments, meter)
             folder, tell = Path(arguments.fact_dir), partial(tell_note, meter=meter)
-            given = read_inputs(program, folder, arguments.no_warn, tell, meter.reading)
+            facts = partial(read_inputs, program, folder, arguments.no_warn, tell, meter.reading)
             if arguments.updates is not None:
-                return _follow(program, given, arguments, meter)
-            _write(program, _evaluated(program, given, arguments, meter), arguments, meter)
-    except (EvaluationError, FactsError, FunctorError, SparkError) as error:
+                return _follow(program, facts, arguments, meter)
+            if arguments.db is None:
+                _write(program, _evaluated(program, facts(), arguments, meter), arguments, meter)
+            else:
+                with _living(program, facts, arguments, meter) as database:
+                    _write(database.program, database, arguments, meter)
+    except (EvaluationError, FactsError, FunctorError, SparkError, StoreError) as error:
         sys.stdout.flush()
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -163,6 +174,19 @@ def run(arguments: argparse.Namespace) -> int:
         print("error: out of memory", file=sys.stderr)
         return 1
     return 0
+
+
+def _excluded(arguments: argparse.Namespace) -> tuple[str, str] | None:
+    """Two flags that do not go together."""
+    on_spark = arguments.engine == "spark"
+    for flag, wanted, others in (
+        ("--watch", arguments.watch, {"--updates": arguments.updates is not None, "--engine spark": on_spark}),
+        ("--db", arguments.db is not None, {"--watch": arguments.watch, "--engine spark": on_spark}),
+    ):
+        for other, is_there in others.items():
+            if wanted and is_there:
+                return flag, other
+    return None
 
 
 def _evaluated(
@@ -176,23 +200,15 @@ def _evaluated(
     return evaluate(program, given, told or meter.finding, limits)
 
 
-def _living(
-    program: Program, given: dict[str, list[Row]], arguments: argparse.Namespace, meter: Meter
-) -> Database:
+@contextmanager
+def _living(program: Program, facts: Facts, arguments: argparse.Namespace, meter: Meter) -> Iterator[Database]:
     """The program as a database, which goes on."""
-    from everlog.database import Database  # here: a program that runs once does without it
-
     told = _teller(arguments, "so far")
-    database = Database(
-        program,
-        facts=given,
-        limits=limits_of(arguments),
-        progress=told or meter.deriving,
-        strategies=strategies_of(arguments),
-    )
-    database.progress = told  # single updates are faster if nobody listens
-    meter.clear()
-    return database
+    how = {"limits": limits_of(arguments), "strategies": strategies_of(arguments)}
+    with database_of(program, arguments, facts, progress=told or meter.deriving, **how) as database:
+        database.progress = told  # single updates are faster if nobody listens
+        meter.clear()
+        yield database
 
 
 def _check_strategies(program: Program, arguments: argparse.Namespace) -> None:
@@ -203,7 +219,8 @@ def _check_strategies(program: Program, arguments: argparse.Namespace) -> None:
             make_plan(program, strategies_of(arguments))
         except NoSuchStrategy as error:
             raise FactsError(str(error)) from None
-        if arguments.updates is None and not arguments.watch and not arguments.no_warn:
+        lives_on = arguments.watch or arguments.updates is not None or arguments.db is not None
+        if not lives_on and not arguments.no_warn:
             tell_note("--strategy is for --updates and --watch; what runs once is evaluated set at a time")
 
 
@@ -224,23 +241,25 @@ def _check_places(program: Program, arguments: argparse.Namespace) -> None:
         raise FactsError(f"standard input cannot have both the updates and {other}")
 
 
-def _follow(program: Program, given: dict[str, list[Row]], arguments: argparse.Namespace, meter: Meter) -> int:
+def _follow(program: Program, facts: Facts, arguments: argparse.Namespace, meter: Meter) -> int:
     """Apply the stream; whatever ends it, the files hold the relations after the last complete step."""
     from everlog.stream import follow, stream_lines
 
     name = "<stdin>" if arguments.updates == "-" else arguments.updates
-    with stream_lines(arguments.updates, sys.stdin) as lines:
-        database = _living(program, given, arguments, meter)
+    with (
+        stream_lines(arguments.updates, sys.stdin) as lines,
+        _living(program, facts, arguments, meter) as database,
+    ):
         if arguments.updates != "-" and not sys.stdout.isatty():  # where answers are seen, no bar is needed
             lines = meter.lines(lines, Path(arguments.updates).stat().st_size)
         try:
             all_well = follow(database, name, lines, sys.stdout, meter.beside(sys.stderr))
         except (KeyboardInterrupt, BrokenPipeError):
             meter.clear()
-            _write_outputs(program, database, arguments)
+            _write_outputs(database.program, database, arguments)
             raise
-    meter.clear()
-    _write(program, database, arguments, meter)
+        meter.clear()
+        _write(database.program, database, arguments, meter)
     return 0 if all_well else 1
 
 
@@ -249,10 +268,13 @@ def _watch(program: Program, arguments: argparse.Namespace, meter: Meter) -> NoR
     from everlog.following import FactFiles, follow_files
     from everlog.stream import relations_of_interest
 
-    files = FactFiles(program, Path(arguments.fact_dir), missing_ok=arguments.no_warn, pause=arguments.poll)
-    database = _living(program, files.begin(meter.reading), arguments, meter)
-    _write(program, database, arguments, meter)
-    sys.stdout.flush()
+    files = FactFiles(
+        program,
+        Path(arguments.fact_dir),
+        missing_ok=arguments.no_warn,
+        pause=arguments.poll,
+        tell=partial(tell_note, meter=meter),
+    )
     shown = relations_of_interest(program)
 
     def tell(changes: Changes) -> None:
@@ -262,7 +284,10 @@ def _watch(program: Program, arguments: argparse.Namespace, meter: Meter) -> NoR
             changed = tuple(d for d in program.outputs if d.relation in changes)
             _write_outputs(evolve(program, outputs=changed), database, arguments)
 
-    follow_files(files, database, tell, sys.stderr)
+    with _living(program, partial(files.begin, meter.reading), arguments, meter) as database:
+        _write(program, database, arguments, meter)
+        sys.stdout.flush()
+        follow_files(files, database, tell, sys.stderr)
 
 
 def _write(program: Program, result: Result, arguments: argparse.Namespace, meter: Meter) -> None:

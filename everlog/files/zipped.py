@@ -4,7 +4,7 @@ What is read is known by its first bytes, whatever its name; what is written is 
 says so (`compress=true`, `compress=zstd`, or Spark's word, `compression=gzip`), or when its name ends in `.gz`
 or `.zst`.
 
-Reads: values.  Read by: place, everlog.spark_facts.
+Reads: values.  Read by: place, connect, everlog.spark_facts.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import ModuleType
 from typing import Any, BinaryIO
 
@@ -52,6 +53,22 @@ def _frames(data: bytes, source: str) -> bytes:
             raise FactsError(f"{source}: begins like a zstd file but is not one: it ends too early")
         data = frame.unused_data
     return b"".join(parts)
+
+
+def beginning(path: Path, size: int) -> bytes:
+    """The first bytes of a file, unzipped, as far as they can be read: who reads all of it tells what is wrong."""
+    with suppress(OSError, EOFError, zlib.error), path.open("rb") as raw:
+        start = raw.read(len(_ZSTD))
+        raw.seek(0)
+        if start.startswith(_GZIP):
+            return gzip.GzipFile(fileobj=raw).read(size)
+        if start == _ZSTD:
+            zstd = _zstandard(str(path))
+            with suppress(zstd.ZstdError):
+                data: bytes = zstd.ZstdDecompressor().stream_reader(raw).read(size)
+                return data
+        return raw.read(size)
+    return b""
 
 
 def zipped(data: bytes, method: str | None, target: str) -> bytes:

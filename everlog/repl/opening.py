@@ -3,53 +3,61 @@
 Fact files that `.input` names and that are not there make no error here: one may well load a program to see
 what it needs.  They are told, and their relations begin empty.
 
-Reads: everlog.database, everlog.files, everlog.functors.  Read by: everlog.repl.session, the commands of programs.
+Reads: everlog.database, everlog.store, everlog.files, everlog.functors.
+Read by: everlog.repl.session, everlog.repl.durable, the commands of programs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from everlog.database import Database
 from everlog.files import NoSuchFile, read_facts
 from everlog.functors import load_functions
+from everlog.live import LiveText
 from everlog.repl.modes import number_of
 from everlog.repl.table import CommandError
+from everlog.store.database import DurableDatabase
 
 if TYPE_CHECKING:
     from everlog.core.program import Directive, Relation, Row
     from everlog.repl.session import Session
 
 
-def opened(session: Session) -> Database:
+def begun(session: Session) -> Database:
     """The database with which a conversation begins; a program is loaded into it by `.load`."""
-    path = session.places.database
-    if path is not None:
-        return open_file(session, path)
     return Database.from_text("", file="<prompt>", **_options(session))
 
 
-def open_file(session: Session, path: Path) -> Database:
-    """A database that is kept in a file, which is made if need be; the program of the session goes into it."""
-    opener = getattr(Database, "open", None)
-    if opener is None:
-        raise CommandError("databases that are kept in files are not part of this version")
-    program, is_new = session.places.program, not path.exists()
-    text = {"file": program} if program is not None else {"text": ""} if is_new else {}
-    database: Database = opener(path, **text, **_options(session))
-    if is_new and program is not None:
-        given, missing = read_inputs(database.program.inputs, database.relations, session.places.facts)
-        database.insert_all(given)
-        tell_missing(session, missing)
+def open_file(session: Session, path: Path, program: Path | None, read_only: bool = False) -> DurableDatabase:
+    """A database that is kept in a file, which is made if need be, with a program and its facts."""
+    options = _options(session)
+    if session.places.libraries or program is None:
+        options["functors"] = functions_for(session, program)
+    if read_only:
+        return Database.open(path, read_only=True, **options)
+    is_new, missing = not path.exists(), list[str]()
+    if program is not None:
+        options["file"] = program
+    elif is_new:
+        options["text"] = ""
+    try:
+        if is_new and program is not None:
+            of = LiveText.from_file(program, options["include_dirs"], options["macros"]).program
+            options["facts"], missing = read_inputs(of.inputs, of.relations, session.places.facts)
+        database = Database.open(path, **options)
+    except OSError as problem:
+        raise CommandError(f"cannot read {problem.filename}: {problem.strerror}") from None
+    tell_missing(session, missing)
     return database
 
 
 def load_program(session: Session, path: Path, facts: Path) -> str:
     """Begin with a program and its facts, and say what it has; after an error everything is as before."""
     places = session.places
-    if places.database is not None:
+    if isinstance(session.opened, DurableDatabase) or session.present is not None:
         raise CommandError("the database is kept in a file: `.reload` and `.read FILE` change its program")
     functors = functions_for(session, path) if places.libraries else None
     try:
@@ -80,7 +88,7 @@ def described(database: Database) -> str:
 
 
 def read_inputs(
-    directives: Iterable[Directive], relations: dict[str, Relation] | Any, folder: Path
+    directives: Iterable[Directive], relations: Mapping[str, Relation], folder: Path
 ) -> tuple[dict[str, list[Row]], list[str]]:
     """The facts of `.input` files, and what is to be said of those that are not there."""
     rows: dict[str, list[Row]] = {}

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from everlog.core.guards import Limits
     from everlog.database import Database
     from everlog.rows import Pattern
+    from everlog.store.database import DurableDatabase
 
 
 @define
@@ -36,7 +37,6 @@ class Places:
 
     program: Path | None = None
     facts: Path = Path()
-    database: Path | None = None  # of a durable one
     include_dirs: Sequence[Path] = ()
     macros: Mapping[str, str] = field(factory=dict)
     libraries: Sequence[str] = ()
@@ -79,7 +79,8 @@ class Session:
         self.quiet_commit = False  # it was begun by `start;`, whose `commit;` tells no changes
         self.watched: dict[str, Pattern] = {}
         self.status: int | None = None  # set when the conversation is over
-        self._database: Database | None = None
+        self.opened: Database | None = None
+        self.present: DurableDatabase | None = None  # while a state of the past is looked at
         self._meter: Meter = Silence()
         self._depth = 0  # of `.read` in `.read`
 
@@ -87,30 +88,32 @@ class Session:
 
     @property
     def db(self) -> Database:
-        if self._database is None:
-            from everlog.repl.opening import opened
+        if self.opened is None:
+            from everlog.repl.opening import begun
 
-            self._database = opened(self)
-        return self._database
+            self.opened = begun(self)
+        return self.opened
 
     @db.setter
     def db(self, database: Database) -> None:
-        self._database = database
+        self.opened = database
 
     @property
     def relations(self) -> Mapping[str, Any]:
         """What is declared, as far as anything has been loaded."""
-        return {} if self._database is None else self._database.relations
+        return {} if self.opened is None else self.opened.relations
 
     @property
     def waiting(self) -> str:
-        """What the prompt says of the open transaction."""
+        """What the prompt says of the open transaction, or of the past."""
+        if self.present is not None:
+            return "[past]"
         return "" if self.pending is None else f"[{len(self.pending)} pending]"
 
     def close(self) -> None:
         """The end: files are complete, and a database that is kept in one lets it go."""
         self.screen.to_screen()
-        close = getattr(self._database, "close", None)
+        close = getattr(self.present or self.opened, "close", None)
         if close is not None:
             close()
 
@@ -131,7 +134,7 @@ class Session:
         return well
 
     def _guarded(self, text: str, place: str) -> bool:
-        return self.try_to(lambda: self._run(text), place)
+        return self.try_to(lambda: self.do(text), place)
 
     def try_to(self, act: Callable[[], object], place: str = "") -> bool:
         """Do something, or tell why it cannot be done; whether it went well."""
@@ -145,7 +148,8 @@ class Session:
             return True
         return False
 
-    def _run(self, text: str) -> None:
+    def do(self, text: str) -> None:
+        """Do what was typed; what goes wrong is raised."""
         from everlog.repl import lines, statements, transactions
 
         line = lines.read_line(text, self.relations)
@@ -204,8 +208,9 @@ def _is_known(problem: Exception) -> bool:
     from everlog.core.values import EvaluationError
     from everlog.files.values import FactsError
     from everlog.functors import FunctorError
+    from everlog.store.errors import StoreError
     from everlog.transactions import NestedWrite
 
-    known = (EvaluationError, FactsError, FunctorError, NestedWrite, OSError)
+    known = (EvaluationError, FactsError, FunctorError, NestedWrite, StoreError, OSError)
     ours = isinstance(problem, ValueError) and type(problem).__module__.startswith("everlog.")
     return ours or isinstance(problem, known)

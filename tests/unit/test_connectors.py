@@ -31,6 +31,7 @@ from everlog.files import KNOWN_PARAMETERS
 from everlog.files.connect import read_facts, write_facts
 from everlog.files.formats import FORMATS, way_of
 from everlog.files.values import sorted_rows
+from everlog.files.zipped import zipped
 
 N, U, F, S = Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT, Kind.SYMBOL
 EDGE = relation(N, N)
@@ -118,9 +119,27 @@ def test_csv_means_commas_and_quotes_from_python(tmp_path: Path) -> None:
     assert read_facts(relation(S, N), str(tmp_path / "e.csv"), delimiter=";", columns=[1, 0]) == [("a", 1)]
 
 
+@pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
+def test_the_first_line_of_a_csv_tells_what_is_not_given(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"e.csv{suffix}"
+    for text in ("1\t2\n", "1,2\n", "x,y\r\n1,2\r\n", '"x","y"\n1,2\n', "x\ty\n1\t2\n"):
+        path.write_bytes(zipped(text.encode(), {"": None, ".gz": "gzip", ".zst": "zstd"}[suffix], ""))
+        assert read_facts(EDGE, path) == [(1, 2)]
+    of = relation(S, S)
+    write_facts(of, [("x", "y")], path)
+    assert read_facts(of, path) == [("x", "y")]
+    write_facts(of, [("x", "y")], path, headers=True)
+    assert read_facts(of, path) == [("x", "y")]
+    write_facts(of, [("a\tb", "c")], path, rfc4180=True)
+    assert read_facts(of, path) == [("a\tb", "c")]
+    path.write_bytes(b"\x1f\x8b\x08")
+    with pytest.raises(FactsError, match="begins like a gzip file but is not one"):
+        read_facts(EDGE, path)
+
+
 def test_the_wrong_delimiter_is_told(tmp_path: Path) -> None:
-    (tmp_path / "e.csv").write_text("1\t2\n")
-    with pytest.raises(FactsError, match=r"e.csv:1: column 2 .* is missing from '1\\t2': .* separated by ','"):
+    (tmp_path / "e.csv").write_text("1;2\n")
+    with pytest.raises(FactsError, match=r"e.csv:1: column 2 .* is missing from '1;2': .* separated by ','"):
         read_facts(EDGE, tmp_path / "e.csv")
 
 

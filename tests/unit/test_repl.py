@@ -367,6 +367,8 @@ def _files(folder: Path) -> None:
     (folder / "script.txt").write_text("edge(2, 3).\nedge(1, x)?\n")
 
 
+KEPT = [".save kept.db", ".open kept.db", "edge(3, 4)."]
+
 # command → lines after the edges 1 – 2 – 3 are there, and what the last one says
 EXAMPLES: dict[str, tuple[list[str], str]] = {
     ".help": ([".help why-not"], r"\.why-not FACT\nwhat each rule lacks .*\n(.*\n)*also: \.why_not, \.whynot"),
@@ -375,6 +377,12 @@ EXAMPLES: dict[str, tuple[list[str], str]] = {
     ".read": ([".read script.txt"], r"0 changed\nx\n-\n2\n\(1 row\)"),
     ".import": ([".import edge.csv edge"], r"edge: 2 facts read, 1 new\n3 changed in other relations"),
     ".export": ([".export path path.csv"], r"path\.csv: 3 facts"),
+    ".open": ([".open new.db paths.dl"], r"new\.db: 2 relations, 2 rules, 2 facts, step 0"),
+    ".save": ([".save saved.db"], r"saved\.db: 2 relations, 2 rules, 5 facts"),
+    ".checkpoint": ([*KEPT, ".checkpoint 0"], r"step 1; history goes back to step 1"),
+    ".as-of": ([*KEPT, ".as-of 0 .count"], r"edge: 2\npath: 3"),
+    ".diff": ([*KEPT, ".diff 0 1 edge"], r"\+edge\(3, 4\)\."),
+    ".history": ([*KEPT, ".history edge"], r"step 1, 2[-0-9]+ [0-9:]+\n\+edge\(3, 4\)\."),
     ".tables": ([".tables"], r"relation +columns +facts +kept by\n(.*\n)+path +x:number, y:number +3 +witness"),
     ".schema": ([".schema edge"], r"\.decl edge\(x:number, y:number\)"),
     ".rules": ([".rules"], r"path#1  path\(x, y\) :- edge\(x, y\)\.\npath#2  path\(x, z\) :- .*"),
@@ -511,7 +519,11 @@ def test_read_takes_a_program_as_one_and_a_script_line_by_line(folder: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "name", ["f.csv", "f.tsv", "f.facts", "f.txt", "f.tab", "f.json", "f.sqlite", "f.db", "f.csv.gz", "f.facts.gz"]
+    "name",
+    [
+        *("f.csv", "f.tsv", "f.facts", "f.txt", "f.tab", "f.json", "f.jsonl", "f.sqlite", "f.db", "f.csv.gz"),
+        *("f.facts.gz", "f.csv.zst", "f.jsonl.zst", "f.parquet", "f.arrow", "f.duckdb"),
+    ],
 )
 def test_facts_that_go_out_come_in_again(name: str) -> None:
     talk = Talk(
@@ -519,7 +531,7 @@ def test_facts_that_go_out_come_in_again(name: str) -> None:
     )
     talk.say('item(1, "a, \\"b\\"", 1.5). item(-2, "Zürich", 0.25).')
     assert talk.say(f".export item {name}") == f"{name}: 2 facts"
-    more = " name=item" if name.endswith(("sqlite", "db")) else ""
+    more = " name=item" if name.endswith(("sqlite", "db", "duckdb")) else ""
     assert talk.say(f".import {name} copy{more}") == "copy: 2 facts read, 2 new"
     assert talk.say("?- copy(i, n, p), !item(i, n, p).").endswith("(0 rows)")
 
@@ -537,6 +549,14 @@ def test_a_csv_is_looked_at(folder: Path) -> None:
     assert "column 1 (`x`:number): 'a' is not a number" in _with_file(talk, folder, "wrong.csv", "1,2\na,3\n")
     assert talk.say(".count edge") == "edge: 4"
     assert "there is no such file" in talk.say(".import none.csv edge")
+
+
+def test_rows_that_do_not_fit_may_go_to_a_file(folder: Path) -> None:
+    (folder / "some.csv").write_text("1,2\na,3\n")
+    talk = Talk(*PATHS)
+    answer = talk.say(".import some.csv edge rejects=bad.jsonl")
+    assert answer.startswith("1 row(s) of some.csv are no facts of edge: see bad.jsonl\nedge: 1 fact read, 1 new")
+    assert json.loads((folder / "bad.jsonl").read_text())["values"] == ["a", "3"]
 
 
 def _with_file(talk: Talk, folder: Path, name: str, text: str) -> str:

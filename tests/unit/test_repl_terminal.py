@@ -74,6 +74,7 @@ def open_terminal(folder: Path) -> Iterator[Terminal]:
 @pytest.fixture
 def terminal(open_terminal: Terminal) -> Terminal:
     """A prompt at which the program was just loaded."""
+    said(open_terminal, ".open")
     assert "2 relations, 2 rules, 5 facts" in said(open_terminal, ".load paths.dl")
     return open_terminal
 
@@ -88,6 +89,15 @@ EXAMPLES: dict[str, tuple[list[str], str]] = {
     ".read": ([".read script.txt"], r"0 changed\nedge: 2"),
     ".import": ([".import edge.csv edge"], r"edge: 2 facts read, 1 new\n3 changed in other relations"),
     ".export": ([".export path path.json"], r"path\.json: 3 facts"),
+    ".open": ([".open new.db paths.dl"], r"new\.db: 2 relations, 2 rules, 5 facts, step 0"),
+    ".save": ([".save saved.db"], r"saved\.db: 2 relations, 2 rules, 5 facts"),
+    ".checkpoint": ([".open one.db paths.dl", ".checkpoint"], r"step 0; history goes back to step 0"),
+    ".as-of": ([".open two.db paths.dl", "edge(3, 4).", ".as-of 0"], r"everlog \[past\]>"),
+    ".diff": ([".open three.db paths.dl", "edge(3, 4).", ".diff 0 1 edge"], r"\n\+edge\(3, 4\)\.\neverlog"),
+    ".history": (
+        [".open four.db paths.dl", "edge(3, 4).", ".history edge"],
+        r"\nstep 1, 2[-0-9]+ [0-9:]+\n\+edge",
+    ),
     ".tables": ([".tables"], r"│ path +│ x:number, y:number │ +3 │ witness │"),
     ".schema": ([".schema path"], r"\n\.decl path\(x:number, y:number\)\n"),
     ".rules": ([".rules path"], r"path#2  path\(x, z\) :- path\(x, y\), edge\(y, z\)\."),

@@ -91,6 +91,7 @@ def show(session: Session, words: Words) -> None:
     screen.lines(
         [
             f"program: {session.places.program or 'none was loaded'}",
+            f"database: {getattr(session.present or session.opened, 'path', 'in memory')}",
             f"facts from: {session.places.facts}",
             f"answers go to: {screen.file_name or 'the screen'}",
             f"transaction: {pending}",
