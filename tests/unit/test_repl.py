@@ -660,6 +660,15 @@ def test_check_looks_at_a_program_without_loading_it(folder: Path) -> None:
     assert talk.say(".tables").count("\n") == 1
 
 
+def test_check_finds_a_relation_that_has_gone_astray(monkeypatch: pytest.MonkeyPatch) -> None:
+    from everlog.core.engine import Engine
+
+    talk = Talk(*EDGES)
+    monkeypatch.setattr(Engine, "check", lambda self: None)  # which would find it first
+    monkeypatch.setattr(Engine, "view", lambda self, name: frozenset({(1, 2), (2, 3)}))
+    assert "different from an evaluation from scratch: path; please report it" in talk.say(".check")
+
+
 @pytest.mark.parametrize(
     "program",
     [
