@@ -26,6 +26,13 @@ from everlog.rows import FactError
 from everlog.store.errors import StoreError
 
 
+EXAMPLES = """
+  everlog follow prog.dl --from orders.jsonl --to changes.jsonl       change events in, change events out
+  everlog follow prog.dl --from postgresql:///shop --to - --live      follow the tables of a database
+  everlog follow prog.dl --from tcp://localhost:9000 --db shop.db     and after a crash go on where it was
+"""
+
+
 class _Terminated(Exception):
     """Somebody has asked us to end."""
 

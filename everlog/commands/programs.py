@@ -17,18 +17,18 @@ from pathlib import Path
 
 from everlog.shipped import NoSuchProgram, Shipped, shipped
 
-_EXAMPLES = """examples:
+EXAMPLES = """
   everlog programs                                   the list
   everlog programs show fraud_rings
   everlog programs run fraud_rings --updates         its own stream of updates
   everlog programs run access_control --updates -    type `-member("grace", "on-call").` and an empty line
   everlog programs copy link_failures mine           to play with
   everlog programs make debian_packages mine --all --remove libssl3     facts of this machine
-  everlog programs run debian_packages -F mine"""
+  everlog programs run debian_packages -F mine
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EXAMPLES
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     listing = actions.add_parser("list", help="every program with what it answers (also without an action)")
     listing.add_argument("--json", action="store_true", help="as JSON")

@@ -33,6 +33,7 @@ _RULE_NAME = re.compile(r"[?\w]+(?:\.[?\w]+)*#[0-9]+")
 _RELATIONS = re.compile(r"\.output\s+([?\w]+(?:\.[?\w]+)*)\s*(?:\(.*|,.*|)", re.DOTALL)
 _MACRO = re.compile(rf"#\s*(?:{'|'.join(PREPROCESSOR)})\b")
 _IDLE = re.compile(rf"(?:\s+|//[^\n]*|(?!{_MACRO.pattern})#[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)+")
+_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/', re.DOTALL)
 
 
 @frozen
@@ -58,12 +59,13 @@ def read_line(text: str, relations: Collection[str] = ()) -> Line:
         return Line(NOTHING, "")
     if body.startswith("."):
         return _with_dot(body, relations)
+    written, body = body, _COMMENT.sub(lambda found: found[1] or _blanks(found[0]), body).strip()
     if ddlog.is_statement(body):
         return Line(DDLOG, body)
     if _DROPS.fullmatch(body):
         return Line(DROP, body)
     query = _query(body)
-    return Line(STATEMENTS, body) if query is None else Line(QUERY, query)
+    return Line(STATEMENTS, written) if query is None else Line(QUERY, query)
 
 
 def is_complete(text: str, relations: Collection[str] = ()) -> bool:
@@ -90,6 +92,16 @@ def is_complete(text: str, relations: Collection[str] = ()) -> bool:
             return True
 
 
+def apart(text: str) -> bool:
+    """Whether the lines of a text that was pasted are to be run one by one: some are no statements.
+
+    >>> apart("edge(1, 2).\\n.tables"), apart("path(x, y) :-\\n  edge(x, y).\\n.decl p(x:number)")
+    (True, False)
+    """
+    parts = text.strip().split("\n")
+    return len(parts) > 1 and any(read_line(part).kind in (COMMAND, QUERY, DROP, DDLOG) for part in parts)
+
+
 def rules_named(text: str) -> list[str]:
     """The rules that a line drops.
 
@@ -102,7 +114,11 @@ def rules_named(text: str) -> list[str]:
 def without_comments_before(text: str) -> str:
     """Blanks instead of the comments that a text begins with: what follows stays in its place."""
     found = _IDLE.match(text)
-    return text if found is None else re.sub(r"[^\n]", " ", found[0]) + text[found.end() :]
+    return text if found is None else _blanks(found[0]) + text[found.end() :]
+
+
+def _blanks(text: str) -> str:
+    return re.sub(r"[^\n]", " ", text)
 
 
 def _with_dot(body: str, relations: Collection[str]) -> Line:

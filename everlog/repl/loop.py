@@ -13,11 +13,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from everlog._version import __version__
 from everlog.repl.modes import number_of
 from everlog.repl.session import Session
+
+if TYPE_CHECKING:
+    from everlog.repl.prompt import Prompt
 
 CANCELLED = "cancelled"
 BANNER = f"everlog {__version__}: .help tells what can be typed, Ctrl-D leaves"
@@ -29,18 +32,33 @@ def converse(session: Session) -> int:
 
     session.screen.note(BANNER)
     prompt = Prompt(session)
-    while session.status is None:
+    while True:
         try:
-            text = prompt.ask()
-        except KeyboardInterrupt:
+            while session.status is None:
+                _take_turns(session, prompt)
+            return _ended(session)
+        except KeyboardInterrupt:  # one more, while the first was being told
             continue
-        except EOFError:
-            break
-        try:
+
+
+def _take_turns(session: Session, prompt: Prompt) -> None:
+    """Ask for a text and run it."""
+    from everlog.repl.lines import apart
+
+    try:
+        text = prompt.ask()
+    except KeyboardInterrupt:
+        return
+    except EOFError:
+        session.leave()
+        return
+    try:
+        if apart(text):
+            run_script(session, text.split("\n"), "")
+        else:
             session.run(text)
-        except KeyboardInterrupt:
-            session.screen.note(f"\n{CANCELLED}")
-    return _ended(session)
+    except KeyboardInterrupt:
+        session.screen.note(f"\n{CANCELLED}")
 
 
 def run_input(session: Session, stream: TextIO, name: str = "<stdin>") -> int:
@@ -65,7 +83,7 @@ def run_script(session: Session, lines: Iterable[str], name: str) -> bool:
     """Run the statements of a script, each as soon as it is complete; whether all went well."""
     well = True
     for number, text in texts(session, lines):
-        well = session.run(text, f"{name}:{number}") and well
+        well = session.run(text, name and f"{name}:{number}") and well
         if session.status is not None or (session.settings.bail and not well):
             break
     return well

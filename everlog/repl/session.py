@@ -126,15 +126,14 @@ class Session:
     def run(self, text: str, place: str = "") -> bool:
         """Run what was typed; whether it went well.  `place` is where a script has it: told with errors."""
         start = perf_counter()
-        with meter_for(sys.stderr, self.settings.progress and self.screen.terminal) as self._meter:
-            well = self._guarded(text, f"{place}: " if place else "")
+        try:
+            with meter_for(sys.stderr, self.settings.progress and self.screen.terminal) as self._meter:
+                well = self.try_to(lambda: self.do(text), f"{place}: " if place else "")
+        finally:
+            self.screen.line_is_over()
         if self.settings.timer and text.strip():
             self.screen.note(f"{perf_counter() - start:.3f} s")
-        self.screen.line_is_over()
         return well
-
-    def _guarded(self, text: str, place: str) -> bool:
-        return self.try_to(lambda: self.do(text), place)
 
     def try_to(self, act: Callable[[], object], place: str = "") -> bool:
         """Do something, or tell why it cannot be done; whether it went well."""
@@ -142,6 +141,8 @@ class Session:
             act()
         except CommandError as problem:
             self.screen.error(f"{place}error: {problem}")
+        except BrokenPipeError:  # nobody reads the answers any more
+            raise
         except Exception as problem:
             self.screen.error(place + _told(problem))
         else:
@@ -156,6 +157,8 @@ class Session:
         match line.kind:
             case lines.NOTHING:
                 pass
+            case lines.COMMAND if line.name == ".strategy":
+                raise CommandError("the strategy of a rule stands on the line of that rule")
             case lines.COMMAND:
                 find_command(line.name).run(self, line.text)
             case lines.QUERY:
@@ -183,7 +186,7 @@ class Session:
             raise CommandError(f"cannot read {name}: {problem.strerror}") from None
         self._depth += 1
         try:
-            return run_script(self, text.splitlines(), name)
+            return run_script(self, text.split("\n"), name)
         finally:
             self._depth -= 1
 
@@ -200,7 +203,7 @@ def _told(problem: Exception) -> str:
         return "error: " + "; ".join(str(inner) for inner in problem.exceptions)
     if _is_known(problem):
         return f"error: {problem}"
-    return f"error: this should not have happened; everything is as before\n{format_exc().rstrip()}"
+    return f"error: this should not have happened, and is a mistake of ours\n{format_exc().rstrip()}"
 
 
 def _is_known(problem: Exception) -> bool:

@@ -47,7 +47,7 @@ def run_statements(session: Session, text: str) -> None:
     if reading.report.errors:
         raise DatalogError(reading.report)
     if any(_what(typed) == "rule" for typed in reading.statements):
-        add(session, _without(text, (t for t in reading.statements if _what(t) != "rule")))
+        add(session, _rules_of(text, reading.statements))
     for what, group in groupby(reading.statements, _what):
         match what:
             case "fact":
@@ -64,17 +64,20 @@ def _what(typed: Typed) -> str:
     match typed.mark:
         case "?-":
             return "query"
-        case "+":
-            return "fact"
-        case "-":
-            return "drop" if isinstance(typed.statement, ast.Clause) and typed.statement.body else "fact"
-    return "fact" if is_fact(typed.statement) else "rule"
+        case "":
+            return "fact" if is_fact(typed.statement) else "rule"
+        case sign:
+            meant = isinstance(typed.statement, ast.FactLine) or (
+                isinstance(typed.statement, ast.Clause) and typed.statement.body is None
+            )
+            return "fact" if meant else "rule" if sign == "+" else "drop"
 
 
-def _without(text: str, others: Iterable[Typed]) -> str:
-    """Blanks where other statements stand: what stays keeps its place."""
-    for typed in others:
-        text = text[: typed.pos] + _VISIBLE.sub(" ", text[typed.pos : typed.end]) + text[typed.end :]
+def _rules_of(text: str, statements: Iterable[Typed]) -> str:
+    """The text with blanks where other statements and signs stand: what stays keeps its place."""
+    for typed in statements:
+        end = typed.end if _what(typed) != "rule" else typed.pos + len(typed.mark)
+        text = text[: typed.pos] + _VISIBLE.sub(" ", text[typed.pos : end]) + text[end:]
     return text.rstrip()
 
 
@@ -130,7 +133,7 @@ def _update(db: Database, reading: Reading, typed: Typed) -> Update:
         close = get_close_matches(name, db.relations, 1)
         hint = f"did you mean `{close[0]}`?" if close else f"declare it first: {_declaration(typed.statement)}"
         raise CommandError(f"undefined relation `{name}`; {hint}")
-    return line_update(db.relations, text.replace("\n", " "))
+    return line_update(db.relations, text)
 
 
 def _name(statement: ast.Statement) -> str:
@@ -173,9 +176,7 @@ def ask(session: Session, body: str) -> None:
     except FactError:
         pass
     else:
-        found = session.db.query(
-            f"{body.rstrip().removesuffix('.')}, true"
-        )  # values of variables, not whole facts
+        found = session.db.query(f"{body}, true")  # the values of variables, and not whole facts
     if not found.columns:
         words = ("true", "false") if session.settings.mode == "json" else ("yes", "no")
         session.screen.line(words[0] if found else words[1])

@@ -140,6 +140,33 @@ def test_comments_and_blank_lines_are_passed_over() -> None:
     assert Talk().say("", "// nothing", "# nothing", "/* several", "lines */", "  ") == ""
 
 
+def test_comments_may_stand_behind_and_inside() -> None:
+    talk = Talk(*EDGES)
+    assert talk.say("edge(1, 9)?  // is it there?") == "no"
+    assert talk.say("?- edge(x, /* any */ 2).  // who?").endswith("(1 row)")
+    assert talk.say("edge(4, // from", "5).") == "+edge(4, 5).\n+path(4, 5)."
+    talk.say(".decl s(x:symbol)")
+    assert talk.say('s("a // b").') == '+s("a // b").'
+    assert talk.say('s("a // b")?') == "yes"
+
+
+def test_a_symbol_may_have_any_character(folder: Path) -> None:
+    talk = Talk(".decl s(x:symbol)")
+    assert talk.say('s("two', 'lines").') == '+s("two\\nlines").'
+    (folder / "s.txt").write_text('s("a\u2028b\x0bc").\n')
+    assert talk.say(".read s.txt") == '+s("a\u2028b\\vc").'
+
+
+def test_signs_before_rules_and_declarations() -> None:
+    talk = Talk(*PATHS[:2])
+    assert talk.say("+path(x, y) :- edge(x, y).") == "path#1: no join; one update costs O(1)"
+    assert talk.say("-.decl path(x:number, y:number)").startswith("script:1: error[DL050]")
+    assert talk.say("-path(x, y) :- edge(x, y).", "-.decl path(x:number, y:number)", ".count") == (
+        "0 changed\n0 changed\nedge: 0"
+    )
+    assert "a number constant is expected" in talk.say("-edge(x, y).")
+
+
 def test_macros_and_directives_are_of_the_language() -> None:
     talk = Talk(".decl size(n:number)")
     assert talk.say("#define N 3\nsize(N).") == "+size(3)."
@@ -183,6 +210,7 @@ def test_a_remark_of_the_checker_is_told_with_the_rule() -> None:
         ("commit", "no transaction is open"),
         ("insert edge(1, 2;", "still open"),
         (".plan 0:(2,1)", "stands on the line of that rule"),
+        (".strategy delta", "stands on the line of that rule"),
         (".foo", "no command `.foo`"),
         (".tabels", "did you mean `.tables`?"),
         (".m", "`.m` may be `.mode`, `.maxrows` or `.mem`"),
@@ -652,6 +680,15 @@ def test_check_looks_at_a_program_without_loading_it(folder: Path) -> None:
     assert talk.say(".tables").count("\n") == 1
 
 
+def test_check_finds_a_relation_that_has_gone_astray(monkeypatch: pytest.MonkeyPatch) -> None:
+    from everlog.core.engine import Engine
+
+    talk = Talk(*EDGES)
+    monkeypatch.setattr(Engine, "check", lambda self: None)  # which would find it first
+    monkeypatch.setattr(Engine, "view", lambda self, name: frozenset({(1, 2), (2, 3)}))
+    assert "different from an evaluation from scratch: path; please report it" in talk.say(".check")
+
+
 @pytest.mark.parametrize(
     "program",
     [
@@ -731,7 +768,36 @@ def test_a_reader_that_goes_away_ends_the_script() -> None:
         check=False,
     )
     assert done.stdout == b"n(x:number)\n"
-    assert b"Traceback" not in done.stderr
+    assert done.stderr == b""
+
+
+def test_a_database_in_a_file_is_opened_with_what_it_needs(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A new file gets the program, or an empty one; a file that is there has its own."""
+    from everlog.cli import main
+    from everlog.database import Database
+
+    _files(folder)
+    asked: list[dict[str, object]] = []
+
+    def fake(path: Path, *, text: str | None = None, file: Path | None = None, **options: object) -> Database:
+        asked.append({"path": path, "text": text, "file": file})
+        path.touch()
+        return Database.from_text(text or "") if file is None else Database.from_file(file)
+
+    monkeypatch.setattr(Database, "open", fake, raising=False)
+    assert main(["repl", "--db", "a.db", "-c", ".count"]) == 0
+    assert main(["repl", "--db", "a.db", "-c", ".load paths.dl"]) == 1
+    assert main(["repl", "paths.dl", "--db", "b.db", "-c", ".count edge"]) == 0
+    assert [tuple(map(str, each.values())) for each in asked] == [
+        ("a.db", "", "None"),
+        ("a.db", "None", "None"),
+        ("b.db", "None", "paths.dl"),
+    ]
+    shown = capsys.readouterr()
+    assert shown.out.endswith("edge: 1\n")
+    assert "kept in a file: `.reload` and `.read FILE` change its program" in shown.err
 
 
 # ── completion ───────────────────────────────────────────────────────────────────────────────

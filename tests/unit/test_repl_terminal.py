@@ -182,6 +182,15 @@ def test_several_lines_make_one_statement(terminal: Terminal) -> None:
     assert "everlog> near(x, y) :-\n    ...> edge(x, y),\n    ...> x < 2.\n" in screen
 
 
+def test_pasted_lines_are_run_as_if_they_were_typed(terminal: Terminal) -> None:
+    pasted = ".decl q(x:number)\nq(x) :-\n  edge(x, _).\nq(x)?\n.count q"
+    terminal.ctrl("l")
+    terminal.type(f"\x1b[200~{pasted}\x1b[201~\r")
+    screen = terminal.wait_for("q: 2")
+    assert framed(screen) == [["x"], ["1"], ["2"]]
+    terminal.wait_for(is_ready)
+
+
 def test_an_empty_line_ends_what_is_not_complete(terminal: Terminal) -> None:
     terminal.enter("edge(1, 2")
     terminal.wait_for("...>")
