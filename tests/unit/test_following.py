@@ -55,6 +55,15 @@ class Followed:
         os.utime(path, ns=(before + 10**9, before + 10**9))
 
 
+def test_rows_that_do_not_fit_go_to_a_file_which_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "edge.facts").write_text("1\t2\nx\t3\n")
+    followed = Followed(tmp_path, PROGRAM.replace(".input edge", '.input edge(rejects="edge.bad")'))
+    followed.write("1\t2\n2\t3\ny\t4\n")
+    assert followed.settled() == "+edge(2, 3).\n+path(1, 3).\n+path(2, 3)."
+    assert followed.settled() is None
+    assert "'y' is not a number" in (tmp_path / "edge.bad").read_text()
+
+
 @pytest.fixture
 def followed(tmp_path: Path) -> Followed:
     (tmp_path / "edge.facts").write_text("1\t2\n2\t3\n")

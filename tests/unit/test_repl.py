@@ -772,32 +772,20 @@ def test_a_reader_that_goes_away_ends_the_script() -> None:
 
 
 def test_a_database_in_a_file_is_opened_with_what_it_needs(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A new file gets the program, or an empty one; a file that is there has its own."""
     from everlog.cli import main
-    from everlog.database import Database
 
     _files(folder)
-    asked: list[dict[str, object]] = []
-
-    def fake(path: Path, *, text: str | None = None, file: Path | None = None, **options: object) -> Database:
-        asked.append({"path": path, "text": text, "file": file})
-        path.touch()
-        return Database.from_text(text or "") if file is None else Database.from_file(file)
-
-    monkeypatch.setattr(Database, "open", fake, raising=False)
-    assert main(["repl", "--db", "a.db", "-c", ".count"]) == 0
+    assert main(["repl", "--db", "a.db", "-c", ".decl n(x:number)", "-c", "n(1)."]) == 0
     assert main(["repl", "--db", "a.db", "-c", ".load paths.dl"]) == 1
-    assert main(["repl", "paths.dl", "--db", "b.db", "-c", ".count edge"]) == 0
-    assert [tuple(map(str, each.values())) for each in asked] == [
-        ("a.db", "", "None"),
-        ("a.db", "None", "None"),
-        ("b.db", "None", "paths.dl"),
-    ]
+    assert main(["repl", "--db", "a.db", "-c", ".count"]) == 0
     shown = capsys.readouterr()
-    assert shown.out.endswith("edge: 1\n")
+    assert shown.out.endswith("a.db: 1 relation, 0 rules, 1 fact, step 2\nn: 1\n")
     assert "kept in a file: `.reload` and `.read FILE` change its program" in shown.err
+    assert main(["repl", "paths.dl", "--db", "b.db", "-c", ".count edge", "-c", ".reload"]) == 0
+    assert capsys.readouterr().out == "b.db: 2 relations, 2 rules, 2 facts, step 0\nedge: 1\n0 changed\n"
 
 
 # ── completion ───────────────────────────────────────────────────────────────────────────────
