@@ -20,6 +20,7 @@ PACKAGES = [
     "everlog.core.proofs",
     "everlog.dsl",
     "everlog.files",
+    "everlog.store",
     "everlog.ies",
     "everlog.ies.encodings",
     "everlog.ies.nrc",
