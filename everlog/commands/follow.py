@@ -25,7 +25,6 @@ from everlog.inputs import read_inputs
 from everlog.rows import FactError
 from everlog.store.errors import StoreError
 
-
 EXAMPLES = """
   everlog follow prog.dl --from orders.jsonl --to changes.jsonl       change events in, change events out
   everlog follow prog.dl --from postgresql:///shop --to - --live      follow the tables of a database
