@@ -254,7 +254,7 @@ def _follow(program: Program, facts: Facts, arguments: argparse.Namespace, meter
             lines = meter.lines(lines, Path(arguments.updates).stat().st_size)
         try:
             all_well = follow(database, name, lines, sys.stdout, meter.beside(sys.stderr))
-        except (KeyboardInterrupt, BrokenPipeError):
+        except (KeyboardInterrupt, BrokenPipeError, StoreError):
             meter.clear()
             _write_outputs(database.program, database, arguments)
             raise

@@ -137,7 +137,9 @@ def ready_column(kind: Kind, values: Sequence[object]) -> list[Value] | None:
             symbols = cast(list[str], ready)
             return list(map(sys.intern, symbols)) if "".join(symbols).isascii() else None
         case Kind.FLOAT:
-            return None if any(value != value for value in ready) else ready
+            if any(value != value for value in ready):
+                return None
+            return ready if all(ready) else [value + 0.0 for value in cast(list[float], ready)]  # never -0.0
         case Kind.NUMBER | Kind.UNSIGNED:
             try:
                 array(_INTEGER_KINDS[kind], cast(list[int], ready))

@@ -119,6 +119,13 @@ def test_csv_means_commas_and_quotes_from_python(tmp_path: Path) -> None:
     assert read_facts(relation(S, N), str(tmp_path / "e.csv"), delimiter=";", columns=[1, 0]) == [("a", 1)]
 
 
+@pytest.mark.parametrize("name", ["e.csv", "e.facts", "e.json", "e.jsonl", *BINARY])
+def test_a_float_is_never_minus_zero(tmp_path: Path, name: str) -> None:
+    of = relation(F, F)
+    write_facts(of, [(-0.0, 1.5)], tmp_path / name)
+    assert repr(read_facts(of, tmp_path / name)) == "[(0.0, 1.5)]"
+
+
 @pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
 def test_the_first_line_of_a_csv_tells_what_is_not_given(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"e.csv{suffix}"

@@ -92,7 +92,7 @@ EXAMPLES: dict[str, tuple[list[str], str]] = {
     ".open": ([".open new.db paths.dl"], r"new\.db: 2 relations, 2 rules, 5 facts, step 0"),
     ".save": ([".save saved.db"], r"saved\.db: 2 relations, 2 rules, 5 facts"),
     ".checkpoint": ([".open one.db paths.dl", ".checkpoint"], r"step 0; history goes back to step 0"),
-    ".as-of": ([".open two.db paths.dl", "edge(3, 4).", ".as-of 0"], r"everlog \[past\]>"),
+    ".as-of": ([".open two.db paths.dl", "edge(3, 4).", ".as-of 0 .count edge"], r"\nedge: 2\n"),
     ".diff": ([".open three.db paths.dl", "edge(3, 4).", ".diff 0 1 edge"], r"\n\+edge\(3, 4\)\.\neverlog"),
     ".history": (
         [".open four.db paths.dl", "edge(3, 4).", ".history edge"],
@@ -220,6 +220,18 @@ def test_the_prompt_shows_the_open_transaction(terminal: Terminal) -> None:
     terminal.enter("commit")
     terminal.wait_for("+path(3, 4).")
     terminal.wait_for(is_ready)
+
+
+def test_the_prompt_shows_that_it_looks_at_the_past(terminal: Terminal) -> None:
+    said(terminal, ".open past.db paths.dl")
+    said(terminal, "edge(3, 4).")
+    terminal.enter(".as-of 0")
+    terminal.wait_for("everlog [past]>")
+    terminal.enter("edge(4, 5).")
+    terminal.wait_for("error: this is the state after step 0, which is past: it cannot be changed")
+    terminal.enter(".as-of now")
+    terminal.wait_for(is_ready)
+    assert "\nedge: 3\n" in said(terminal, ".count edge")
 
 
 def test_ddlogs_words(terminal: Terminal) -> None:
