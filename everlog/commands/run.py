@@ -254,12 +254,11 @@ def _follow(program: Program, facts: Facts, arguments: argparse.Namespace, meter
             lines = meter.lines(lines, Path(arguments.updates).stat().st_size)
         try:
             all_well = follow(database, name, lines, sys.stdout, meter.beside(sys.stderr))
+            _write(database.program, database, arguments, meter)
         except (KeyboardInterrupt, BrokenPipeError, StoreError):
             meter.clear()
             _write_outputs(database.program, database, arguments)
             raise
-        meter.clear()
-        _write(database.program, database, arguments, meter)
     return 0 if all_well else 1
 
 
