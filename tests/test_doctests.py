@@ -26,6 +26,9 @@ PACKAGES = [
     "everlog.ies.practical",
     "everlog.ies.sql",
     "everlog.commands",
+    "everlog.bench.competitors",
+    "everlog.bench.harness",
+    "everlog.bench.workloads",
 ]
 MODULES = sorted(
     {

@@ -1,0 +1,176 @@
+"""Markdown tables from results: what the terminal and docs/performance.md show.
+
+Reads: bench.harness.figures, runs.  Read by: bench.harness.main, page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from everlog.bench.harness.catalogue import sides
+from everlog.bench.harness.figures import (
+    best_play,
+    best_static,
+    least,
+    ratio,
+    record_of,
+    seconds,
+    solve,
+    spread,
+    times,
+    total,
+)
+from everlog.bench.harness.runs import LARGE, LONG, OK, OURS, Record
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """
+    >>> print(markdown(["side", "time"], [["everlog", "1 s"]]))
+    | side | time |
+    |---|---|
+    | everlog | 1 s |
+    """
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def title(side: str) -> str:
+    known = sides().get(side)
+    return side if known is None else known.title
+
+
+def megabytes(value: float) -> str:
+    return f"{value:.0f} MB" if value < 1000 else f"{value / 1000:.1f} GB"
+
+
+def unfinished(record: Record) -> str:
+    """Why a record has no figures."""
+    match record["status"]:
+        case status if status == LONG:
+            return f"> {record['bound']:.0f} s ({record['phase']})"
+        case status if status == LARGE:
+            return f"> {record['bound']:.0f} GB ({record['phase']})"
+        case status:
+            return f"{status}: {record.get('why', '')}".replace("|", "/")[:120]
+
+
+# ── computed once ────────────────────────────────────────────────────────────────────────────
+
+
+def static_table(work: Record) -> str:
+    """Every side's time, the least of its runs, against ours."""
+    ours = least(record_of(work["static"], OURS))
+    rows: list[list[str]] = []
+    for record in work["static"]:
+        if record["status"] != OK:
+            rows.append([title(record["side"]), unfinished(record), "", "", "", "", ""])
+            continue
+        best = min(record["runs"], key=total)
+        rows.append(
+            [
+                title(record["side"]),
+                seconds(total(best)),
+                f"± {spread(record) * 100:.0f} %" if len(record["runs"]) > 1 else "once",
+                seconds(best["solve"]) if best["solve"] else "",
+                times(ratio(total(best), ours)),
+                megabytes(best["peak"]),
+                megabytes(max(0.0, best["peak"] - best["base"])),
+            ]
+        )
+    return markdown(["side", "time", "spread", "without reading", "against ours", "peak", "above start"], rows)
+
+
+def refused(work: Record, living: bool) -> list[str]:
+    """The sides that were not asked, and why."""
+    here = {record["side"] for record in work.get("living" if living else "static") or ()}
+    out: list[str] = []
+    for name, side in sides().items():
+        why = side.refusal(work["query"], living)
+        if name not in here and why and not side.own and (side.living if living else side.static):
+            out.append(f"{side.title}: {why}")
+    return out
+
+
+# ── following updates ────────────────────────────────────────────────────────────────────────
+
+
+def living_table(work: Record) -> str:
+    """Latency and throughput of each stream."""
+    rows: list[list[str]] = []
+    plays = list(
+        dict.fromkeys((p["stream"], p["batch"]) for r in work["living"] for run in r["runs"] for p in run["plays"])
+    )
+    ours = record_of(work["living"], OURS)
+    for stream, batch in plays:
+        mine = best_play(ours, stream, batch) if ours is not None and ours["status"] == OK else None
+        for record in work["living"]:
+            if record["status"] != OK:
+                continue
+            play = best_play(record, stream, batch)
+            if play is None:
+                continue
+            mean = play["seconds"] / play["counted"]
+            latency = play["latency"]
+            against = ratio(mean, mine["seconds"] / mine["counted"]) if mine else None
+            rows.append(
+                [
+                    stream,
+                    str(batch),
+                    title(record["side"]),
+                    *(seconds(latency[p]) for p in ("p50", "p90", "p99", "max")),
+                    f"{1 / mean:,.0f}".replace(",", " "),
+                    times(against),
+                    str(play["done"]),
+                ]
+            )
+    for record in work["living"]:
+        if record["status"] != OK:
+            rows.append(["", "", title(record["side"]), unfinished(record), "", "", "", "", "", ""])
+    head = ["stream", "updates a step", "side", "p50", "p90", "p99", "max", "updates/s", "against ours", "updates"]
+    return markdown(head, rows)
+
+
+def loads_table(work: Record) -> str:
+    """What it takes to be ready for updates, and the recomputation that an update saves."""
+    rows: list[list[str]] = []
+    for record in work["living"]:
+        if record["status"] == OK:
+            best = min(record["runs"], key=lambda run: float(run["load"]))
+            held = megabytes(max(0.0, best["loaded"] - best["base"]))
+            rows.append([title(record["side"]), seconds(best["load"]), held, megabytes(best["peak"])])
+    return markdown(["side", "load", "holds then", "peak with all streams"], rows)
+
+
+def recomputation(work: Record) -> str:
+    """The fastest recomputation, to compare an update with."""
+    found = best_static(work.get("static"), solve)
+    return "" if found is None else f"Fastest recomputation: {title(found[0])}, {seconds(found[1])}."
+
+
+# ── bars ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def bars_table(bars: Iterable[Record]) -> str:
+    rows = [
+        [
+            bar["work"],
+            bar["what"],
+            ("> " if bar["only_bound"] else "") + times(bar["ratio"]),
+            bar["bar"],
+            f"**{bar['verdict']}**" + (f" ({bar['why']})" if bar["why"] else ""),
+        ]
+        for bar in bars
+    ]
+    return markdown(["work", "ratio", "measured", "bar", ""], rows)
+
+
+def bar_lines(bars: Iterable[Record]) -> list[str]:
+    """For a terminal; `bench/__main__.py` knows lines with ` bar: `."""
+    out: list[str] = []
+    for bar in bars:
+        figure = ("> " if bar["only_bound"] else "") + times(bar["ratio"])
+        why = f" ({bar['why']})" if bar["why"] else ""
+        out.append(
+            f"  {bar['work'] + ', ' + bar['what']:<84} {figure:>9}  bar: {bar['bar']:<15} {bar['verdict']}{why}"
+        )
+    return out

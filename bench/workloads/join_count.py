@@ -1,0 +1,46 @@
+"""A join and a count by group over a million rows; single rows come and go.
+
+q(a, c) :- r(a, b), s(b, c).
+n(a, k) :- q(a, _), k = count : { q(a, _) }.
+"""
+
+from __future__ import annotations
+
+import random
+
+from everlog.bench._common import JOIN_COUNT
+from everlog.bench.harness.model import Facts, Promise, Row, Workload
+
+
+def fresh(draw: random.Random, size: int) -> tuple[str, Row]:
+    """Of a `b` there are three rows in r and in s, on average; of an `a` ten in r."""
+    half = size // 2
+    outer, b = draw.randrange(half // 10), draw.randrange(half // 3)
+    return ("r", (outer, b)) if draw.random() < 0.5 else ("s", (b, outer))
+
+
+def make(size: int) -> Facts:
+    draw = random.Random(28)
+    out: dict[str, dict[Row, None]] = {"r": {}, "s": {}}
+    while sum(map(len, out.values())) < size:
+        relation, row = fresh(draw, size)
+        out[relation][row] = None
+    return {name: list(rows) for name, rows in out.items()}
+
+
+WORKLOAD = Workload(
+    name="join_count",
+    query="join_count",
+    title="join and group-by count",
+    program=JOIN_COUNT + ".input r, s\n.output q, n\n",
+    answers=("q", "n"),
+    make=make,
+    describe=lambda size: f"{size} rows in r and s",
+    small=300,
+    large=1_000_000,
+    growth=(62_500, 125_000, 250_000, 500_000, 1_000_000),
+    fresh=fresh,
+    steps=50_000,
+    static_promise=Promise(1, "rows and answers"),
+    update_promise=Promise(0, "the rows of a `b` are few"),
+)
