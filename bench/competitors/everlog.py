@@ -119,7 +119,7 @@ _living: Callable[[Case], Living] = Kept
 
 SIDES = [
     Side("everlog", "everlog", _version, _once, _living, grows=True),
-    Side("everlog living", "everlog, loaded as a living database", _version, _loaded, own=True, grows=True),
+    Side("everlog living", "everlog, living", _version, _loaded, own=True, grows=True),
     _strategy("delta", "first-order delta", JOINS),
     _strategy("generations", "age generations", JOINS),
     _strategy("dred", "delete and rederive", RECURSIVE),

@@ -306,4 +306,4 @@ def _living(case: Case) -> Living:
     return Pathway(case)
 
 
-SIDES = [Side("pathway", "Pathway", installed_version("pathway"), None, _living, grows=True)]
+SIDES = [Side("pathway", "Pathway", installed_version("pathway"), None, _living, grows=True, apart=True)]

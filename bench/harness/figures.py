@@ -76,6 +76,26 @@ def best_play(record: Record, stream: str, batch: int | None) -> Record | None:
     return min(plays, key=lambda play: play["seconds"] / play["counted"], default=None)
 
 
+def against_ours(play: Record) -> float | None:
+    """A side's seconds over ours, of the same steps in the same round."""
+    return ratio(play["seconds"], play["ours"])
+
+
+def amortized(play: Record, ours: Record | None) -> float | None:
+    """A side's mean over our mean of the whole stream, which has the steps that pay for others."""
+    if ours is None:
+        return None
+    return ratio(play["seconds"] / play["counted"], ours["seconds"] / ours["counted"])
+
+
+def compared_with(play: Record, ours: Record | None) -> float | None:
+    """How a stream is compared: where hubs are toggled by what it costs in the long run, else step by step."""
+    if play["stream"] == "hubs":
+        return amortized(play, ours)
+    found = against_ours(play)
+    return amortized(play, ours) if found is None else found
+
+
 def best_static(
     records: Iterable[Record] | None, of: Callable[[Record], float], but: Iterable[str] = ()
 ) -> tuple[str, float] | None:

@@ -16,26 +16,22 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Protocol
 
 from everlog.bench.harness.catalogue import sides
 from everlog.bench.harness.digests import chained, digest
 from everlog.bench.harness.machine import megabytes, peak_megabytes
 from everlog.bench.harness.model import Case, Living, Static, Told, Update
+from everlog.bench.harness.soak import soaked
 
 _SAMPLES = 60  # of memory, along a stream
 _WARM = 10  # steps before latencies count: the first use of a rule compiles it
 
 
-class Teller:
-    """Lines for the parent, on what was this process's output before libraries could write to it."""
+class Tell(Protocol):
+    """Something for the parent."""
 
-    def __init__(self, out: TextIO) -> None:
-        self.out = out
-
-    def __call__(self, **told: object) -> None:
-        self.out.write(json.dumps(told) + "\n")
-        self.out.flush()
+    def __call__(self, **told: object) -> None: ...
 
 
 def timed(work: Callable[[], object]) -> tuple[float, float]:
@@ -49,7 +45,7 @@ def timed(work: Callable[[], object]) -> tuple[float, float]:
     return seconds, busy
 
 
-def static(case: Case, system: Static, asked: dict[str, Any], tell: Teller) -> dict[str, Any]:
+def static(case: Case, system: Static, asked: dict[str, Any], tell: Tell) -> dict[str, Any]:
     base = megabytes()
     tell(phase="load", limit=asked["limit"])
     load, load_cpu = timed(system.load)
@@ -66,28 +62,32 @@ def static(case: Case, system: Static, asked: dict[str, Any], tell: Teller) -> d
     return out
 
 
-def living(case: Case, system: Living, asked: dict[str, Any], tell: Teller) -> dict[str, Any]:
-    """Load, then play streams one after the other; after each, everything is as it was before."""
+def living(case: Case, system: Living, asked: dict[str, Any], tell: Tell) -> dict[str, Any]:
+    """Load, then play streams one after the other; after each, everything is as it was before.
+
+    What is done is told at once: a process that is ended later leaves it behind.
+    """
     base = megabytes()
     tell(phase="load", limit=asked["limit"])
     load, load_cpu = timed(system.load)
     follow(system, system.told if hasattr(system, "told") else {})
-    out: dict[str, Any] = {"load": load, "cpu": load_cpu, "base": base, "loaded": megabytes(), "plays": []}
-    out["load_peak"] = peak_megabytes()
+    part: dict[str, Any] = {"load": load, "cpu": load_cpu, "base": base, "loaded": megabytes()}
+    part["load_peak"] = peak_megabytes()
     if asked["check"]:
         tell(phase="answer", limit=600)
-        out["answers"] = {relation: digest(system.answer(relation)) for relation in case.answers}
+        part["answers"] = {relation: digest(system.answer(relation)) for relation in case.answers}
+    tell(part=part)
     for stream, batch, number in asked["plays"]:
         updates = case.stream(stream)[:number]
         tell(phase=f"{stream} by {batch}", limit=asked["limit"])
         play = played(case, system, updates, batch, asked["budget"])
-        tell(phase="restore", limit=600)
+        tell(play={"stream": stream, "batch": batch} | play, peak=peak_megabytes())
+        tell(phase="restore", limit=2 * asked["limit"])
         follow(system, system.step(inverse(updates[: play["done"]])))
-        out["plays"].append({"stream": stream, "batch": batch} | play)
+    out: dict[str, Any] = {}
     if asked["check"]:
         tell(phase="answer", limit=600)
         out["restored"] = {relation: digest(system.answer(relation)) for relation in case.answers}
-    out["peak"] = peak_megabytes()
     system.close()
     return out
 
@@ -124,20 +124,22 @@ def played(case: Case, system: Living, updates: list[Update], batch: int, budget
         if spent > budget:
             break
     end = os.times()
-    counted = times[warm:] if len(times) > warm else times
-    updates_counted = done - sum(map(len, steps[:warm])) if len(times) > warm else done
+    first = warm if len(times) > warm else 0
+    counted = times[first:]
     return {
         "first": times[0],
         "steps": len(times),
         "done": done,
         "all": done == len(updates),
-        "counted": updates_counted,
+        "counted": done - sum(map(len, steps[:first])),
         "seconds": sum(counted),
+        "from": first,
         "cpu": sum(end[n] - begin[n] for n in range(4)),
         "told": told_rows,
         "latency": percentiles(counted),
         "memory": memory,
         "chain": chain,
+        "times": [round(seconds, 8) for seconds in times],
     }
 
 
@@ -168,24 +170,37 @@ def inverse(updates: list[Update]) -> list[Update]:
     return [(relation, row, not insert) for relation, row, insert in reversed(updates)]
 
 
-def main() -> None:
-    asked = json.loads(sys.stdin.readline())
-    out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what libraries print goes to the error stream
-    tell = Teller(out)
+def answer(asked: dict[str, Any], tell: Tell) -> None:
+    """Do what is asked, and tell how it goes."""
     try:
         case = Case.read(Path(asked["case"]))
         side = sides()[asked["side"]]
-        if asked["living"]:
+        if asked["soak"] is not None:
+            assert side.living is not None
+            tell(phase="soak", limit=24 * 3600)
+            result = soaked(case, side.living(case), *asked["soak"])
+        elif asked["living"]:
             assert side.living is not None
             result = living(case, side.living(case), asked, tell)
         else:
             assert side.static is not None
             result = static(case, side.static(case), asked, tell)
         tell(ok=result)
-    except BaseException as problem:
+    except Exception as problem:
         traceback.print_exc()
         tell(error=f"{type(problem).__name__}: {problem}")
+
+
+def main() -> None:
+    asked = json.loads(sys.stdin.readline())
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what libraries print goes to the error stream
+
+    def tell(**told: object) -> None:
+        out.write(json.dumps(told) + "\n")
+        out.flush()
+
+    answer(asked, tell)
     sys.stderr.flush()
     os._exit(0)  # threads of a library may not end by themselves
 

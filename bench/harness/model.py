@@ -58,6 +58,7 @@ class Workload:
     small_steps: int = 30
     batch: int = 1000
     small_batch: int = 10
+    budget: float = 0.0  # seconds of a stream, where it needs more than others
     describe: Callable[[int], str] = field(default="size {}".format)
 
 
@@ -139,7 +140,8 @@ class Side:
     """A system to be measured.
 
     `version()` raises `NotInstalled` where it is not here.  `refuses(query, living)` says why a query is not
-    asked of it, or "".  `own` are strategies of ours.  Those with `grows` are measured against size, too.
+    asked of it, or "".  `own` are strategies of ours.  Those with `grows` are measured against size, too;
+    those with `apart` need a process for themselves at any time.
     """
 
     name: str
@@ -150,6 +152,7 @@ class Side:
     refuses: Callable[[str, bool], str] = field(default=lambda query, living: "")
     own: bool = False
     grows: bool = False
+    apart: bool = False
 
     def refusal(self, query: str, living: bool) -> str:
         if (self.living if living else self.static) is None:

@@ -21,7 +21,7 @@ import time
 from collections.abc import Sequence
 from typing import IO, Any
 
-from attrs import field, frozen
+from attrs import frozen
 
 from everlog.bench.harness.catalogue import sides
 from everlog.bench.harness.model import Case
@@ -35,20 +35,32 @@ Record = dict[str, Any]
 
 @frozen
 class Limits:
-    """Seconds of a phase, seconds of steps to be timed, gigabytes of a process, and rounds."""
+    """Seconds of a phase, seconds of steps to be timed, gigabytes of a process, and rounds.
+
+    `apart` false measures in this process, but for sides that need one of their own: to see that things run.
+    """
 
     seconds: float = 120.0
     budget: float = 10.0
     gigabytes: float = 8.0
     rounds: int = 3
-    patience: float = field(default=20.0)  # a side that needs longer is measured once
+    patience: float = 20.0  # a side that needs longer is measured once
+    apart: bool = True
 
 
 # ── one process ──────────────────────────────────────────────────────────────────────────────
 
 
-def measured(case: Case, side: str, living: bool, plays: Sequence[Play], check: bool, limits: Limits) -> Record:
-    """What a measurement came to: `status`, and its figures if that is ok."""
+def measured(
+    case: Case,
+    side: str,
+    living: bool,
+    plays: Sequence[Play],
+    check: bool,
+    limits: Limits,
+    soak: tuple[int, int] | None = None,
+) -> Record:
+    """What a measurement came to: `status`, and its figures if that is ok; `soak` is (updates, size) of one."""
     asked = {
         "case": str(case.folder),
         "side": side,
@@ -57,7 +69,10 @@ def measured(case: Case, side: str, living: bool, plays: Sequence[Play], check: 
         "check": check,
         "limit": limits.seconds,
         "budget": limits.budget,
+        "soak": soak,
     }
+    if not limits.apart and not sides()[side].apart:
+        return _here(asked)
     with tempfile.TemporaryFile("w+") as noise:
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "everlog.bench.harness.measure"],
@@ -76,31 +91,69 @@ def measured(case: Case, side: str, living: bool, plays: Sequence[Play], check: 
             _end(process)
 
 
+class _Heard:
+    """What a measurement has told so far."""
+
+    def __init__(self) -> None:
+        self.phase, self.deadline = "start", time.monotonic() + 120
+        self.so_far: Record = {}
+        self.result: Record | None = None
+
+    def __call__(self, **told: object) -> None:
+        match told:
+            case {"ok": dict(done)}:
+                self.result = {"status": OK, **self.so_far, **done}
+            case {"error": why}:
+                self.result = {"status": FAILED, "why": why, "phase": self.phase}
+            case {"part": dict(part)}:
+                self.so_far = {**part, "plays": []}
+            case {"play": play, "peak": peak}:
+                self.so_far["plays"].append(play)
+                self.so_far["peak"] = peak
+            case {"phase": str(phase), "limit": float(seconds) | int(seconds)}:
+                self.phase, self.deadline = phase, time.monotonic() + seconds
+
+
+def _here(asked: Record) -> Record:
+    """In this process: quick, and without limits; memory is then everybody's."""
+    from everlog.bench.harness.measure import answer
+
+    heard = _Heard()
+    answer(json.loads(json.dumps(asked)), heard)
+    assert heard.result is not None
+    return heard.result
+
+
 def _followed(process: subprocess.Popen[bytes], out: IO[bytes], limits: Limits, noise: IO[str]) -> Record:
-    phase, deadline, rest = "start", time.monotonic() + 120, b""
+    """Listen until it is over, or has to be."""
+    heard, rest = _Heard(), b""
     with selectors.DefaultSelector() as selector:
         selector.register(out, selectors.EVENT_READ)
-        while True:
+        while heard.result is None:
             if not selector.select(0.5):
                 if _gigabytes(process.pid) > limits.gigabytes:
-                    return {"status": LARGE, "bound": limits.gigabytes, "phase": phase}
-                if time.monotonic() > deadline:
-                    return {"status": LONG, "bound": limits.seconds, "phase": phase}
+                    return _stopped(LARGE, limits.gigabytes, heard)
+                if time.monotonic() > heard.deadline:
+                    return _stopped(LONG, limits.seconds, heard)
                 continue
             came = os.read(out.fileno(), 1 << 20)
             if not came:
                 process.wait()
                 noise.seek(0)
                 tail = " ".join(noise.read()[-400:].split())
-                return {"status": FAILED, "why": f"ended with status {process.returncode} in {phase}: {tail}"}
+                why = f"ended with status {process.returncode} in {heard.phase}: {tail}"
+                return {"status": FAILED, "why": why}
             *lines, rest = (rest + came).split(b"\n")
             for line in lines:
-                told: Record = json.loads(line)
-                if "ok" in told:
-                    return {"status": OK, **told["ok"]}
-                if "error" in told:
-                    return {"status": FAILED, "why": told["error"], "phase": phase}
-                phase, deadline = told["phase"], time.monotonic() + told["limit"]
+                heard(**json.loads(line))
+    return heard.result
+
+
+def _stopped(status: str, bound: float, heard: _Heard) -> Record:
+    """Streams that were played before count."""
+    if not heard.so_far.get("plays"):
+        return {"status": status, "bound": bound, "phase": heard.phase}
+    return {**heard.so_far, "status": OK, "stopped": f"{status} than {bound:g} in {heard.phase}"}
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -131,6 +184,7 @@ def compared(
         if not sides()[name].refusal(case.query, living):
             records[name] = {"side": name, "status": OK, "runs": []}
     reference: Record | None = _if_ok(measured(case, OURS, False, (), True, limits)) if living else None
+    ours: Record = {}
     for turn in range(limits.rounds):
         for name, record in records.items():
             if record["status"] != OK or (turn and record["seconds"] > limits.patience):
@@ -144,7 +198,8 @@ def compared(
                 if name == OURS and found["status"] == OK:
                     reference = found
             if found["status"] == OK:
-                record["runs"].append(_without_digests(found))
+                ours = found if name == OURS else ours
+                record["runs"].append(_kept(found, ours))
             elif not record["runs"]:
                 record |= found
     for record in records.values():
@@ -174,8 +229,23 @@ def verdict(found: Record, reference: Record) -> Record:
     return found
 
 
-def _without_digests(found: Record) -> Record:
+def _kept(found: Record, ours: Record) -> Record:
+    """Without digests and single times; of each stream, what ours took for the same steps in the same round."""
     kept = {key: value for key, value in found.items() if key not in ("answers", "restored", "status")}
     if "plays" in kept:
-        kept["plays"] = [{key: play[key] for key in play if key != "chain"} for play in kept["plays"]]
+        mine = {(play["stream"], play["batch"]): play["times"] for play in ours.get("plays", ())}
+        kept["plays"] = [
+            {key: play[key] for key in play if key not in ("chain", "times")}
+            | {"ours": same_steps(play, mine.get((play["stream"], play["batch"]), []))}
+            for play in kept["plays"]
+        ]
     return kept
+
+
+def same_steps(play: Record, ours: Sequence[float]) -> float | None:
+    """Our seconds of the steps that a side has done and that count; None where we have not done them all.
+
+    >>> same_steps({"from": 1, "steps": 3}, [9.0, 1.0, 2.0, 4.0])
+    3.0
+    """
+    return sum(ours[play["from"] : play["steps"]]) if len(ours) >= play["steps"] else None

@@ -27,9 +27,14 @@ _DEPTH = 50  # of `undo`
 _HUBS = 20  # facts that `hubs` toggles
 
 
+def updates_of(kind: str, workload: Workload, facts: Facts, size: int) -> Iterator[Update]:
+    """A stream without end that starts from `facts`."""
+    return _KINDS[kind](workload, facts, size, random.Random(f"{workload.name} {kind}"))
+
+
 def make_stream(kind: str, workload: Workload, facts: Facts, size: int, number: int) -> list[Update]:
-    """The first `number` updates of a stream that starts from `facts`."""
-    return list(islice(_KINDS[kind](workload, facts, size, random.Random(f"{workload.name} {kind}")), number))
+    """Its first `number` updates."""
+    return list(islice(updates_of(kind, workload, facts, size), number))
 
 
 class _State:

@@ -11,6 +11,7 @@ from everlog.bench.harness.catalogue import sides
 from everlog.bench.harness.figures import (
     best_play,
     best_static,
+    compared_with,
     least,
     ratio,
     record_of,
@@ -20,7 +21,9 @@ from everlog.bench.harness.figures import (
     times,
     total,
 )
+from everlog.bench.harness.growth import exponent, series
 from everlog.bench.harness.runs import LARGE, LONG, OK, OURS, Record
+from everlog.bench.harness.soak import growth_of
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -97,35 +100,31 @@ def refused(work: Record, living: bool) -> list[str]:
 def living_table(work: Record) -> str:
     """Latency and throughput of each stream."""
     rows: list[list[str]] = []
-    plays = list(
-        dict.fromkeys((p["stream"], p["batch"]) for r in work["living"] for run in r["runs"] for p in run["plays"])
-    )
+    runs = [run for record in work["living"] for run in record["runs"]]
+    plays = list(dict.fromkeys((play["stream"], play["batch"]) for run in runs for play in run["plays"]))
     ours = record_of(work["living"], OURS)
     for stream, batch in plays:
         mine = best_play(ours, stream, batch) if ours is not None and ours["status"] == OK else None
         for record in work["living"]:
-            if record["status"] != OK:
-                continue
-            play = best_play(record, stream, batch)
-            if play is None:
-                continue
-            mean = play["seconds"] / play["counted"]
-            latency = play["latency"]
-            against = ratio(mean, mine["seconds"] / mine["counted"]) if mine else None
-            rows.append(
-                [
-                    stream,
-                    str(batch),
-                    title(record["side"]),
-                    *(seconds(latency[p]) for p in ("p50", "p90", "p99", "max")),
-                    f"{1 / mean:,.0f}".replace(",", " "),
-                    times(against),
-                    str(play["done"]),
-                ]
-            )
+            play = best_play(record, stream, batch) if record["status"] == OK else None
+            if play is not None:
+                latency = play["latency"]
+                rows.append(
+                    [
+                        stream,
+                        str(batch),
+                        title(record["side"]),
+                        *(seconds(latency[p]) for p in ("p50", "p90", "p99", "max")),
+                        f"{play['counted'] / play['seconds']:,.0f}".replace(",", " "),
+                        times(compared_with(play, mine)),
+                        str(play["done"]),
+                    ]
+                )
     for record in work["living"]:
         if record["status"] != OK:
             rows.append(["", "", title(record["side"]), unfinished(record), "", "", "", "", "", ""])
+        elif "stopped" in record["runs"][0]:
+            rows.append(["", "", title(record["side"]), record["runs"][0]["stopped"], "", "", "", "", "", ""])
     head = ["stream", "updates a step", "side", "p50", "p90", "p99", "max", "updates/s", "against ours", "updates"]
     return markdown(head, rows)
 
@@ -164,13 +163,71 @@ def bars_table(bars: Iterable[Record]) -> str:
     return markdown(["work", "ratio", "measured", "bar", ""], rows)
 
 
-def bar_lines(bars: Iterable[Record]) -> list[str]:
-    """For a terminal; `bench/__main__.py` knows lines with ` bar: `."""
+def bar_lines(bars: Iterable[Record], small: bool) -> list[str]:
+    """For a terminal."""
     out: list[str] = []
     for bar in bars:
         figure = ("> " if bar["only_bound"] else "") + times(bar["ratio"])
         why = f" ({bar['why']})" if bar["why"] else ""
-        out.append(
-            f"  {bar['work'] + ', ' + bar['what']:<84} {figure:>9}  bar: {bar['bar']:<15} {bar['verdict']}{why}"
-        )
+        what = f"{bar['work']}: {bar['what']}"
+        verdict = f"({bar['verdict']}; small size)" if small else bar["verdict"]
+        out.append(f"  {what:<88} {figure:>9}  bar: {bar['bar']:<15} {verdict}{why}")
     return out
+
+
+# ── growth and soak ──────────────────────────────────────────────────────────────────────────
+
+
+def growth_table(growths: Iterable[Record]) -> str:
+    """Fitted exponents of ours beside the promised ones."""
+    rows: list[list[str]] = []
+    for growth in growths:
+        (static, why_static), (update, why_update) = growth["promised"]["static"], growth["promised"]["update"]
+        given = [point["given"] for point in growth["points"]]
+        rows.append(
+            [
+                growth["title"],
+                f"{given[0]} – {given[-1]}",
+                fitted(exponent(series(growth, "static", OURS))),
+                f"{static:g} ({why_static})",
+                fitted(exponent(series(growth, "memory", OURS))),
+                fitted(exponent(series(growth, "update", OURS))),
+                f"{update:g} ({why_update})",
+            ]
+        )
+    promised = "promised, at most"
+    head = ["work", "facts given", "time, fitted", promised, "memory, fitted", "update, fitted", promised]
+    return markdown(head, rows)
+
+
+def fitted(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def soak_table(soaks: Iterable[Record]) -> str:
+    rows: list[list[str]] = []
+    for soak in soaks:
+        if soak["status"] != OK:
+            rows.append([soak["title"], unfinished(soak), "", "", "", ""])
+            continue
+        after = soak["samples"][len(soak["samples"]) // 5]
+        last = soak["samples"][-1]
+        rows.append(
+            [
+                f"{soak['title']}, {soak['described']}",
+                str(soak["updates"]),
+                seconds(soak["seconds"] / soak["updates"]),
+                f"{megabytes(after[1])} → {megabytes(last[1])}",
+                f"{growth_of(soak, 1) * 100:+.1f} %",
+                f"{growth_of(soak, 2) * 100:+.1f} %",
+            ]
+        )
+    head = [
+        "work",
+        "updates",
+        "an update",
+        "memory after a fifth, at the end",
+        "growth",
+        "growth of Python's blocks",
+    ]
+    return markdown(head, rows)
