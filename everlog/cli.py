@@ -22,7 +22,7 @@ COMMANDS: dict[str, str] = {
     "explain": "show how a program will be run, and what an update of it can cost",
     "ies": "systems of auxiliary relations that keep a recursive view: list, show, run, SQL",
     "submit": "send a program to a Spark cluster",
-    "bench": "run the benchmarks",
+    "bench": "measure everlog side by side with other systems",
 }
 
 _EPILOG = """examples:

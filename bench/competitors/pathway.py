@@ -50,7 +50,14 @@ class Pathway:
 
         class Input(pw.io.python.ConnectorSubject):  # type: ignore[misc, name-defined]
             def run(self) -> None:
+                tick = 0
                 while (step := steps.get()) is not None:
+                    if len(step) > 1:  # it may come to nothing, and then the end of its time would not be told
+                        zeros = {f"c{n}": 0 for n in range(1, width)}
+                        self.next(relation=-1, c0=tick + 1, **zeros)
+                        if tick:
+                            self.delete(relation=-1, c0=tick, **zeros)
+                        tick += 1
                     for relation, row, insert in step:
                         values = {f"c{n}": value for n, value in enumerate(row)}
                         values |= {f"c{n}": 0 for n in range(len(row), width)}

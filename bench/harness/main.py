@@ -176,7 +176,29 @@ def save(asked: argparse.Namespace, results: Record) -> None:
     if asked.json is not None:
         path = Path(asked.json)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(results, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        path.write_text(as_text(results), encoding="utf-8")
+
+
+def as_text(results: Record) -> str:
+    """JSON with a line for each record, so that it can be compared.
+
+    >>> print(as_text({"format": 1, "work": [{"a": 1}, {"b": 2}]}))
+    {
+    "format": 1,
+    "work": [
+     {"a": 1},
+     {"b": 2}
+    ]
+    }
+    <BLANKLINE>
+    """
+    lines: list[str] = []
+    for key, value in results.items():
+        text = json.dumps(value, ensure_ascii=False)
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            text = "[\n " + ",\n ".join(json.dumps(item, ensure_ascii=False) for item in value) + "\n]"
+        lines.append(f"{json.dumps(key)}: {text}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 # ── telling ──────────────────────────────────────────────────────────────────────────────────

@@ -24,7 +24,7 @@ from everlog.bench.harness.machine import megabytes, peak_megabytes
 from everlog.bench.harness.model import Case, Living, Static, Told, Update
 from everlog.bench.harness.soak import soaked
 
-_SAMPLES = 60  # of memory, along a stream
+_SAMPLES = 10  # of memory, along a stream
 _WARM = 10  # steps before latencies count: the first use of a rule compiles it
 
 

@@ -66,7 +66,7 @@ def static_table(work: Record) -> str:
     rows: list[list[str]] = []
     for record in work["static"]:
         if record["status"] != OK:
-            rows.append([title(record["side"]), unfinished(record), "", "", "", "", ""])
+            rows.append([title(record["side"]), unfinished(record), "", "", "", "", "", ""])
             continue
         best = min(record["runs"], key=total)
         rows.append(
@@ -75,12 +75,15 @@ def static_table(work: Record) -> str:
                 seconds(total(best)),
                 f"± {spread(record) * 100:.0f} %" if len(record["runs"]) > 1 else "once",
                 seconds(best["solve"]) if best["solve"] else "",
+                seconds(best["cpu"]),
                 times(ratio(total(best), ours)),
                 megabytes(best["peak"]),
                 megabytes(max(0.0, best["peak"] - best["base"])),
             ]
         )
-    return markdown(["side", "time", "spread", "without reading", "against ours", "peak", "above start"], rows)
+    return markdown(
+        ["side", "time", "spread", "without reading", "CPU", "against ours", "peak", "above start"], rows
+    )
 
 
 def refused(work: Record, living: bool) -> list[str]:
@@ -118,15 +121,16 @@ def living_table(work: Record) -> str:
                         f"{play['counted'] / play['seconds']:,.0f}".replace(",", " "),
                         times(compared_with(play, mine)),
                         str(play["done"]),
+                        " → ".join(megabytes(play["memory"][n][1]) for n in (0, -1)),
                     ]
                 )
     for record in work["living"]:
         if record["status"] != OK:
-            rows.append(["", "", title(record["side"]), unfinished(record), "", "", "", "", "", ""])
+            rows.append(["", "", title(record["side"]), unfinished(record), "", "", "", "", "", "", ""])
         elif "stopped" in record["runs"][0]:
-            rows.append(["", "", title(record["side"]), record["runs"][0]["stopped"], "", "", "", "", "", ""])
-    head = ["stream", "updates a step", "side", "p50", "p90", "p99", "max", "updates/s", "against ours", "updates"]
-    return markdown(head, rows)
+            rows.append(["", "", title(record["side"]), record["runs"][0]["stopped"], "", "", "", "", "", "", ""])
+    figures = ["p50", "p90", "p99", "max", "updates/s", "against ours", "updates", "memory"]
+    return markdown(["stream", "a step", "side", *figures], rows)
 
 
 def loads_table(work: Record) -> str:
