@@ -1,8 +1,9 @@
 """Measurements as processes: limits of time and memory, rounds by turns, answers compared before a time counts.
 
-The first round has every side's answers as digests; a side whose answers are not ours is `wrong`, and none of its
-times is kept.  Then sides take turns again, as often as there are rounds; one that needs long is
-measured once.  What a side could not do in its time is kept as a bound, not left out.
+The first round has every side's answers as digests, later ones their sizes; what each step of a stream told is
+compared in all rounds.  A side whose answers are not ours is `wrong`, and none of its times is kept.  Sides take
+turns as often as there are rounds; one that needs long is measured once.  What a side could not do in its time is
+kept as a bound, not left out.
 
 Reads: bench.harness.model, catalogue.  Read by: bench.harness.jobs, growth, soak.
 """
@@ -191,16 +192,15 @@ def compared(
                 continue
             found = measured(case, name, living, plays, turn == 0, limits)
             record["seconds"] = _worked(found)
-            if turn == 0 and found["status"] == OK:
+            if found["status"] == OK:
                 record["checked"] = reference is not None or name == OURS
                 found = found if reference is None else verdict(found, reference)
-                if name == OURS and found["status"] == OK:
-                    reference = found
             if found["status"] == OK:
+                reference = found if name == OURS and turn == 0 else reference
                 ours = found if name == OURS else ours
                 record["runs"].append(_kept(found, ours))
-            elif not record["runs"]:
-                record |= found
+            elif not record["runs"] or found["status"] == WRONG:
+                record |= found | {"runs": []}
     for record in records.values():
         record.pop("seconds", None)
     return list(records.values())
@@ -217,7 +217,11 @@ def _if_ok(found: Record) -> Record | None:
 
 
 def verdict(found: Record, reference: Record) -> Record:
-    """The record, or why it does not count."""
+    """The record, or why it does not count; digests of all rows are there in the first round, sizes in all."""
+    for relation, size in reference.get("sizes", {}).items():
+        actual = found.get("sizes", {}).get(relation, size)
+        if actual != size:
+            return {"status": WRONG, "why": f"{relation} has {actual} rows, ours {size}"}
     for what in ("answers", "restored"):
         for relation, expected in reference["answers"].items():
             actual = found.get(what, {}).get(relation, expected)

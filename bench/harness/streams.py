@@ -13,6 +13,7 @@ Reads: bench.harness.model.  Read by: bench.harness.cases.
 
 from __future__ import annotations
 
+import heapq
 import random
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
@@ -126,7 +127,8 @@ def _undo(workload: Workload, facts: Facts, size: int, draw: random.Random) -> I
 
 def _hubs(workload: Workload, facts: Facts, size: int, draw: random.Random) -> Iterator[Update]:
     toggled = busiest(facts) if workload.hubs is None else workload.hubs(facts)
-    there = {fact for fact in toggled if fact in _State(facts).there} if workload.hubs else set(toggled)
+    given = {name: set(rows) for name, rows in facts.items()}
+    there = {(name, row) for name, row in toggled if row in given[name]}
     while True:
         fact = draw.choice(toggled)
         yield *fact, fact not in there
@@ -142,9 +144,8 @@ def busiest(facts: Facts, number: int = _HUBS) -> list[Fact]:
     scored: list[tuple[int, Fact]] = []
     for name, rows in facts.items():
         columns = [Counter(row[column] for row in rows) for column in range(len(rows[0]) if rows else 0)]
-        scored += [(sum(c[v] for c, v in zip(columns, row, strict=True)), (name, row)) for row in rows]
-    scored.sort(key=lambda pair: (-pair[0], pair[1]))
-    return [fact for _, fact in scored[:number]]
+        scored += [(-sum(c[v] for c, v in zip(columns, row, strict=True)), (name, row)) for row in rows]
+    return [fact for _, fact in heapq.nsmallest(number, scored)]
 
 
 _KINDS: dict[str, Callable[[Workload, Facts, int, random.Random], Iterator[Update]]] = {

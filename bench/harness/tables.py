@@ -37,6 +37,11 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
 
 
+def named(record: Record) -> str:
+    """The title of a side; where ours did not finish, its answers could not be compared."""
+    return title(record["side"]) + ("" if record.get("checked", True) else " (not compared)")
+
+
 def title(side: str) -> str:
     known = sides().get(side)
     return side if known is None else known.title
@@ -66,12 +71,12 @@ def static_table(work: Record) -> str:
     rows: list[list[str]] = []
     for record in work["static"]:
         if record["status"] != OK:
-            rows.append([title(record["side"]), unfinished(record), "", "", "", "", "", ""])
+            rows.append([named(record), unfinished(record), "", "", "", "", "", ""])
             continue
         best = min(record["runs"], key=total)
         rows.append(
             [
-                title(record["side"]),
+                named(record),
                 seconds(total(best)),
                 f"± {spread(record) * 100:.0f} %" if len(record["runs"]) > 1 else "once",
                 seconds(best["solve"]) if best["solve"] else "",
@@ -116,7 +121,7 @@ def living_table(work: Record) -> str:
                     [
                         stream,
                         str(batch),
-                        title(record["side"]),
+                        named(record),
                         *(seconds(latency[p]) for p in ("p50", "p90", "p99", "max")),
                         f"{play['counted'] / play['seconds']:,.0f}".replace(",", " "),
                         times(compared_with(play, mine)),
@@ -126,9 +131,9 @@ def living_table(work: Record) -> str:
                 )
     for record in work["living"]:
         if record["status"] != OK:
-            rows.append(["", "", title(record["side"]), unfinished(record), "", "", "", "", "", "", ""])
+            rows.append(["", "", named(record), unfinished(record), "", "", "", "", "", "", ""])
         elif "stopped" in record["runs"][0]:
-            rows.append(["", "", title(record["side"]), record["runs"][0]["stopped"], "", "", "", "", "", "", ""])
+            rows.append(["", "", named(record), record["runs"][0]["stopped"], "", "", "", "", "", "", ""])
     figures = ["p50", "p90", "p99", "max", "updates/s", "against ours", "updates", "memory"]
     return markdown(["stream", "a step", "side", *figures], rows)
 

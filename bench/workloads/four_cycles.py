@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from functools import cache
 
-from everlog.bench.harness.model import Facts, Promise, Row, Workload
+from everlog.bench.harness.model import Promise, Row, Workload
+from everlog.bench.workloads._drawn import drawn
 from everlog.bench.workloads._graphs import Drawing
 
 PROGRAM = """.decl edge(x:number, y:number)
@@ -23,25 +24,17 @@ def fresh(draw: random.Random, edges: int) -> tuple[str, Row]:
     return "edge", (x, y) if draw.random() < 0.5 else (y, x)
 
 
-def graph(edges: int) -> Facts:
-    draw = random.Random(25)
-    out: set[Row] = set()
-    while len(out) < edges:
-        out.add(fresh(draw, edges)[1])
-    return {"edge": sorted(out)}
-
-
 WORKLOAD = Workload(
     name="four_cycles",
     query="four_cycles",
     title="4-cycles, power law",
     program=PROGRAM,
     answers=("cycle",),
-    make=graph,
+    make=lambda edges: drawn("edge", edges, 25, fresh),
     describe=lambda edges: f"{edges // 4} nodes, {edges} edges",
     small=300,
     large=50_000,
-    growth=(6_250, 12_500, 25_000, 50_000),
+    growth=(3_125, 6_250, 12_500, 25_000),
     fresh=fresh,
     steps=5_000,
     static_promise=Promise(2, "the AGM bound, N^2"),

@@ -9,7 +9,8 @@ from __future__ import annotations
 import random
 
 from everlog.bench._common import JOIN_COUNT
-from everlog.bench.harness.model import Facts, Promise, Row, Workload
+from everlog.bench.harness.model import Promise, Row, Workload
+from everlog.bench.workloads._drawn import drawn
 
 
 def fresh(draw: random.Random, size: int) -> tuple[str, Row]:
@@ -19,26 +20,17 @@ def fresh(draw: random.Random, size: int) -> tuple[str, Row]:
     return ("r", (outer, b)) if draw.random() < 0.5 else ("s", (b, outer))
 
 
-def make(size: int) -> Facts:
-    draw = random.Random(28)
-    out: dict[str, dict[Row, None]] = {"r": {}, "s": {}}
-    while sum(map(len, out.values())) < size:
-        relation, row = fresh(draw, size)
-        out[relation][row] = None
-    return {name: list(rows) for name, rows in out.items()}
-
-
 WORKLOAD = Workload(
     name="join_count",
     query="join_count",
     title="join and group-by count",
     program=JOIN_COUNT + ".input r, s\n.output q, n\n",
     answers=("q", "n"),
-    make=make,
+    make=lambda size: drawn("r s", size, 28, fresh),
     describe=lambda size: f"{size} rows in r and s",
     small=300,
     large=1_000_000,
-    growth=(62_500, 125_000, 250_000, 500_000, 1_000_000),
+    growth=(31_250, 62_500, 125_000, 250_000),
     fresh=fresh,
     steps=50_000,
     static_promise=Promise(1, "rows and answers"),

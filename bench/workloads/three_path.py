@@ -12,6 +12,7 @@ from __future__ import annotations
 import random
 
 from everlog.bench.harness.model import Facts, Promise, Row, Workload
+from everlog.bench.workloads._drawn import drawn
 
 PROGRAM = """.decl r(a:number, b:number)
 .decl s(b:number, c:number)
@@ -48,15 +49,6 @@ def fresh(draw: random.Random, size: int) -> tuple[str, Row]:
             return "s", (b, 10 * size - c)
 
 
-def make(size: int) -> Facts:
-    draw = random.Random(26)
-    out: dict[str, dict[Row, None]] = {"r": {}, "s": {}, "t": {}}
-    while sum(map(len, out.values())) < size:
-        relation, row = fresh(draw, size)
-        out[relation][row] = None
-    return {name: list(rows) for name, rows in out.items()}
-
-
 def hub_rows(facts: Facts) -> list[tuple[str, Row]]:
     """Rows of s from a hub of r to a value that t lacks: nothing follows, but a join with r first is long."""
     draw = random.Random(27)
@@ -75,11 +67,11 @@ WORKLOAD = Workload(
     title="3-path, skewed",
     program=PROGRAM,
     answers=("q",),
-    make=make,
+    make=lambda size: drawn("r s t", size, 26, fresh),
     describe=lambda size: f"{size} rows in r, s, t",
     small=300,
     large=300_000,
-    growth=(37_500, 75_000, 150_000, 300_000),
+    growth=(18_750, 37_500, 75_000, 150_000),
     fresh=fresh,
     hubs=hub_rows,
     steps=5_000,
