@@ -1,4 +1,8 @@
-"""`python bench/__main__.py [--small] [--plot FOLDER] [NAME …]`: those named, or all; then the bars once more."""
+"""`python -P -m everlog.bench [FLAG …]`: side by side with others; with NAMEs, older benchmarks of single parts.
+
+A name runs a script of this folder as a process of its own (`figure4`, `costs`, …); `--small` and `--plot` go to
+it.  Without names it is the harness (bench/harness/main.py).  Bars that scripts print are repeated at the end.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,23 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 NAMES = sorted(path.stem for path in HERE.glob("*.py") if not path.stem.startswith("_"))
-HAVE_SMALL = [name for name in NAMES if "--small" in (HERE / f"{name}.py").read_text()]
+HAVE_SMALL = [name for name in NAMES if "--small" in (HERE / f"{name}.py").read_text(encoding="utf-8")]
 
 
 def main() -> int:
     words = sys.argv[1:]
+    if not words or words[0].startswith("-"):
+        from everlog.bench.harness.main import main as side_by_side
+
+        return side_by_side(words)
+    return scripts(words)
+
+
+def scripts(words: list[str]) -> int:
+    """Older benchmarks, one after the other."""
     small = "--small" in words
     plot = words[words.index("--plot") : words.index("--plot") + 2] if "--plot" in words else []
-    wanted = [word for word in words if word != "--small" and word not in plot] or NAMES
+    wanted = [word for word in words if word != "--small" and word not in plot]
     unknown = [name for name in wanted if name not in NAMES]
     if unknown:
         print(f"no benchmark {', '.join(unknown)}; there are {', '.join(NAMES)}", file=sys.stderr)
@@ -45,4 +58,5 @@ def run(name: str, more: list[str], bars: list[str]) -> int:
     return process.returncode
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -31,7 +31,7 @@ COMMANDS: dict[str, str] = {
     "ies": "systems of auxiliary relations that keep a recursive view: list, show, run, SQL",
     "programs": "programs that do something real: list, show, run, copy, make facts",
     "submit": "send a program to a Spark cluster",
-    "bench": "run the benchmarks",
+    "bench": "measure everlog side by side with other systems",
     "completion": "a script that has your shell complete commands, flags and files",
 }
 

@@ -61,9 +61,9 @@ class Tabular:
             Kind.FLOAT: polars.Float64,
             Kind.SYMBOL: polars.String,
         }
-        return polars.DataFrame(  # type: ignore[no-any-return]
-            [polars.Series(c.name, values, dtype=types[c.kind]) for c, values in self._values(self.rows())]
-        )
+        columns = [polars.Series(c.name, values, dtype=types[c.kind]) for c, values in self._values(self.rows())]
+        frame: pl.DataFrame = polars.DataFrame(columns)
+        return frame
 
     def to_arrow(self) -> pa.Table:
         """A table of Arrow, with the rows sorted; symbols that are not all UTF-8 as `binary`.

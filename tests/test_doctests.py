@@ -31,6 +31,9 @@ PACKAGES = [
     "everlog.repl",
     "everlog.repl.commands",
     "everlog.programs",
+    "everlog.bench.competitors",
+    "everlog.bench.harness",
+    "everlog.bench.workloads",
 ]
 MODULES = sorted(
     {

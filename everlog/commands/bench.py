@@ -1,4 +1,4 @@
-"""`everlog bench`: the benchmarks, each a process of its own, with the bars that they are held to.
+"""`everlog bench`: everlog side by side with others; with a NAME, one of the older benchmarks of single parts.
 
 Reads: the folder `bench`, which is installed as `everlog.bench`.
 """
@@ -18,17 +18,18 @@ EXAMPLES = """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", nargs="*", metavar="NAME", help="which ones: figure4, costs, …; default is all")
-    parser.add_argument("--small", action="store_true", help="small sizes, to see that they run")
-    parser.add_argument("--plot", metavar="FOLDER", help="of figure4: write its plot and its data there")
+    from everlog.bench.harness.main import arguments
+
+    parser.add_argument("name", nargs="*", metavar="NAME", help="an older benchmark: figure4, costs, …")
+    arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    folder = Path(__file__).parent.parent / "bench"
-    if not folder.is_dir():
-        print("error: the benchmarks are not installed here", file=sys.stderr)
-        return 1
+    if not arguments.name:
+        from everlog.bench.harness.main import run as side_by_side
+
+        return side_by_side(arguments)
     words = [*arguments.name, *(["--small"] if arguments.small else [])]
     if arguments.plot is not None:
         words += ["--plot", str(Path(arguments.plot).resolve())]
-    return subprocess.run([sys.executable, "-P", str(folder / "__main__.py"), *words], check=False).returncode
+    return subprocess.run([sys.executable, "-P", "-m", "everlog.bench", *words], check=False).returncode

@@ -1,0 +1,40 @@
+"""A workload of one size as a folder: every side reads the same files, so none is handed better ones.
+
+Reads: bench.harness.streams.  Read by: bench.harness.jobs, growth, soak.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Mapping
+from pathlib import Path
+
+from everlog.bench.harness.model import Case, Workload
+from everlog.bench.harness.streams import make_stream
+
+
+def make_case(folder: Path, workload: Workload, size: int, streams: Mapping[str, int] | None = None) -> Case:
+    """Write the files; `streams` says how many updates each stream has."""
+    folder.mkdir(parents=True)
+    facts = workload.make(size)
+    for relation, rows in facts.items():
+        (folder / f"{relation}.facts").write_text("".join("\t".join(map(str, row)) + "\n" for row in rows))
+    made = {kind: make_stream(kind, workload, facts, size, number) for kind, number in (streams or {}).items()}
+    with (folder / "streams.pickle").open("wb") as file:
+        pickle.dump(made, file)
+    (folder / "program.dl").write_text(workload.program, encoding="utf-8")
+    given = {relation: arity(workload.program, relation) for relation in facts}
+    told = {"workload": workload.name, "query": workload.query, "answers": workload.answers, "given": given}
+    (folder / "case.json").write_text(json.dumps(told))
+    return Case.read(folder)
+
+
+def arity(program: str, relation: str) -> int:
+    """How many columns the program declares; a relation may have no facts.
+
+    >>> arity(".decl edge(x:number, y:number)", "edge")
+    2
+    """
+    declaration = program.split(f".decl {relation}(", 1)[1].split(")", 1)[0]
+    return declaration.count(":")

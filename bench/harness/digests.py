@@ -1,0 +1,46 @@
+"""Answers as numbers, so that processes can compare millions of rows.
+
+Rows are tuples of whole numbers, whose hashes are the same in every process.  A relation's digest is its size and
+two sums of hashes, in no order; the digest of a stream chains what each step told, so that two chains agree
+up to the first step that differs.
+
+Reads: nothing of ours.  Read by: bench.harness.measure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from everlog.bench.harness.model import Row, Told
+
+_MASK = 2**64 - 1
+
+Digest = tuple[int, int, int]
+
+
+def digest(rows: Iterable[Row]) -> Digest:
+    """Of a set of rows; a row that comes twice counts once.
+
+    >>> digest([(1, 2), (3, 4)]) == digest([(3, 4), (1, 2), (1, 2)])
+    True
+    >>> digest([(1, 2)]) == digest([(2, 1)])
+    False
+    """
+    distinct = rows if isinstance(rows, set | frozenset) else set(rows)
+    first = sum(map(hash, distinct)) & _MASK
+    second = sum(hash((7, row)) for row in distinct) & _MASK
+    return len(distinct), first, second
+
+
+def chained(before: int, told: Told, answers: tuple[str, ...]) -> int:
+    """The digest of a stream after one more step; changes of other relations than the answers do not count.
+
+    >>> one = chained(0, {"p": {(1,): 1}}, ("p",))
+    >>> one == chained(0, {"p": {(1,): 1}, "q": {(2,): 1}}, ("p",)), one == chained(0, {"p": {(1,): -1}}, ("p",))
+    (True, False)
+    """
+    total = 0
+    for number, relation in enumerate(answers):
+        for row, sign in told.get(relation, {}).items():
+            total += hash((number, row, sign > 0))
+    return hash((before, total & _MASK))

@@ -1,0 +1,209 @@
+"""One measurement, in a process of its own: `python -P -m everlog.bench.harness.measure`, a request on its input.
+
+What happens is told as JSON lines: `begin` before something that is timed (its limit with it), `ok` or `error` at
+the end.  The parent ends a process that stays in a phase longer than its limit.  Clocks are wall time, since
+some sides use several threads; CPU time is told beside it.  Digests and reading answers out are not timed.
+
+Reads: bench.harness.model, digests, machine, catalogue.  Read by: bench.harness.runs, as a process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from everlog.bench.harness.catalogue import sides
+from everlog.bench.harness.digests import chained, digest
+from everlog.bench.harness.machine import megabytes, peak_megabytes
+from everlog.bench.harness.model import Case, Living, Static, Told, Update
+from everlog.bench.harness.soak import soaked
+
+_SAMPLES = 10  # of memory, along a stream
+_WARM = 10  # steps before latencies count: the first use of a rule compiles it
+
+
+class Tell(Protocol):
+    """Something for the parent."""
+
+    def __call__(self, **told: object) -> None: ...
+
+
+def timed(work: Callable[[], object]) -> tuple[float, float]:
+    """Seconds on the wall, seconds of CPU (all threads, and children that have ended)."""
+    begin = os.times()
+    start = time.perf_counter()
+    work()
+    seconds = time.perf_counter() - start
+    end = os.times()
+    busy = sum(end[n] - begin[n] for n in range(4))
+    return seconds, busy
+
+
+def static(case: Case, system: Static, asked: dict[str, Any], tell: Tell) -> dict[str, Any]:
+    base = megabytes()
+    tell(phase="load", limit=asked["limit"])
+    load, load_cpu = timed(system.load)
+    tell(phase="solve", limit=max(1.0, asked["limit"] - load))
+    solve, solve_cpu = timed(system.solve)
+    peak = getattr(system, "peak", None) or peak_megabytes()
+    tell(phase="answer", limit=600)
+    out: dict[str, Any] = {"load": load, "solve": solve, "cpu": load_cpu + solve_cpu, "base": base, "peak": peak}
+    out["sizes"] = {relation: system.size(relation) for relation in case.answers}
+    if asked["check"]:
+        out["answers"] = {relation: digest(system.answer(relation)) for relation in case.answers}
+    out |= getattr(system, "more", {})
+    system.close()
+    return out
+
+
+def living(case: Case, system: Living, asked: dict[str, Any], tell: Tell) -> dict[str, Any]:
+    """Load, then play streams one after the other; after each, everything is as it was before.
+
+    What is done is told at once: a process that is ended later leaves it behind.
+    """
+    base = megabytes()
+    tell(phase="load", limit=asked["limit"])
+    load, load_cpu = timed(system.load)
+    follow(system, system.told if hasattr(system, "told") else {})
+    part: dict[str, Any] = {"load": load, "cpu": load_cpu, "base": base, "loaded": megabytes()}
+    part["load_peak"] = peak_megabytes()
+    if asked["check"]:
+        tell(phase="answer", limit=600)
+        part["answers"] = {relation: digest(system.answer(relation)) for relation in case.answers}
+    tell(part=part)
+    for stream, batch, number in asked["plays"]:
+        updates = case.stream(stream)[:number]
+        tell(phase=f"{stream} by {batch}", limit=asked["limit"])
+        play = played(case, system, updates, batch, asked["budget"])
+        tell(play={"stream": stream, "batch": batch} | play, peak=peak_megabytes())
+        tell(phase="restore", limit=2 * asked["limit"])
+        follow(system, system.step(inverse(updates[: play["done"]])))
+    out: dict[str, Any] = {}
+    if asked["check"]:
+        tell(phase="answer", limit=600)
+        out["restored"] = {relation: digest(system.answer(relation)) for relation in case.answers}
+    system.close()
+    return out
+
+
+def follow(system: Living, told: Told) -> None:
+    """Some systems tell changes only: they add them up, to have an answer to compare; not timed."""
+    if hasattr(system, "follow"):
+        system.follow(told)
+
+
+def played(case: Case, system: Living, updates: list[Update], batch: int, budget: float) -> dict[str, Any]:
+    """Steps of a stream, until the time that there is for it is over."""
+    steps = [updates[first : first + batch] for first in range(0, len(updates), batch)]
+    warm = min(_WARM, len(steps) // 4)
+    times: list[float] = []
+    chain: list[int] = []
+    memory: list[tuple[int, float]] = []
+    every = max(1, len(steps) // _SAMPLES)
+    told_rows = done = 0
+    clock = time.perf_counter
+    begin = os.times()
+    spent = 0.0
+    for number, step in enumerate(steps):
+        start = clock()
+        told: Told = system.step(step)
+        times.append(clock() - start)
+        done += len(step)
+        follow(system, told)
+        chain.append(chained(chain[-1] if chain else 0, told, case.answers))
+        told_rows += sum(len(rows) for rows in told.values())
+        if number % every == 0:
+            memory.append((done, megabytes()))
+        spent += times[-1]
+        if spent > budget:
+            break
+    end = os.times()
+    first = warm if len(times) > warm else 0
+    counted = times[first:]
+    return {
+        "first": times[0],
+        "steps": len(times),
+        "done": done,
+        "all": done == len(updates),
+        "counted": done - sum(map(len, steps[:first])),
+        "seconds": sum(counted),
+        "from": first,
+        "cpu": sum(end[n] - begin[n] for n in range(4)),
+        "told": told_rows,
+        "latency": percentiles(counted),
+        "memory": memory,
+        "chain": chain,
+        "times": [round(seconds, 8) for seconds in times],
+    }
+
+
+def percentiles(times: list[float]) -> dict[str, float]:
+    """
+    >>> percentiles([1.0, 2.0, 3.0, 4.0])
+    {'mean': 2.5, 'p50': 2.0, 'p90': 4.0, 'p99': 4.0, 'max': 4.0}
+    """
+    ordered = sorted(times)
+
+    def at(share: float) -> float:
+        return ordered[max(0, -(-int(share * 1000) * len(ordered) // 1000) - 1)]
+
+    return {
+        "mean": sum(ordered) / len(ordered),
+        "p50": at(0.5),
+        "p90": at(0.9),
+        "p99": at(0.99),
+        "max": ordered[-1],
+    }
+
+
+def inverse(updates: list[Update]) -> list[Update]:
+    """
+    >>> inverse([("e", (1,), True), ("e", (2,), False)])
+    [('e', (2,), True), ('e', (1,), False)]
+    """
+    return [(relation, row, not insert) for relation, row, insert in reversed(updates)]
+
+
+def answer(asked: dict[str, Any], tell: Tell) -> None:
+    """Do what is asked, and tell how it goes."""
+    try:
+        case = Case.read(Path(asked["case"]))
+        side = sides()[asked["side"]]
+        if asked["soak"] is not None:
+            assert side.living is not None
+            tell(phase="soak", limit=24 * 3600)
+            result = soaked(case, side.living(case), *asked["soak"])
+        elif asked["living"]:
+            assert side.living is not None
+            result = living(case, side.living(case), asked, tell)
+        else:
+            assert side.static is not None
+            result = static(case, side.static(case), asked, tell)
+        tell(ok=result)
+    except Exception as problem:
+        traceback.print_exc()
+        tell(error=f"{type(problem).__name__}: {problem}")
+
+
+def main() -> None:
+    asked = json.loads(sys.stdin.readline())
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what libraries print goes to the error stream
+
+    def tell(**told: object) -> None:
+        out.write(json.dumps(told) + "\n")
+        out.flush()
+
+    answer(asked, tell)
+    sys.stderr.flush()
+    os._exit(0)  # threads of a library may not end by themselves
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""A soak: a million updates in a window of constant size, in which memory must not grow.
+
+The facts stay as many as they were (one comes, the oldest goes), so whatever a database keeps of old updates would
+show.  Told are the memory of the process and the blocks that Python has allocated, at even distances; the first
+fifth is left out, since tables and indexes fill up then.
+
+Reads: bench.harness.cases, streams, runs.  Read by: bench.harness.main, measure.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from everlog.bench.harness.cases import make_case
+from everlog.bench.harness.catalogue import workloads
+from everlog.bench.harness.machine import megabytes
+from everlog.bench.harness.model import Case, Living
+from everlog.bench.harness.runs import OURS, Limits, Record, measured
+from everlog.bench.harness.streams import updates_of
+
+SOAKED = {"join_count": 20_000, "triangles": 20_000, "negation": 5_000}  # workload → size
+UPDATES = 1_000_000
+_SAMPLES = 100
+
+
+def soaks(updates: int, small: bool, limits: Limits, tell: Callable[[str], None]) -> list[Record]:
+    """One record for each workload."""
+    out: list[Record] = []
+    for name, size in SOAKED.items():
+        workload = workloads()[name]
+        size = workload.small if small else size
+        tell(f"{workload.title}, {workload.describe(size)}: a soak of {updates} updates")
+        with tempfile.TemporaryDirectory(prefix="everlog-bench-") as folder:
+            case = make_case(Path(folder) / "case", workload, size)
+            found = measured(case, OURS, True, (), False, limits, soak=(updates, size))
+        out.append({"workload": name, "title": workload.title, "described": workload.describe(size)} | found)
+    return out
+
+
+def soaked(case: Case, system: Living, updates: int, size: int) -> dict[str, Any]:
+    """Inside the process: play the window, and look at memory now and then."""
+    workload = workloads()[case.workload]
+    system.load()
+    facts = {relation: case.rows(relation) for relation in case.given}
+    stream = updates_of("window", workload, facts, size)
+    every = max(1, updates // _SAMPLES)
+    samples: list[tuple[int, float, int]] = []
+    spent = 0.0
+    for number in range(updates):
+        update = next(stream)
+        start = time.perf_counter()
+        system.step([update])
+        spent += time.perf_counter() - start
+        if number % every == every - 1:
+            gc.collect()
+            samples.append((number + 1, megabytes(), sys.getallocatedblocks()))
+    return {"updates": updates, "seconds": spent, "samples": samples}
+
+
+def growth_of(record: Record, column: int) -> float:
+    """How much more there is at the end than after the first fifth, as a share; 1 is memory, 2 are blocks.
+
+    >>> round(growth_of({"samples": [[n, 100.0 + n // 90, 1000] for n in range(100)]}, 1), 4)
+    0.01
+    """
+    kept = record["samples"][len(record["samples"]) // 5 :]
+    tenth = max(1, len(kept) // 10)
+    first = sum(sample[column] for sample in kept[:tenth]) / tenth
+    last = sum(sample[column] for sample in kept[-tenth:]) / tenth
+    return float(last / first - 1)

@@ -1,0 +1,25 @@
+"""Facts drawn one by one, until there are enough: the same ones that updates are drawn from."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from everlog.bench.harness.model import Facts, Row
+
+
+def drawn(relations: str, size: int, seed: int, fresh: Callable[[random.Random, int], tuple[str, Row]]) -> Facts:
+    """`size` different facts, in the order of their coming.
+
+    >>> drawn("e", 3, 1, lambda draw, size: ("e", (draw.randrange(size),)))
+    {'e': [(0,), (2,), (1,)]}
+    """
+    draw = random.Random(seed)
+    out: dict[str, dict[Row, None]] = {name: {} for name in relations.split()}
+    left = size
+    while left:
+        relation, row = fresh(draw, size)
+        if row not in out[relation]:
+            out[relation][row] = None
+            left -= 1
+    return {name: list(rows) for name, rows in out.items()}
