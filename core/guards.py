@@ -14,7 +14,8 @@ import atexit
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import get_ident
 from time import monotonic
@@ -103,6 +104,7 @@ class Guard:
         self.shield = Shield()
         self.facts = 0
         self.told = False  # that a limit was met: the timer goes on, but a step is told once
+        self.stands = False  # the step has been sealed, and is not given up any more
         self._deadline: float | None = None
         self._outer: Guard | None = None
         self._depth = 0
@@ -112,7 +114,7 @@ class Guard:
             self._depth += 1  # the same step, tried in another way: its clock goes on
             return self
         self._depth = 1
-        self.told = False
+        self.told = self.stands = False
         self.facts = 0
         self.shield.held, self.shield.pending = False, None
         seconds = self.limits.seconds
@@ -131,6 +133,20 @@ class Guard:
             if _watch.late:
                 _watch.late = False
                 raise KeyboardInterrupt
+
+    @contextmanager
+    def sealing(self) -> Iterator[None]:
+        """Around what makes a step final: signals wait.  Then limits are moot, and Ctrl-C comes after the step."""
+        shield = self.shield
+        shield.held = True
+        try:
+            yield
+            self.stands = True
+            if isinstance(shield.pending, KeyboardInterrupt):
+                _watch.late = True
+            shield.pending = None
+        finally:
+            shield.held = False
 
     def round(self, unit: str, iteration: int, new: int, invents: bool) -> None:
         """A round of a recursion ended with `new` facts; `invents`: its rules compute new values."""
@@ -207,7 +223,7 @@ class _Watch:
     def _interrupted(self, number: int, frame: FrameType | None) -> None:
         if self.guard is None:
             raise KeyboardInterrupt
-        if _is_leaving(frame):
+        if self.guard.stands or _is_leaving(frame):
             self.late = True
         else:
             self.guard.interrupt(KeyboardInterrupt())
@@ -216,7 +232,8 @@ class _Watch:
         self.armed = False
         if self.guard is not None:
             self.arm()
-            found = None if self.guard.told or _is_leaving(frame) else self.guard.exceeded()
+            over = self.guard.told or self.guard.stands or _is_leaving(frame)
+            found = None if over else self.guard.exceeded()
             if found is not None:
                 self.guard.told = True
                 self.guard.interrupt(found)

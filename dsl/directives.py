@@ -16,8 +16,8 @@ from everlog.dsl.diagnostics import Label, Report
 PARAMETERS = frozenset(
     "IO filename delimiter headers rfc4180 compress columns name dbname attributeNames format n"
     " intermediate params types operation fact-dir output-dir auxArity"
-    " url dbtable query table user password driver mode partitionColumn lowerBound upperBound numPartitions"
-    " fetchsize batchsize".split()  # on Spark
+    " compression dbtable driver mode password query rejects table url user"
+    " partitionColumn lowerBound upperBound numPartitions fetchsize batchsize".split()  # on Spark
 )
 
 

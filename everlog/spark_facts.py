@@ -8,7 +8,7 @@
 | `jdbc` | `url=`, and `dbtable=` or `query=`, with what else Spark's JDBC source takes | by Spark |
 | `table` | `table=`: a table of Spark's catalogue | by Spark |
 | `spark` | `format=` any of Spark's formats, its options as parameters, `filename=` its path | by Spark |
-| `stdin`, `stdout`, `json` alone, `sqlite` | as in process | in the driver, sent by Arrow |
+| `arrow`, `duckdb`, `postgres`, `sqlite`, `stdin`, `stdout`, `json` alone | as in process | in the driver |
 
 A place with a scheme (`hdfs://`, `s3a://`, `file:`) is Spark's own; any other is a path, under the folder of
 facts or of outputs.  A delimited output to a path is one file, byte for byte what the in-process engine
@@ -19,7 +19,6 @@ Reads: everlog.files, spark_backend.loads.  Read by: everlog.commands.spark.
 
 from __future__ import annotations
 
-import gzip
 import re
 import shutil
 import sys
@@ -36,10 +35,12 @@ from everlog.core.program import Directive, Program, Relation
 from everlog.files.arrow import piece_table, piece_text
 from everlog.files.delimited import header_text, read_delimited
 from everlog.files.dispatch import read_facts, write_facts
+from everlog.files.formats import way_of
 from everlog.files.json import read_json
 from everlog.files.layout import Layout, layout_of
-from everlog.files.place import Place, require_directory, unzipped
+from everlog.files.place import Place, candidates, require_directory
 from everlog.files.values import FactsError, encoded_text, shown
+from everlog.files.zipped import SUFFIXES, is_zipped, method_of, unzipped, zipping
 from everlog.spark_backend import loads
 from everlog.spark_backend.columns import arrow_table, frame_of_rows, kinds_of, rows_of_frame
 
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # of two letters or more: C: is a disk
 _OURS = frozenset({"IO", "filename", "name", "format", "table", "mode", "attributeNames"})
-_MODES = ("overwrite", "append", "errorifexists", "ignore")
 
 
 @frozen
@@ -79,14 +79,13 @@ class Source:
 
     @property
     def mode(self) -> str:
-        mode = self.params.get("mode", "overwrite")
-        if mode not in _MODES:
-            raise FactsError(f"relation {self.relation.name}: mode={shown(mode)}: known are {', '.join(_MODES)}")
-        return mode
+        return self.place.mode
 
     def needed(self, key: str) -> str:
         if key not in self.params:
-            raise FactsError(f"relation {self.relation.name}: IO={self.params['IO']} needs the parameter `{key}`")
+            raise FactsError(
+                f"relation {self.relation.name}: IO={way_of(self.params)} needs the parameter `{key}`"
+            )
         return self.params[key]
 
 
@@ -119,6 +118,8 @@ def load_facts(
     """The facts of a relation, or FactsError.  The same fact may come twice."""
     source = Source(spark, relation, params, folder)
     read: Reader = _chosen(READERS, params, "read")
+    if "rejects" in params and read is not _load_here:
+        raise FactsError(f"relation {relation.name}: rejects= is not for Spark: there a bad row ends the run")
     return read(source, missing_ok)
 
 
@@ -157,23 +158,23 @@ def _short(file: str) -> str:
 
 
 def _found(source: Source, path: str, missing_ok: bool) -> str | None:
-    """The path, or that of its `.gz`; None where there is neither and that is fine."""
+    """The path, or that of its `.gz` or `.zst`; None where there is none and that is fine."""
     if has_scheme(path) or any(mark in path for mark in "*?[{"):
         return path  # Spark looks there
-    for candidate in (path, f"{path}.gz"):
-        if Path(candidate).exists():
-            return candidate
+    for candidate in candidates(Path(path)):
+        if candidate.exists():
+            return str(candidate)
     if missing_ok:
         return None
     raise FactsError(f"cannot open fact file {path} of relation {source.relation.name}: there is no such file")
 
 
 def _secretly_zipped(path: str) -> bool:
-    """Whether a file is zipped without saying so in its name, by which alone Spark would know."""
+    """Whether a file is zipped in a way that Spark does not know by its name."""
     if has_scheme(path) or path.endswith(".gz") or not Path(path).is_file():
         return False
     with Path(path).open("rb") as file:
-        return file.read(2) == b"\x1f\x8b"
+        return is_zipped(file.read(4))
 
 
 def _load_json_file(source: Source, missing_ok: bool) -> DataFrame:
@@ -228,6 +229,8 @@ def _load_spark(source: Source, missing_ok: bool) -> DataFrame:
 
 Reader: TypeAlias = Callable[[Source, bool], "DataFrame"]
 READERS: Mapping[str, Reader] = {
+    "arrow": _load_here,
+    "duckdb": _load_here,
     "file": _load_file,
     "jdbc": _load_jdbc,
     "json": _load_json,
@@ -235,11 +238,20 @@ READERS: Mapping[str, Reader] = {
     "jsonl": _load_json_lines,
     "orc": partial(_load_format, "orc", ".orc"),
     "parquet": partial(_load_format, "parquet", ".parquet"),
+    "postgres": _load_here,
     "spark": _load_spark,
     "sqlite": _load_here,
     "stdin": _load_here,
     "table": _load_table,
 }
+
+
+_DEAR = {"file", "json", "jsonfile", "jdbc"}  # parsed by Python, or asked of a server
+
+
+def dear_inputs(program: Program) -> set[str]:
+    """The inputs that had better be read once."""
+    return {one.relation for one in program.inputs if one.params.get("IO", "file") in _DEAR}
 
 
 # ── out ──────────────────────────────────────────────────────────────────────────────────────
@@ -259,20 +271,20 @@ def store_facts(
 
 
 def _store_file(source: Source, frame: DataFrame, stdout: TextIO) -> None:
-    compress = source.place.flag("compress")
-    target = source.path(".csv.gz" if compress else ".csv")
+    method = method_of(source.params)
+    target = source.path(".csv" + next((end for end, name in SUFFIXES.items() if name == method), ""))
     printer = partial(_printed, layout_of(source.place, ""))
     if has_scheme(target):
         if source.place.flag("headers"):
             raise FactsError(
                 f"relation {source.relation.name}: a folder of parts has no header; leave `headers` out"
             )
-        loads.write_lines(frame, source.relation, target, printer, "gzip" if compress else "none")
+        loads.write_lines(frame, source.relation, target, printer, method or "none")
         return
     require_directory(Path(target))
     with _parts(Path(target)) as parts:
         size = loads.write_lines(frame, source.relation, str(parts), printer, "none")
-        _join(sorted(parts.glob("part-*")), encoded_text(header_text(source.place)), Path(target), compress, size)
+        _join(sorted(parts.glob("part-*")), encoded_text(header_text(source.place)), Path(target), method, size)
 
 
 def _printed(layout: Layout, columns: Sequence[Any], count: int) -> bytes:
@@ -290,7 +302,7 @@ def _parts(target: Path) -> Iterator[Path]:
         shutil.rmtree(parts, ignore_errors=True)
 
 
-def _join(parts: list[Path], header: bytes, target: Path, compress: bool, size: int) -> None:
+def _join(parts: list[Path], header: bytes, target: Path, method: str | None, size: int) -> None:
     """All parts as one file, which appears whole or not at all."""
     found = sum(part.stat().st_size for part in parts)
     if found != size:
@@ -301,7 +313,7 @@ def _join(parts: list[Path], header: bytes, target: Path, compress: bool, size: 
     temporary = target.with_name(f".everlog-{uuid4().hex}.tmp")
     try:
         with temporary.open("wb") as raw:
-            _copy(parts, header, raw, compress)
+            _copy(parts, header, raw, method)
         if target.is_dir():
             shutil.rmtree(target)
         temporary.replace(target)
@@ -311,14 +323,12 @@ def _join(parts: list[Path], header: bytes, target: Path, compress: bool, size: 
         temporary.unlink(missing_ok=True)
 
 
-def _copy(parts: list[Path], header: bytes, raw: BinaryIO, compress: bool) -> None:
-    out: Any = gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=6, mtime=0, filename="") if compress else raw
-    out.write(header)
-    for part in parts:
-        with part.open("rb") as lines:
-            shutil.copyfileobj(lines, out, 1 << 20)
-    if compress:
-        out.close()
+def _copy(parts: list[Path], header: bytes, raw: BinaryIO, method: str | None) -> None:
+    with zipping(raw, method) as out:
+        out.write(header)
+        for part in parts:
+            with part.open("rb") as lines:
+                shutil.copyfileobj(lines, out, 1 << 20)
 
 
 def _store_format(format: str, suffix: str, source: Source, frame: DataFrame, stdout: TextIO) -> None:
@@ -370,6 +380,8 @@ def _store_here(source: Source, frame: DataFrame, stdout: TextIO) -> None:
 
 Writer: TypeAlias = Callable[[Source, "DataFrame", TextIO], None]
 WRITERS: Mapping[str, Writer] = {
+    "arrow": _store_here,
+    "duckdb": _store_here,
     "file": _store_file,
     "jdbc": _store_jdbc,
     "json": _store_here,
@@ -377,6 +389,7 @@ WRITERS: Mapping[str, Writer] = {
     "jsonl": partial(_store_format, "json", ".jsonl"),
     "orc": partial(_store_format, "orc", ".orc"),
     "parquet": partial(_store_format, "parquet", ".parquet"),
+    "postgres": _store_here,
     "spark": _store_spark,
     "sqlite": _store_here,
     "stdout": _store_here,
@@ -385,7 +398,7 @@ WRITERS: Mapping[str, Writer] = {
 
 
 def _chosen(table: Mapping[str, Any], params: Mapping[str, str], verb: str) -> Any:
-    way = params.get("IO", "file")
+    way = way_of(params)
     if way not in table:
         raise FactsError(
             f"cannot {verb} facts on Spark with IO={shown(way)}: known are {', '.join(sorted(table))}"

@@ -4,20 +4,27 @@
 one: from a subscriber, from a functor, or past a transaction that is open.  A `Transaction`
 collects inserts and deletes, and hands them to the writer as one step.
 
-Reads: everlog.rows, everlog.changes, everlog.subscriptions.  Read by: everlog.database.
+A database in a file has a *journal*.  The engine shows it each step at its end, and takes the step back if the
+journal fails: so what a caller or a subscriber is told of is on disk.
+
+Reads: everlog.rows, everlog.results, everlog.changes, everlog.subscriptions.  Read by: everlog.database.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
 
 from everlog.changes import Changes
 from everlog.core import executor
 from everlog.core.engine import Engine
+from everlog.core.engine.engine import Net
 from everlog.core.executor import Update
 from everlog.core.program import Program, Relation, Row
+from everlog.results import State
 from everlog.rows import Step, step_updates, updates
 from everlog.subscriptions import Subscribers
 
@@ -32,8 +39,27 @@ class NestedWrite(RuntimeError):
     """A write to a database that is in the middle of another one."""
 
 
+class Journal(Protocol):
+    """Whoever keeps the steps of a database beyond its life.  What fails has left no trace."""
+
+    step: int
+
+    def write(
+        self,
+        net: Net,
+        *,
+        program: str | None = None,
+        positions: Mapping[str, str] | None = None,
+        given: str | None = None,
+    ) -> None:
+        """Keep a step: its change of the given facts, and the program from here on if that is another one."""
+
+    def write_positions(self, positions: Mapping[str, str]) -> None:
+        """Keep how far sources of changes have been read."""
+
+
 class Writer:
-    """The engine of a database, its subscribers, and what the last step changed."""
+    """The engine of a database, its subscribers, its open results, and what the last step changed."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -41,10 +67,31 @@ class Writer:
         self.changes = Changes({}, self.relations)
         self.subscribers = Subscribers()
         self.under_way = ""  # why nobody may write now
+        self.state = State()
+        self._idle = ""  # why nobody may write at all
+        self._refusal: type[Exception] = NestedWrite
+        self.journal: Journal | None = None
 
-    def apply(self, step: Iterable[Update]) -> Changes:
-        """Apply a step and tell the subscribers."""
-        changes = self.commit(step)
+    def keep_in(self, journal: Journal) -> None:
+        """From now on each step is written, or undone."""
+        self.journal = journal
+        self.engine.seal = journal.write
+
+    def shut(self, refusal: type[Exception], why: str) -> None:
+        """From now on nobody may write; who tries gets this exception."""
+        self.under_way = self._idle = why
+        self._refusal = refusal
+
+    def apply(self, step: Iterable[Update], positions: Mapping[str, str] | None = None) -> Changes:
+        """Apply a step and tell the subscribers; `positions` are kept with it."""
+        if positions and self.journal is not None:
+            before = self.journal.step
+            with self._sealed_by(self.journal, positions=dict(positions)):
+                changes = self.commit(step)
+            if self.journal.step == before:  # nothing has changed but what was read
+                self.journal.write_positions(positions)
+        else:
+            changes = self.commit(step)
         if self.subscribers.all:
             self.tell(changes)
         return changes
@@ -52,7 +99,8 @@ class Writer:
     def update(self, relation: str, row: Row, insert: bool) -> Changes:
         """`apply` for one row that is known to fit.  Cost: that of the engine, and half a microsecond."""
         if self.under_way:
-            raise NestedWrite(self.under_way)
+            self.refuse()
+        self.state.next_step()
         self.under_way = _STEP
         try:
             told = self.engine.update(relation, row, insert)
@@ -80,30 +128,62 @@ class Writer:
         self.changes = changes = Changes(self._alone(self.engine.insert, rows), self.relations)
         return changes
 
-    def commit_program(self, program: Program) -> Changes:
-        """Go on with another program."""
-        told = self._alone(self.engine.change_program, program)
+    def commit_program(self, program: Program, written: Callable[[], str], given: str | None = None) -> Changes:
+        """Go on with another program; `written` is its text, for the journal, and `given` whoever gave it."""
+        if self.journal is None:
+            told = self._alone(self.engine.change_program, program)
+        else:
+            with self._sealed_by(self.journal, program=written(), given=given):
+                told = self._alone(self.engine.change_program, program)
         # What has gone may have had facts: their changes are told with the declaration they had.
-        self.changes = changes = Changes(told, self.relations | dict(program.relations))
-        self.relations = dict(program.relations)
+        self.changes = changes = Changes(told, self.relations | dict(self.engine.program.relations))
+        self.relations = dict(self.engine.program.relations)
         return changes
+
+    @contextmanager
+    def _sealed_by(self, journal: Journal, **more: Any) -> Iterator[None]:
+        """The next step is written with something more."""
+        self.engine.seal = partial(journal.write, **more)
+        try:
+            yield
+        finally:
+            self.engine.seal = journal.write
 
     def _alone(self, change: Callable[[_Given], executor.Changes], given: _Given) -> executor.Changes:
         """Have the engine change, while nobody else writes."""
         if self.under_way:
-            raise NestedWrite(self.under_way)
+            self.refuse()
+        self.state.next_step()
         self.under_way = _STEP
         try:
             return change(given)
         finally:
             self.under_way = ""
 
+    def follow(self, change: Callable[[_Given], executor.Changes], given: _Given) -> Changes:
+        """Have the engine change, as somebody else has written it, though nobody may write here."""
+        if self.under_way != self._idle:
+            self.refuse()
+        self.state.next_step()
+        self.under_way = _STEP
+        try:
+            told = change(given)
+        finally:
+            self.under_way = self._idle
+        relations = dict(self.engine.program.relations)
+        self.changes = changes = Changes(told, self.relations | relations)
+        self.relations = relations
+        return changes
+
+    def refuse(self) -> NoReturn:
+        raise (self._refusal if self.under_way == self._idle else NestedWrite)(self.under_way)
+
     def tell(self, changes: Changes) -> None:
         self.under_way = _TELLING
         try:
             self.subscribers.tell(changes)
         finally:
-            self.under_way = ""
+            self.under_way = self._idle
 
 
 class Transaction:
@@ -147,7 +227,7 @@ class Transaction:
         if self._state != "new":
             raise NestedWrite("a transaction is used once; begin another one with `db.transaction()`")
         if self._writer.under_way:
-            raise NestedWrite(self._writer.under_way)
+            self._writer.refuse()
         self._writer.under_way = _TRANSACTION
         self._state = "open"
         return self

@@ -179,7 +179,7 @@ def determinism(
             compared += 2
             if first[0] != second[0]:
                 return Determinism(compared, (first[1], second[1]))
-        if compared >= histories or monotonic() > stop:
+        if compared >= histories or (compared and monotonic() > stop):  # some are compared in any case
             break
     return Determinism(compared)
 

@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from everlog.core.program import Column, Kind, Relation
-from everlog.spark_backend.columns import HOLDS, kinds_of, names_of, schema_of, sendable
+from everlog.spark_backend.columns import HOLDS, kinds_of, names_of, positions_by_name, schema_of, sendable
 from everlog.spark_backend.errors import SparkError
 
 if TYPE_CHECKING:
@@ -242,13 +242,9 @@ def converted(frame: DataFrame, relation: Relation, where: str) -> DataFrame:
 
 
 def _positions(relation: Relation, names: list[str], where: str) -> list[int]:
-    wanted = [column.name for column in relation.columns]
-    for key in (str, str.lower):
-        known = {key(name): position for position, name in enumerate(names)}
-        if all(key(name) in known for name in wanted) and len(set(map(key, wanted))) == len(wanted):
-            return [known[key(name)] for name in wanted]
-    if len(names) == len(wanted) and not set(names) & set(wanted):
-        return list(range(len(wanted)))
+    found = positions_by_name([column.name for column in relation.columns], names)
+    if found is not None:
+        return found
     raise SparkError(
         f"{where} has the columns {', '.join(names)}, which do not fit {relation}: name them as the relation does"
         " (or give as many under other names, which are taken by position)"

@@ -36,8 +36,8 @@ def missing() -> str | None:
 
 
 @contextmanager
-def server() -> Iterator[str]:
-    """A fresh server; yields what psycopg.connect wants to know."""
+def server(*more: str) -> Iterator[str]:
+    """A fresh server, with more settings such as `wal_level=logical`; yields what psycopg.connect wants to know."""
     folder = Path(tempfile.mkdtemp(prefix="everlog-postgres-"))
     user = pwd.getpwnam("postgres") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
     who = {"user": user.pw_uid, "group": user.pw_gid} if os.geteuid() == 0 else {}
@@ -59,7 +59,13 @@ def server() -> Iterator[str]:
             "-N",
         ]
         subprocess.run(make, check=True, stdout=subprocess.DEVNULL, cwd=folder, **who)
-        settings = ["fsync=off", "listen_addresses=", f"unix_socket_directories={folder}", "shared_buffers=32MB"]
+        settings = [
+            "fsync=off",
+            "listen_addresses=",
+            f"unix_socket_directories={folder}",
+            "shared_buffers=32MB",
+            *more,
+        ]
         run = [BINARIES / "postgres", "-D", data, *(word for one in settings for word in ("-c", one))]
         with (folder / "log").open("wb") as log:
             process = subprocess.Popen(run, stdout=log, stderr=log, cwd=folder, start_new_session=True, **who)

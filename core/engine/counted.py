@@ -17,6 +17,7 @@ from everlog.core.engine.forms import count_one, support
 from everlog.core.engine.joined import JoinedRule
 from everlog.core.engine.keeper import Keeper, Listener, Readers, outside_relations, table_snapshot, versions
 from everlog.core.engine.plan import VIEWS, PlannedUnit
+from everlog.core.engine.state import Columns, count_columns, counts_from, fact_columns, facts_from
 from everlog.core.engine.store import Store, Task
 from everlog.core.program import Row
 from everlog.core.tables import Facts, rows_of, size_of
@@ -296,6 +297,16 @@ class CountKeeper(DerivingKeeper):
             tables()
 
         return restore
+
+    def state(self) -> Columns:
+        return [*fact_columns(self.shape, self.table.facts), *count_columns(self.shape, self.counts)]
+
+    def restore(self, columns: Columns) -> None:
+        left = iter(columns)
+        self.forget_views()
+        self.table.replace(facts_from(self.shape, left))
+        self.counts.clear()
+        self.counts.update(counts_from(self.shape, left))
 
     def check(self) -> None:
         super().check()

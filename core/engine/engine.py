@@ -13,9 +13,9 @@ Reads: core.engine.plan, core.engine.step, core.engine.strategies.  Read by: the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeAlias
 
 from attrs import frozen
 
@@ -29,9 +29,11 @@ from everlog.core.engine.keeper import Keeper
 from everlog.core.engine.network import Network
 from everlog.core.engine.plan import GIVEN as GIVEN_ONLY
 from everlog.core.engine.plan import make_plan
+from everlog.core.engine.rented import Rented
+from everlog.core.engine.state import Columns, Kept
 from everlog.core.engine.statistics import Statistics, statistics_of
 from everlog.core.engine.step import Step
-from everlog.core.engine.store import is_other_size
+from everlog.core.engine.store import Store, is_other_size
 from everlog.core.engine.systems import Refused, with_auxiliaries
 from everlog.core.engine.unrolled import Follow, unrolled
 from everlog.core.engine.watch import JoinWatch
@@ -47,6 +49,9 @@ from everlog.core.values import EvaluationError
 LARGE = 64  # updates from which a step may be a large one
 PART = 4  # it is, from one of so many of the facts that are given
 MEASURED = 200  # of so many single updates one goes the long way, where rules are measured
+
+Net: TypeAlias = Mapping[str, tuple[list[Row], list[Row]]]  # relation → given facts that go, that come
+Seal: TypeAlias = Callable[[Net], None]
 
 
 @frozen
@@ -130,19 +135,36 @@ class Engine:
         progress: Progress | None = None,
         strategies: Mapping[str, str] | None = None,
         large: int = LARGE,
+        given: Mapping[str, Iterable[Row]] | None = None,
+        kept: Kept | None = None,
     ) -> None:
+        """A program with the facts of its text; or, in their place, with the facts that are `given`.
+
+        `kept` is what another engine with the same program, strategies and facts has kept: it is not
+        computed again.
+
+        Whoever sets `seal` is shown each step at its very end: if it raises, the step is undone; if it
+        returns, the step stands, and nothing takes it back.
+        """
         program = with_auxiliaries(program, strategies or {})
         self.program = program
         self.guard = Guard(limits or Limits(), progress)
         self.large = large
+        self.seal: Seal | None = None
         self._asked = dict(strategies or {})
         self._steps = 0
         self.moved: dict[str, tuple[str, int]] = {}  # rules that moved: to which strategy, after which step
-        self._network = Network(make_plan(program, self._asked), program.relations)
+        numbers = None if kept is None else kept.numbers
+        self._network = Network(make_plan(program, self._asked), program.relations, numbers=numbers)
         self._facts_given = 0
         self._know(program)
-        given = {name: list(dict.fromkeys(rows)) for name, rows in program.facts.items() if rows}
-        self._compute({name: ([], rows) for name, rows in given.items()}, everything=True)
+        start = program.facts if given is None else given
+        rows_of_start = {name: list(dict.fromkeys(rows)) for name, rows in start.items()}
+        self.computed: dict[
+            str, tuple[float, int]
+        ] = {}  # unit → how long it took when last computed, and how many facts
+        net: Net = {name: ([], rows) for name, rows in rows_of_start.items() if rows}
+        self._compute(net, everything=True, kept=None if kept is None else kept.units)
 
     def _know(self, program: Program) -> None:
         self._arities = {name: relation.arity for name, relation in program.relations.items()}
@@ -219,7 +241,12 @@ class Engine:
         self._steps += 1
         return self._apply(net)
 
-    def _apply(self, net: dict[str, tuple[list[Row], list[Row]]]) -> Changes:
+    def change(self, net: Net) -> Changes:
+        """Apply what a step did in the end elsewhere: facts that go are given here, those that come are not."""
+        self._steps += 1
+        return self._apply(net)
+
+    def _apply(self, net: Net) -> Changes:
         if not net:
             return NOTHING
         number = sum(len(gone) + len(new) for gone, new in net.values())
@@ -250,7 +277,7 @@ class Engine:
                 self.moved.update({watched.rule: (watched.refuge, self._steps) for watched in moving})
                 self._know(self.program)
 
-    def _net(self, updates: Sequence[Update]) -> dict[str, tuple[list[Row], list[Row]]]:
+    def _net(self, updates: Sequence[Update]) -> Net:
         """What a step does in the end: for each relation the given facts that go and that come."""
         last: dict[str, dict[Row, bool]] = {}
         for update in updates:
@@ -283,14 +310,14 @@ class Engine:
         network = self._network
         return Step(network.store, network.keepers, network.readers, self.guard)
 
-    def _give(self, step: Step, net: Mapping[str, tuple[list[Row], list[Row]]]) -> None:
+    def _give(self, step: Step, net: Net) -> None:
         for name, (gone, new) in net.items():
             keeper = self._network.home[name]
             step.undo.append((keeper.change_given, (name, new, gone)))
             keeper.change_given(name, gone, new)
             keeper.give(step, name, gone, new)
 
-    def _told(self, step: Step, net: Mapping[str, tuple[list[Row], list[Row]]]) -> Changes:
+    def _told(self, step: Step, net: Net) -> Changes:
         for gone, new in net.values():
             self._facts_given += len(new) - len(gone)
         return self._changes(step)
@@ -320,6 +347,8 @@ class Engine:
             elif follow is not None:
                 facts, nothing = facts_of(shape, [row]), shape.empty()
                 _followed(follow, step, *((nothing, facts) if insert else (facts, nothing)))
+            if self.seal is not None:
+                self._have_sealed({name: ([], [row]) if insert else ([row], [])})
         except BaseException as error:
             with guard.shield:
                 step.roll_back()
@@ -336,21 +365,22 @@ class Engine:
         return f"`{self.program.relations[name]}` has {self._arities[name]} column(s), {len(row)} given"
 
     @without_collections
-    def _follow(self, net: Mapping[str, tuple[list[Row], list[Row]]]) -> Changes:
+    def _follow(self, net: Net) -> Changes:
         """A small step: the change goes from unit to unit."""
         step = self._begin()
         with self.guard:
             try:
                 self._give(step, net)
                 step.run()
+                self._have_sealed(net)
             except BaseException:
                 with self.guard.shield:
                     step.roll_back()
                 raise
         return self._told(step, net)
 
-    def _compute(self, net: Mapping[str, tuple[list[Row], list[Row]]], everything: bool = False) -> Changes:
-        """A large step: the units that it reaches are computed anew."""
+    def _compute(self, net: Net, everything: bool = False, kept: Mapping[str, Columns] | None = None) -> Changes:
+        """A large step: the units that it reaches are computed anew, but for what is `kept`."""
         step = self._begin()
         network = self._network
         network.store.weight = 1
@@ -363,15 +393,27 @@ class Engine:
                         step.changes[name] = GivenRows(gone), GivenRows(new)
                 reached = network.keepers if everything else network.reached(net)
                 for keeper in reached:
-                    self._rebuild(step, keeper)
+                    columns = None if kept is None else kept.get(keeper.planned.name)
+                    if columns is None:
+                        self._rebuild(step, keeper)
+                    else:
+                        keeper.restore(columns)
+                        keeper.forget()
                 with self.guard.shield:
                     step.all_awake()
+                self._have_sealed(net)
             except BaseException:
                 with self.guard.shield:
                     step.roll_back()
                 raise
         network.forget_grown_tasks()
         return self._told(step, net)
+
+    def _have_sealed(self, net: Net) -> None:
+        """The end of a step: what comes after cannot fail, and signals wait until the step has left its guard."""
+        if self.seal is not None:
+            with self.guard.sealing():
+                self.seal(net)
 
     def _rebuild(self, step: Step, keeper: Keeper) -> None:
         """Compute a unit anew, and note what differs."""
@@ -388,7 +430,12 @@ class Engine:
         for task in keeper.tasks():
             task.forget_if_grown(sizes)
         step.undo.append((keeper.snapshot(), ()))
+        start = perf_counter()
         computed = keeper.rebuild(step)
+        self.computed[keeper.planned.name] = (
+            perf_counter() - start,
+            sum(len(store.tables[n]) for n in keeper.relations),
+        )
         for name in told:
             if name in computed and not before[name]:
                 gone, new = before[name], computed[name]
@@ -410,6 +457,16 @@ class Engine:
             self._network.home[relation].ready(relation)
         return self.tables[relation]
 
+    def store_for(self, relations: Iterable[str]) -> Store:
+        """Tables and indexes, for somebody who reads these relations."""
+        for relation in relations:
+            self._table(relation)
+        return self._network.store
+
+    def stream(self, relation: str) -> Iterator[Row]:
+        """The facts of a relation in no order, to be gone through before the next step."""
+        return self._table(relation).rows()
+
     def view(self, relation: str) -> frozenset[Row]:
         return frozenset(self._table(relation).rows())
 
@@ -427,7 +484,10 @@ class Engine:
         return self._network.home[relation].given_rows(relation)
 
     def lookup(self, relation: str, bound: Mapping[int, Value]) -> Iterator[Row]:
-        """The facts with these values in these columns, in no order.  Cost: that of the facts found."""
+        """The facts with these values in these columns, in no order.
+
+        Cost: that of the facts found, once there is an index.
+        """
         table = self._table(relation)
         key = tuple(sorted(bound))
         rest = tuple(c for c in range(table.shape.arity) if c not in bound)
@@ -441,7 +501,7 @@ class Engine:
             columns = [*key, *rest]
             order = [columns.index(c) for c in range(len(columns))]
             wanted = tuple(bound[c] for c in key)
-            for found in table.index(key, rest).get(wanted[0] if len(key) == 1 else wanted, ()):
+            for found in Rented(table, key, rest).get(wanted[0] if len(key) == 1 else wanted):
                 values = (*wanted, found) if len(rest) == 1 else (*wanted, *found)
                 yield tuple(values[n] for n in order)
 
@@ -472,6 +532,18 @@ class Engine:
     def statistics(self) -> Statistics:
         return statistics_of(self._network)
 
+    def state(self) -> Iterator[tuple[str, int, Columns]]:
+        """What the units with rules keep, as far as it can be written down: name, number of facts, columns."""
+        for keeper in self._network.keepers:
+            columns = keeper.state() if keeper.planned.unit.rules else None
+            if columns is not None:
+                yield keeper.planned.name, sum(len(self.tables[name]) for name in keeper.relations), columns
+
+    @property
+    def rule_numbers(self) -> Mapping[str, int]:
+        """What witnesses call rules by."""
+        return self._network.store.numbers
+
     # ── other rules ──────────────────────────────────────────────────────────────────────────
 
     def change_program(self, program: Program) -> Changes:
@@ -492,6 +564,9 @@ class Engine:
                 with self.guard.shield:
                     step.all_awake()
                     self._know(program)
+                with self.guard.sealing():
+                    if self.seal is not None:
+                        self.seal(network.given_change(old, old_program, program))
             except BaseException:
                 with self.guard.shield:
                     self._network, self.program = old, old_program

@@ -24,6 +24,7 @@ from everlog.core import program as p
 from everlog.core.codegen.derivations import LivingWriter
 from everlog.core.dbsp import delta_rules
 from everlog.core.engine.plan import PlannedUnit
+from everlog.core.engine.state import Columns
 from everlog.core.engine.store import Store, Task
 from everlog.core.program import Row, Rule
 from everlog.core.tables import Facts
@@ -118,6 +119,14 @@ class Keeper:
 
     def snapshot(self) -> Callable[[], None]:
         """How to come back to the present state after `rebuild`."""
+        raise NotImplementedError
+
+    def state(self) -> Columns | None:
+        """What the unit keeps beside given facts, as columns; None if it is to be computed (core.engine.state)."""
+        return None
+
+    def restore(self, columns: Columns) -> None:
+        """Keep what `state` said, instead of computing it; given facts, and what the unit reads, are the same."""
         raise NotImplementedError
 
     def check(self) -> None:

@@ -9,7 +9,7 @@ Reads: core.engine.strategies, core.engine.store.  Read by: core.engine.engine.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from everlog.core import program as p
 from everlog.core.engine import forms
@@ -27,7 +27,14 @@ from everlog.core.tables import Facts
 class Network:
     """Keepers in the order of their turns; `home` leads from a relation to its keeper."""
 
-    def __init__(self, plan: Plan, told: Iterable[str], store: Store | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        told: Iterable[str],
+        store: Store | None = None,
+        numbers: Mapping[str, int] | None = None,
+    ) -> None:
+        """`numbers` are those that witnesses call rules by, where some are there from before."""
         self.told = frozenset(told)  # the relations whose changes are told: those that are declared
         self.store = store or Store()
         self.plan = plan
@@ -36,6 +43,8 @@ class Network:
         self.readers: dict[str, Readers] = {}
         self.rules: dict[str, Rule] = {}
         if store is None:
+            self.store.numbers = dict(numbers or {})
+            self.store.rules = {number: name for name, number in self.store.numbers.items()}
             self.store.adopt(plan)
             self.store.begin(plan.program.relations)
             self._place([keeper_of(self.store, u, n) for n, u in enumerate(plan.units)])
@@ -179,6 +188,25 @@ class Network:
         rows = dict.fromkeys(row for row in self.home[name].given_rows(name) if row not in dropped)
         rows.update(dict.fromkeys(row for row, times in after.items() if times > before[row]))
         return list(rows)
+
+    def given_change(
+        self, old: Network, old_program: Program, program: Program
+    ) -> dict[str, tuple[list[Row], list[Row]]]:
+        """The given facts that went and came with a change of the program."""
+        net = {}
+        for name in dict.fromkeys([*old_program.relations, *program.relations]):
+            former, now = old.home.get(name), self.home.get(name)
+            if former is now:
+                continue
+            before = [] if former is None else list(former.given_rows(name))
+            after = [] if now is None else list(now.given_rows(name))
+            declared = old_program.relations.get(name), program.relations.get(name)
+            if len({_kinds(relation) for relation in declared if relation is not None}) == 1:
+                both = set(before) & set(after)
+                before, after = [r for r in before if r not in both], [r for r in after if r not in both]
+            if before or after:
+                net[name] = before, after
+        return net
 
     def difference(self, name: str, before: Facts | None, old: Network) -> tuple[Facts, Facts] | None:
         """How a relation differs from what it was in another network."""

@@ -15,9 +15,11 @@ Reads: core.engine.forms, core.tables.  Read by: core.engine.witnessed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 from everlog.core.engine import forms
+from everlog.core.engine.state import Columns, grouped_columns, grouped_from, plain_columns, plain_from
 from everlog.core.program import Row
 from everlog.core.tables import Facts, Shape
 
@@ -63,6 +65,12 @@ class Proofs(Protocol):
     def everything(self) -> Facts:
         """All facts that have a witness."""
 
+    def columns(self) -> Columns:
+        """All witnesses as columns."""
+
+    def restore(self, columns: Iterator[list[Any]]) -> None:
+        """Keep the witnesses of such columns."""
+
 
 class PlainProofs:
     def __init__(self, shape: Shape, data: dict[Any, Any]) -> None:
@@ -104,6 +112,13 @@ class PlainProofs:
 
     def everything(self) -> Facts:
         return forms.support(self.shape, self.data)
+
+    def columns(self) -> Columns:
+        return plain_columns(self.shape, self.data)
+
+    def restore(self, columns: Iterator[list[Any]]) -> None:
+        self.data.clear()
+        self.data.update(plain_from(self.shape, columns))
 
 
 class GroupedProofs:
@@ -191,3 +206,10 @@ class GroupedProofs:
 
     def everything(self) -> Facts:
         return {key: set().union(*groups.values()) for key, groups in self.data.items() if groups}
+
+    def columns(self) -> Columns:
+        return grouped_columns(self.data)
+
+    def restore(self, columns: Iterator[list[Any]]) -> None:
+        self.data.clear()
+        self.data.update(grouped_from(columns))

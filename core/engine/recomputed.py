@@ -20,8 +20,9 @@ from everlog.core.counters import Counting
 from everlog.core.engine import forms
 from everlog.core.engine.keeper import Keeper, Readers, table_snapshot
 from everlog.core.engine.plan import PlannedUnit
+from everlog.core.engine.state import Columns, class_columns, classes_from, fact_columns, facts_from
 from everlog.core.engine.store import Store
-from everlog.core.equivalence import Equivalence, lacking
+from everlog.core.equivalence import Classes, Equivalence, lacking
 from everlog.core.program import Row
 from everlog.core.seminaive import Context, UnitRun
 from everlog.core.tables import Facts, Table
@@ -110,6 +111,21 @@ class RecomputeKeeper(Keeper):
         for name, table in self._evaluated(step).items():
             self.store.tables[name].replace(table.facts)
         return {}
+
+    def state(self) -> Columns:
+        columns: Columns = [[self.starts, self.ends]]
+        for name in self.relations:
+            table = self.store.tables[name]
+            equal = isinstance(table, Classes)
+            columns += class_columns(table.facts) if equal else fact_columns(table.shape, table.facts)
+        return columns
+
+    def restore(self, columns: Columns) -> None:
+        left = iter(columns)
+        self.starts, self.ends = next(left)
+        for name in self.relations:
+            table = self.store.tables[name]
+            table.replace(classes_from(left) if isinstance(table, Classes) else facts_from(table.shape, left))
 
     def snapshot(self) -> Callable[[], None]:
         tables = table_snapshot(self.store, self.relations)

@@ -43,6 +43,7 @@ from everlog.core.engine.group_ancestry import GroupAncestry
 from everlog.core.engine.keeper import Keeper, Listener, Readers, outside_relations, table_snapshot, versions
 from everlog.core.engine.plan import DRED, PlannedUnit
 from everlog.core.engine.proofs import GroupedProofs, PlainProofs, Proofs
+from everlog.core.engine.state import Columns
 from everlog.core.engine.store import Store, Task
 from everlog.core.program import Atom, Negation, Row, Rule, Variable
 from everlog.core.tables import Facts, Shape, Table, add_facts, add_row, facts_of, rows_of, size_of
@@ -408,6 +409,17 @@ class RecursiveKeeper(Keeper):
             task(None, new.setdefault(task.rule.head.relation, {}))
         self._rounds(step, new, None)
         return {}
+
+    def state(self) -> Columns:
+        """Witnesses alone: by I1 the facts are those that have one."""
+        return [column for name in self.relations for column in self.proofs[name].columns()]
+
+    def restore(self, columns: Columns) -> None:
+        left = iter(columns)
+        self.forget()
+        for name in self.relations:
+            self.proofs[name].restore(left)
+            self.tables[name].replace(self.proofs[name].everything())
 
     def snapshot(self) -> Callable[[], None]:
         tables = table_snapshot(self.store, self.relations)

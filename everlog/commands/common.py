@@ -9,11 +9,15 @@ import argparse
 import sys
 from collections.abc import Collection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from everlog.core.program import Program
 from everlog.dsl.check import diagnose
 from everlog.dsl.diagnostics import Report
 from everlog.dsl.preprocess import load, preprocess_text
+
+if TYPE_CHECKING:
+    from everlog.progress import Meter
 
 
 def add_program_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +31,21 @@ def add_program_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-W", "--warn", action="append", default=[], metavar="X", help="accepted, ignored")
 
 
+def add_functor_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-l",
+        "--library",
+        "--libraries",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="Python file of functors",
+    )
+    parser.add_argument(
+        "-L", "--library-dir", action="append", default=[], metavar="DIR", help="where such files are"
+    )
+
+
 def load_program(arguments: argparse.Namespace, untold: Collection[str] = ()) -> Program | None:
     """The checked program, warnings told but for those `untold`; None after its errors were told."""
     program, report = diagnosed(arguments)
@@ -37,6 +56,13 @@ def load_program(arguments: argparse.Namespace, untold: Collection[str] = ()) ->
     if text:
         print(text, file=sys.stderr)
     return program
+
+
+def tell_note(text: str, meter: Meter | None = None) -> None:
+    """What is no mistake, but worth knowing; where a meter writes its line, after that is gone."""
+    if meter is not None:
+        meter.clear()
+    print(f"note: {text}", file=sys.stderr)
 
 
 def diagnosed(arguments: argparse.Namespace) -> tuple[Program | None, Report | None]:

@@ -1,23 +1,28 @@
 """`everlog run`: facts in, relations out, with Soufflé's flags and files.
 
-A program runs once, by semi-naive evaluation; with `--updates` it lives on, and follows the stream.
+A program runs once, by semi-naive evaluation; with `--updates` it lives on, and follows the stream; with `--watch`
+it stays, and follows its fact files; with `--db` it is kept in a file.
 
-Reads: dsl.check, core.seminaive, everlog.commands.on_spark, everlog.stream, everlog.files, everlog.functors.
+Reads: dsl.check, core.seminaive, everlog.commands.on_spark, everlog.stream, everlog.following, everlog.files,
+everlog.functors, everlog.progress.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol, TypeAlias
 
 from attrs import evolve
 
 from everlog._version import __version__
-from everlog.commands.common import add_program_arguments, load_program
-from everlog.commands.limits import add_limit_arguments, limits_of
+from everlog.commands.common import add_functor_arguments, add_program_arguments, load_program, tell_note
+from everlog.commands.databases import add_database_argument, database_of
+from everlog.commands.limits import add_limit_arguments, limits_of, seconds
 from everlog.commands.on_spark import (
     add_spark_arguments,
     job_of,
@@ -30,9 +35,19 @@ from everlog.core.program import Directive, Program, Row
 from everlog.core.seminaive import Progress, evaluate
 from everlog.core.values import EvaluationError
 from everlog.files import FactsError, write_facts, write_size
+from everlog.files.formats import way_of
+from everlog.files.place import write_stream
 from everlog.functors import FunctorError, bind_functors
 from everlog.inputs import read_inputs
+from everlog.progress import Meter, meter_for
 from everlog.spark_backend.errors import SparkError
+from everlog.store.errors import StoreError
+
+if TYPE_CHECKING:
+    from everlog.changes import Changes
+    from everlog.database import Database
+
+Facts: TypeAlias = Callable[[], dict[str, list[Row]]]  # reads what a program begins with
 
 # Flags of Soufflé that mean nothing here: (flag, takes a value, why).
 _IGNORED: list[tuple[tuple[str, ...], bool, str]] = [
@@ -54,6 +69,17 @@ _IGNORED: list[tuple[tuple[str, ...], bool, str]] = [
     (("-e", "--engine-stats", "--emit-statistics"), False, ""),
     (("--parse-errors", "--wno", "--preprocessor"), True, ""),
 ]
+
+EXAMPLES = """
+  everlog run prog.dl -F facts -D out                read facts/*.facts, write out/*.csv
+  everlog run prog.dl -D-                            write every .output relation to the screen
+  everlog run prog.dl -F facts --updates news.txt    then apply +fact. and -fact. lines, and print the changes
+  tail -f news.txt | everlog run prog.dl --updates - the same from a live pipe
+  everlog run prog.dl -F facts -D out --watch        stay, and follow facts/*.facts as they change
+  everlog run prog.dl --db roads.db --updates -      the same, kept in a file, where it goes on the next time
+  everlog run prog.dl --max-seconds 60 --max-memory 2G
+  everlog run prog.dl --engine spark --master 'local[4]'
+"""
 
 
 class Result(Protocol):
@@ -81,22 +107,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="apply a stream of +fact. and -fact. lines, steps apart by blank lines; - is a pipe",
     )
+    parser.add_argument("--watch", action="store_true", help="stay, and follow the fact files as they change")
+    parser.add_argument(
+        "--poll", type=seconds, default=0.5, metavar="S", help="look at them so often, in seconds (default: 0.5)"
+    )
+    add_database_argument(parser, "the program, its facts and every step")
     add_strategy_argument(parser)
     add_limit_arguments(parser)
     add_spark_arguments(parser)
     parser.add_argument("-P", "--pragma", action="append", default=[], metavar="KEY:VALUE", help="as .pragma")
-    parser.add_argument(
-        "-l",
-        "--library",
-        "--libraries",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="Python file of functors",
-    )
-    parser.add_argument(
-        "-L", "--library-dir", action="append", default=[], metavar="DIR", help="where such files are"
-    )
+    add_functor_arguments(parser)
     parser.add_argument("-v", "--verbose", action="store_true", help="tell progress on the way")
     parser.add_argument("--show", metavar="WHAT", help="show a stage (initial-ast, …) instead of running")
     parser.add_argument("--legacy", action="store_true", help="accepted for Soufflé's sake")
@@ -112,9 +132,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     for flags, _, why in _IGNORED:
         if getattr(arguments, f"ignored{flags[0]}", None) and why and not arguments.no_warn:
-            print(f"note: {flags[0]} is ignored: {why}", file=sys.stderr)
-    # the stream may fill what the program leaves empty
-    program = load_program(arguments, untold=() if arguments.updates is None else ("DL060",))
+            tell_note(f"{flags[0]} is ignored: {why}")
+    excluded = _excluded(arguments)
+    if excluded:
+        print(f"error: {excluded[0]} and {excluded[1]} exclude each other", file=sys.stderr)
+        return 2
+    # the stream, or files that come later, may fill what the program leaves empty
+    lives_on = arguments.watch or arguments.updates is not None
+    program = load_program(arguments, untold=("DL060",) if lives_on else ())
     if program is None:
         return 1
     if arguments.show is not None:
@@ -129,11 +154,19 @@ def run(arguments: argparse.Namespace) -> int:
             return 0
         refuse_spark_arguments(arguments)
         _check_places(program, arguments)
-        given = read_inputs(program, Path(arguments.fact_dir), missing_ok=arguments.no_warn)
-        if arguments.updates is not None:
-            return _follow(program, given, arguments)
-        _write(program, _evaluated(program, given, arguments), arguments)
-    except (EvaluationError, FactsError, FunctorError, SparkError) as error:
+        with meter_for(sys.stderr, wanted=not arguments.verbose) as meter:
+            if arguments.watch:
+                _watch(program, arguments, meter)
+            folder, tell = Path(arguments.fact_dir), partial(tell_note, meter=meter)
+            facts = partial(read_inputs, program, folder, arguments.no_warn, tell, meter.reading)
+            if arguments.updates is not None:
+                return _follow(program, facts, arguments, meter)
+            if arguments.db is None:
+                _write(program, _evaluated(program, facts(), arguments, meter), arguments, meter)
+            else:
+                with _living(program, facts, arguments, meter) as database:
+                    _write(database.program, database, arguments, meter)
+    except (EvaluationError, FactsError, FunctorError, SparkError, StoreError) as error:
         sys.stdout.flush()
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -143,13 +176,39 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _evaluated(program: Program, given: dict[str, list[Row]], arguments: argparse.Namespace) -> Result:
-    progress, limits = _teller(arguments, "new"), limits_of(arguments)
+def _excluded(arguments: argparse.Namespace) -> tuple[str, str] | None:
+    """Two flags that do not go together."""
+    on_spark = arguments.engine == "spark"
+    for flag, wanted, others in (
+        ("--watch", arguments.watch, {"--updates": arguments.updates is not None, "--engine spark": on_spark}),
+        ("--db", arguments.db is not None, {"--watch": arguments.watch, "--engine spark": on_spark}),
+    ):
+        for other, is_there in others.items():
+            if wanted and is_there:
+                return flag, other
+    return None
+
+
+def _evaluated(
+    program: Program, given: dict[str, list[Row]], arguments: argparse.Namespace, meter: Meter
+) -> Result:
+    told, limits = _teller(arguments, "new"), limits_of(arguments)
     if any(relation.auxiliary_of for relation in program.relations.values()):
         from everlog.database import Database  # auxiliary relations are what their system says
 
-        return Database(program, facts=given, limits=limits, progress=progress)
-    return evaluate(program, given, progress, limits)
+        return Database(program, facts=given, limits=limits, progress=told or meter.deriving)
+    return evaluate(program, given, told or meter.finding, limits)
+
+
+@contextmanager
+def _living(program: Program, facts: Facts, arguments: argparse.Namespace, meter: Meter) -> Iterator[Database]:
+    """The program as a database, which goes on."""
+    told = _teller(arguments, "so far")
+    how = {"limits": limits_of(arguments), "strategies": strategies_of(arguments)}
+    with database_of(program, arguments, facts, progress=told or meter.deriving, **how) as database:
+        database.progress = told  # single updates are faster if nobody listens
+        meter.clear()
+        yield database
 
 
 def _check_strategies(program: Program, arguments: argparse.Namespace) -> None:
@@ -160,11 +219,9 @@ def _check_strategies(program: Program, arguments: argparse.Namespace) -> None:
             make_plan(program, strategies_of(arguments))
         except NoSuchStrategy as error:
             raise FactsError(str(error)) from None
-        if arguments.updates is None and not arguments.no_warn:
-            print(
-                "note: --strategy is for --updates; a program that runs once is evaluated set at a time",
-                file=sys.stderr,
-            )
+        lives_on = arguments.watch or arguments.updates is not None or arguments.db is not None
+        if not lives_on and not arguments.no_warn:
+            tell_note("--strategy is for --updates and --watch; what runs once is evaluated set at a time")
 
 
 def _check_places(program: Program, arguments: argparse.Namespace) -> None:
@@ -184,38 +241,67 @@ def _check_places(program: Program, arguments: argparse.Namespace) -> None:
         raise FactsError(f"standard input cannot have both the updates and {other}")
 
 
-def _follow(program: Program, given: dict[str, list[Row]], arguments: argparse.Namespace) -> int:
+def _follow(program: Program, facts: Facts, arguments: argparse.Namespace, meter: Meter) -> int:
     """Apply the stream; whatever ends it, the files hold the relations after the last complete step."""
-    from everlog.database import Database  # here: a program that runs once does without it
     from everlog.stream import follow, stream_lines
 
     name = "<stdin>" if arguments.updates == "-" else arguments.updates
-    with stream_lines(arguments.updates, sys.stdin) as lines:
-        progress = _teller(arguments, "so far")
-        database = Database(
-            program,
-            facts=given,
-            limits=limits_of(arguments),
-            progress=progress,
-            strategies=strategies_of(arguments),
-        )
+    with (
+        stream_lines(arguments.updates, sys.stdin) as lines,
+        _living(program, facts, arguments, meter) as database,
+    ):
+        if arguments.updates != "-" and not sys.stdout.isatty():  # where answers are seen, no bar is needed
+            lines = meter.lines(lines, Path(arguments.updates).stat().st_size)
         try:
-            all_well = follow(database, name, lines, sys.stdout, sys.stderr)
-        except (KeyboardInterrupt, BrokenPipeError):
-            _write_outputs(program, database, arguments)
+            all_well = follow(database, name, lines, sys.stdout, meter.beside(sys.stderr))
+            _write(database.program, database, arguments, meter)
+        except (KeyboardInterrupt, BrokenPipeError, StoreError):
+            meter.clear()
+            _write_outputs(database.program, database, arguments)
             raise
-    _write(program, database, arguments)
     return 0 if all_well else 1
 
 
-def _write(program: Program, result: Result, arguments: argparse.Namespace) -> None:
+def _watch(program: Program, arguments: argparse.Namespace, meter: Meter) -> NoReturn:
+    """Stay until Ctrl-C; when fact files have changed, tell what that changes, and write the outputs."""
+    from everlog.following import FactFiles, follow_files
+    from everlog.stream import relations_of_interest
+
+    files = FactFiles(
+        program,
+        Path(arguments.fact_dir),
+        missing_ok=arguments.no_warn,
+        pause=arguments.poll,
+        tell=partial(tell_note, meter=meter),
+    )
+    shown = relations_of_interest(program)
+
+    def tell(changes: Changes) -> None:
+        write_stream(sys.stdout, changes.text(shown) + "\n")
+        sys.stdout.flush()
+        if arguments.output_dir != "-":
+            changed = tuple(d for d in program.outputs if d.relation in changes)
+            _write_outputs(evolve(program, outputs=changed), database, arguments)
+
+    with _living(program, partial(files.begin, meter.reading), arguments, meter) as database:
+        _write(program, database, arguments, meter)
+        sys.stdout.flush()
+        follow_files(files, database, tell, sys.stderr)
+
+
+def _write(program: Program, result: Result, arguments: argparse.Namespace, meter: Meter) -> None:
+    meter.clear()
     for directive in sorted(program.printsizes, key=lambda d: d.relation):
         write_size(program.relations[directive.relation], result.size(directive.relation), sys.stdout)
-    _write_outputs(program, result, arguments)
+    _write_outputs(program, result, arguments, meter)
 
 
-def _write_outputs(program: Program, result: Result, arguments: argparse.Namespace) -> None:
-    for directive in program.outputs:
+def _write_outputs(
+    program: Program, result: Result, arguments: argparse.Namespace, meter: Meter | None = None
+) -> None:
+    for number, directive in enumerate(program.outputs):
+        if meter is not None and arguments.output_dir != "-":
+            meter.writing(directive.relation, number, len(program.outputs))
         placed = to_screen(directive) if arguments.output_dir == "-" else directive
         relation = program.relations[directive.relation]
         directory = Path("." if arguments.output_dir == "-" else arguments.output_dir)
@@ -224,7 +310,7 @@ def _write_outputs(program: Program, result: Result, arguments: argparse.Namespa
 
 def to_screen(directive: Directive) -> Directive:
     """`-D-`: to the screen, with the names of the columns, unless the directive says otherwise."""
-    if directive.params.get("IO", "file") != "file":
+    if way_of(directive.params) != "file":
         return directive
     kept = {k: v for k, v in directive.params.items() if k not in ("IO", "filename", "compress")}
     return evolve(directive, params={"headers": "true", **kept, "IO": "stdout"})

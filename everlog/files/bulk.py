@@ -117,6 +117,8 @@ def _converted(kind: Kind, fields: list[str]) -> Sequence[Value]:
         case Kind.FLOAT:
             letters = _only(_FLOAT, fields)
             floats = list(map(float, fields))
+            if not all(floats):  # a zero, which may be -0.0
+                floats = [value + 0.0 for value in floats]
             return [v if v == v else NAN for v in floats] if letters else floats
         case Kind.NUMBER | Kind.UNSIGNED:
             _only(_DIGITS + (b"+-" if kind is Kind.NUMBER else b"+"), fields)
@@ -135,7 +137,9 @@ def ready_column(kind: Kind, values: Sequence[object]) -> list[Value] | None:
             symbols = cast(list[str], ready)
             return list(map(sys.intern, symbols)) if "".join(symbols).isascii() else None
         case Kind.FLOAT:
-            return None if any(value != value for value in ready) else ready
+            if any(value != value for value in ready):
+                return None
+            return ready if all(ready) else [value + 0.0 for value in cast(list[float], ready)]  # never -0.0
         case Kind.NUMBER | Kind.UNSIGNED:
             try:
                 array(_INTEGER_KINDS[kind], cast(list[int], ready))

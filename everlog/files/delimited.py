@@ -3,33 +3,47 @@
 There are two readers.  This one goes line by line, knows every rule, and says exactly what is
 wrong where; `bulk` reads ordinary files several times faster and gives up on all others.
 
-Reads: layout, bulk, rfc4180, values.  Read by: dispatch.
+Reads: layout, bulk, rfc4180, values.  Read by: formats, everlog.spark_facts.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from typing import TextIO
 
 from everlog.core.program import Kind, Row
 from everlog.core.values import decoded, float_text
 from everlog.files.bulk import bulk_rows
 from everlog.files.layout import Layout, layout_of
-from everlog.files.place import Place
+from everlog.files.place import Place, Reading, read_bytes, read_stream, write_stream, write_text
+from everlog.files.rejects import BadRow, Refuse, abort
 from everlog.files.rfc4180 import quoted_records, quoted_symbol, quoter
-from everlog.files.values import PARSERS, FactsError, shown, sorted_rows
+from everlog.files.values import PARSERS, shown, sorted_rows
 
 # ── in ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def read_delimited(place: Place, data: bytes, file: str) -> list[Row]:
+def read_file(reading: Reading) -> list[Row]:
+    """`IO=file`"""
+    path = reading.place.path(".facts")
+    data = read_bytes(reading.place, path, reading.missing_ok)
+    return [] if data is None else read_delimited(reading.place, data, path.name, reading.refuse)
+
+
+def read_stdin(reading: Reading) -> list[Row]:
+    """`IO=stdin`"""
+    return read_delimited(reading.place, read_stream(reading.stdin), "<stdin>", reading.refuse)
+
+
+def read_delimited(place: Place, data: bytes, file: str, refuse: Refuse = abort) -> list[Row]:
     layout = layout_of(place, file)
     rows = None if _quoted(layout, data) else bulk_rows(layout, _body(layout, data))
-    return careful_rows(layout, data) if rows is None else rows
+    return careful_rows(layout, data, refuse) if rows is None else rows
 
 
-def careful_rows(layout: Layout, data: bytes) -> list[Row]:
-    """The rows of a file, or FactsError with the first line that is wrong."""
+def careful_rows(layout: Layout, data: bytes, refuse: Refuse = abort) -> list[Row]:
+    """The rows of a file; `refuse` hears of lines that are wrong."""
     if not layout.columns:
         return [()] if _body(layout, data) else []
     records = _records(layout, data)
@@ -38,28 +52,34 @@ def careful_rows(layout: Layout, data: bytes) -> list[Row]:
     rows: list[Row] = []
     plan = [(source, PARSERS[kind]) for source, kind in zip(layout.sources, layout.kinds, strict=True)]
     for line, fields in records:
+        if isinstance(fields, BadRow):
+            refuse(fields)
+            continue
         try:
             rows.append(tuple([parse(fields[source]) for source, parse in plan]))
         except (IndexError, ValueError):
-            raise _mistake(layout, line, fields) from None
+            refuse(_mistake(layout, line, fields))
     return rows
 
 
-def _mistake(layout: Layout, line: int, fields: list[str]) -> FactsError:
+def _mistake(layout: Layout, line: int, fields: list[str]) -> BadRow:
     """What is wrong with the fields of a line: the first column that is missing, else malformed."""
     for index, source in enumerate(layout.sources):
         if source >= len(fields):
-            return layout.column_error(line, index, f" is missing from {shown(layout.delimiter.join(fields))}")
+            what = f" is missing from {shown(layout.delimiter.join(fields))}"
+            if len(fields) == 1 and any(mark in fields[0] for mark in "\t,;|"):
+                what += f": columns are separated by {shown(layout.delimiter)}"
+            return layout.bad_row(line, layout.label(index) + what, fields)
     for index, (kind, source) in enumerate(zip(layout.kinds, layout.sources, strict=True)):
         try:
             PARSERS[kind](fields[source])
         except ValueError as problem:
-            return layout.column_error(line, index, f": {problem}")
+            return layout.bad_row(line, f"{layout.label(index)}: {problem}", fields)
     raise AssertionError("a line that was refused has a mistake")
 
 
-def _records(layout: Layout, data: bytes) -> Iterator[tuple[int, list[str]]]:
-    """The fields of each line, with its number."""
+def _records(layout: Layout, data: bytes) -> Iterator[tuple[int, list[str] | BadRow]]:
+    """The fields of each line, with its number, or what keeps it from having fields."""
     if _quoted(layout, data):
         yield from quoted_records(layout, decoded(data))
         return
@@ -72,11 +92,11 @@ def _records(layout: Layout, data: bytes) -> Iterator[tuple[int, list[str]]]:
             yield number, line.split(layout.delimiter)
 
 
-def _bracket_splitter(layout: Layout) -> Callable[[int, str], list[str]]:
+def _bracket_splitter(layout: Layout) -> Callable[[int, str], list[str] | BadRow]:
     """A function that gives the fields that are needed; what comes after them is not looked at."""
     marks, width = re.compile(rf"({re.escape(layout.delimiter)})|([\[\]])"), layout.width
 
-    def split(number: int, line: str) -> list[str]:
+    def split(number: int, line: str) -> list[str] | BadRow:
         fields: list[str] = []
         start = depth = 0
         for mark in marks.finditer(line):
@@ -90,7 +110,7 @@ def _bracket_splitter(layout: Layout) -> Callable[[int, str], list[str]]:
                 if len(fields) == width:
                     return fields
         if depth:
-            raise layout.error(number, f"the brackets do not balance in {shown(line[start:])}")
+            return layout.bad_row(number, f"the brackets do not balance in {shown(line[start:])}", line)
         return [*fields, line[start:]]
 
     return split
@@ -113,6 +133,17 @@ def _body(layout: Layout, data: bytes) -> bytes:
 
 
 # ── out ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def write_file(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
+    """`IO=file`"""
+    write_text(place, ".csv", header_text(place) + delimited_text(place, rows))
+
+
+def write_stdout(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
+    """`IO=stdout`"""
+    above = f"---------------\n{place.name}\n{header_text(place)}===============\n"
+    write_stream(stdout, f"{above}{delimited_text(place, rows)}===============\n")
 
 
 def delimited_text(place: Place, rows: Iterable[Row]) -> str:

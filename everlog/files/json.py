@@ -3,19 +3,21 @@
 A reader takes both shapes, whatever `format` says.  What is no UTF-8 stays the byte it was;
 infinities and NaN are `Infinity` and `NaN`, as Python writes them.
 
-Reads: place, values, bulk.  Read by: dispatch.
+Reads: place, values, bulk, typed.  Read by: formats, jsonlines, everlog.spark_facts.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterable, Mapping
+from typing import TextIO
 
-from everlog.core.program import Kind, Relation, Row, Value
-from everlog.core.values import MASK, NAN, SIGNED_MAX, SIGNED_MIN, decoded, encoded, float_text
+from everlog.core.program import Kind, Relation, Row
+from everlog.core.values import decoded, float_text
 from everlog.files.bulk import ready_column
-from everlog.files.place import Place
+from everlog.files.place import Place, Reading, read_bytes, read_stream, write_stream, write_text
+from everlog.files.rejects import BadRow, Refuse, abort
+from everlog.files.typed import typed_value
 from everlog.files.values import FactsError, column_label, shown, sorted_rows
 
 _symbol_text = json.JSONEncoder(ensure_ascii=False).encode
@@ -23,19 +25,33 @@ _symbol_text = json.JSONEncoder(ensure_ascii=False).encode
 # ── in ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def read_json(place: Place, data: bytes, file: str) -> list[Row]:
+def read_json_stream(reading: Reading) -> list[Row]:
+    """`IO=json` is standard input, as in Soufflé, unless a file is named."""
+    if "filename" in reading.place.params:
+        return read_json_file(reading)
+    return read_json(reading.place, read_stream(reading.stdin), "<stdin>", reading.refuse)
+
+
+def read_json_file(reading: Reading) -> list[Row]:
+    """`IO=jsonfile`"""
+    path = reading.place.path(".json")
+    data = read_bytes(reading.place, path, reading.missing_ok)
+    return [] if data is None else read_json(reading.place, data, path.name, reading.refuse)
+
+
+def read_json(place: Place, data: bytes, file: str, refuse: Refuse = abort) -> list[Row]:
     elements = _elements(data, file)
     if place.relation.arity == 0:
         return [()] if elements else []
-    ready = _ready_rows(place.relation, elements)
+    ready = ready_rows(place.relation, elements)
     if ready is not None:
         return ready
     rows = []
     for number, element in enumerate(elements, start=1):
         try:
-            rows.append(_row(place.relation, element))
+            rows.append(row_of(place.relation, element))
         except ValueError as problem:
-            raise FactsError(f"{file}: row {number}: {problem}") from None
+            refuse(BadRow(file, number, str(problem), element))
     return rows
 
 
@@ -51,7 +67,7 @@ def _elements(data: bytes, file: str) -> list[object]:
     return elements
 
 
-def _ready_rows(relation: Relation, elements: list[object]) -> list[Row] | None:
+def ready_rows(relation: Relation, elements: list[object]) -> list[Row] | None:
     """The rows, if they are arrays whose values need no second look."""
     arrays = [element for element in elements if isinstance(element, list) and len(element) >= relation.arity]
     if not elements or len(arrays) < len(elements):
@@ -65,7 +81,7 @@ def _ready_rows(relation: Relation, elements: list[object]) -> list[Row] | None:
     return list(zip(*columns, strict=True))
 
 
-def _row(relation: Relation, element: object) -> Row:
+def row_of(relation: Relation, element: object) -> Row:
     """One fact; what it has beyond the columns is ignored.  ValueError says what is wrong."""
     keys: Iterable[object]
     match element:
@@ -80,58 +96,44 @@ def _row(relation: Relation, element: object) -> Row:
         if key not in given:
             raise ValueError(f"{column_label(column, number)} is missing from {shown(element)}")
         try:
-            row.append(_value(column.kind, given[key]))
+            row.append(typed_value(column.kind, given[key]))
         except ValueError as problem:
             raise ValueError(f"{column_label(column, number)}: {problem}") from None
     return tuple(row)
 
 
-def _value(kind: Kind, value: object) -> Value:
-    """A JSON value as the column has it."""
-    match kind, value:
-        case _, bool():
-            pass  # an int to Python, but no number to JSON
-        case Kind.SYMBOL, str(text):
-            return sys.intern(_canonical(text))
-        case Kind.FLOAT, float(number):
-            return number if number == number else NAN
-        case Kind.FLOAT, int(number) if abs(number) < 2**1023:
-            return float(number)
-        case ((Kind.NUMBER | Kind.UNSIGNED), int(number)):
-            low, high = (0, MASK) if kind is Kind.UNSIGNED else (SIGNED_MIN, SIGNED_MAX)
-            if low <= number <= high:
-                return number
-            raise ValueError(f"{shown(number)} is out of range for a 64-bit {kind}")
-    raise ValueError(f"{shown(value)} is not {'an' if kind is Kind.UNSIGNED else 'a'} {kind}")
-
-
-def _canonical(text: str) -> str:
-    r"""Half a surrogate pair, written `\ud83d`, is no text; `\udc80` stands for the byte 0x80."""
-    if text.isascii():
-        return text
-    try:
-        return decoded(encoded(text))
-    except UnicodeEncodeError:
-        raise ValueError(f"{shown(text)} has no UTF-8 form") from None
-
-
 # ── out ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def write_json_stream(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
+    """`IO=json` is the screen, as in Soufflé, unless a file is named."""
+    if "filename" in place.params:
+        write_json_file(place, rows, stdout)
+    else:
+        write_stream(stdout, json_text(place, rows))
+
+
+def write_json_file(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
+    """`IO=jsonfile`"""
+    write_text(place, ".json", json_text(place, rows))
 
 
 def json_text(place: Place, rows: Iterable[Row]) -> str:
     """All facts, sorted, one per line."""
-    columns = place.relation.columns
-    if place.params.get("format") == "object":
+    text = fact_writer(place.relation, place.params.get("format") == "object")
+    return "[" + ",\n".join(map(text, sorted_rows(place.relation, rows))) + "]\n"
+
+
+def fact_writer(relation: Relation, objects: bool) -> Callable[[Row], str]:
+    """A function that writes one fact: as an array, or as an object keyed by the names of the columns."""
+    columns = relation.columns
+    if objects:
         keys = [_symbol_text(column.name).replace("%", "%%") for column in columns]
         template = "{" + ", ".join(f"{key}: %s" for key in keys) + "}"
     else:
         template = "[" + ", ".join(["%s"] * len(columns)) + "]"
     texts = [_TEXTS[column.kind] for column in columns]
-    facts = (
-        template % tuple(text(value) for text, value in zip(texts, row, strict=True))
-        for row in sorted_rows(place.relation, rows)
-    )
-    return "[" + ",\n".join(facts) + "]\n"
+    return lambda row: template % tuple([text(value) for text, value in zip(texts, row, strict=True)])
 
 
 def _float_text(value: float) -> str:

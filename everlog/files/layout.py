@@ -1,6 +1,6 @@
 """How the lines of one delimited file are laid out, as the parameters of its directive say.
 
-Reads: values, place.  Read by: delimited, bulk, rfc4180.
+Reads: values, place.  Read by: delimited, bulk, rfc4180, typed.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from attrs import frozen
 
 from everlog.core.program import Column, Kind
 from everlog.files.place import Place
+from everlog.files.rejects import BadRow
 from everlog.files.values import FactsError, column_label, shown
 
 
@@ -42,12 +43,11 @@ class Layout:
         """How many fields a line must have."""
         return max(self.sources, default=-1) + 1
 
-    def error(self, line: int, what: str) -> FactsError:
-        return FactsError(f"{self.file}:{line}: {what}")
+    def bad_row(self, line: int, reason: str, values: object) -> BadRow:
+        return BadRow(self.file, line, reason, values, "line")
 
-    def column_error(self, line: int, index: int, what: str) -> FactsError:
-        label = column_label(self.columns[index], self.sources[index] + 1)
-        return self.error(line, f"{label}{what}")
+    def label(self, index: int) -> str:
+        return column_label(self.columns[index], self.sources[index] + 1)
 
 
 def layout_of(place: Place, file: str) -> Layout:
@@ -57,11 +57,11 @@ def layout_of(place: Place, file: str) -> Layout:
         raise FactsError(f"relation {place.relation.name}: the delimiter is empty")
     if rfc4180 and '"' in delimiter:
         raise FactsError(f"relation {place.relation.name}: with rfc4180=true a delimiter cannot contain a quote")
-    sources = _sources(place)
+    sources = sources_of(place)
     return Layout(file, place.relation.columns, sources, delimiter, rfc4180, place.flag("headers"))
 
 
-def _sources(place: Place) -> tuple[int, ...]:
+def sources_of(place: Place) -> tuple[int, ...]:
     """The parameter `columns="2:0"`, or every column from its own position."""
     arity = place.relation.arity
     text = place.params.get("columns", "")

@@ -3,27 +3,28 @@
 An output that fails half way must not leave half a file where yesterday's whole one was: bytes go
 to a temporary name in the same directory, which is renamed into place at the end.
 
-Reads: values.  Read by: layout, delimited, json, sqlite, dispatch.
+Reads: values, zipped, rejects.  Read by: layout and every format.
 """
 
 from __future__ import annotations
 
-import gzip
 import os
 import sys
-import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, TypeAlias
 from uuid import uuid4
 
 from attrs import frozen
 
-from everlog.core.program import Relation
+from everlog.core.program import Relation, Row
 from everlog.core.values import encoded
-from everlog.files.values import FactsError, encoded_text
+from everlog.files.rejects import Refuse, abort
+from everlog.files.values import FactsError, NoSuchFile, encoded_text, shown
+from everlog.files.zipped import SUFFIXES, method_of, unzipped, zipped
 
-_GZIP = b"\x1f\x8b"
+MODES = ("overwrite", "append", "errorifexists", "ignore")  # Spark's words
 
 
 @frozen
@@ -41,6 +42,31 @@ class Place:
     def flag(self, key: str) -> bool:
         return self.params.get(key) == "true"
 
+    @property
+    def table(self) -> str:
+        """The table of a database that holds the relation."""
+        named = (self.params[key] for key in ("dbtable", "table") if key in self.params)
+        return next(named, self.name)
+
+    @property
+    def table_path(self) -> list[str]:
+        """The table with its schema, where one is said: `dbtable="shop.orders"`.  A relation's own dot is none."""
+        return [self.name] if self.table == self.name else self.table.split(".")
+
+    @property
+    def mode(self) -> str:
+        """What becomes of what is there already: `overwrite` (default), `append`, `errorifexists`, `ignore`."""
+        mode = self.params.get("mode", "overwrite")
+        if mode not in MODES:
+            raise FactsError(f"relation {self.relation.name}: mode={shown(mode)}: known are {', '.join(MODES)}")
+        return mode
+
+    def keeps(self, there: bool, what: object) -> bool:
+        """Whether nothing is to be written, since something is there; FactsError if that is one."""
+        if there and self.mode == "errorifexists":
+            raise FactsError(f"cannot write relation {self.relation.name}: there is {what} already")
+        return there and self.mode == "ignore"
+
     def path(self, suffix: str, *keys: str) -> Path:
         """The file that the first of `keys` names (else `filename`), or the relation's own.
 
@@ -50,12 +76,26 @@ class Place:
         return self.directory / next(named, self.name + suffix)
 
 
+@frozen
+class Reading:
+    """How facts are to be read: whether they may be missing, what standard input is, who hears of bad rows."""
+
+    place: Place
+    missing_ok: bool = False
+    stdin: TextIO | None = None
+    refuse: Refuse = abort
+
+
+Reader: TypeAlias = Callable[[Reading], list[Row]]
+Writer: TypeAlias = Callable[[Place, Iterable[Row], TextIO], None]  # the stream is the screen
+
+
 # ── in ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def read_bytes(place: Place, path: Path, missing_ok: bool) -> bytes | None:
-    """The bytes of a file, or of its `.gz`, unzipped; None if neither exists and that is fine."""
-    for candidate in (path, path.with_name(path.name + ".gz")) if path.name else (path,):
+    """The bytes of a file, or of its `.gz` or `.zst`, unzipped; None if none exists and that is fine."""
+    for candidate in candidates(path):
         try:
             return unzipped(candidate.read_bytes(), str(candidate))
         except (FileNotFoundError, NotADirectoryError):
@@ -64,7 +104,7 @@ def read_bytes(place: Place, path: Path, missing_ok: bool) -> bytes | None:
             raise cannot_open(place, path, reason(problem)) from None
     if missing_ok:
         return None
-    raise cannot_open(place, path, "there is no such file")
+    raise no_such_file(place, path)
 
 
 def read_stream(stdin: TextIO | None) -> bytes:
@@ -75,13 +115,22 @@ def read_stream(stdin: TextIO | None) -> bytes:
     return unzipped(data, "<stdin>")
 
 
-def unzipped(data: bytes, source: str) -> bytes:
-    if not data.startswith(_GZIP):
-        return data
-    try:
-        return gzip.decompress(data)
-    except (OSError, EOFError, zlib.error) as problem:
-        raise FactsError(f"{source}: begins like a gzip file but is not one: {problem}") from None
+def candidates(path: Path) -> list[Path]:
+    """Where a file may be: under its name, or compressed under one that says so."""
+    return [path, *(path.with_name(path.name + suffix) for suffix in SUFFIXES)] if path.name else [path]
+
+
+def found(place: Place, path: Path, missing_ok: bool) -> Path | None:
+    """The file, which is there; None if it is not and that is fine."""
+    if path.exists():
+        return path
+    if missing_ok:
+        return None
+    raise no_such_file(place, path)
+
+
+def no_such_file(place: Place, path: Path) -> NoSuchFile:
+    return NoSuchFile(str(cannot_open(place, path, "there is no such file")))
 
 
 def cannot_open(place: Place, path: Path | str, why: str) -> FactsError:
@@ -91,29 +140,45 @@ def cannot_open(place: Place, path: Path | str, why: str) -> FactsError:
 # ── out ──────────────────────────────────────────────────────────────────────────────────────
 
 
+def write_text(place: Place, suffix: str, text: str) -> None:
+    """Make a text the content of the file of a directive, compressed as the directive says."""
+    method = method_of(place.params)
+    ending = next((end for end, name in SUFFIXES.items() if name == method), "")
+    path = place.path(suffix + ending)
+    if not place.keeps(path.exists(), path):
+        write_bytes(path, zipped(encoded_text(text), method, str(path)))
+
+
 def write_bytes(path: Path, data: bytes) -> None:
     """Make `data` the whole content of a file, or raise and leave the file as it was.
 
     What is no regular file (`/dev/stdout`, a pipe) is written to, not replaced.
     """
+    with replacing(path) as temporary:
+        temporary.write_bytes(data)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Where to write what is to be at `path`: a temporary file beside it that takes its place at the end.
+
+    After an error nothing has changed.
+    """
     require_directory(path)
     try:
         if path.is_relative_to("/dev") or (path.exists() and not path.is_file()):
-            path.write_bytes(data)
-        else:
-            _replace(Path(os.path.realpath(path)), data)
+            yield path
+            return
+        target = Path(os.path.realpath(path))
+        temporary = target.with_name(f".everlog-{uuid4().hex}.tmp")
+        try:
+            yield temporary
+            os.replace(temporary, target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
     except (OSError, ValueError) as problem:
         raise FactsError(f"cannot write {path}: {reason(problem)}") from None
-
-
-def _replace(path: Path, data: bytes) -> None:
-    temporary = path.with_name(f".everlog-{uuid4().hex}.tmp")
-    try:
-        temporary.write_bytes(data)
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def require_directory(path: Path) -> None:

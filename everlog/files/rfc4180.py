@@ -13,45 +13,55 @@ import re
 from collections.abc import Callable, Iterator
 
 from everlog.files.layout import Layout
+from everlog.files.rejects import BadRow
 from everlog.files.values import shown
 
 _QUOTED = re.compile(r'"([^"]*+(?:""[^"]*+)*+)"')
 _LINE_END = re.compile(r"\r?(?:\n|\Z)")
 
 
-def quoted_records(layout: Layout, text: str) -> Iterator[tuple[int, list[str]]]:
+class _Malformed(Exception):
+    """What is wrong with a quoted field."""
+
+
+def quoted_records(layout: Layout, text: str) -> Iterator[tuple[int, list[str] | BadRow]]:
     """The records of a text, each with the number of the line on which it begins.
 
-    A quote that does not open its field stands for itself.
+    A quote that does not open its field stands for itself.  A record with a malformed field ends with its line.
     """
     position, line = 0, 1
     while position < len(text):
         fields: list[str] = []
         start, more = position, True
-        while more:
-            take = _quoted_field if text.startswith('"', position) else _plain_field
-            field, position, more = take(layout, text, position, line)
-            fields.append(field)
-        yield line, fields
+        try:
+            while more:
+                take = _quoted_field if text.startswith('"', position) else _plain_field
+                field, position, more = take(layout, text, position)
+                fields.append(field)
+            yield line, fields
+        except _Malformed as problem:
+            end = text.find("\n", start)
+            position = len(text) if end < 0 else end + 1
+            yield line, layout.bad_row(line, str(problem), text[start:position].rstrip("\r\n"))
         line += text.count("\n", start, position)
 
 
-def _quoted_field(layout: Layout, text: str, position: int, line: int) -> tuple[str, int, bool]:
+def _quoted_field(layout: Layout, text: str, position: int) -> tuple[str, int, bool]:
     """The field at `position`, where the next one begins, and whether that is in the same record."""
     found = _QUOTED.match(text, position)
     if found is None:
-        raise layout.error(line, f"a quote is never closed: {shown(text[position:])}")
+        raise _Malformed(f"a quote is never closed: {shown(text[position : position + 100])}")
     field, after = found[1].replace('""', '"'), found.end()
     if text.startswith(layout.delimiter, after):
         return field, after + len(layout.delimiter), True
     end = _LINE_END.match(text, after)
     if end is None:
         rest = shown(text[after : after + 20])
-        raise layout.error(line, f"expected a delimiter after the quoted field {shown(field)}, found {rest}")
+        raise _Malformed(f"expected a delimiter after the quoted field {shown(field)}, found {rest}")
     return field, end.end(), False
 
 
-def _plain_field(layout: Layout, text: str, position: int, line: int) -> tuple[str, int, bool]:
+def _plain_field(layout: Layout, text: str, position: int) -> tuple[str, int, bool]:
     line_end = text.find("\n", position)
     line_end = len(text) if line_end < 0 else line_end
     end = text.find(layout.delimiter, position, line_end)

@@ -6,7 +6,7 @@ plain table `NAME`, which reads the same.  SQLite has no unsigned 64-bit integer
 
 A transaction replaces a table, so a failure leaves the database as it was.
 
-Reads: place, values, bulk.  Read by: dispatch.
+Reads: place, values, typed.  Read by: formats.
 """
 
 from __future__ import annotations
@@ -16,15 +16,18 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from everlog.core.program import Column, Kind, Row, Value
 from everlog.core.values import MASK, NAN, decoded, wrap
-from everlog.files.bulk import ready_column
-from everlog.files.place import Place, cannot_open, require_directory
-from everlog.files.values import PARSERS, FactsError, column_label, encoded_text, shown, sorted_rows
+from everlog.files.layout import sources_of
+from everlog.files.place import Place, Reading, found, require_directory
+from everlog.files.rejects import Refuse
+from everlog.files.typed import distinct_names, typed_rows
+from everlog.files.values import PARSERS, FactsError, column_label, encoded_text, shown, sorted_rows, with_article
 
 _TYPES = {Kind.NUMBER: "INTEGER", Kind.UNSIGNED: "INTEGER", Kind.FLOAT: "REAL", Kind.SYMBOL: "TEXT"}
-_PRESENCE = Column("present", Kind.NUMBER)  # a table must have a column: that of a nullary relation
+PRESENCE = Column("present", Kind.NUMBER)  # a table must have a column: that of a nullary relation
 
 
 def _database(place: Place) -> tuple[str, Path | None]:
@@ -49,45 +52,36 @@ def _connected(database: str, uri: bool) -> Iterator[sqlite3.Connection]:
 # ── in ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def read_sqlite(place: Place, missing_ok: bool) -> list[Row]:
+def read_sqlite(reading: Reading) -> list[Row]:
+    """`IO=sqlite`"""
+    place = reading.place
     database, path = _database(place)
     if path is not None:
-        if not path.exists():
-            if missing_ok:
-                return []
-            raise cannot_open(place, path, "there is no such file")
+        if found(place, path, reading.missing_ok) is None:
+            return []
         database = path.absolute().as_uri() + "?mode=ro"
     with _connected(database, uri=database.startswith("file:")) as connection:
-        if _kind_of(connection, place.name) is None:
-            raise FactsError(f"{path or database}: there is no table or view {place.name}")
-        cursor = connection.execute(f"SELECT * FROM {_quoted(place.name)}")
-        where = f"{path.name if path else database}: table {place.name}"
-        return _rows(place, len(cursor.description), cursor.fetchall(), where)
+        query = place.params.get("query")
+        if query is None and _kind_of(connection, place.table) is None:
+            raise FactsError(f"{path or database}: there is no table or view {place.table}")
+        cursor = connection.execute(query or f"SELECT * FROM {quoted_name(place.table)}")
+        where = f"{path.name if path else database}: {'the query' if query else f'table {place.table}'}"
+        return _rows(place, len(cursor.description or ()), cursor.fetchall(), where, reading.refuse)
 
 
-def _rows(place: Place, width: int, records: list[tuple[object, ...]], where: str) -> list[Row]:
+def _rows(place: Place, width: int, records: list[tuple[object, ...]], where: str, refuse: Refuse) -> list[Row]:
     columns = place.relation.columns
-    if not columns or not records:
+    if not columns:
         return [()] if records else []
-    if width < len(columns):
-        label = column_label(columns[width], width + 1)
+    sources = sources_of(place)
+    beyond = [index for index, source in enumerate(sources) if source >= width]
+    if beyond:
+        label = column_label(columns[beyond[0]], sources[beyond[0]] + 1)
         raise FactsError(f"{where}: {label} is missing: the table has {width} columns")
+    if not records:
+        return []
     stored = list(zip(*records, strict=True))
-    return list(zip(*(_column(place, index, stored[index], where) for index in range(len(columns))), strict=True))
-
-
-def _column(place: Place, index: int, stored: tuple[object, ...], where: str) -> list[Value]:
-    column = place.relation.columns[index]
-    ready = ready_column(column.kind, stored)
-    if ready is not None:
-        return ready
-    values = []
-    for row, value in enumerate(stored, start=1):
-        try:
-            values.append(_value(column.kind, value))
-        except ValueError as problem:
-            raise FactsError(f"{where}: row {row}: {column_label(column, index + 1)}: {problem}") from None
-    return values
+    return typed_rows(place.relation, [stored[source] for source in sources], _value, where, refuse)
 
 
 def _value(kind: Kind, value: object) -> Value:
@@ -102,21 +96,21 @@ def _value(kind: Kind, value: object) -> Value:
         case Kind.FLOAT, None:
             return NAN
         case Kind.FLOAT, int() | float():
-            return float(value)
+            return float(value) + 0.0
         case Kind.UNSIGNED, int(number):
             return number & MASK
         case Kind.NUMBER, int(number):
             return number
         case _, str(text):
             return PARSERS[kind](text)
-    raise ValueError(f"{shown(value)} is not a value of this kind")
+    raise ValueError(f"{'null' if value is None else shown(value)} is not {with_article(kind)}")
 
 
 # ── out ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def write_sqlite(place: Place, rows: Iterable[Row]) -> None:
-    """Replace the table of a relation; the rest of the database stays."""
+def write_sqlite(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
+    """`IO=sqlite`: replace the table of a relation, or add to it; the rest of the database stays."""
     records = _records(place, sorted_rows(place.relation, rows))
     database, path = _database(place)
     if path is not None:
@@ -125,7 +119,12 @@ def write_sqlite(place: Place, rows: Iterable[Row]) -> None:
     try:
         with _connected(database, uri=path is None) as connection:
             connection.execute("BEGIN IMMEDIATE")
-            _replace_table(connection, place, records)
+            kind = _kind_of(connection, place.table)
+            if place.keeps(kind is not None, f"a {kind} {place.table}"):
+                return
+            if kind is None or place.mode == "overwrite":
+                _make_table(connection, place, kind)
+            _fill_table(connection, place, records)
             connection.execute("COMMIT")
     except BaseException:
         if fresh and path is not None:
@@ -133,15 +132,20 @@ def write_sqlite(place: Place, rows: Iterable[Row]) -> None:
         raise
 
 
-def _replace_table(connection: sqlite3.Connection, place: Place, records: Iterable[tuple[object, ...]]) -> None:
-    table, kind = _quoted(place.name), _kind_of(connection, place.name)
+def _make_table(connection: sqlite3.Connection, place: Place, kind: str | None) -> None:
+    table = quoted_name(place.table)
     if kind is not None:
         connection.execute(f"DROP {kind} {table}")
-    columns = place.relation.columns or (_PRESENCE,)
-    declarations = map("{} {}".format, _column_names(columns), (_TYPES[column.kind] for column in columns))
+    columns = place.relation.columns or (PRESENCE,)
+    names = map(quoted_name, distinct_names(columns))
+    declarations = map("{} {}".format, names, (_TYPES[column.kind] for column in columns))
     connection.execute(f"CREATE TABLE {table} ({', '.join(declarations)})")
+
+
+def _fill_table(connection: sqlite3.Connection, place: Place, records: Iterable[tuple[object, ...]]) -> None:
+    columns = place.relation.columns or (PRESENCE,)
     values = ", ".join("CAST(? AS TEXT)" if column.kind is Kind.SYMBOL else "?" for column in columns)
-    connection.executemany(f"INSERT INTO {table} VALUES ({values})", records)
+    connection.executemany(f"INSERT INTO {quoted_name(place.table)} VALUES ({values})", records)
 
 
 def _records(place: Place, rows: list[Row]) -> list[tuple[object, ...]]:
@@ -168,15 +172,6 @@ def _bindable(symbol: object) -> str | bytes:
     return data if any("\udc80" <= c <= "\udcff" for c in text) else text
 
 
-def _column_names(columns: Iterable[Column]) -> list[str]:
-    """The names, quoted; SQLite takes `x` and `X` for one name, so a later one is numbered."""
-    names: dict[str, str] = {}
-    for number, column in enumerate(columns):
-        name = f"{column.name}:{number}" if column.name.lower() in names else column.name
-        names[name.lower()] = name
-    return [_quoted(name) for name in names.values()]
-
-
 def _kind_of(connection: sqlite3.Connection, name: str) -> str | None:
     """`table`, `view` or None."""
     found = connection.execute(
@@ -185,5 +180,5 @@ def _kind_of(connection: sqlite3.Connection, name: str) -> str | None:
     return None if found is None else str(found[0])
 
 
-def _quoted(name: str) -> str:
+def quoted_name(name: str) -> str:
     return '"%s"' % name.replace('"', '""')

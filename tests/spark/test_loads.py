@@ -269,9 +269,22 @@ def test_columns_that_do_not_fit_are_an_error(
 def test_an_unknown_io_and_missing_parameters_are_told_before_anything_runs(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    with pytest.raises(FactsError, match="with IO='carrier-pigeon': known are file, jdbc"):
+    with pytest.raises(FactsError, match="with IO='carrier-pigeon': known are arrow, duckdb, file, jdbc"):
         loaded(spark, EDGE, {"IO": "carrier-pigeon"}, tmp_path)
     with pytest.raises(FactsError, match="IO=jdbc needs the parameter `url`"):
         loaded(spark, EDGE, {"IO": "jdbc"}, tmp_path)
     with pytest.raises(FactsError, match="mode='sometimes': known are"):
         stored(spark, EDGE, [], {"IO": "parquet", "mode": "sometimes"}, tmp_path)
+
+
+def test_zstd_suffixes_and_rejects(spark: SparkSession, tmp_path: Path) -> None:
+    stored(spark, EDGE, [(1, 2), (3, 4)], {"compress": "zstd"}, tmp_path)
+    (tmp_path / "edge.csv.zst").rename(tmp_path / "edge.facts.zst")
+    assert sorted(loaded(spark, EDGE, {}, tmp_path)) == [(1, 2), (3, 4)]
+    stored(spark, EDGE, [(5, 6)], {"filename": "e.parquet"}, tmp_path)
+    assert loaded(spark, EDGE, {"filename": "e.parquet"}, tmp_path) == [(5, 6)]
+    assert read_facts(EDGE, {"filename": "e.parquet"}, tmp_path) == [(5, 6)]  # the folder that Spark wrote
+    stored(spark, EDGE, [(7, 8)], {"IO": "duckdb"}, tmp_path)
+    assert loaded(spark, EDGE, {"IO": "duckdb"}, tmp_path) == [(7, 8)]
+    with pytest.raises(FactsError, match="rejects= is not for Spark"):
+        loaded(spark, EDGE, {"rejects": "bad.jsonl"}, tmp_path)

@@ -439,9 +439,9 @@ def test_queries_with_values_of_every_kind() -> None:
         ("path(1)", "has 2 column"),
         ('path("a", x)', "number"),
         ("path(1, x", "path(1, x"),
-        ("path(1, x), edge(x, y)", "expected"),
-        ("path(x, y) :- edge(x, y)", "not one fact"),
-        ("", "expected a statement"),
+        ("path(1, x), !edge(y, x)", "<query>:1:19"),
+        ("path(x, y) :- edge(x, y)", "unexpected `:-`"),
+        ("", "unexpected end of the query"),
         ("path(9223372036854775808, x)", "does not fit"),
     ],
 )
@@ -838,7 +838,7 @@ def test_a_failed_save_leaves_the_folder(db: Database, tmp_path: Path, monkeypat
     db.save(tmp_path)
     before = {p.name: p.read_text() for p in tmp_path.iterdir()}
     db.insert("edge", (2, 3))
-    monkeypatch.setattr("everlog.files.dispatch.write_bytes", _full_after(1))
+    monkeypatch.setattr("everlog.files.place.write_bytes", _full_after(1))
     with pytest.raises(FactsError, match="disk full"):
         db.save(tmp_path)
     assert {p.name: p.read_text() for p in tmp_path.iterdir()} == before

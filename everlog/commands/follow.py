@@ -1,0 +1,175 @@
+"""`everlog follow`: changes in, changes out, for as long as they come.
+
+Reads: everlog.streams, everlog.commands.common.  Read by: everlog.cli.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+from everlog.commands.common import add_functor_arguments, add_program_arguments, load_program, tell_note
+from everlog.commands.databases import add_database_argument, database_of
+from everlog.commands.limits import add_limit_arguments, limits_of
+from everlog.commands.strategies import add_strategy_argument, strategies_of
+from everlog.core.engine.plan import NoSuchStrategy
+from everlog.core.program import Program
+from everlog.core.values import EvaluationError
+from everlog.files import FactsError
+from everlog.functors import FunctorError, bind_functors
+from everlog.inputs import read_inputs
+from everlog.rows import FactError
+from everlog.store.errors import StoreError
+
+EXAMPLES = """
+  everlog follow prog.dl --from orders.jsonl --to changes.jsonl       change events in, change events out
+  everlog follow prog.dl --from postgresql:///shop --to - --live      follow the tables of a database
+  everlog follow prog.dl --from tcp://localhost:9000 --db shop.db     and after a crash go on where it was
+"""
+
+
+class _Terminated(Exception):
+    """Somebody has asked us to end."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_program_arguments(parser)
+    parser.add_argument(
+        "--from",
+        dest="sources",
+        action="append",
+        default=[],
+        metavar="SOURCE",
+        help="where changes come from: a file, a pipe, -, tcp://, unix://, tcp-listen://, unix-listen://,"
+        " postgresql:// (default: -); may be repeated",
+    )
+    parser.add_argument(
+        "--to",
+        dest="sinks",
+        action="append",
+        default=[],
+        metavar="SINK",
+        help="where the changes of derived relations go; the same (default: -); may be repeated",
+    )
+    add_database_argument(parser, "facts, steps and positions")
+    parser.add_argument("--live", action="store_true", help="go on at the end of the input: more may come")
+    parser.add_argument(
+        "--table",
+        action="append",
+        default=[],
+        metavar="RELATION=TABLE",
+        help="the table of a relation, if not its name; may be repeated",
+    )
+    parser.add_argument(
+        "--key",
+        action="append",
+        default=[],
+        metavar="RELATION=COLUMN,…",
+        help="columns in which no two rows agree; may be repeated",
+    )
+    parser.add_argument(
+        "--tell",
+        action="append",
+        metavar="RELATION",
+        help="a relation whose changes are written (default: all .output relations); may be repeated",
+    )
+    parser.add_argument("--rejects", metavar="FILE", help="add changes that are no facts to this file, and go on")
+    parser.add_argument("--no-snapshot", action="store_true", help="to pipes and sockets write changes only")
+    parser.add_argument("--slot", metavar="NAME", help="of PostgreSQL: keep changes under this name between runs")
+    parser.add_argument(
+        "--via",
+        choices=("auto", "replication", "triggers"),
+        default="auto",
+        help="of PostgreSQL: how changes are noticed (default: replication if the server can, else triggers)",
+    )
+    parser.add_argument(
+        "--forget", action="store_true", help="remove what following has left in PostgreSQL, and end"
+    )
+    parser.add_argument(
+        "-F", "--fact-dir", default=".", metavar="DIR", help="where .facts files are (default: here)"
+    )
+    add_functor_arguments(parser)
+    add_strategy_argument(parser)
+    add_limit_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    # changes may fill what the program leaves empty
+    program = load_program(arguments, untold=("DL060",))
+    if program is None:
+        return 1
+    previous = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        if arguments.forget:
+            return _forget(arguments)
+        _follow(program, arguments)
+    except (EvaluationError, FactError, FactsError, FunctorError, NoSuchStrategy, StoreError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except MemoryError:
+        print("error: out of memory", file=sys.stderr)
+        return 1
+    except _Terminated:
+        return 0
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+    return 0
+
+
+def _terminate(number: int, frame: object) -> NoReturn:
+    raise _Terminated
+
+
+def _follow(program: Program, arguments: argparse.Namespace) -> None:
+    from everlog.streams import follow
+
+    if "-" in (arguments.sources or ["-"]) and arguments.program == "-":
+        raise FactsError("standard input cannot have both the changes and the program")
+    program = bind_functors(program, arguments.program, arguments.library, arguments.library_dir)
+    folder = Path(arguments.fact_dir)
+    facts = partial(read_inputs, program, folder, missing_ok=arguments.no_warn, tell=tell_note)
+    how: dict[str, Any] = {"limits": limits_of(arguments), "strategies": strategies_of(arguments)}
+    with database_of(program, arguments, facts, **how) as database:
+        follow(database, arguments.sources or ["-"], arguments.sinks or ["-"], **_options(arguments))
+
+
+def _options(arguments: argparse.Namespace) -> dict[str, Any]:
+    keys = {name: columns.split(",") for name, columns in _pairs(arguments.key, "--key RELATION=COLUMN,…").items()}
+    return {
+        "live": arguments.live,
+        "tables": _pairs(arguments.table, "--table RELATION=TABLE"),
+        "keys": keys,
+        "relations": arguments.tell,
+        "rejects": None if arguments.rejects is None else Path(arguments.rejects),
+        "snapshot": not arguments.no_snapshot,
+        "slot": arguments.slot,
+        "via": arguments.via,
+        "tell": None if arguments.no_warn else tell_note,
+    }
+
+
+def _pairs(texts: list[str], usage: str) -> dict[str, str]:
+    """
+    >>> _pairs(["order=shop.orders"], "")
+    {'order': 'shop.orders'}
+    """
+    pairs = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name or not value:
+            raise FactsError(f"`{text}`: write {usage}")
+        pairs[name] = value
+    return pairs
+
+
+def _forget(arguments: argparse.Namespace) -> int:
+    from everlog.streams.postgres_source import forget_source
+
+    for url in arguments.sources:
+        if url.startswith(("postgresql:", "postgres:")):
+            forget_source(url, arguments.slot)
+    return 0

@@ -1,0 +1,120 @@
+"""Facts as columns of Arrow, with the types that others expect: what Parquet, Arrow files and DuckDB share.
+
+| kind       | written as | read from                                            |
+|------------|------------|------------------------------------------------------|
+| `number`   | int64      | integers and decimals without fraction, in range     |
+| `unsigned` | uint64     | the same                                             |
+| `float`    | double     | floats, integers, decimals                           |
+| `symbol`   | string     | strings and binaries, also by dictionary             |
+
+Symbols of which one is no UTF-8 are written as binary.  A relation without columns has one, `holds`, which
+is true: so it is on Spark.
+
+Reads: typed, values, spark_backend.columns.  Read by: parquet, ipc, duckdb.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from everlog.core.program import Column, Kind, Row
+from everlog.core.values import NAN
+from everlog.files.place import Place, reason
+from everlog.files.rejects import Refuse
+from everlog.files.typed import Typed, check_columns, distinct_names, typed_rows, typed_value
+from everlog.files.values import FactsError, sorted_rows
+from everlog.spark_backend.columns import HOLDS, arrow_array
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_INTEGERS = frozenset({Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT})
+_FLOATS = frozenset({Kind.FLOAT})
+_TEXTS = frozenset({Kind.SYMBOL})
+
+
+def needs(package: str, extra: str, what: str) -> ModuleType:
+    """A library that only some formats need, or FactsError that says how to get it."""
+    from importlib import import_module
+
+    try:
+        return import_module(package)
+    except ImportError:
+        raise FactsError(f"{what} needs the package {package}: pip install 'everlog[{extra}]'") from None
+
+
+@contextmanager
+def arrow_errors(where: object) -> Iterator[None]:
+    """What pyarrow cannot read, as FactsError with the file."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError) as problem:
+        raise FactsError(f"{where}: {reason(problem)}") from None
+
+
+# ── in ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def kinds_of_type(given: pa.DataType) -> frozenset[Kind]:
+    """The kinds whose values a column of this type may hold."""
+    import pyarrow as pa
+
+    is_type = pa.types
+    if is_type.is_dictionary(given):
+        return kinds_of_type(given.value_type)
+    if is_type.is_integer(given):
+        return _INTEGERS
+    if is_type.is_floating(given):
+        return _FLOATS
+    if is_type.is_decimal(given):
+        return _INTEGERS if given.scale == 0 else _FLOATS
+    views = [getattr(is_type, name, None) for name in ("is_string_view", "is_binary_view")]
+    tests: list[Callable[[Any], bool] | None] = [is_type.is_string, is_type.is_large_string, is_type.is_binary]
+    tests += [is_type.is_large_binary, is_type.is_fixed_size_binary, *views]
+    return _TEXTS if any(test(given) for test in tests if test is not None) else frozenset()
+
+
+def wanted_columns(place: Place, schema: pa.Schema, where: str) -> list[int]:
+    """Which columns hold the facts; FactsError where the schema does not fit, before anything is read."""
+    given = [Typed(field.name, str(field.type), kinds_of_type(field.type)) for field in schema]
+    return check_columns(place, given, where)
+
+
+def rows_of_columns(place: Place, columns: Sequence[Any], where: str, refuse: Refuse) -> list[Row]:
+    """The facts of columns of Arrow, in the order of the relation's."""
+    stored = [_values(column, of) for column, of in zip(columns, place.relation.columns, strict=True)]
+    return typed_rows(place.relation, stored, typed_value, where, refuse)
+
+
+def _values(column: Any, of: Column) -> list[object]:
+    listed: list[object] = column.to_pylist()
+    if of.kind is Kind.FLOAT:
+        return [NAN if value != value else value for value in listed]
+    return listed
+
+
+# ── out ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def table_of_rows(place: Place, rows: Iterable[Row]) -> pa.Table:
+    """The facts of a relation, sorted."""
+    import pyarrow as pa
+
+    ordered = sorted_rows(place.relation, rows)
+    columns = place.relation.columns
+    if not columns:
+        return pa.table({HOLDS: pa.array([True] * len(ordered), pa.bool_())})
+    values: Sequence[Sequence[Any]] = list(zip(*ordered, strict=True)) if ordered else [()] * len(columns)
+    arrays = [_array(listed, column.kind) for listed, column in zip(values, columns, strict=True)]
+    return pa.Table.from_arrays(arrays, names=distinct_names(columns))
+
+
+def _array(values: Sequence[Any], kind: Kind) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array(values, pa.uint64()) if kind is Kind.UNSIGNED else arrow_array(values, kind)

@@ -1,0 +1,86 @@
+"""The table of formats: what `IO=` names, the ends of file names and the schemes of URLs that stand for it.
+
+A format is one file of this package and one entry here: a function that reads all facts of a `Reading` or raises
+FactsError, and one that writes all facts to a `Place` or leaves it as it was.
+
+Reads: every format.  Read by: dispatch, connect, everlog.spark_facts, everlog.commands.run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from everlog.files.delimited import read_file, read_stdin, write_file, write_stdout
+from everlog.files.duckdb import read_duckdb, write_duckdb
+from everlog.files.ipc import read_ipc, write_ipc
+from everlog.files.jdbc import read_jdbc, write_jdbc
+from everlog.files.json import read_json_file, read_json_stream, write_json_file, write_json_stream
+from everlog.files.jsonlines import read_json_lines, write_json_lines
+from everlog.files.parquet import read_parquet, write_parquet
+from everlog.files.place import Reader, Writer
+from everlog.files.postgres import read_postgres, write_postgres
+from everlog.files.sqlite import read_sqlite, write_sqlite
+from everlog.files.zipped import without_suffix
+
+_TEXT = "delimiter headers attributeNames columns rfc4180 compress compression"
+_TABLE = "dbname dbtable table query columns mode"
+_COMMON = "IO name filename rejects n"
+
+
+@frozen
+class Format:
+    """How facts are read and written, by which names it is known, and which parameters it understands."""
+
+    read: Reader | None
+    write: Writer | None
+    parameters: str = ""
+    suffixes: tuple[str, ...] = ()
+    schemes: tuple[str, ...] = ()
+
+    @property
+    def knows_mode(self) -> bool:
+        return "mode" in self.parameters.split()
+
+    @property
+    def appends(self) -> bool:
+        """Whether facts can be added to what is there."""
+        return "dbtable" in self.parameters.split()
+
+
+FORMATS: Mapping[str, Format] = {
+    "file": Format(read_file, write_file, _TEXT),
+    "stdin": Format(read_stdin, None, _TEXT),
+    "stdout": Format(None, write_stdout, _TEXT),
+    "json": Format(read_json_stream, write_json_stream, "format compress compression"),
+    "jsonfile": Format(read_json_file, write_json_file, "format compress compression"),
+    "jsonl": Format(
+        read_json_lines, write_json_lines, "format compress compression mode", (".jsonl", ".ndjson", ".jsonlines")
+    ),
+    "parquet": Format(read_parquet, write_parquet, "columns compression mode", (".parquet", ".pq")),
+    "arrow": Format(read_ipc, write_ipc, "columns compression mode", (".arrow", ".feather", ".ipc", ".arrows")),
+    "sqlite": Format(read_sqlite, write_sqlite, _TABLE, (".sqlite", ".sqlite3")),
+    "duckdb": Format(read_duckdb, write_duckdb, _TABLE, (".duckdb", ".ddb")),
+    "postgres": Format(
+        read_postgres, write_postgres, f"{_TABLE} url user password", (), ("postgresql", "postgres")
+    ),
+    "jdbc": Format(read_jdbc, write_jdbc, f"{_TABLE} url user password driver", (), ("jdbc",)),
+}
+KNOWN_PARAMETERS = frozenset(_COMMON.split()).union(*(of.parameters.split() for of in FORMATS.values()))
+
+
+def way_of(params: Mapping[str, str]) -> str:
+    """The format of a directive: what `IO=` says, else what its URL or the end of its file's name says.
+
+    >>> way_of({}), way_of({"filename": "e.jsonl.gz"}), way_of({"url": "postgresql://host/db"})
+    ('file', 'jsonl', 'postgres')
+    """
+    if "IO" in params:
+        return params["IO"]
+    scheme = params.get("url", "").partition(":")[0]
+    name = without_suffix(params.get("filename", "")).lower()
+    for way, known in FORMATS.items():
+        if scheme in known.schemes or name.endswith(known.suffixes or ("\0",)):
+            return way
+    return "file"

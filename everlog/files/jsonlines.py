@@ -1,0 +1,86 @@
+"""JSON lines: a fact per line, as an object keyed by the names of columns, or with `format=list` as an array.
+
+Each line is read by itself, so that one that is wrong is told with its number and spoils no other.  A folder is
+read as the files in it, which is how Spark writes.
+
+Reads: json, place, typed.  Read by: formats.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TextIO
+
+from everlog.core.program import Relation, Row
+from everlog.core.values import decoded
+from everlog.files.json import fact_writer, ready_rows, row_of
+from everlog.files.place import Place, Reading, read_bytes, write_text
+from everlog.files.rejects import BadRow, Refuse
+from everlog.files.values import shown, sorted_rows
+
+# ── in ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_json_lines(reading: Reading) -> list[Row]:
+    """`IO=jsonl`"""
+    path = reading.place.path(".jsonl")
+    rows: list[Row] = []
+    for file in parts_of(path) or [path]:
+        data = read_bytes(reading.place, file, reading.missing_ok)
+        rows += [] if data is None else _rows(reading.place.relation, data, file.name, reading.refuse)
+    return rows
+
+
+def parts_of(folder: Path) -> list[Path]:
+    """The files of a folder that Spark has written, or nothing."""
+    if not folder.is_dir():
+        return []
+    return sorted(file for file in folder.iterdir() if file.is_file() and file.name[0] not in "._")
+
+
+def _rows(relation: Relation, data: bytes, file: str, refuse: Refuse) -> list[Row]:
+    lines = [(number, line) for number, line in enumerate(decoded(data).split("\n"), start=1) if line.strip()]
+    elements = [_element(file, number, line) for number, line in lines]
+    if relation.columns:
+        ready = ready_rows(relation, _as_arrays(relation, elements) or elements)
+        if ready is not None:
+            return ready
+    rows: list[Row] = []
+    for (number, _), element in zip(lines, elements, strict=True):
+        if isinstance(element, BadRow):
+            refuse(element)
+            continue
+        try:
+            rows.append(row_of(relation, element) if relation.columns else ())
+        except ValueError as problem:
+            refuse(BadRow(file, number, str(problem), element, "line"))
+    return rows if relation.columns else rows[:1]
+
+
+def _element(file: str, number: int, line: str) -> object:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as problem:
+        what = problem.msg if isinstance(problem, json.JSONDecodeError) else str(problem)
+        return BadRow(file, number, f"not JSON: {what}: {shown(line)}", line, "line")
+
+
+def _as_arrays(relation: Relation, elements: list[object]) -> list[object] | None:
+    """Objects as arrays, if all are objects that have all columns."""
+    names = [column.name for column in relation.columns]
+    try:
+        return [[element[name] for name in names] for element in elements]  # type: ignore[index]
+    except (KeyError, TypeError):
+        return None
+
+
+# ── out ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def write_json_lines(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
+    """`IO=jsonl`"""
+    ordered = sorted_rows(place.relation, rows)
+    text = fact_writer(place.relation, place.params.get("format") != "list")
+    write_text(place, ".jsonl", "".join(f"{text(row)}\n" for row in ordered))

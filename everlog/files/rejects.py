@@ -1,0 +1,61 @@
+"""Rows that do not fit: the first one ends a load, or all of them go to a file beside it.
+
+A reader that meets a bad row says so (`Refuse`) and goes on with the next one.  Who asked for the load decides
+what that means: by default it is an error, and nothing is loaded; with the parameter `rejects=FILE` the row
+is written there with the reason, as a line of JSON, and the others are loaded.
+
+Reads: values.  Read by: every reader of this package, dispatch, everlog.streams.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TypeAlias
+
+from attrs import frozen
+
+from everlog.core.values import decoded
+from everlog.files.values import FactsError
+
+
+@frozen
+class BadRow:
+    """A row that is no fact: where it stands, why it is refused, and what it has.
+
+    `counted` says what `number` numbers, from 1: the `line`s of a text, the `row`s of a table, the `change`s of a
+    transaction.
+    """
+
+    source: str
+    number: int
+    reason: str
+    values: object
+    counted: str = "row"
+
+    def __str__(self) -> str:
+        number = f":{self.number}" if self.counted == "line" else f": {self.counted} {self.number}"
+        return f"{self.source}{number}: {self.reason}"
+
+
+Refuse: TypeAlias = Callable[[BadRow], object]
+
+
+def abort(bad: BadRow) -> None:
+    """One bad row ends the load as a whole."""
+    raise FactsError(str(bad))
+
+
+def reject_line(bad: BadRow) -> str:
+    """A bad row as a line of a rejects file.
+
+    >>> print(reject_line(BadRow("edge.csv", 2, "'b' is not a number", ["a", "b"], "line")), end="")
+    {"source": "edge.csv", "line": 2, "reason": "'b' is not a number", "values": ["a", "b"]}
+    """
+    entry = {"source": bad.source, bad.counted: bad.number, "reason": bad.reason, "values": bad.values}
+    return json.dumps(entry, ensure_ascii=False, default=_plain) + "\n"
+
+
+def _plain(value: object) -> object:
+    """What JSON has no form for: bytes as text, tuples are lists already, all else as Python shows it."""
+    return decoded(value) if isinstance(value, bytes) else str(value)

@@ -1,0 +1,132 @@
+"""Compressed bytes: gzip and zstd.
+
+What is read is known by its first bytes, whatever its name; what is written is compressed when a parameter
+says so (`compress=true`, `compress=zstd`, or Spark's word, `compression=gzip`), or when its name ends in `.gz`
+or `.zst`.
+
+Reads: values.  Read by: place, connect, everlog.spark_facts.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import ModuleType
+from typing import Any, BinaryIO
+
+from everlog.files.values import FactsError, shown
+
+SUFFIXES: Mapping[str, str] = {".gz": "gzip", ".zst": "zstd"}
+_GZIP = b"\x1f\x8b"
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_LEVEL: dict[str, Any] = {"level": 3, "write_checksum": True}
+_NAMES = {"true": "", "gzip": "gzip", "zstd": "zstd", "false": "none", "none": "none", "uncompressed": "none"}
+
+
+def unzipped(data: bytes, source: str) -> bytes:
+    """
+    >>> unzipped(gzip.compress(b"a"), "x"), unzipped(b"a", "x")
+    (b'a', b'a')
+    """
+    if data.startswith(_GZIP):
+        try:
+            return gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as problem:
+            raise FactsError(f"{source}: begins like a gzip file but is not one: {problem}") from None
+    return _frames(data, source) if data.startswith(_ZSTD) else data
+
+
+def _frames(data: bytes, source: str) -> bytes:
+    """All frames of a zstd file, each of them whole."""
+    zstd = _zstandard(source)
+    parts: list[bytes] = []
+    while data:
+        frame = zstd.ZstdDecompressor().decompressobj()
+        try:
+            parts.append(frame.decompress(data))
+        except zstd.ZstdError as problem:
+            raise FactsError(f"{source}: begins like a zstd file but is not one: {problem}") from None
+        if not frame.eof:
+            raise FactsError(f"{source}: begins like a zstd file but is not one: it ends too early")
+        data = frame.unused_data
+    return b"".join(parts)
+
+
+def beginning(path: Path, size: int) -> bytes:
+    """The first bytes of a file, unzipped, as far as they can be read: who reads all of it tells what is wrong."""
+    with suppress(OSError, EOFError, zlib.error), path.open("rb") as raw:
+        start = raw.read(len(_ZSTD))
+        raw.seek(0)
+        if start.startswith(_GZIP):
+            return gzip.GzipFile(fileobj=raw).read(size)
+        if start == _ZSTD:
+            zstd = _zstandard(str(path))
+            with suppress(zstd.ZstdError):
+                data: bytes = zstd.ZstdDecompressor().stream_reader(raw).read(size)
+                return data
+        return raw.read(size)
+    return b""
+
+
+def zipped(data: bytes, method: str | None, target: str) -> bytes:
+    match method:
+        case None:
+            return data
+        case "gzip":
+            return gzip.compress(data, compresslevel=6, mtime=0)
+        case _:
+            packed: bytes = _zstandard(target).ZstdCompressor(**_LEVEL).compress(data)
+            return packed
+
+
+@contextmanager
+def zipping(raw: BinaryIO, method: str | None) -> Iterator[Any]:
+    """Where to write what is to stand in `raw`, compressed."""
+    if method is None:
+        yield raw
+    elif method == "gzip":
+        with gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=6, mtime=0, filename="") as out:
+            yield out
+    else:
+        with _zstandard(raw.name).ZstdCompressor(**_LEVEL).stream_writer(raw, closefd=False) as out:
+            yield out
+
+
+def is_zipped(beginning: bytes) -> bool:
+    return beginning.startswith((_GZIP, _ZSTD))
+
+
+def method_of(params: Mapping[str, str]) -> str | None:
+    """How an output is to be compressed, by its parameters and the end of its name.
+
+    >>> method_of({"compress": "true"}), method_of({"filename": "a.csv.zst"}), method_of({})
+    ('gzip', 'zstd', None)
+    """
+    named = params.get("filename", "")
+    by_name = next((method for suffix, method in SUFFIXES.items() if named.endswith(suffix)), None)
+    asked = params.get("compress", params.get("compression"))
+    if asked is None:
+        return by_name
+    if asked not in _NAMES:
+        raise FactsError(f"cannot compress by {shown(asked)}: known are true, gzip, zstd, false")
+    method = _NAMES[asked] or by_name or "gzip"
+    return None if method == "none" else method
+
+
+def without_suffix(name: str) -> str:
+    """
+    >>> without_suffix("edge.jsonl.gz"), without_suffix("edge.jsonl")
+    ('edge.jsonl', 'edge.jsonl')
+    """
+    return next((name.removesuffix(suffix) for suffix in SUFFIXES if name.endswith(suffix)), name)
+
+
+def _zstandard(place: str) -> ModuleType:
+    try:
+        import zstandard
+    except ImportError:
+        raise FactsError(f"{place}: zstd needs the package zstandard: pip install 'everlog[zstd]'") from None
+    return zstandard

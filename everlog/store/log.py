@@ -1,0 +1,115 @@
+"""The log: what each step changed, and the program from each step on at which it changed.
+
+A step's record is the *net* change of the given facts: what goes was there, what comes was not.  So the log can be
+read in both directions, and the state after any step is a matter of going there from another one.
+
+All functions take a connection inside a transaction of the caller.
+
+Reads: everlog.store.records, everlog.store.programs.  Read by: everlog.store.file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from sqlite3 import Connection
+
+from attrs import frozen
+
+from everlog.core.engine.engine import Net
+from everlog.store.columns import BadRecord
+from everlog.store.records import Change, checksum, decoded_change, encoded_change, pieces_of
+
+
+@frozen
+class Entry:
+    """A step that was: its number, when it was (milliseconds since 1970), and what it changed.
+
+    `program` is the text of the program from here on, if the step changed it.
+    """
+
+    step: int
+    time: int
+    change: Change
+    program: str | None
+
+
+def append(connection: Connection, step: int, time: int, net: Net, program: str | None) -> None:
+    """Write a step."""
+    pieces = pieces_of(encoded_change(net))
+    for number, data in enumerate(pieces):
+        row = (step, number, len(pieces), time, data)
+        connection.execute("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)", (*row, checksum(*row)))
+    if program is not None:
+        write_program(connection, step, program)
+
+
+def write_program(connection: Connection, step: int, saved: str) -> None:
+    connection.execute("INSERT INTO programs VALUES (?, ?, ?)", (step, saved, checksum(step, saved)))
+
+
+def program_at(connection: Connection, step: int) -> tuple[int, str]:
+    """The program that is in force after a step, and the step that brought it."""
+    found = connection.execute(
+        "SELECT step, saved, check_sum FROM programs WHERE step <= ? ORDER BY step DESC LIMIT 1", (step,)
+    ).fetchone()
+    if found is None or checksum(*found[:-1]) != found[-1]:
+        raise BadRecord(f"the program of step {step} is not what was written")
+    return found[0], found[1]
+
+
+def last_step(connection: Connection, base: int) -> int:
+    """The number of the last step; `base` if the log has no later one."""
+    (last,) = connection.execute("SELECT max(step) FROM log").fetchone()
+    return base if last is None else max(base, last)
+
+
+def entries(connection: Connection, after: int, upto: int) -> Iterator[Entry]:
+    """The steps after one up to another, in order; BadRecord if one is not whole."""
+    shared: dict[str, str] = {}
+    programs = {
+        step: saved if checksum(step, saved) == check else None
+        for step, saved, check in connection.execute(
+            "SELECT step, saved, check_sum FROM programs WHERE step > ? AND step <= ?", (after, upto)
+        )
+    }
+    step = after + 1
+    parts: list[bytes] = []
+    wanted = "SELECT step, piece, pieces, time, data, check_sum FROM log WHERE step > ? AND step <= ?"
+    for row in connection.execute(f"{wanted} ORDER BY step, piece", (after, upto)):
+        number, piece, pieces, time, data, check = row
+        if (number, piece) != (step, len(parts)) or checksum(*row[:-1]) != check:
+            raise BadRecord(f"step {step} is not what was written")
+        parts.append(data)
+        if len(parts) == pieces:
+            program = programs.get(step)
+            if program is None and step in programs:
+                raise BadRecord(f"the program of step {step} is not what was written")
+            yield Entry(step, time, decoded_change(b"".join(parts), shared), program)
+            step, parts = step + 1, []
+    if step != upto + 1:
+        raise BadRecord(f"step {step} is not there")
+
+
+def forget(connection: Connection, upto: int) -> None:
+    """Drop the steps up to one, and the programs that none of the others needs."""
+    connection.execute("DELETE FROM log WHERE step <= ?", (upto,))
+    connection.execute(
+        "DELETE FROM programs WHERE step < (SELECT max(step) FROM programs WHERE step <= ?)", (upto,)
+    )
+
+
+# ── positions ────────────────────────────────────────────────────────────────────────────────
+
+
+def write_positions(connection: Connection, positions: Mapping[str, str]) -> None:
+    rows = [(source, position, checksum(source, position)) for source, position in positions.items()]
+    connection.executemany("INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", rows)
+
+
+def read_positions(connection: Connection) -> dict[str, str]:
+    found = {}
+    for source, position, check in connection.execute("SELECT source, position, check_sum FROM positions"):
+        if checksum(source, position) != check:
+            raise BadRecord(f"the position of {source} is not what was written")
+        found[source] = position
+    return found

@@ -1,0 +1,154 @@
+"""Opening a database file: a new one is made, one that is there goes on, by its own program or by another one.
+
+A program that is given to a file which has one already is compared with the one that was given last.  If it is the
+same text, the database goes on as it is, with all rules that came and went since.  If it is another text, the
+database goes on with that, as one step; but not if facts would be lost by it.
+
+Reads: everlog.store.recovery, everlog.store.file.  Read by: everlog.database.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from everlog.core.engine import Engine
+from everlog.core.guards import Limits, Progress
+from everlog.core.program import Program, Value
+from everlog.inputs import Facts, facts_to_begin_with
+from everlog.live import LiveText, with_functors
+from everlog.store.database import DurableDatabase
+from everlog.store.errors import NoSuchDatabase, OtherProgram, StoreError
+from everlog.store.file import HISTORY, DatabaseFile, created
+from everlog.store.locking import WriterLock
+from everlog.store.programs import Written, program_of, saved
+from everlog.store.recovery import contents_of, digest, engine_of, shorten
+
+
+@frozen
+class Opening:
+    """How a database is opened: see `Database.open`."""
+
+    path: Path
+    written: Written | None
+    functors: Mapping[str, Callable[..., Value]]
+    strategies: Mapping[str, str]
+    limits: Limits | None
+    progress: Progress | None
+    facts: Facts | None
+    history: int | str | None
+    read_only: bool
+
+    @property
+    def how(self) -> dict[str, Any]:
+        """What engines take."""
+        return {"limits": self.limits, "progress": self.progress}
+
+    # ── the two ways ─────────────────────────────────────────────────────────────────────────
+
+    def opened(self) -> DurableDatabase:
+        if self.read_only:
+            if self.written is not None or self.facts is not None or self.history is not None:
+                raise ValueError("with read_only=True nothing can be given: all is taken from the file")
+            return self._continued(None)
+        if not self.path.parent.is_dir():
+            raise NoSuchDatabase(f"there is no folder {self.path.parent} for the database {self.path.name}")
+        lock = WriterLock(self.path)
+        try:
+            return self._continued(lock) if os.path.lexists(self.path) else self._begun(lock)
+        except BaseException:
+            lock.release()
+            raise
+
+    def _begun(self, lock: WriterLock) -> DurableDatabase:
+        """A new database: evaluated first, so that a program that fails leaves no file."""
+        if self.written is None:
+            raise NoSuchDatabase(f"there is no database {self.path}, and no program was given to begin one with")
+        program = with_functors(program_of(self.written), self.functors)
+        given: dict[str, list[Any]] = {name: list(rows) for name, rows in program.facts.items()}
+        if self.facts is not None:
+            for name, rows in facts_to_begin_with(program, self.facts).items():
+                given.setdefault(name, []).extend(rows)
+        engine = Engine(program, given=given, strategies=self.strategies, **self.how)
+        begin_file(self.path, engine, self.written, number_of_steps(self.history, HISTORY))
+        file = DatabaseFile(self.path, lock)
+        file.begin_writing()
+        return self._made(file, engine, self.written)
+
+    def _continued(self, lock: WriterLock | None) -> DurableDatabase:
+        """A database that is there: read as a whole before anything is written to it."""
+        file = DatabaseFile(self.path, lock)
+        try:
+            contents = contents_of(file)
+            engine = engine_of(contents, self.functors, self.strategies, **self.how)
+            if lock is not None:
+                file.begin_writing()
+                shorten(file, contents, engine)
+            database = self._made(file, engine, contents.written)
+            if lock is not None:
+                self._adjust(file, database, contents.written)
+            return database
+        except BaseException:
+            file.close()
+            raise
+
+    def _made(self, file: DatabaseFile, engine: Engine, written: Written) -> DurableDatabase:
+        return DurableDatabase(file, engine, written, self.functors, self.strategies, self.read_only)
+
+    # ── what is given to a database that is there ────────────────────────────────────────────
+
+    def _adjust(self, file: DatabaseFile, database: DurableDatabase, now: Written) -> None:
+        if self.history is not None and number_of_steps(self.history, 0) != file.history:
+            file.keep(number_of_steps(self.history, 0))
+        if self.written is None or digest(self.written) in (file.given, digest(now)):
+            return
+        if not isinstance(self.written, LiveText) or not isinstance(now, LiveText):
+            raise OtherProgram(
+                f"{file.path} has another program; only programs with a text (text=… or file=…) can be exchanged"
+            )
+        refuse_losses(file.path, database, self.written.program)
+        database.exchange(now.replaced_by(self.written), self.functors)
+
+
+def begin_file(path: Path, engine: Engine, written: Written, history: int | None = HISTORY) -> None:
+    """Make the file of a database that is in memory; what it is now is step 0."""
+    given = {name: engine.given(name) for name in engine.program.relations if engine.given(name)}
+    created(path, saved(written), given, history, digest(written))
+
+
+def refuse_losses(path: Path, database: DurableDatabase, program: Program) -> None:
+    """No fact goes because a program that is given does not speak of it."""
+    for name, relation in database.relations.items():
+        given = len(database.given(name)) if not relation.auxiliary_of else 0
+        other = program.relations.get(name)
+        kinds = [column.kind for column in relation.columns]
+        if given and (other is None or [column.kind for column in other.columns] != kinds):
+            why = "is not declared in" if other is None else "has other columns in"
+            raise OtherProgram(
+                f"{path} has {given} given fact(s) of `{relation}`, which {why} the program that was given; "
+                f"if they are to go, open the database without a program and drop_relation({name!r})"
+            )
+
+
+def number_of_steps(history: int | str | None, default: int | None) -> int | None:
+    """How many steps to keep; None is all of them."""
+    if history is None:
+        return default
+    if history == "all":
+        return None
+    if isinstance(history, int) and not isinstance(history, bool) and history >= 0:
+        return history
+    raise ValueError(f'history={history!r} is no number of steps, and not "all"')
+
+
+def opened(path: Path | str, **how: Any) -> DurableDatabase:
+    """The database of a file: see `Database.open`."""
+    try:
+        real = Path(os.path.realpath(path))
+    except (OSError, ValueError) as problem:
+        raise StoreError(f"{path!r} is no name of a file: {problem}") from None
+    return Opening(real, **how).opened()

@@ -1,0 +1,247 @@
+"""The past of a database: states, differences, the changes of a relation, and how a reader follows a writer.
+
+The log holds net changes of given facts, so the given facts after any step are those of now with later steps
+undone.  What followed from them then is computed by the program of then; from one state of the past to a later
+one the engine goes by small steps, as it did at the time.
+
+Reads: everlog.store.file, everlog.store.records.  Read by: everlog.store.database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from everlog.changes import Changes
+from everlog.core.engine import Engine
+from everlog.core.guards import Limits
+from everlog.core.program import Program, Relation, Row
+from everlog.database import Database, Functions
+from everlog.live import LiveText, with_functors
+from everlog.rows import declared
+from everlog.store.errors import NoSuchStep, ReadOnly
+from everlog.store.log import Entry
+from everlog.store.programs import program_of, restored, saved
+from everlog.store.records import Change, applied, combined, undone
+from everlog.store.recovery import contents_of
+
+if TYPE_CHECKING:
+    from everlog.store.database import DurableDatabase
+
+
+@frozen
+class Past:
+    """A step that changed a relation."""
+
+    step: int
+    time: datetime
+    changes: Changes
+
+    def __str__(self) -> str:
+        return f"step {self.step}\n{self.changes}"
+
+
+# ── states ───────────────────────────────────────────────────────────────────────────────────
+
+
+@frozen
+class Moment:
+    """A state of the past, not computed yet, and the steps from there to a later one.
+
+    To take one needs the database; all that is done with it afterwards does not.
+    """
+
+    step: int
+    text: str
+    given: Mapping[str, Collection[Row]]
+    later: list[Entry]
+    functors: Functions
+    strategies: Mapping[str, str]
+    limits: Limits
+
+    def database(self) -> Database:
+        """A database in memory that is as it was then."""
+        written = restored(self.text)
+        program = with_functors(program_of(written), self.functors)
+        given = {name: rows for name, rows in self.given.items() if name in program.relations and rows}
+        engine = Engine(program, given=given, limits=self.limits, strategies=self.strategies)
+        live = written if isinstance(written, LiveText) else None
+        return Database._of(engine, live, self.functors, self.strategies)
+
+    def as_of(self) -> Database:
+        """The same, and nobody changes it."""
+        past = self.database()
+        past._writer.shut(
+            ReadOnly, f"this is the state after step {self.step}, which is past: it cannot be changed"
+        )
+        return past
+
+
+def moment(database: DurableDatabase, step: int, upto: int | None = None) -> Moment:
+    """The state after a step; NoSuchStep if it has not been yet, or is not kept any more."""
+    upto = step if upto is None else upto
+    for number in (step, upto):
+        if number > database.step:
+            raise NoSuchStep(f"there is no step {number} yet: the last one is {database.step}")
+        if number < database.oldest:
+            raise NoSuchStep(
+                f"the state after step {number} is not kept: history goes back to step {database.oldest}"
+            )
+    later = database._file.entries(step, database.step)
+    _, text = database._file.program_at(step)
+    now = {name: database._engine.given(name) for name in database.program.relations}
+    then = applied(now, [undone(entry.change) for entry in reversed(later)])
+    given = {name: list(rows) for name, rows in then.items()}
+    return Moment(
+        step,
+        text,
+        given,
+        later[: upto - step],
+        database._functors,
+        database._strategies,
+        database.limits,
+    )
+
+
+def advance(past: Database, entries: Iterable[Entry]) -> None:
+    """Have a state of the past become a later one."""
+    waiting: list[Change] = []
+    for entry in entries:
+        if entry.program is None:
+            waiting.append(entry.change)
+            continue
+        past._engine.change(combined(waiting))
+        waiting.clear()
+        _go_by(past, entry.program)
+    past._engine.change(combined(waiting))
+
+
+def _go_by(database: Database, text: str) -> Changes:
+    """Go on with another program that somebody has written, strategies and functors being the same."""
+    written = restored(text)
+    program = with_functors(program_of(written), database._functors)
+    with database._engine.guard:
+        changes = database._writer.follow(database._engine.change_program, program)
+        database._live = written if isinstance(written, LiveText) else None
+        database._prepare()
+    return changes
+
+
+# ── differences ──────────────────────────────────────────────────────────────────────────────
+
+
+def difference(moment: Moment, backwards: bool, relation: str | None) -> Changes:
+    """What the later state has and the earlier one has not, and the other way round."""
+    past = moment.database()
+    relations = dict(past.relations)
+    old = _views(past, relation)
+    advance(past, moment.later)
+    relations |= past.relations
+    if relation is not None:
+        declared(relations, relation)
+    new = _views(past, relation)
+    if backwards:
+        old, new = new, old
+    signed = {name: _signed(old.get(name, frozenset()), new.get(name, frozenset())) for name in relations}
+    return Changes({name: rows for name, rows in signed.items() if rows}, relations)
+
+
+def _views(database: Database, relation: str | None) -> dict[str, frozenset[Row]]:
+    names = database.relations if relation is None else {relation} & database.relations.keys()
+    return {name: database._engine.view(name) for name in names}
+
+
+def _signed(old: frozenset[Row], new: frozenset[Row]) -> dict[Row, int]:
+    return dict.fromkeys(old - new, -1) | dict.fromkeys(new - old, 1)
+
+
+def of_relation(moment: Moment, relation: str) -> list[Past]:
+    """Each step that changed a relation."""
+    program = program_of(restored(moment.text))
+    found = program.relations.get(relation)
+    if found is not None and all(entry.program is None for entry in moment.later) and _is_given(program, found):
+        told = [(entry, _told(entry.change.get(relation))) for entry in moment.later]
+        return [_past(entry, Changes({relation: rows}, {relation: found})) for entry, rows in told if rows]
+    past = moment.database()
+    known = dict(past.relations)
+    out = []
+    for entry in moment.later:
+        if entry.program is None:
+            changes = Changes(past._engine.change(entry.change), past.relations)
+        else:
+            changes = _go_by(past, entry.program)
+        known |= past.relations
+        if relation in changes:
+            out.append(_past(entry, changes.only((relation,))))
+    declared(known, relation)
+    return out
+
+
+def _is_given(program: Program, relation: Relation) -> bool:
+    """Whether what was given is all that a relation has: then nothing need be computed."""
+    derived = {rule.head.relation for rule in program.rules} | {s.dominated.relation for s in program.subsumptions}
+    special = relation.equivalence or relation.choices or relation.auxiliary_of
+    return relation.name not in derived and relation.name not in program.limits and not special
+
+
+def _told(change: tuple[list[Row], list[Row]] | None) -> dict[Row, int]:
+    return {} if change is None else dict.fromkeys(change[0], -1) | dict.fromkeys(change[1], 1)
+
+
+def _past(entry: Entry, changes: Changes) -> Past:
+    return Past(entry.step, datetime.fromtimestamp(entry.time / 1000, UTC), changes)
+
+
+# ── following a writer ───────────────────────────────────────────────────────────────────────
+
+
+def follow(reader: DurableDatabase) -> Changes:
+    """Do what the writer has done since; the sum of the changes."""
+    file = reader._file
+    file.look()
+    total: dict[str, dict[Row, int]] = {}
+    relations = dict(reader.relations)
+    parts = _steps(reader) if file.oldest <= reader._step else _whole(reader)
+    for changes in parts:
+        relations |= reader.relations
+        _add(total, changes)
+        reader._writer.tell(changes)
+    reader._writer.changes = Changes({name: rows for name, rows in total.items() if rows}, relations)
+    return reader._writer.changes
+
+
+def _steps(reader: DurableDatabase) -> Iterable[Changes]:
+    """Step by step; whatever fails, the reader is at the last step that it could follow."""
+    for entry in reader._file.entries(reader._step, reader._file.step):
+        if entry.program is None:
+            changes = reader._writer.follow(reader._engine.change, entry.change)
+        else:
+            changes = _go_by(reader, entry.program)
+        reader._step = entry.step
+        yield changes
+
+
+def _whole(reader: DurableDatabase) -> Iterable[Changes]:
+    """From what the file holds now: the steps in between have been dropped."""
+    contents = contents_of(reader._file)
+    if contents.text != saved(reader._live if reader._live is not None else reader.program):
+        yield _go_by(reader, contents.text)
+    then = applied(contents.given, contents.changes)
+    net: Change = {}
+    for name in reader.program.relations:
+        now, new = reader._engine.given(name), dict.fromkeys(then.get(name, ()))
+        net[name] = [row for row in now if row not in new], [row for row in new if row not in now]
+    changes = reader._writer.follow(reader._engine.change, {name: both for name, both in net.items() if any(both)})
+    reader._step = reader._file.step
+    yield changes
+
+
+def _add(total: dict[str, dict[Row, int]], changes: Mapping[str, Mapping[Row, int]]) -> None:
+    for name in changes:
+        rows = total.setdefault(name, {})
+        for row, sign in changes[name].items():
+            if rows.pop(row, sign) == sign:
+                rows[row] = sign

@@ -1,0 +1,147 @@
+"""What is written: the change that a step makes, the facts of a relation, each with a checksum.
+
+SQLite finds out when its own pages are out of order, not when a byte of what we gave it is another.  So each row
+of each table carries a checksum over all the rest of it, and whoever reads one looks.
+
+Long records are cut into pieces, because SQLite holds no value of more than a gigabyte, and no more than one
+piece at a time must be in its hands.
+
+Reads: everlog.store.columns.  Read by: everlog.store.file, everlog.store.recovery.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TypeAlias
+from zlib import crc32
+
+from everlog.core.engine.engine import Net
+from everlog.core.program import Row
+from everlog.store.columns import BadRecord, decoded_columns, encoded_columns
+
+Change: TypeAlias = dict[str, tuple[list[Row], list[Row]]]  # a Net that may be added to
+
+PIECE = 1 << 24  # bytes of a record in one row of a table
+CHUNK = 1 << 16  # facts of a relation in one
+
+
+def checksum(*values: int | str | bytes) -> int:
+    """A checksum of a row of a table.
+
+    >>> checksum(1, "a") == checksum(1, "a"), checksum(1, "a") == checksum("1a")
+    (True, False)
+    """
+    total = 0
+    for value in values:
+        data = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
+        total = crc32(data, crc32(b"%d:" % len(data), total))
+    return total
+
+
+def pieces_of(data: bytes) -> list[bytes]:
+    """A record in pieces; one at least."""
+    return [data[start : start + PIECE] for start in range(0, len(data), PIECE)] or [data]
+
+
+# ── rows ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def encoded_rows(rows: Collection[Row]) -> bytes:
+    """Rows of one relation as bytes; their number is not in them, for a relation may have no columns."""
+    return encoded_columns(list(zip(*rows, strict=True)))
+
+
+def decoded_rows(data: bytes, number: int, shared: dict[str, str]) -> list[Row]:
+    columns = decoded_columns(data, shared)
+    if not columns:
+        return [()] * number
+    if any(len(column) != number for column in columns):
+        raise BadRecord(f"{number} rows expected")
+    return list(zip(*columns, strict=True))
+
+
+def chunks_of(rows: Iterable[Row]) -> Iterator[tuple[int, bytes]]:
+    """Many rows in records of a bearable size: the number of rows, and their bytes."""
+    left = iter(rows)
+    while chunk := list(islice(left, CHUNK)):
+        yield len(chunk), encoded_rows(chunk)
+
+
+# ── changes ──────────────────────────────────────────────────────────────────────────────────
+
+
+def encoded_change(net: Net) -> bytes:
+    r"""The facts that go and come in a step: a line that says what follows, then the rows.
+
+    >>> encoded_change({"edge": ([], [(1, 2)])})
+    b'[["edge",1,1,9]]\n[[1],[2]]'
+    """
+    heads: list[tuple[str, int, int, int]] = []  # relation, sign, rows, bytes
+    bodies: list[bytes] = []
+    for name, both in net.items():
+        for sign, rows in zip((-1, 1), both, strict=True):
+            if rows:
+                bodies.append(encoded_rows(rows))
+                heads.append((name, sign, len(rows), len(bodies[-1])))
+    head = json.dumps(heads, separators=(",", ":")).encode("ascii")
+    return b"\n".join([head, b"".join(bodies)])
+
+
+def decoded_change(data: bytes, shared: dict[str, str]) -> Change:
+    """
+    >>> decoded_change(encoded_change({"n": ([(1,), (2,)], [(3,)]), "m": ([], [()])}), {})
+    {'n': ([(1,), (2,)], [(3,)]), 'm': ([], [()])}
+    """
+    head, _, body = data.partition(b"\n")
+    change: Change = {}
+    place = 0
+    try:
+        for name, sign, number, length in json.loads(head):
+            rows = decoded_rows(body[place : place + length], number, shared)
+            change.setdefault(name, ([], []))[sign > 0].extend(rows)
+            place += length
+    except (ValueError, TypeError) as problem:
+        raise BadRecord(str(problem)) from problem
+    if place != len(body):
+        raise BadRecord("the record has another length")
+    return change
+
+
+def undone(net: Net) -> Change:
+    """The change that takes another one back."""
+    return {name: (new, gone) for name, (gone, new) in net.items()}
+
+
+def combined(changes: Iterable[Net]) -> Change:
+    """Changes one after the other, as one: what came and went again is not in it.
+
+    >>> combined([{"n": ([], [(1,), (2,)])}, {"n": ([(1,)], [(3,)])}])
+    {'n': ([], [(2,), (3,)])}
+    """
+    signed: dict[str, dict[Row, int]] = {}
+    for change in changes:
+        for name, both in change.items():
+            rows = signed.setdefault(name, {})
+            for sign, changed in zip((-1, 1), both, strict=True):
+                for row in changed:
+                    if rows.pop(row, sign) == sign:
+                        rows[row] = sign
+    return {
+        name: ([row for row, sign in rows.items() if sign < 0], [row for row, sign in rows.items() if sign > 0])
+        for name, rows in signed.items()
+        if rows
+    }
+
+
+def applied(given: Mapping[str, Collection[Row]], changes: Sequence[Net]) -> dict[str, Collection[Row]]:
+    """The facts after some changes."""
+    facts = dict(given)
+    for name, (gone, new) in combined(changes).items():
+        rows = dict.fromkeys(facts.get(name, ()))
+        for row in gone:
+            rows.pop(row, None)
+        rows.update(dict.fromkeys(new))
+        facts[name] = rows
+    return facts

@@ -1,0 +1,189 @@
+"""What a source or a sink is called: a path, `-`, or a URL; and the function that does it all.
+
+| name | source | sink |
+|---|---|---|
+| `-` | standard input | standard output |
+| a path | a file, or a named pipe | a file that is added to, or a named pipe |
+| `tcp://127.0.0.1:9000`, `unix:///run/x.sock` | connect there and read | connect there and write |
+| `tcp-listen://…`, `unix-listen://…` | wait there for whoever sends | wait there for whoever reads |
+| `postgresql://…` | the tables of a database, live | tables that follow |
+
+Reads: the sources and sinks of this package.  Read by: users, everlog.commands.follow.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from attrs import field, frozen
+
+from everlog.core.values import encoded
+from everlog.database import Database
+from everlog.files.place import reason
+from everlog.files.rejects import BadRow, Refuse, abort, reject_line
+from everlog.files.typed import Convert
+from everlog.files.values import FactsError
+from everlog.stream import relations_of_interest
+from everlog.streams.debezium import event_value
+from everlog.streams.following import Follower
+from everlog.streams.jsonsink import FileSink, ListenSink, PipeSink
+from everlog.streams.jsonsource import JsonSource
+from everlog.streams.lines import Lines, PipeLines, SocketLines
+from everlog.streams.model import Sink, Source
+from everlog.streams.naming import Naming
+from everlog.streams.resolve import Resolver
+from everlog.streams.sockets import SCHEMES, address_of
+from everlog.streams.tables import text_value
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
+_POSTGRES = ("postgresql", "postgres")
+Tell: TypeAlias = Callable[[str], object]
+
+
+@frozen
+class Options:
+    """How to follow: see `follow`, whose arguments these are."""
+
+    live: bool = False
+    tables: Mapping[str, str] = field(factory=dict)
+    keys: Mapping[str, Sequence[str]] = field(factory=dict)
+    relations: Sequence[str] | None = None
+    rejects: Path | None = None
+    snapshot: bool = True
+    slot: str | None = None
+    via: str = "auto"
+    tell: Tell | None = None
+
+
+def follow(database: Database, sources: Sequence[str], sinks: Sequence[str], **options: Any) -> int:
+    """Apply the changes of sources to a database, and write what they change to sinks; how many steps there were.
+
+    >>> import json, tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> event = {"before": None, "after": {"x": 1}, "source": {"table": "n"}, "op": "c"}
+    >>> _ = (folder / "in.jsonl").write_text(json.dumps(event))
+    >>> db = Database.from_text(".decl n(x:number)  .decl m(x:number)  m(x + 1) :- n(x).")
+    >>> follow(db, [f"{folder}/in.jsonl"], [f"{folder}/out.jsonl"])
+    1
+    >>> [json.loads(line).get("after") for line in (folder / "out.jsonl").read_text().splitlines()]
+    [None, {'x': 2}, None]
+
+    It returns when all sources have come to their end; with `live=True` they go on: a file may grow, a pipe may
+    get another writer, tables change.  `tables` maps relations to tables of other names, `keys` relations to the
+    columns that no two rows agree in.  `relations` are those whose changes are told; by default the `.output`
+    relations, or those that have rules.  With `rejects`, rows that are no facts are added to that file, and the
+    rest is applied; without, they are `FactsError`.  With `snapshot=False`, readers of pipes and sockets hear of
+    changes only.  Of PostgreSQL, `slot` names the replication slot that stays behind, and `via` is "replication",
+    "triggers" or "auto".  `tell` hears of what is worth knowing.
+
+    docs/streams.md says what is promised.
+    """
+    chosen = Options(**options)
+    with ExitStack() as closing:
+        refuse = closing.enter_context(_rejecting(chosen.rejects))
+        opened: list[tuple[Source, Resolver]] = []
+        for name in sources:
+            source, naming, convert = open_source(name, database, chosen, refuse)
+            opened.append((source, Resolver(database, naming, convert, refuse)))
+            closing.callback(source.close)
+        targets = []
+        for name in sinks:
+            targets.append(open_sink(name, database, chosen, sources))
+            closing.callback(targets[-1].close)
+        follower = Follower(database, opened, targets, refuse)
+        follower.run()
+    return follower.steps
+
+
+def open_source(name: str, database: Database, options: Options, refuse: Refuse) -> tuple[Source, Naming, Convert]:
+    """A source, what its tables are called here, and how its values are read."""
+    naming = Naming(database.relations, options.tables, options.keys, options.tell)
+    scheme = _scheme(name)
+    if scheme in _POSTGRES:
+        from everlog.streams.postgres_source import PostgresSource
+
+        postgres = PostgresSource(
+            name, naming, refuse, live=options.live, slot=options.slot, via=options.via, tell=options.tell
+        )
+        return postgres, naming, text_value
+    live, tell, path = options.live, options.tell, Path(name)
+    opened: Callable[[], Lines] | None = None
+    if scheme in SCHEMES:
+        address = address_of(name)
+        opened = partial(SocketLines, address, live)
+    elif name == "-" or (path.exists() and not path.is_file()):
+        opened = partial(PipeLines, None if name == "-" else path, live)
+    source = JsonSource(name, naming, refuse, opened=opened, path=path, live=live, tell=tell)
+    return source, naming, event_value
+
+
+def open_sink(name: str, database: Database, options: Options, sources: Sequence[str] = ()) -> Sink:
+    naming = Naming(database.relations, options.tables, options.keys)
+    told = options.relations
+    if told is None:
+        interesting = relations_of_interest(database.program)
+        told = [name for name in database.relations if name in interesting]
+    for relation in told:
+        database.size(relation)  # it is declared, and its changes are told from now on
+    scheme = _scheme(name)
+    if scheme in _POSTGRES:
+        from everlog.streams.postgres_sink import PostgresSink
+
+        derived = {rule.head.relation for rule in database.program.rules}
+        circle = [relation for relation in told if relation not in derived and name in sources]
+        if circle:
+            raise FactsError(f"relation {circle[0]} would be written to the table that it is read from")
+        return PostgresSink(name, told, naming)
+    if scheme in SCHEMES:
+        address = address_of(name)
+        if address.listens:
+            return ListenSink(address, told, naming, options.snapshot)
+        return PipeSink(lambda: address.connect().detach(), name, told, naming, options.snapshot)
+    path = Path(name)
+    if name == "-":
+        return PipeSink(lambda: 1, "standard output", told, naming, options.snapshot)
+    if path.exists() and not path.is_file():
+        return PipeSink(lambda: _opened(path), name, told, naming, options.snapshot)
+    return FileSink(path, told, naming)
+
+
+def _opened(path: Path) -> int:
+    try:
+        return os.open(path, os.O_WRONLY)
+    except OSError as problem:
+        raise FactsError(f"cannot write to {path}: {reason(problem)}") from None
+
+
+def _scheme(name: str) -> str:
+    found = _SCHEME.match(name)
+    scheme = found[1] if found is not None else ""
+    if scheme and "//" in name and scheme not in SCHEMES and scheme not in _POSTGRES:
+        known = ", ".join(f"{one}://" for one in (*sorted(SCHEMES), "postgresql"))
+        raise FactsError(f"{name}: no changes come from or go to {scheme}://; there are {known}, paths and -")
+    return scheme
+
+
+@contextmanager
+def _rejecting(path: Path | None) -> Iterator[Refuse]:
+    """What becomes of rows that are no facts: an error, or a line of a file."""
+    if path is None:
+        yield abort
+        return
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    except OSError as problem:
+        raise FactsError(f"cannot write {path}: {reason(problem)}") from None
+
+    def refuse(bad: BadRow) -> None:
+        os.write(descriptor, encoded(reject_line(bad)))
+
+    try:
+        yield refuse
+    finally:
+        os.close(descriptor)

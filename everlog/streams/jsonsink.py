@@ -1,0 +1,240 @@
+"""Debezium's lines as a sink: to a file, to standard output or a pipe, to sockets.
+
+A file is a history that can be read back: added up, its events are the relation as it was last told.  So whatever
+happened in between (a crash, other rules), opening the file again adds what is different now, as one transaction,
+and nothing is lost or told twice.  A transaction that a crash has cut short is cut off first.
+
+A pipe or a socket has no memory.  Each reader first gets the relations as they are now: a transaction in which
+each table is emptied (`t`) and read (`r`).
+
+Reads: streams.debezium, streams.sockets, everlog.changes.  Read by: streams.addresses.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from everlog.changes import Changes
+from everlog.core.program import Relation, Row
+from everlog.core.values import decoded
+from everlog.database import Database
+from everlog.files.place import reason, require_directory
+from everlog.files.values import FactsError
+from everlog.streams.debezium import Event, Marker, decode, event_value, row_changes, row_object, transaction_text
+from everlog.streams.model import RowChange
+from everlog.streams.naming import Naming
+from everlog.streams.sockets import Address
+
+
+class _JsonSink:
+    """What all of these share: which relations, and the lines of a step."""
+
+    def __init__(self, relations: Sequence[str], naming: Naming) -> None:
+        self.positions: Mapping[str, str] = {}
+        self._naming = naming
+        self._relations = [naming.relations[name] for name in relations]
+        self._number = 0
+
+    def _text(self, changes: Changes, positions: Mapping[str, str]) -> str:
+        """The lines of a step; nothing if it changed none of the relations."""
+        told = [
+            (relation, change)
+            for relation in self._relations
+            if changes[relation.name]
+            for change in self._told(relation, changes.deleted(relation.name), changes.inserted(relation.name))
+        ]
+        return self._numbered(told, positions) if told else ""
+
+    def _told(self, relation: Relation, gone: Sequence[Row], new: Sequence[Row], op: str = "c") -> list[RowChange]:
+        return list(row_changes(relation, gone, new, self._naming.keys.get(relation.name, ()), op))
+
+    def _numbered(
+        self, told: Iterable[tuple[Relation, RowChange]], positions: Mapping[str, str], snapshot: bool = False
+    ) -> str:
+        self._number += 1
+        return transaction_text(str(self._number), told, positions, snapshot)
+
+    def _snapshot(self, database: Database) -> str:
+        """The relations as they are, for somebody who may have had others."""
+        told: list[tuple[Relation, RowChange]] = []
+        for relation in self._relations:
+            told.append((relation, RowChange(relation.name, "t")))
+            for row in database.rows(relation.name):
+                told.append((relation, RowChange(relation.name, "r", None, row_object(relation, row))))
+        return self._numbered(told, database.positions, snapshot=True)
+
+    def fileno(self) -> int | None:
+        return None
+
+    def attend(self, database: Database) -> None:
+        pass
+
+    def settle(self, positions: Mapping[str, str]) -> None:
+        pass
+
+
+class FileSink(_JsonSink):
+    """A file that transactions are added to."""
+
+    def __init__(self, path: Path, relations: Sequence[str], naming: Naming) -> None:
+        super().__init__(relations, naming)
+        self._path = path
+        self._told_so_far: dict[str, dict[Row, None]] = {relation.name: {} for relation in self._relations}
+        require_directory(path)
+        try:
+            self._file = path.open("r+b" if path.exists() else "w+b")
+            self._read_back()
+        except OSError as problem:
+            raise FactsError(f"cannot write {path}: {reason(problem)}") from None
+
+    def _read_back(self) -> None:
+        """Add up what the file has, and cut off what is not complete."""
+        offset = complete = 0
+        pending: list[RowChange] = []
+        for number, line in enumerate(self._file, start=1):
+            offset += len(line)
+            if not line.endswith(b"\n"):
+                break
+            try:
+                entry = decode(decoded(line), number)
+                match entry:
+                    case Event(change=change):
+                        pending.append(change)
+                    case Marker(begins=False):
+                        self._add_up(pending)
+                        pending, complete = [], offset
+                        self._number, self.positions = int(entry.id), entry.positions
+            except ValueError as problem:
+                raise FactsError(f"{self._path}:{number}: everlog has not written this: {problem}") from None
+        self._file.truncate(complete)
+        self._file.seek(complete)
+
+    def _add_up(self, changes: Iterable[RowChange]) -> None:
+        for change in changes:
+            relation = next((of for of in self._relations if of.name == change.table), None)
+            if relation is not None:
+                rows = self._told_so_far[relation.name]
+                if change.before is not None:
+                    rows.pop(_row(relation, change.before), None)
+                if change.after is not None:
+                    rows[_row(relation, change.after)] = None
+
+    def open(self, database: Database) -> None:
+        told: list[tuple[Relation, RowChange]] = []
+        fresh = self._number == 0
+        for relation in self._relations:
+            before, now = self._told_so_far.pop(relation.name), list(database.rows(relation.name))
+            new = [row for row in now if row not in before]
+            gone = set(before).difference(now)
+            changes = self._told(relation, [row for row in before if row in gone], new, "r" if fresh else "c")
+            told += [(relation, change) for change in changes]
+        if told:
+            self._add(self._numbered(told, database.positions, snapshot=fresh))
+        self.positions = database.positions
+
+    def write(self, changes: Changes, positions: Mapping[str, str]) -> None:
+        text = self._text(changes, positions)
+        if text:
+            self._add(text)
+            self.positions = positions
+
+    def _add(self, text: str) -> None:
+        try:
+            self._file.write(text.encode())
+            self._file.flush()
+        except OSError as problem:
+            raise FactsError(f"cannot write {self._path}: {reason(problem)}") from None
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _row(relation: Relation, values: Mapping[str, object]) -> Row:
+    """A row that was told; ValueError where the relation is another one now."""
+    if set(values) != {column.name for column in relation.columns}:
+        raise ValueError(f"a row of {relation.name} has the columns {', '.join(values)}, and now {relation}")
+    return tuple(event_value(column.kind, values[column.name]) for column in relation.columns)
+
+
+class PipeSink(_JsonSink):
+    """Standard output, or a named pipe or a socket that is there: one reader, who first gets all there is."""
+
+    def __init__(
+        self, opened: Callable[[], int], name: str, relations: Sequence[str], naming: Naming, snapshot: bool
+    ) -> None:
+        super().__init__(relations, naming)
+        self._opened, self._name, self._with_snapshot = opened, name, snapshot
+        self._descriptor = -1
+
+    def open(self, database: Database) -> None:
+        self._descriptor = self._opened()
+        if self._with_snapshot:
+            self._add(self._snapshot(database))
+
+    def write(self, changes: Changes, positions: Mapping[str, str]) -> None:
+        self._add(self._text(changes, positions))
+
+    def _add(self, text: str) -> None:
+        data = memoryview(text.encode())
+        try:
+            while data:
+                data = data[os.write(self._descriptor, data) :]
+        except BrokenPipeError:
+            if self._descriptor == 1:
+                raise
+            raise FactsError(f"the reader of {self._name} has gone") from None
+        except OSError as problem:
+            raise FactsError(f"cannot write to {self._name}: {reason(problem)}") from None
+
+    def close(self) -> None:
+        if self._descriptor > 2:
+            os.close(self._descriptor)
+
+
+class ListenSink(_JsonSink):
+    """A socket at which readers come and go; each gets all there is, and then what changes."""
+
+    def __init__(self, address: Address, relations: Sequence[str], naming: Naming, snapshot: bool) -> None:
+        super().__init__(relations, naming)
+        self._address, self._with_snapshot = address, snapshot
+        self._listening = address.listen()
+        self._peers: list[socket.socket] = []
+
+    def open(self, database: Database) -> None:
+        self.attend(database)
+
+    def fileno(self) -> int | None:
+        return self._listening.fileno()
+
+    def attend(self, database: Database) -> None:
+        while True:
+            try:
+                peer, _ = self._listening.accept()
+            except BlockingIOError:
+                return
+            peer.setblocking(True)
+            if self._send(peer, self._snapshot(database) if self._with_snapshot else ""):
+                self._peers.append(peer)
+
+    def write(self, changes: Changes, positions: Mapping[str, str]) -> None:
+        text = self._text(changes, positions) if self._peers else ""
+        if text:
+            self._peers = [peer for peer in self._peers if self._send(peer, text)]
+
+    @staticmethod
+    def _send(peer: socket.socket, text: str) -> bool:
+        try:
+            peer.sendall(text.encode())
+        except OSError:  # it has gone
+            peer.close()
+            return False
+        return True
+
+    def close(self) -> None:
+        for end in (*self._peers, self._listening):
+            end.close()
+        if self._address.path is not None:
+            Path(self._address.path).unlink(missing_ok=True)

@@ -1,0 +1,206 @@
+"""Lines as they arrive: from a file, from standard input, from a named pipe, from a socket.  Nobody waits here.
+
+`take` gives the lines that are there now.  At the end of the input that is all, unless the reader is *live*: then
+a file may grow, a pipe may get another writer, a listening socket another peer.
+
+A file can be read again from an offset; the others cannot, so for them whoever sends says where to begin.
+
+Reads: streams.sockets.  Read by: streams.jsonsource.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+from attrs import frozen
+
+from everlog.files.place import reason
+from everlog.files.values import FactsError
+from everlog.streams.sockets import Address
+
+_PIECE = 1 << 20
+_WINDOW = 1 << 12  # how many bytes before an offset are known by their sum
+_MOST_LINES = 10_000  # of one `take`, about
+
+
+@frozen
+class Line:
+    """A line without its end; `begin` and `end` are offsets in the input."""
+
+    data: bytes
+    number: int
+    begin: int
+    end: int
+
+
+class Lines(Protocol):
+    """Where lines come from."""
+
+    def take(self) -> list[Line] | None:
+        """The lines that are there now; None when there will be no more."""
+
+    def fileno(self) -> int | None:
+        """What becomes readable when there is more; None if somebody has to look."""
+
+    def close(self) -> None: ...
+
+
+class Cutter:
+    """Pieces of bytes to lines; what has no end yet waits for the next piece."""
+
+    def __init__(self, offset: int = 0, number: int = 0) -> None:
+        self._rest: list[bytes] = []
+        self.offset, self.number = offset, number
+
+    def lines(self, piece: bytes) -> Iterator[Line]:
+        first, *others = piece.split(b"\n")
+        self._rest.append(first)
+        for data in others:
+            whole, self._rest = b"".join(self._rest), [data]
+            yield self._line(whole, len(whole) + 1)
+
+    def last(self) -> Iterator[Line]:
+        """What has no end, and will get none."""
+        data, self._rest = b"".join(self._rest), []
+        if data:
+            yield self._line(data, len(data))
+
+    def _line(self, data: bytes, length: int) -> Line:
+        begin, self.offset, self.number = self.offset, self.offset + length, self.number + 1
+        return Line(data, self.number, begin, self.offset)
+
+
+class FileLines:
+    """A regular file, from an offset on."""
+
+    def __init__(self, path: Path, live: bool, offset: int = 0, number: int = 0) -> None:
+        self._live = live
+        try:
+            self._file = path.open("rb")
+        except OSError as problem:
+            raise FactsError(f"cannot read {path}: {reason(problem)}") from None
+        self._file.seek(offset)
+        self._cutter = Cutter(offset, number)
+        self._ended = False
+
+    def take(self) -> list[Line] | None:
+        if self._ended:
+            return None
+        piece = self._file.read(_PIECE)
+        if piece or self._live:
+            return list(self._cutter.lines(piece))
+        self._ended = True
+        return list(self._cutter.last())
+
+    def sum_before(self, offset: int) -> int:
+        """A sum over the bytes before an offset, by which a file is known again; -1 if there are none."""
+        if os.fstat(self._file.fileno()).st_size < offset:
+            return -1
+        size = min(offset, _WINDOW)
+        return zlib.crc32(os.pread(self._file.fileno(), size, offset - size))
+
+    def fileno(self) -> int | None:
+        return None
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class PipeLines:
+    """Standard input or a named pipe, of which a writer may go and another one come."""
+
+    def __init__(self, path: Path | None, live: bool) -> None:
+        self._path, self._live = path, live
+        self._cutter = Cutter()
+        self._descriptor = self._opened()
+        self._ended = False
+
+    def _opened(self) -> int:
+        if self._path is None:
+            return 0
+        try:
+            return os.open(self._path, os.O_RDONLY | os.O_NONBLOCK)
+        except OSError as problem:
+            raise FactsError(f"cannot read {self._path}: {reason(problem)}") from None
+
+    def take(self) -> list[Line] | None:
+        if self._ended:
+            return None
+        lines: list[Line] = []
+        while len(lines) < _MOST_LINES and select.select([self._descriptor], [], [], 0)[0]:
+            try:
+                piece = os.read(self._descriptor, _PIECE)
+            except BlockingIOError:
+                break
+            lines += self._cutter.lines(piece)
+            if not piece:
+                lines += self._cutter.last()
+                self._end()
+                break
+        return lines
+
+    def _end(self) -> None:
+        if self._live and self._path is not None:
+            os.close(self._descriptor)
+            self._descriptor = self._opened()
+        else:
+            self._ended = True
+
+    def fileno(self) -> int | None:
+        return self._descriptor
+
+    def close(self) -> None:
+        if self._path is not None:
+            os.close(self._descriptor)
+
+
+class SocketLines:
+    """A socket: the peer that we connect to, or one after another that connects to us."""
+
+    def __init__(self, address: Address, live: bool) -> None:
+        self._address, self._live = address, live
+        self._listening: socket.socket | None = address.listen() if address.listens else None
+        self._peer: socket.socket | None = None if address.listens else address.connect()
+        self._cutter = Cutter()
+        self._ended = False
+
+    def take(self) -> list[Line] | None:
+        if self._ended:
+            return None
+        if self._peer is None:
+            assert self._listening is not None
+            try:
+                self._peer, _ = self._listening.accept()
+            except BlockingIOError:
+                return []
+        lines: list[Line] = []
+        while len(lines) < _MOST_LINES and select.select([self._peer], [], [], 0)[0]:
+            try:
+                piece = self._peer.recv(_PIECE)
+            except ConnectionError:
+                piece = b""
+            lines += self._cutter.lines(piece)
+            if not piece:
+                lines += self._cutter.last()
+                self._peer.close()
+                self._peer = None
+                self._ended = not (self._live and self._listening is not None)
+                break
+        return lines
+
+    def fileno(self) -> int | None:
+        end = self._peer if self._peer is not None else self._listening
+        return None if end is None else end.fileno()
+
+    def close(self) -> None:
+        for end in (self._peer, self._listening):
+            if end is not None:
+                end.close()
+        if self._listening is not None and self._address.path is not None:
+            Path(self._address.path).unlink(missing_ok=True)

@@ -1,0 +1,65 @@
+"""Which relation a table feeds, and by which columns its rows are told apart.
+
+A table has the name of its relation unless somebody says otherwise; a schema in front of it matters only where
+somebody has said it.
+
+Reads: everlog.rows.  Read by: resolve, jsonsource, postgres_source, postgres_sink.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from everlog.core.program import Relation
+from everlog.files.values import FactsError
+from everlog.rows import declared
+
+
+class Naming:
+    """The tables and keys of the relations of a program.
+
+    `tables` maps relations to tables that have other names; `keys` maps relations to the names of columns that no
+    two rows agree in.  FactError or FactsError where they do not fit the program.
+    """
+
+    def __init__(
+        self,
+        relations: Mapping[str, Relation],
+        tables: Mapping[str, str] | None = None,
+        keys: Mapping[str, Sequence[str]] | None = None,
+        tell: Callable[[str], object] | None = None,
+    ) -> None:
+        self.relations = relations
+        self.tables = dict(tables or {})
+        self.keys = {name: self._columns(name, columns) for name, columns in (keys or {}).items()}
+        self._tell = tell
+        self._known: dict[str, Relation | None] = {}
+        for name in self.tables:
+            declared(relations, name)
+        self._by_table = {table: name for name, table in self.tables.items()}
+
+    def _columns(self, name: str, columns: Sequence[str]) -> tuple[int, ...]:
+        relation = declared(self.relations, name)
+        names = [column.name for column in relation.columns]
+        for column in columns:
+            if column not in names:
+                raise FactsError(f"the key of {relation} has no column `{column}`")
+        return tuple(names.index(column) for column in columns)
+
+    def table_of(self, relation: str) -> str:
+        return self.tables.get(relation, relation)
+
+    def relation_of(self, table: str) -> Relation | None:
+        """The relation that a table feeds, or None; of a table that feeds none, `tell` hears once."""
+        if table not in self._known:
+            self._known[table] = found = self._looked_up(table)
+            if found is None and self._tell is not None:
+                self._tell(f"changes of the table `{table}` are left out: no relation has this name")
+        return self._known[table]
+
+    def _looked_up(self, table: str) -> Relation | None:
+        for name in (table, table.rpartition(".")[2]):
+            relation = self._by_table.get(name, name)
+            if relation in self.relations and (name in self._by_table or relation not in self.tables):
+                return self.relations[relation]
+        return None

@@ -1,0 +1,144 @@
+"""Tables of PostgreSQL as a live source: first all rows, then every transaction that changes them.
+
+By logical replication where the server has it, else by triggers; `via` may say which.  Without a stored position
+(or where the server no longer has what came since), it begins with a snapshot, of which what is different from
+the database becomes one step.
+
+Reads: streams.tables, replication, triggers.  Read by: streams.addresses.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from everlog.database import Database
+from everlog.files.postgres import redacted, server_errors
+from everlog.files.rejects import Refuse
+from everlog.files.values import FactsError
+from everlog.store.database import DurableDatabase
+from everlog.streams.model import Transaction
+from everlog.streams.naming import Naming
+from everlog.streams.replication import Replication, can_replicate, forget
+from everlog.streams.tables import Noted, connect, find_tables, lock, read_tables
+from everlog.streams.triggers import Triggers, remove
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+VIAS = ("auto", "replication", "triggers")
+DEFAULT_SLOT = "everlog"
+
+
+class PostgresSource:
+    """The tables of a database that feed relations."""
+
+    def __init__(
+        self,
+        url: str,
+        naming: Naming,
+        refuse: Refuse,
+        *,
+        live: bool = False,
+        slot: str | None = None,
+        via: str = "auto",
+        tell: Callable[[str], object] | None = None,
+    ) -> None:
+        self.name = redacted(url)
+        self._url, self._naming, self._refuse, self._tell = url, naming, refuse, tell
+        self._live, self._slot, self._via = live, slot, via
+        self._connection: Connection[Any] | None = None
+        self._feed: Replication | Triggers | None = None
+        self._waiting: list[Transaction] = []
+
+    def open(self, database: Database) -> None:
+        with server_errors(self._url):
+            self._connection = connect(self._url)
+            slot = self._slot
+            if slot is None and isinstance(database, DurableDatabase):
+                slot = DEFAULT_SLOT  # a database in a file goes on where it was
+            derived = {rule.head.relation for rule in database.program.rules}
+            tables = find_tables(self._connection, self._naming, sorted(derived))
+            chosen = self._chosen(self._connection)
+            if slot is not None or chosen is Triggers:
+                name = slot or DEFAULT_SLOT
+                lock(self._connection, f"follows as `{name}`", "choose another name by --slot")
+            self._feed = chosen(self._connection, tables, slot)
+            stored = database.positions.get(self.name)
+            position = None if stored is None else json.loads(stored)
+            if position is not None and self._goes_on(position, [table.full_name for table in tables]):
+                return
+            self._feed.begin()
+            rows, snapshot, log = read_tables(self._connection, tables, self._refuse)
+            first = self._feed.begun(snapshot, log)
+            self._waiting = [Transaction((), json.dumps(first), f"{self.name}: snapshot", whole=rows)]
+
+    def _goes_on(self, position: dict[str, Any], tables: Sequence[str]) -> bool:
+        assert self._feed is not None
+        via = "replication" if isinstance(self._feed, Replication) else "triggers"
+        if position["via"] == via and position["tables"] == sorted(tables) and self._feed.resume(position):
+            return True
+        if self._tell is not None:
+            self._tell(f"{self.name}: what came since the last run is not kept there, so all tables are compared")
+        return False
+
+    def _chosen(self, connection: Connection[Any]) -> type[Replication] | type[Triggers]:
+        why_not = None if self._via == "triggers" else can_replicate(connection)
+        if self._via == "triggers":
+            return Triggers
+        if why_not is None:
+            return Replication
+        if self._via == "replication":
+            raise FactsError(f"{self.name}: {why_not}")
+        if self._tell is not None:
+            self._tell(f"{self.name}: following by triggers, since {why_not}")
+        return Triggers
+
+    def take(self) -> Sequence[Transaction] | None:
+        assert self._feed is not None
+        if self._waiting:
+            taken, self._waiting = self._waiting, []
+            return taken
+        with server_errors(self._url):
+            taken = [self._transaction(noted) for noted in self._feed.take()]
+        return taken if taken or self._live else None
+
+    def _transaction(self, noted: Noted) -> Transaction:
+        place = f"{self.name}: transaction {noted.id}"
+        return Transaction(noted.changes, json.dumps(noted.position), place, "change")
+
+    def fileno(self) -> int | None:
+        return None if self._feed is None else self._feed.fileno()
+
+    def has_begun(self) -> bool:
+        return not self._waiting
+
+    def is_before(self, position: str | None, other: str) -> bool:
+        return False  # what was is not told again
+
+    def done(self, position: str) -> None:
+        assert self._feed is not None
+        with server_errors(self._url):
+            self._feed.done(json.loads(position))
+
+    def close(self) -> None:
+        if self._connection is None or self._connection.closed:
+            return
+        try:
+            with server_errors(self._url):
+                if self._feed is not None:
+                    self._feed.close()
+        except FactsError:
+            pass  # the server has gone, and what was temporary with it
+        finally:
+            self._connection.close()
+
+
+def forget_source(url: str, slot: str | None) -> None:
+    """Remove what following has left in a database: the slot, publications, triggers, and what they noted."""
+    with server_errors(url), connect(url) as connection:
+        row = connection.execute("SELECT current_schema()").fetchone()
+        assert row is not None
+        forget(connection, slot or DEFAULT_SLOT)
+        remove(connection, str(row[0]), slot or DEFAULT_SLOT)

@@ -1,0 +1,258 @@
+"""Changes of PostgreSQL's tables by logical replication: a slot, read through functions of SQL.
+
+The server keeps its log for a slot until it is told how far somebody has read.  `peek` shows the changes behind
+that point and leaves them there; when the database has them, `advance` moves the point.  So a change is seen at
+least once, and the position that is kept with each step says which ones were seen.
+
+A slot without a name of its own is temporary: it goes with the connection, and the next run begins by a snapshot.
+
+Reads: streams.pgoutput, streams.tables.  Read by: streams.postgres_source.
+Source: the manual of PostgreSQL, "Logical Decoding", "Replication Management Functions".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from everlog.core.values import decoded
+from everlog.files.values import FactsError
+from everlog.streams.model import RowChange
+from everlog.streams.pgoutput import Begin, Change, Commit, Table, Truncate, Tuple, read_message
+from everlog.streams.tables import Noted, Snapshot, SourceTable
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+_MOST_CHANGES = 10_000  # of one peek; a transaction is never cut
+_QUIET = 10.0  # seconds after which a slot is moved past what does not concern it
+
+
+def lsn_text(lsn: int) -> str:
+    """
+    >>> lsn_text(0x16B3748), lsn_number("0/16B3748") == 0x16B3748
+    ('0/16B3748', True)
+    """
+    return f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}"
+
+
+def lsn_number(text: str) -> int:
+    high, low = text.split("/")
+    return (int(high, 16) << 32) + int(low, 16)
+
+
+def can_replicate(connection: Connection[Any]) -> str | None:
+    """Why there is no logical replication on this server for us, or None."""
+    row = connection.execute(
+        "SELECT current_setting('wal_level'), rolreplication OR rolsuper FROM pg_roles"
+        " WHERE rolname = current_user"
+    ).fetchone()
+    assert row is not None
+    if row[0] != "logical":
+        return f"the server's wal_level is {row[0]}, not logical"
+    return None if row[1] else "this user may not replicate (ALTER ROLE … REPLICATION)"
+
+
+class Replication:
+    """The changes of some tables.  Position: the end of the last transaction, `lsn`, and, until the log is past
+    the first snapshot, that snapshot."""
+
+    def __init__(self, connection: Connection[Any], tables: Sequence[SourceTable], slot: str | None) -> None:
+        self._connection, self._tables = connection, {table.full_name: table for table in tables}
+        self._temporary = slot is None
+        self._slot = slot or f"everlog_{uuid4().hex[:12]}"
+        digest = hashlib.sha256("\0".join(sorted(self._tables)).encode()).hexdigest()[:12]
+        self._publication = f"everlog_{digest}"
+        self._read = 0  # the end of the last transaction that was taken
+        self._advanced = 0
+        self._looked = (-1, 0.0)  # where the log was when we last looked, and when
+        self._snapshot: tuple[Snapshot, str, int] | None = None
+        for table in tables:
+            if table.identity == "n" or (table.identity == "d" and not _has_primary_key(connection, table)):
+                raise FactsError(
+                    f"table {table.full_name} does not tell which row was changed: give it a primary key, or ALTER"
+                    " TABLE … REPLICA IDENTITY FULL"
+                )
+
+    # ── beginning ────────────────────────────────────────────────────────────────────────────
+
+    def begin(self) -> None:
+        """From now on the server keeps changes for us."""
+        self._publish()
+        self._connection.execute(
+            "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s",
+            [self._slot],
+        )
+        row = self._connection.execute(
+            "SELECT lsn - '0/0'::pg_lsn FROM pg_create_logical_replication_slot(%s, 'pgoutput', %s)",
+            [self._slot, self._temporary],
+        ).fetchone()
+        assert row is not None
+        self._read = self._advanced = int(row[0])
+
+    def _publish(self) -> None:
+        from psycopg import sql
+
+        known = self._connection.execute(
+            "SELECT 1 FROM pg_publication WHERE pubname = %s", [self._publication]
+        ).fetchone()
+        if known is None:
+            listed = sql.SQL(", ").join(table.identifier for table in self._tables.values())
+            self._connection.execute(
+                sql.SQL("CREATE PUBLICATION {} FOR TABLE {} WITH (publish_via_partition_root = true)").format(
+                    sql.Identifier(self._publication), listed
+                )
+            )
+
+    def begun(self, snapshot: str, log: int) -> dict[str, Any]:
+        """The position behind a first snapshot, which was taken when the log was there."""
+        self._snapshot = Snapshot.read(snapshot), snapshot, log
+        return self._position()
+
+    def resume(self, position: dict[str, Any]) -> bool:
+        """Go on behind a position; False where the server has no longer all that came since."""
+        row = self._connection.execute(
+            "SELECT confirmed_flush_lsn - '0/0'::pg_lsn, wal_status FROM pg_replication_slots"
+            " WHERE slot_name = %s AND plugin = 'pgoutput' AND database = current_database()",
+            [self._slot],
+        ).fetchone()
+        lsn = lsn_number(position["lsn"])
+        if self._temporary or row is None or row[1] == "lost" or row[0] > lsn:
+            return False
+        self._read, self._advanced = lsn, int(row[0])
+        if "snapshot" in position:
+            text = position["snapshot"]
+            self._snapshot = Snapshot.read(text), text, lsn_number(position["until"])
+        return True
+
+    # ── going on ─────────────────────────────────────────────────────────────────────────────
+
+    def take(self) -> list[Noted]:
+        """The transactions that were committed since, in the order of their commits."""
+        row = self._connection.execute("SELECT pg_current_wal_flush_lsn() - '0/0'::pg_lsn").fetchone()
+        assert row is not None
+        log, now = int(row[0]), time.monotonic()
+        if log == self._looked[0]:
+            return []
+        messages = self._connection.execute(
+            "SELECT data FROM pg_logical_slot_peek_binary_changes(%s, NULL, %s, 'proto_version', '1',"
+            " 'publication_names', %s)",
+            [self._slot, _MOST_CHANGES, self._publication],
+            binary=True,
+        ).fetchall()
+        noted = self._transactions([data for (data,) in messages])
+        if noted:
+            self._looked = (-1, now)  # there may be more
+        elif now - self._looked[1] > _QUIET:  # move on past what does not concern us
+            self._looked, self._read = (log, now), max(log, self._read)
+            noted = [Noted([], self._position(), "0")]
+        else:
+            self._looked = (log, self._looked[1])
+        return noted
+
+    def _transactions(self, messages: Sequence[bytes]) -> list[Noted]:
+        noted: list[Noted] = []
+        known: dict[int, Table] = {}
+        begin = Begin(0, 0)
+        changes: list[RowChange] = []
+        for data in messages:
+            match read_message(data):
+                case Begin() as begin:
+                    changes = []
+                case Table() as table:
+                    known[table.oid] = self._checked(table)
+                case Change() as change:
+                    changes.append(self._row_change(known[change.oid], change, len(changes) + 1))
+                case Truncate(oids=oids):
+                    changes += [RowChange(_name(known[oid]), "t", number=len(changes) + 1) for oid in oids]
+                case Commit(end_lsn=end):
+                    if end > self._read:
+                        self._read = end
+                        if not self._was_seen(begin.xid, end):
+                            noted.append(Noted(changes, self._position(), str(begin.xid)))
+        return noted
+
+    def _was_seen(self, xid: int, end: int) -> bool:
+        """Whether the first snapshot has a transaction already."""
+        if self._snapshot is None:
+            return False
+        snapshot, _, until = self._snapshot
+        if end > until:
+            self._snapshot = None
+            return False
+        return snapshot.sees(xid)
+
+    def _position(self) -> dict[str, Any]:
+        position = {"via": "replication", "lsn": lsn_text(self._read), "tables": sorted(self._tables)}
+        if self._snapshot is not None and self._read <= self._snapshot[2]:
+            position |= {"snapshot": self._snapshot[1], "until": lsn_text(self._snapshot[2])}
+        return position
+
+    def _checked(self, table: Table) -> Table:
+        """A table as it is at this point; FactsError if it has lost a column."""
+        ours = self._tables.get(_name(table))
+        for column in ours.columns if ours is not None else ():
+            if column not in table.columns:
+                raise FactsError(f"table {_name(table)} has no column `{column}` any more")
+        return table
+
+    def _row_change(self, table: Table, change: Change, number: int) -> RowChange:
+        ours = self._tables[_name(table)]
+
+        def values(row: Tuple | None) -> dict[str, object] | None:
+            if row is None:
+                return None
+            told = zip(table.columns, row, strict=True)
+            return ours.renamed({name: decoded(v) if isinstance(v, bytes) else v for name, v in told})
+
+        before = values(change.old)
+        if before is not None and change.old_is_key:  # the other columns are null because they are not told
+            before = {name: value for name, value in before.items() if value is not None}
+        return RowChange(_name(table), change.op, before, values(change.new), number)
+
+    def done(self, position: dict[str, Any]) -> None:
+        """All up to here is kept elsewhere."""
+        self._advance(lsn_number(position["lsn"]))
+
+    def _advance(self, lsn: int) -> None:
+        if lsn > self._advanced:
+            self._connection.execute("SELECT pg_replication_slot_advance(%s, %s)", [self._slot, lsn_text(lsn)])
+            self._advanced = lsn
+
+    def fileno(self) -> int | None:
+        return None
+
+    def close(self) -> None:
+        if self._temporary:
+            self._connection.execute("SELECT pg_drop_replication_slot(%s)", [self._slot])
+
+
+def _name(table: Table) -> str:
+    return f"{table.schema}.{table.name}"
+
+
+def _has_primary_key(connection: Connection[Any], table: SourceTable) -> bool:
+    found = connection.execute(
+        "SELECT 1 FROM pg_index WHERE indrelid = to_regclass(%s) AND indisprimary",
+        [table.identifier.as_string(connection)],
+    ).fetchone()
+    return found is not None
+
+
+def forget(connection: Connection[Any], slot: str) -> None:
+    """Remove a slot, and the publications that nobody reads any more."""
+    from psycopg import sql
+
+    connection.execute(
+        "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s", [slot]
+    )
+    others = connection.execute(
+        "SELECT 1 FROM pg_replication_slots WHERE plugin = 'pgoutput' AND slot_name LIKE 'everlog%'"
+    ).fetchone()
+    if others is None:
+        ours = "SELECT pubname FROM pg_publication WHERE pubname ~ '^everlog_[0-9a-f]{12}$'"
+        for (name,) in connection.execute(ours).fetchall():
+            connection.execute(sql.SQL("DROP PUBLICATION {}").format(sql.Identifier(name)))

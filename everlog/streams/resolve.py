@@ -1,0 +1,181 @@
+"""Changes of rows to updates of facts.
+
+A row is the fact of its columns that the relation has; columns beyond those are passed over.  What was there
+before is told by the change; where it tells only some columns, or none (PostgreSQL tells the key alone unless
+a table says REPLICA IDENTITY FULL), the fact is looked up among those that are there, those of the same step
+included.  With a key, a new row takes the place of whatever has its key: what comes twice changes nothing.
+
+Reads: streams.model, streams.naming, everlog.database.  Read by: streams.following.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from everlog.core.executor import Update
+from everlog.core.program import Relation, Row, Value
+from everlog.database import Database
+from everlog.files.rejects import BadRow, Refuse
+from everlog.files.typed import Convert
+from everlog.files.values import column_label, shown
+from everlog.streams.model import UNCHANGED, RowChange, Transaction
+from everlog.streams.naming import Naming
+
+_MISSING: Final = object()
+
+
+class _Bad(Exception):
+    """Why a change is no change of facts."""
+
+
+class _Step:
+    """What a step says of the facts of one relation, so far, on top of a database."""
+
+    def __init__(self, database: Database, relation: Relation) -> None:
+        self._database, self._relation = database, relation
+        self.there: dict[Row, bool] = {}
+        self._indexes: dict[tuple[int, ...], dict[Row, dict[Row, None]]] = {}  # columns → values → rows that come
+
+    def set(self, row: Row, there: bool) -> None:
+        self.there[row] = there
+        for columns, index in self._indexes.items():
+            of_values = index.setdefault(tuple(row[c] for c in columns), {})
+            if there:
+                of_values[row] = None
+            else:
+                of_values.pop(row, None)
+
+    def replace(self, rows: Iterable[Row]) -> None:
+        """These rows and no others."""
+        self.there.update(dict.fromkeys(self._database.given(self._relation.name), False))
+        self.there.update(dict.fromkeys(self.there, False))
+        self.there.update(dict.fromkeys(rows, True))
+        self._indexes.clear()
+
+    def matching(self, known: Mapping[int, Value]) -> list[Row]:
+        """The facts with these values in these columns, as they are now."""
+        columns = tuple(sorted(known))
+        if columns not in self._indexes:
+            self._indexes[columns] = {}
+            for row, there in self.there.items():
+                if there:
+                    self._indexes[columns].setdefault(tuple(row[c] for c in columns), {})[row] = None
+        coming = self._indexes[columns].get(tuple(known[c] for c in columns), {})
+        before = self._database.lookup(self._relation.name, known)
+        return [*(row for row in before if row not in self.there), *coming]
+
+
+class Resolver:
+    """What a transaction means for a database; `refuse` hears of rows that are no facts, and they are left out."""
+
+    def __init__(self, database: Database, naming: Naming, convert: Convert, refuse: Refuse) -> None:
+        self._database, self._naming = database, naming
+        self._convert, self._refuse = convert, refuse
+
+    def updates(self, transaction: Transaction) -> list[Update]:
+        """The net updates of a transaction, each fact at most once."""
+        steps: dict[str, _Step] = {}
+
+        def step_of(relation: Relation) -> _Step:
+            return steps.setdefault(relation.name, _Step(self._database, relation))
+
+        for name, rows in transaction.whole.items():
+            step_of(self._naming.relations[name]).replace(rows)
+        for change in transaction.changes:
+            relation = self._naming.relation_of(change.table)
+            if relation is not None:
+                try:
+                    self._resolve(relation, change, step_of(relation))
+                except _Bad as problem:
+                    values = change.after if change.after is not None else change.before
+                    bad = BadRow(transaction.place, change.number, str(problem), values, transaction.counted)
+                    self._refuse(bad)
+        return [Update(name, row, there) for name, step in steps.items() for row, there in step.there.items()]
+
+    def _resolve(self, relation: Relation, change: RowChange, step: _Step) -> None:
+        if change.op == "t":
+            step.replace(())
+            return
+        key = self._naming.keys.get(relation.name)
+        gone = self._gone(relation, change, key, step)
+        after = None if change.after is None else _filled(relation, change, gone)
+        for row in gone:  # also where what comes in its place is no fact
+            step.set(row, False)
+        if after is not None:
+            row = self._row(relation, after)
+            if key is not None:
+                for other in step.matching({c: row[c] for c in key}):
+                    step.set(other, False)
+            step.set(row, True)
+
+    def _gone(self, relation: Relation, change: RowChange, key: tuple[int, ...] | None, step: _Step) -> list[Row]:
+        """The facts that are there no more, whatever comes in their place."""
+        if change.op not in "ud":
+            return []
+        if key is not None:
+            for values in (change.before, change.after):  # a key that stays may be told in the new row only
+                known = self._known(relation, values)
+                if known is not None and all(c in known for c in key):
+                    return step.matching({c: known[c] for c in key})
+            raise _Bad(f"the key of {relation.name} is missing")
+        known = self._known(relation, change.before) or {}
+        nulls = [column for column in relation.columns if _told(change.before or {}, column.name) is None]
+        if (not known and relation.columns) or nulls:  # a null is one, or a value that is not told
+            raise _Bad(
+                f"what was there before is not told; name the key of {relation.name}, or have the table tell all"
+                " columns (REPLICA IDENTITY FULL)"
+            )
+        if len(known) == relation.arity:
+            return [tuple(known[c] for c in range(relation.arity))]
+        rows = step.matching(known)
+        if len(rows) > 1:
+            raise _Bad(f"one row is meant, and {len(rows)} facts of {relation.name} fit; name the key of it")
+        return rows
+
+    def _known(self, relation: Relation, values: Mapping[str, object] | None) -> dict[int, Value] | None:
+        """The values of the columns that are told; columns that are null are not."""
+        if values is None:
+            return None
+        known: dict[int, Value] = {}
+        for number, column in enumerate(relation.columns):
+            found = _told(values, column.name)
+            if found is not _MISSING and found is not None and found is not UNCHANGED:
+                try:
+                    known[number] = self._convert(column.kind, found)
+                except ValueError as problem:
+                    raise _Bad(f"{column_label(column, number + 1)}: {problem}") from None
+        return known
+
+    def _row(self, relation: Relation, values: Mapping[str, object]) -> Row:
+        row: list[Value] = []
+        for number, column in enumerate(relation.columns, start=1):
+            found = _told(values, column.name)
+            if found is _MISSING:
+                raise _Bad(f"{column_label(column, number)} is missing from {shown(dict(values))}")
+            try:
+                row.append(self._convert(column.kind, found))
+            except ValueError as problem:
+                raise _Bad(f"{column_label(column, number)}: {problem}") from None
+        return tuple(row)
+
+
+def _told(values: Mapping[str, object], name: str) -> object:
+    """The value of a column, whose name may stand in another case."""
+    if name in values:
+        return values[name]
+    return next((value for other, value in values.items() if other.lower() == name.lower()), _MISSING)
+
+
+def _filled(relation: Relation, change: RowChange, gone: list[Row]) -> Mapping[str, object]:
+    """The new row; columns that it leaves out since they have not changed are those of before."""
+    after = change.after or {}
+    left_out = [column.name for column in relation.columns if _told(after, column.name) is UNCHANGED]
+    if not left_out:
+        return after
+    old = dict(change.before or {})
+    if any(_told(old, name) in (_MISSING, UNCHANGED) for name in left_out):
+        if len(gone) != 1:
+            raise _Bad(f"the value of `{left_out[0]}`, which has not changed, is not known")
+        old = {column.name: value for column, value in zip(relation.columns, gone[0], strict=True)}
+    return {**after, **{name: _told(old, name) for name in left_out}}

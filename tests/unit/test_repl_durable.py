@@ -1,0 +1,243 @@
+"""Databases in files, at the prompt and of `everlog run`: what was told is there again the next time."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from everlog import Database
+from everlog.cli import main
+from everlog.repl.loop import run_script
+from everlog.repl.session import Session
+
+PROGRAM = """
+.decl edge(x:number, y:number)
+.input edge
+.decl path(x:number, y:number)
+.output path
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+"""
+
+
+class Talk:
+    """A conversation that is closed at its end, as the command does."""
+
+    def __init__(self) -> None:
+        self.out = StringIO()
+        self.session = Session(out=self.out)
+
+    def __enter__(self) -> Talk:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.session.close()
+
+    def say(self, *lines: str) -> str:
+        before = len(self.out.getvalue())
+        run_script(self.session, lines, "script")
+        return self.out.getvalue()[before:].rstrip("\n")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "paths.dl").write_text(PROGRAM)
+    (tmp_path / "edge.facts").write_text("1\t2\n")
+    return tmp_path
+
+
+def everlog(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-P", "-m", "everlog", *arguments]
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60)
+
+
+# ── the prompt ───────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_was_told_is_there_when_the_file_is_opened_again() -> None:
+    with Talk() as talk:
+        assert talk.say(".open roads.db paths.dl") == "roads.db: 2 relations, 2 rules, 2 facts, step 0"
+        assert talk.say("edge(2, 3).") == "+edge(2, 3).\n+path(1, 3).\n+path(2, 3)."
+        assert talk.say("path(y, x) :- edge(x, y).").startswith("path#3: ")
+        assert talk.say("edge(2, 3).") == "0 changed"
+    with Talk() as talk:
+        assert talk.say(".open roads.db") == "roads.db: 2 relations, 3 rules, 9 facts, step 2"
+        assert talk.say("-path#3.") == "-path(2, 1).\n-path(2, 2).\n-path(3, 2).\n-path(3, 3)."
+        assert talk.say(".count") == "edge: 2\npath: 3"
+
+
+def test_the_past_is_looked_at_and_cannot_be_changed() -> None:
+    with Talk() as talk:
+        talk.say(".open roads.db paths.dl", "edge(2, 3).", "-edge(1, 2).")
+        assert talk.say(".as-of") == "step 2; history goes back to step 0"
+        assert talk.say(".as-of 1 path(1, x)?") == "x\n-\n2\n3\n(2 rows)"
+        assert talk.say("path(1, x)?") == "x\n-\n(0 rows)"
+        assert talk.say(".as-of 1", ".count") == "edge: 2\npath: 3"
+        assert talk.session.waiting == "[past]"
+        assert talk.say("edge(8, 9).") == (
+            "script:1: error: this is the state after step 1, which is past: it cannot be changed"
+        )
+        assert talk.say(".as-of now .count") == "edge: 1\npath: 1"
+        assert talk.say(".as-of 0 .count path", ".count path") == "path: 1\npath: 3"
+        assert "there is no step 7 yet: the last one is 2" in talk.say(".as-of 7 .count")
+        assert "`x` is no step" in talk.say(".as-of x")
+        assert talk.say(".as-of now", "edge(8, 9).") == "+edge(8, 9).\n+path(8, 9)."
+        assert talk.session.waiting == ""
+        talk.say("begin")
+        assert "a transaction is open" in talk.say(".as-of 0")
+
+
+def test_differences_and_the_history_of_a_relation() -> None:
+    with Talk() as talk:
+        talk.say(".open roads.db paths.dl", "edge(2, 3).", "-edge(1, 2).")
+        assert talk.say(".diff 0 1") == "+edge(2, 3).\n+path(1, 3).\n+path(2, 3)."
+        assert talk.say(".diff 1 0 edge") == "-edge(2, 3)."
+        assert talk.say(".diff 0 edge") == "-edge(1, 2).\n+edge(2, 3)."
+        assert talk.say(".diff 0 now edge") == "-edge(1, 2).\n+edge(2, 3)."
+        assert talk.say(".diff 2") == "0 changed"
+        assert "undefined relation `road`" in talk.say(".diff 0 road")
+        assert "`1x` is no step" in talk.say(".diff 0 1x edge")
+        steps = talk.say(".history path").split("\n")
+        assert [line.split(",")[0] for line in steps if line.startswith("step")] == ["step 1", "step 2"]
+        assert steps[1:3] == ["+path(1, 3).", "+path(2, 3)."]
+
+
+def test_a_checkpoint_shortens_history() -> None:
+    with Talk() as talk:
+        talk.say(".open roads.db paths.dl", "edge(2, 3).", "-edge(1, 2).")
+        assert "`few` is no number of steps" in talk.say(".checkpoint few")
+        assert talk.say(".checkpoint all") == "step 2; history goes back to step 0"
+        assert talk.say(".checkpoint 1") == "step 2; history goes back to step 1"
+        assert "history goes back to step 1" in talk.say(".as-of 0 .count")
+
+
+def test_what_is_in_memory_is_saved_as_a_file_or_as_a_folder(folder: Path) -> None:
+    with Talk() as talk:
+        assert "the database is in memory alone" in talk.say(".history path")
+        talk.say(".load paths.dl", "edge(2, 3).")
+        assert talk.say(".save roads.db") == "roads.db: 2 relations, 2 rules, 5 facts"
+        assert "roads.db is there already" in talk.say(".save roads.db")
+        talk.say(".save facts")
+        assert (folder / "facts" / "edge.facts").read_text() == "1\t2\n2\t3\n"
+        assert talk.say(".open roads.db") == "roads.db: 2 relations, 2 rules, 5 facts, step 0"
+        assert "is open already" in talk.say(".open roads.db")
+        assert "the database is kept in a file" in talk.say(".load paths.dl")
+        talk.say("edge(3, 4).", ".as-of 0", ".save old.db")
+        assert talk.say(".open", ".count") == "in memory"
+        assert talk.say(".open old.db", ".count edge") == (
+            "old.db: 2 relations, 2 rules, 5 facts, step 0\nedge: 2"
+        )
+
+
+def test_what_cannot_be_opened_leaves_everything_as_it_is(folder: Path) -> None:
+    (folder / "foreign.db").write_bytes(b"no database at all" * 100)
+    (folder / "wrong.dl").write_text("nonsense")
+    with Talk() as talk:
+        talk.say(".open roads.db paths.dl")
+        for line, told in (
+            (".open foreign.db", "foreign.db"),
+            (".open nowhere/x.db", "there is no folder"),
+            (".open new.db wrong.dl", "error[DL010]"),
+            (".open new.db none.dl", "cannot read none.dl: No such file or directory"),
+            (".open none.db read-only", "there is no database"),
+        ):
+            assert told in talk.say(line)
+        (folder / "edge.facts").write_text("1\tx\n")
+        assert "edge.facts:1: column 2" in talk.say(".open new.db paths.dl")
+        assert not (folder / "new.db").exists()
+        assert talk.say("edge(2, 3).", ".as-of").endswith("step 1; history goes back to step 0")
+
+
+def test_one_writes_and_others_may_look() -> None:
+    with Talk() as writer, Talk() as reader:
+        writer.say(".open roads.db paths.dl")
+        assert "roads.db" in reader.say(".open roads.db")
+        assert reader.say(".count") == ""
+        reader.say(".open roads.db read-only")
+        assert reader.say(".count") == "edge: 1\npath: 1"
+        assert "was opened with read_only=True" in reader.say("edge(5, 6).")
+        writer.say("edge(2, 3).")
+        assert reader.say(".open roads.db read-only", ".count edge").endswith("edge: 2")
+
+
+def test_the_command_keeps_everything_in_the_file() -> None:
+    first = everlog("repl", "--db", "roads.db", "paths.dl", "-c", "edge(2, 3).")
+    assert (first.returncode, first.stderr) == (0, "")
+    assert first.stdout.endswith("+edge(2, 3).\n+path(1, 3).\n+path(2, 3).\n")
+    again = everlog("repl", "--db", "roads.db", stdin=".diff 0\n")
+    assert again.stdout.split("\n")[:2] == ["roads.db: 2 relations, 2 rules, 5 facts, step 1", "+edge(2, 3)."]
+    other = everlog("repl", "--db", "paths.dl", "-c", ".count")
+    assert other.returncode == 1
+    assert "paths.dl" in other.stderr
+
+
+# ── everlog run --db ─────────────────────────────────────────────────────────────────────────
+
+
+def run(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    status = main(["run", "paths.dl", "--db", "roads.db", *arguments])
+    said = capsys.readouterr()
+    return status, said.out, said.err
+
+
+def test_a_run_goes_on_where_the_last_one_ended(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "news.txt").write_text("+edge(2, 3).\n\n-edge(1, 2).\n")
+    assert run("--updates", "news.txt", capsys=capsys) == (
+        0,
+        "+path(1, 3).\n+path(2, 3).\n-path(1, 2).\n-path(1, 3).\n",
+        "",
+    )
+    assert (folder / "path.csv").read_text() == "2\t3\n"
+    (folder / "news.txt").write_text("+edge(3, 4).\n")
+    assert run("--updates", "news.txt", capsys=capsys) == (0, "+path(2, 4).\n+path(3, 4).\n", "")
+    assert run(capsys=capsys)[0] == 0
+    assert (folder / "path.csv").read_text() == "2\t3\n2\t4\n3\t4\n"
+    with Database.open("roads.db") as db:
+        assert db.step == 3
+        assert db.as_of(0).view("edge") == [(1, 2)]
+
+
+def test_a_run_that_is_killed_has_kept_each_step_that_it_told(folder: Path) -> None:
+    command = [sys.executable, "-P", "-m", "everlog", "run", "paths.dl", "--db", "roads.db", "--updates", "-"]
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert child.stdin is not None
+    assert child.stdout is not None
+    child.stdin.write("+edge(2, 3).\n\n")
+    child.stdin.flush()
+    assert [child.stdout.readline(), child.stdout.readline()] == ["+path(1, 3).\n", "+path(2, 3).\n"]
+    os.kill(child.pid, signal.SIGKILL)
+    child.communicate()
+    with Database.open("roads.db") as db:
+        assert (db.step, db.view("edge")) == (1, [(1, 2), (2, 3)])
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (["--watch"], "--db and --watch exclude each other"),
+        (["--engine", "spark"], "--db and --engine spark exclude each other"),
+        (["--no-preprocessor"], "--db needs a program in a file"),
+    ],
+)
+def test_what_does_not_go_with_a_file_is_refused(
+    more: Sequence[str], told: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, _, err = run(*more, capsys=capsys)
+    assert status
+    assert told in err
+    assert not (folder / "roads.db").exists()
+
+
+def test_a_foreign_file_is_refused_and_left(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "roads.db").write_bytes(b"no database at all" * 100)
+    status, _, err = run(capsys=capsys)
+    assert (status, err.startswith("error: ")) == (1, True)
+    assert (folder / "roads.db").read_bytes() == b"no database at all" * 100
