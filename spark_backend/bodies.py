@@ -6,7 +6,8 @@ bound.  An atom that binds nothing new is a semi-join, a negated one an anti-joi
 that is joined on.
 
 Facts are sets, but a projection of a join is not.  `unique` says whether each binding stands in the frame once:
-then neither a rule nor an aggregate needs to make it so, which is the dearest operation of all.
+then neither a rule nor an aggregate needs to make it so, which is the dearest operation of all.  Where it is not,
+`rare` says that bindings are repeated only because a row of some input may be.
 
 Reads: core.program, core.reference (what is ready), spark_backend.expressions, spark_backend.totals.
 Read by: spark_backend.rules.
@@ -46,10 +47,11 @@ if TYPE_CHECKING:
 
 @frozen
 class Facts:
-    """The facts of a relation; `unique`: no row stands in the frame twice."""
+    """The facts of a relation; `unique`: no row stands in the frame twice; `rare`: few do, if any."""
 
     frame: DataFrame
     unique: bool = True
+    rare: bool = True
 
 
 Lookup: TypeAlias = Callable[
@@ -66,6 +68,7 @@ class Bindings:
     kinds: Mapping[Variable, Kind] = field(factory=dict)
     keys: frozenset[Variable] = frozenset()
     unique: bool = True
+    rare: bool = True
 
     def env(self) -> dict[Variable, Column]:
         from pyspark.sql import functions as F
@@ -155,7 +158,7 @@ class Body:
         from pyspark.sql import functions as F
 
         columns = self._relations[atom.relation].columns
-        frame, unique = facts.frame, facts.unique
+        frame, unique, rare = facts.frame, facts.unique, facts.rare
         names: dict[Variable, str] = {}
         kinds: dict[Variable, Kind] = {}
         pairs: list[tuple[Term, str]] = []
@@ -163,7 +166,7 @@ class Body:
         for name, arg, column in zip(names_of(len(columns)), atom.args, columns, strict=False):
             match arg:
                 case Wildcard():
-                    unique = False
+                    unique = rare = False
                 case Constant():
                     frame = frame.where(F.col(name) == self._expressions.term(arg, {}))
                 case Variable() if arg in names:
@@ -177,7 +180,7 @@ class Body:
                     else:
                         pairs.append((arg, fresh))
         frame = frame.select(*kept) if kept else frame.select(F.lit(True).alias(HOLDS))
-        return Bindings(frame, names, kinds, frozenset(names), unique), pairs
+        return Bindings(frame, names, kinds, frozenset(names), unique, rare), pairs
 
     def _joined(self, atom: Atom, place: int | None, found: Bindings | None) -> Bindings:
         facts = self._lookup(atom, place)
@@ -191,7 +194,7 @@ class Body:
             frame = _semi(left.frame, own.frame, keys, "left_semi")
             return _only(found, frame)
         if not facts.unique:  # duplicates of several atoms would multiply
-            own = evolve(own, frame=own.frame.distinct(), unique=True)
+            own = evolve(own, frame=without_repeats(own.frame, own.rare), unique=True, rare=True)
         frame = left.frame.join(own.frame, _all(keys), "inner") if keys else left.frame.crossJoin(own.frame)
         joined = Bindings(
             frame,
@@ -199,6 +202,7 @@ class Body:
             {**found.kinds, **own.kinds},
             found.keys | own.keys,
             found.unique and own.unique,
+            found.rare and own.rare,
         )
         return self._filtered(_only(joined, frame) if not inside else joined, inside)
 
@@ -245,6 +249,7 @@ class Body:
             {**found.kinds, variable: kind},
             found.keys | {variable} if key else found.keys,
             found.unique,
+            found.rare,
         )
         return _only(wider, wider.frame)
 
@@ -300,7 +305,7 @@ class Body:
             start = Bindings(frame, {v: found.names[v] for v in outer}, found.kinds, frozenset(outer))
         inside = self.solve(literal.body, start, inner=True)
         if not inside.unique:
-            inside = evolve(inside, frame=inside.frame.distinct())
+            inside = evolve(inside, frame=without_repeats(inside.frame, inside.rare))
         frame, value = totalled(literal, inside, self._expressions, [inside.names[v] for v in outer], self._fresh)
         outside = found or self.nothing()
         if not outer:
@@ -320,6 +325,15 @@ class Body:
         bound = {v for x in order for v in _variables(x)}
         fails = any(may_fail(call) for call in p.calls_of(p.Rule(_targets(literal), literal.body)))
         return bool(stuck) or not bound.issuperset(literal.outer) or fails
+
+
+def without_repeats(frame: DataFrame, rare: bool) -> DataFrame:
+    """Each row once.
+
+    Spark looks for repeated rows before it shuffles, too, and holds all rows of a task for that.  Where they are
+    rare, nothing is saved by it, and past the memory of a task it sorts on disk.
+    """
+    return (frame.repartition(*frame.columns) if rare else frame).distinct()
 
 
 def _targets(literal: Aggregate) -> Atom:

@@ -61,7 +61,8 @@ class Checkpoints:
         seen = Observation()
         watched = frame.observe(seen, F.count(F.lit(1)).alias("size"))
         kept = watched.checkpoint() if self._reliable else watched.localCheckpoint()
-        return Piece(kept, int(seen.get["size"]))
+        told = seen.get.get("size")  # Spark Connect does not tell what a checkpoint observed: there it is counted
+        return Piece(kept, kept.count() if told is None else int(told))
 
 
 def _checkpoint_folder(spark: SparkSession) -> bool:

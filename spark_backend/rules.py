@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from everlog.core.program import Program, Rule, Variable
-from everlog.spark_backend.bodies import Body, Facts, Lookup
+from everlog.spark_backend.bodies import Body, Facts, Lookup, without_repeats
 from everlog.spark_backend.columns import HOLDS, TYPES
 from everlog.spark_backend.cubes import Cubes, cyclic_join
 from everlog.spark_backend.expressions import Expressions
@@ -49,7 +49,8 @@ class Rules:
         ]
         shown = {arg for arg in rule.head.args if isinstance(arg, Variable)}
         frame = found.frame.select(*columns) if columns else found.frame.select(F.lit(True).alias(HOLDS))
-        return Facts(frame, found.unique and found.keys <= shown)
+        whole = found.keys <= shown
+        return Facts(frame, found.unique and whole, found.rare and whole)
 
 
 def union(parts: Sequence[Facts]) -> Facts:
@@ -57,8 +58,9 @@ def union(parts: Sequence[Facts]) -> Facts:
     frame: DataFrame = parts[0].frame
     for part in parts[1:]:
         frame = frame.union(part.frame)
-    return Facts(frame, len(parts) == 1 and parts[0].unique)
+    alone = len(parts) == 1
+    return Facts(frame, alone and parts[0].unique, alone and parts[0].rare)
 
 
 def distinct(facts: Facts) -> Facts:
-    return facts if facts.unique else Facts(facts.frame.distinct())
+    return facts if facts.unique else Facts(without_repeats(facts.frame, facts.rare))

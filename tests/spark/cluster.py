@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -85,7 +86,47 @@ class Cluster:
         return node
 
 
+@contextmanager
+def connect_server(folder: Path) -> Iterator[str]:
+    """A server of Spark Connect, a process of its own; its address."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    settings = {
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.checkpoint.dir": str(folder / "checkpoints"),
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+    }
+    command = ["org.apache.spark.deploy.SparkSubmit", "--master", "local[2]"]
+    for key, value in settings.items():
+        command += ["--conf", f"{key}={value}"]
+    command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
+    node = _run(folder, "connect", "1g", *command)
+    try:
+        until = time.monotonic() + _START
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=5).close()
+            except OSError:
+                if time.monotonic() > until or node.process.poll() is not None:
+                    raise RuntimeError(node.log.read_text(errors="replace")[-3000:]) from None
+                time.sleep(0.1)
+            else:
+                break
+        yield f"sc://127.0.0.1:{port}"
+    finally:
+        node.kill()
+
+
 def _start(folder: Path, name: str, main: str, *arguments: str) -> Node:
+    return _run(folder, name, "256m", main, "--host", "127.0.0.1", "--webui-port", "0", *arguments)
+
+
+def _run(folder: Path, name: str, memory: str, *command: str) -> Node:
     import pyspark
 
     from everlog.spark_backend.java import find_java, launching_home
@@ -97,14 +138,14 @@ def _start(folder: Path, name: str, main: str, *arguments: str) -> Node:
         "JAVA_HOME": str(launching_home(find_java(pyspark.__version__))),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_NO_DAEMONIZE": "1",
-        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_MEMORY": memory,
         "SPARK_LOCAL_DIRS": str(folder / "local"),
         "PYSPARK_PYTHON": sys.executable,
     }
     log = folder / f"{name}.log"
-    command = [str(home / "bin" / "spark-class"), main, "--host", "127.0.0.1", "--webui-port", "0", *arguments]
     with log.open("wb") as out:
-        process = subprocess.Popen(command, env=environment, stdout=out, stderr=out, stdin=subprocess.DEVNULL)
+        started = [str(home / "bin" / "spark-class"), *command]
+        process = subprocess.Popen(started, env=environment, stdout=out, stderr=out, stdin=subprocess.DEVNULL)
     return Node(process, log)
 
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.spark
 DRIVER = Path(__file__).parent / "driver.py"
 SPECS = sorted((ROOT / "tests" / "spec").rglob("*.dlt")) + sorted((ROOT / "programs").rglob("*.dlt"))
 SPECS = [path for path in SPECS if has_steps(path)]
-SOME = SPECS[::40] + [
+SOME = SPECS[::90] + [
     path for path in SPECS if path.parent.name in ("transitive_closure", "triangles", "same_generation")
 ]
 

@@ -1,0 +1,76 @@
+"""The Python of docs/spark.md runs as it stands, with the files and frames that it speaks of."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from dlt import ROOT
+
+from everlog.dsl.check import compile_text
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.deep]
+
+BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "spark.md").read_text(), re.DOTALL)
+PATHS = """.decl edge(x:symbol, y:symbol)
+.input edge
+.decl path(x:symbol, y:symbol)
+.output path
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+"""
+HOT = """.decl call(x:symbol, y:symbol)
+.input call
+.decl hot(x:symbol, y:symbol)
+hot(x, y) :- call(x, y), call(y, _).
+.decl warm(x:symbol)
+.output warm
+warm(x) :- hot(x, _).
+"""
+
+
+def test_every_block_is_run_here() -> None:
+    assert len(BLOCKS) == 3
+
+
+def test_evaluating(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("paths.dl").write_text(PATHS)
+    edges = [("a", "b"), ("b", "c")]
+    spark.createDataFrame(edges, "x string, y string").write.parquet("edges")
+    exec(BLOCKS[0], names := {})
+    found = {tuple(row) for row in spark.read.parquet("paths").collect()}
+    assert found == {("a", "b"), ("b", "c"), ("a", "c")}
+    assert names["spark"] is spark
+
+
+def test_handing_over(spark: SparkSession) -> None:
+    names: dict[str, Any] = {"spark": spark, "program": compile_text(HOT)}
+    names["calls"] = spark.createDataFrame([("f", "g"), ("g", "h")], "x string, y string")
+    exec(BLOCKS[1], names)
+    assert names["db"].view("warm") == [("f",), ("main",)]
+    assert sorted(tuple(row) for row in names["frames"]["warm"].collect()) == [("f",), ("main",)]
+
+
+def test_batches(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = "c0 string, c1 string"
+    spark.createDataFrame([("c", "d")], rows).write.parquet("arriving")
+    names: dict[str, Any] = {"spark": spark, "program": compile_text(PATHS)}
+    names["new"] = spark.createDataFrame([("a", "b"), ("b", "c")], rows)
+    names["gone"] = spark.createDataFrame([("x", "y")], rows)
+    names["stream"] = spark.readStream.schema(rows).parquet("arriving")
+    exec(BLOCKS[2], names)
+    (query,) = spark.streams.active
+    try:
+        query.processAllAvailable()
+        assert names["state"].view("path").count() == 6
+    finally:
+        query.stop()
+    assert os.listdir("hdfs-mounted") == ["state"]
