@@ -146,6 +146,8 @@ def open_sink(name: str, database: Database, options: Options, sources: Sequence
             return ListenSink(address, told, naming, options.snapshot)
         return PipeSink(lambda: address.connect().detach(), name, told, naming, options.snapshot)
     path = Path(name)
+    if any(path.exists() and Path(source).exists() and path.samefile(source) for source in sources):
+        raise FactsError(f"{name} cannot be read and written at once")
     if name == "-":
         return PipeSink(lambda: 1, "standard output", told, naming, options.snapshot)
     if path.exists() and not path.is_file():

@@ -92,7 +92,7 @@ class Follower:
 
     def _give_up(self, transaction: Transaction, problem: Exception) -> None:
         """A step on which a rule fails: an error, or all of its changes are rejected."""
-        if self._refuse is abort:
+        if self._refuse is abort or transaction.whole:
             raise FactsError(f"{transaction.place}: a transaction cannot be applied: {problem}") from problem
         for change in transaction.changes:
             values = change.after if change.after is not None else change.before

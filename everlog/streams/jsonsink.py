@@ -12,6 +12,7 @@ Reads: streams.debezium, streams.sockets, everlog.changes.  Read by: streams.add
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -86,9 +87,17 @@ class FileSink(_JsonSink):
         require_directory(path)
         try:
             self._file = path.open("r+b" if path.exists() else "w+b")
-            self._read_back()
         except OSError as problem:
             raise FactsError(f"cannot write {path}: {reason(problem)}") from None
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._read_back()
+        except BlockingIOError:
+            self._file.close()
+            raise FactsError(f"cannot write {path}: another everlog writes to it") from None
+        except BaseException:
+            self._file.close()
+            raise
 
     def _read_back(self) -> None:
         """Add up what the file has, and cut off what is not complete."""

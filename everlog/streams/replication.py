@@ -69,6 +69,7 @@ class Replication:
         self._read = 0  # the end of the last transaction that was taken
         self._advanced = 0
         self._looked = (-1, 0.0)  # where the log was when we last looked, and when
+        self._target = self._log()  # where it was at first
         self._snapshot: tuple[Snapshot, str, int] | None = None
         for table in tables:
             if table.identity == "n" or (table.identity == "d" and not _has_primary_key(connection, table)):
@@ -132,9 +133,7 @@ class Replication:
 
     def take(self) -> list[Noted]:
         """The transactions that were committed since, in the order of their commits."""
-        row = self._connection.execute("SELECT pg_current_wal_flush_lsn() - '0/0'::pg_lsn").fetchone()
-        assert row is not None
-        log, now = int(row[0]), time.monotonic()
+        log, now = self._log(), time.monotonic()
         if log == self._looked[0]:
             return []
         messages = self._connection.execute(
@@ -152,6 +151,17 @@ class Replication:
         else:
             self._looked = (log, self._looked[1])
         return noted
+
+    def _log(self) -> int:
+        """Where the server's log ends."""
+        row = self._connection.execute("SELECT pg_current_wal_flush_lsn() - '0/0'::pg_lsn").fetchone()
+        assert row is not None
+        return int(row[0])
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether all that was there when we began has been taken."""
+        return self._read >= self._target or self._looked[0] >= self._target
 
     def _transactions(self, messages: Sequence[bytes]) -> list[Noted]:
         noted: list[Noted] = []
