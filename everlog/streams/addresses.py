@@ -85,6 +85,9 @@ def follow(database: Database, sources: Sequence[str], sinks: Sequence[str], **o
     docs/streams.md says what is promised.
     """
     chosen = Options(**options)
+    twice = [name for name in (*sources, *sinks) if sources.count(name) > 1 or sinks.count(name) > 1]
+    if twice:
+        raise FactsError(f"{twice[0]} is given twice")
     with ExitStack() as closing:
         refuse = closing.enter_context(_rejecting(chosen.rejects))
         opened: list[tuple[Source, Resolver]] = []

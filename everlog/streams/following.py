@@ -81,8 +81,7 @@ class Follower:
             changes = self.database.apply(updates, positions=positions)
         except (EvaluationError, InsertOnly) as problem:
             self._give_up(transaction, problem)
-            self.database.apply([], positions=positions)
-            return
+            updates, changes = [], self.database.apply([], positions=positions)
         self.steps += bool(updates)
         self._positions.update(positions)
         if self._telling:

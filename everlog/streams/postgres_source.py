@@ -28,6 +28,7 @@ from everlog.streams.triggers import Triggers, remove
 if TYPE_CHECKING:
     from psycopg import Connection
 
+_VIAS = ("auto", "replication", "triggers")
 _PREFIX = "everlog"
 _NAME = re.compile(r"[a-z0-9_]{1,40}")
 
@@ -59,6 +60,8 @@ class PostgresSource:
         via: str = "auto",
         tell: Callable[[str], object] | None = None,
     ) -> None:
+        if via not in _VIAS:
+            raise FactsError(f"via={via!r}: known are {', '.join(_VIAS)}")
         self.name = redacted(url)
         self._url, self._naming, self._refuse, self._tell = url, naming, refuse, tell
         self._live, self._slot, self._via = live, slot, via
@@ -96,9 +99,9 @@ class PostgresSource:
         return False
 
     def _chosen(self, connection: Connection[Any]) -> type[Replication] | type[Triggers]:
-        why_not = None if self._via == "triggers" else can_replicate(connection)
         if self._via == "triggers":
             return Triggers
+        why_not = can_replicate(connection)
         if why_not is None:
             return Replication
         if self._via == "replication":

@@ -202,9 +202,11 @@ class Replication:
         return position
 
     def _checked(self, table: Table) -> Table:
-        """A table as it is at this point; FactsError if it has lost a column."""
+        """A table as it is at this point; FactsError if it has lost its name or a column."""
         ours = self._tables.get(_name(table))
-        for column in ours.columns if ours is not None else ():
+        if ours is None:
+            raise FactsError(f"a table that is followed has become {_name(table)}: begin anew with --table")
+        for column in ours.columns:
             if column not in table.columns:
                 raise FactsError(f"table {_name(table)} has no column `{column}` any more")
         return table

@@ -280,6 +280,15 @@ def test_a_change_that_means_no_facts_is_told_and_nothing_happens(
     assert database.size("person") == 3
 
 
+def test_a_row_that_never_was_a_fact_becomes_one() -> None:
+    database = Database.from_text(PERSON)
+    for keys in (None, {"person": ["id"]}):
+        resolved(database, RowChange("person", "u", person(2**63), person(1)), keys=keys)
+        assert database.view("person") == [(1, "Ada", "Bern")]
+        resolved(database, RowChange("person", "d", person(1)), keys=keys)
+        assert database.size("person") == 0
+
+
 def test_tables_have_the_names_of_relations_or_others(tmp_path: Path) -> None:
     told: list[str] = []
     lines = [
@@ -376,6 +385,7 @@ def test_the_command_line_tells_mistakes(
         (["--from", "nowhere.jsonl"], "cannot read nowhere.jsonl"),
         (["--from", "http://x"], "no changes come from or go to http://"),
         (["--from", "tcp://127.0.0.1:1"], "cannot connect to tcp://127.0.0.1:1"),
+        (["--from", "p.dl", "--from", "p.dl"], "p.dl is given twice"),
         (["--key", "edge"], "`edge`: write --key RELATION=COLUMN"),
         (["--table", "egde=t"], "undefined relation `egde`; did you mean `edge`"),
         (["--tell", "paths"], "undefined relation `paths`"),
@@ -456,10 +466,23 @@ def test_a_file_has_one_writer_and_is_not_its_own_source(tmp_path: Path) -> None
 
 
 def test_a_file_that_is_something_else_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "out.jsonl").write_text("a diary\n")
-    with pytest.raises(FactsError, match=r"out.jsonl:1: everlog has not written this"):
-        followed(tmp_path, event("c", None, (1, 2)))
-    assert (tmp_path / "out.jsonl").read_text() == "a diary\n"
+    ours = begin("1")[:-3]
+    for text in (
+        "a diary\n",
+        "a diary",
+        event("c", None, (1, 2)),
+        begin("1") + event("c", None, (1, 2), tx="1"),
+        "7",
+        ours,
+    ):
+        (tmp_path / "out.jsonl").write_text(text)
+        if text is ours:  # cut short by a crash
+            followed(tmp_path, event("c", None, (1, 2)))
+            assert added_up((tmp_path / "out.jsonl").read_text()) == {(1, 2)}
+            return
+        with pytest.raises(FactsError, match=r"out.jsonl:[12]: everlog has not written this"):
+            followed(tmp_path, event("c", None, (1, 2)))
+        assert (tmp_path / "out.jsonl").read_text() == text
 
 
 def test_a_chain_of_two_programs_by_a_file(tmp_path: Path) -> None:
