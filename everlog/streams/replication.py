@@ -177,7 +177,8 @@ class Replication:
                 case Change() as change:
                     changes.append(self._row_change(known[change.oid], change, len(changes) + 1))
                 case Truncate(oids=oids):
-                    changes += [RowChange(_name(known[oid]), "t", number=len(changes) + 1) for oid in oids]
+                    names = [self._ours(known[oid]).full_name for oid in oids]
+                    changes += [RowChange(name, "t", number=len(changes) + 1) for name in names]
                 case Commit(end_lsn=end):
                     if end > self._read:
                         self._read = end
@@ -202,17 +203,21 @@ class Replication:
         return position
 
     def _checked(self, table: Table) -> Table:
-        """A table as it is at this point; FactsError if it has lost its name or a column."""
+        """A table as it is at this point; FactsError if it has lost a column.  Partitions come here, too."""
         ours = self._tables.get(_name(table))
-        if ours is None:
-            raise FactsError(f"a table that is followed has become {_name(table)}: begin anew with --table")
-        for column in ours.columns:
+        for column in ours.columns if ours is not None else ():
             if column not in table.columns:
                 raise FactsError(f"table {_name(table)} has no column `{column}` any more")
         return table
 
+    def _ours(self, table: Table) -> SourceTable:
+        ours = self._tables.get(_name(table))
+        if ours is None:
+            raise FactsError(f"a table that is followed has become {_name(table)}: begin anew with --table")
+        return ours
+
     def _row_change(self, table: Table, change: Change, number: int) -> RowChange:
-        ours = self._tables[_name(table)]
+        ours = self._ours(table)
 
         def values(row: Tuple | None) -> dict[str, object] | None:
             if row is None:

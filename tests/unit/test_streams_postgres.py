@@ -456,6 +456,18 @@ def test_a_column_that_goes_while_following_is_told(url: str, sql: Any) -> None:
         follow(database, [url], [], slot="mine", via="replication")
 
 
+def test_a_table_that_gets_another_name_while_following_is_told(url: str, sql: Any, tmp_path: Path) -> None:
+    sql.execute("CREATE TABLE edge (x int PRIMARY KEY, y int)")
+    with following(tmp_path, "--from", url, "--to", "out.jsonl", "--live", "--via", "replication") as process:
+        wait_until(lambda: (tmp_path / "out.jsonl").exists(), process)
+        sql.execute("INSERT INTO edge VALUES (1, 2)")
+        wait_until(lambda: '"x": 1' in (tmp_path / "out.jsonl").read_text(), process)
+        sql.execute("ALTER TABLE edge RENAME TO edges; INSERT INTO edges VALUES (2, 3)")
+        assert process.wait(30) == 1
+        assert process.stderr is not None
+        assert b"a table that is followed has become public.edges" in process.stderr.read()
+
+
 # ── sinks ────────────────────────────────────────────────────────────────────────────────────
 
 
