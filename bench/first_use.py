@@ -1,4 +1,9 @@
-"""How long the first use of a rule takes: each version of each rule of programs/, compiled and bound.
+"""How long the first use takes: of the command, the prompt, a query, and each rule of programs/.
+
+The door: `everlog --version` in a process of its own, as a person waits for it (wall clock, the least of several),
+the prompt in a pseudo-terminal, until it can be typed at, and the first row of a query over a view of a million
+facts that was never asked before.  To start a prompt is to compute, so its bar is for CPU seconds of its process,
+as far as the system tells them; the clock, which other processes share, is told beside them.
 
 A version is one rule for one thing that may happen (a body atom gains, loses, …); it becomes Python at
 its first run, on the indexes that it needs, which are built then.  Here every program is loaded with its
@@ -10,7 +15,10 @@ per given relation) is written out.  The least of several fresh databases counts
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,9 +32,13 @@ from everlog.core.engine.engine import Engine
 from everlog.core.engine.store import RunRule, Task
 from everlog.core.engine.unrolled import unrolled
 
+MORE = "── more".encode()
+EVERLOG = [sys.executable, "-P", "-m", "everlog"]
+
 
 def main() -> None:
     asked = options(__doc__, rounds=3)
+    door(asked.small)
     folder = Path(__file__).parent.parent / "programs"
     times: dict[tuple[str, str], float] = {}
     ways: dict[tuple[str, str], float] = {}
@@ -37,6 +49,107 @@ def main() -> None:
                 of[key] = min(of.get(key, seconds), seconds)
     tell("version of a rule", times)
     tell("way of a single update", ways)
+    prompt(1 if asked.small else 3 * asked.rounds)
+
+
+def prompt(starts: int) -> None:
+    if sys.platform == "win32":
+        return  # no pseudo-terminals
+    found = [seconds_of_prompt() for _ in range(starts)]
+    print(f"the prompt, the least of {starts} starts:")
+    print(f"  ready after {min(clock for (_, clock), _, _ in found):.2f} s on the clock")
+    at_most("prompt ready", min(used for (used, _), _, _ in found), 0.4, "s")
+    print(f"  first rule answered after {min(clock for _, (_, clock), _ in found):.2f} s on the clock")
+    at_most("first page of 90 thousand million rows", min(page for _, _, page in found), 0.5, "s")
+
+
+def seconds_of_prompt() -> tuple[tuple[float, float], tuple[float, float], float]:
+    """Until the prompt is there; until its first rule is answered; of a query until its first page is there."""
+    import pty
+
+    with tempfile.TemporaryDirectory() as state:
+        start = time.perf_counter()
+        child, terminal = pty.fork()
+        if child == 0:
+            os.environ |= {"TERM": "xterm", "XDG_STATE_HOME": state, "LINES": "24", "COLUMNS": "80"}
+            os.execv(EVERLOG[0], EVERLOG)
+        shown = read_until(terminal, b"", b"everlog>")
+        ready = used_since(child, start)
+        shown = answered_with(terminal, shown, b".decl n(x:number)", b"mn(x:number)")
+        answered = used_since(child, start)
+        shown = answered_with(terminal, shown, b"n(x) :- x = range(0, 300000), x >= 0.", b"n#1: no join")
+        shown = stopped(terminal, read_until(terminal, shown, MORE))
+        before = used_since(child, start)[0]
+        shown = answered_with(terminal, shown, b"?- n(x), n(y), x != y.", MORE)
+        page = used_since(child, start)[0] - before
+        stopped(terminal, shown)
+        os.write(terminal, b"\x04")
+        read_until(terminal, b"", None)
+        os.waitpid(child, 0)
+    return ready, answered, page
+
+
+def used_since(process: int, start: float) -> tuple[float, float]:
+    """CPU seconds of a process, and seconds since it was started; where the system does not tell, these twice."""
+    clock = time.perf_counter() - start
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return clock, clock
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), clock
+
+
+def stopped(terminal: int, shown: bytes) -> bytes:
+    """The pager is left, and the prompt is there again."""
+    os.write(terminal, b"q")
+    return read_until(terminal, shown, b"everlog>")
+
+
+def answered_with(terminal: int, shown: bytes, line: bytes, answer: bytes) -> bytes:
+    os.write(terminal, line + b"\r")
+    return read_until(terminal, shown, answer)
+
+
+def read_until(terminal: int, shown: bytes, wanted: bytes | None) -> bytes:
+    """Take what the terminal shows until something is there, and return what follows; None: until the end."""
+    while wanted is None or wanted not in shown:
+        try:
+            data = os.read(terminal, 1 << 16)
+        except OSError:  # the other end is closed
+            data = b""
+        if not data:
+            assert wanted is None, shown
+            return b""
+        shown += data
+    return shown.partition(wanted)[2]
+
+
+def door(small: bool) -> None:
+    at_most("everlog --version, seconds", waited("-m", "everlog", "--version"), 0.15, "s")
+    at_most(
+        "import everlog, seconds more than Python alone",
+        waited("-c", "import everlog") - waited("-c", ""),
+        0.05,
+        "s",
+    )
+    size = 10_000 if small else 1_000_000
+    facts = {"n": [(i,) for i in range(size)], "e": [(i % 1000, i) for i in range(size)]}
+    text = ".decl n(x:number)  .decl e(x:number, y:number)  .decl v(y:number, x:number)  v(y, x) :- e(x, y)."
+    for query in ("v(x, y)", "v(x, 7)", "v(x, 7), n(x), x > 10", "e(x, y), !e(y, x), x != y"):
+        database = Database.from_text(text, facts=facts)
+        start = time.process_time()
+        assert next(iter(database.query(query)), None) is not None
+        at_most(f"first row of {query}", (time.process_time() - start) * 1e3, 20, "ms", small)
+
+
+def waited(*words: str) -> float:
+    """The least time that a process of Python takes, of ten."""
+    times = []
+    for _ in range(10):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-P", *words], check=True, stdout=subprocess.DEVNULL)
+        times.append(time.perf_counter() - start)
+    return min(times)
 
 
 def tell(what: str, times: dict[tuple[str, str], float]) -> None:

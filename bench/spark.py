@@ -25,6 +25,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import accumulate
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -91,7 +92,7 @@ def plain_triangles(spark: Any, folder: Path) -> int:
 # ── ours ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def ours(spark: Any, text: str, relation: str, recursion: str = "auto") -> Callable[[Path], int]:
+def ours(spark: Any, text: str, relation: str, **settings: str) -> Callable[[Path], int]:
     from everlog.dsl.check import compile_text
     from everlog.spark_backend.evaluate import evaluate
     from everlog.spark_backend.settings import Settings
@@ -100,7 +101,7 @@ def ours(spark: Any, text: str, relation: str, recursion: str = "auto") -> Calla
 
     def run(folder: Path) -> int:
         inputs = {d.relation: spark.read.parquet(str(folder / d.relation)) for d in program.inputs}
-        found = evaluate(spark, program, inputs, Settings(recursion=recursion), wanted=[relation])
+        found = evaluate(spark, program, inputs, Settings(**settings), wanted=[relation])
         size = int(found[relation].count())
         found.release()
         return size
@@ -177,6 +178,15 @@ def pairs(rows: int, left: int, right: int, seed: int) -> list[tuple[int, int]]:
     return list({(draw.randrange(left), draw.randrange(right)) for _ in range(rows)})
 
 
+def power_law(rows: int, nodes: int) -> list[tuple[int, int]]:
+    """Edges between nodes drawn in proportion to 1 / rank, as degrees are in webs and social networks."""
+    draw = random.Random(5)
+    names = draw.sample(range(nodes), nodes)
+    weights = list(accumulate(1 / rank for rank in range(1, nodes + 1)))
+    ends = [draw.choices(names, cum_weights=weights, k=rows) for _ in range(2)]
+    return list(set(zip(*ends, strict=True)))
+
+
 def ratios(spark: Any, folder: Path, scale: int, rounds: int, small: bool) -> None:
     cases = {
         "closure": ({"edge": random_graph(10 * scale, 50 * scale)}, CLOSURE, "path", plain_closure, 3.0),
@@ -188,28 +198,40 @@ def ratios(spark: Any, folder: Path, scale: int, rounds: int, small: bool) -> No
             1.5,
         ),
         "triangles": (
-            {"edge": pairs(4000 * scale, 30 * scale, 30 * scale, 2)},
+            {"edge": power_law(5000 * scale, 1000 * scale)},
             TRIANGLES,
             "triangle",
             plain_triangles,
             1.5,
         ),
+        "triangles, uniform": (
+            {"edge": pairs(4000 * scale, 30 * scale, 30 * scale, 2)},
+            TRIANGLES,
+            "triangle",
+            plain_triangles,
+            None,
+        ),
     }
     for name, (inputs, text, relation, plain, bar) in cases.items():
-        where = folder / name.replace(" ", "_")
+        where = folder / name.replace(" ", "_").replace(",", "")
         where.mkdir()
         for one, rows in inputs.items():
             write(where, one, rows)
         sides: dict[str, Callable[[Path], int]] = {"plain PySpark": lambda path, plain=plain: plain(spark, path)}
         sides["ours"] = ours(spark, text, relation)
-        ways = {"closure": ["decomposed", "iterated"], "same generation": ["iterated"]}.get(name, [])
-        sides |= {f"ours, {way}": ours(spark, text, relation, way) for way in ways}
+        ways = {
+            "closure": [{"recursion": "decomposed"}, {"recursion": "iterated"}],
+            "same generation": [{"recursion": "iterated"}],
+            "triangles": [{"cyclic": "plan"}],
+            "triangles, uniform": [{"cyclic": "cube"}],
+        }[name]
+        sides |= {f"ours, {way}": ours(spark, text, relation, **one) for one in ways for way in one.values()}
         sides["in process, no Spark"] = in_process(text, relation)
         seconds = compare(spark, name, where, sides, rounds)
         at_least(
             f"{name}: plain PySpark over ours", ratio_of(seconds["plain PySpark"], seconds["ours"]), bar, small
         )
-        for way in ways:
+        for way in (way for one in ways for way in one.values()):
             at_least(
                 f"{name}: plain PySpark over {way}",
                 ratio_of(seconds["plain PySpark"], seconds[f"ours, {way}"]),

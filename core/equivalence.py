@@ -22,10 +22,10 @@ class Equivalence(Table):
     Invariant: `facts[x] is facts[y]` exactly when x and y are equivalent, and it holds both.
     """
 
-    def index(self, key: Columns, rest: Columns) -> Any:
+    def find(self, key: Columns, rest: Columns) -> Any:
         if len(key) == len(rest) == 1:  # symmetric: one table serves both directions
             return self.facts
-        return super().index(key, rest)
+        return super().find(key, rest)
 
     def merge(self, new: Facts) -> Facts:
         """Add pairs and what follows from them; the pairs that are new.
@@ -82,10 +82,10 @@ class Classes(Table):
     rather than changed: members of a class share theirs.
     """
 
-    def index(self, key: Columns, rest: Columns) -> Any:
+    def find(self, key: Columns, rest: Columns) -> Any:
         if len(key) == len(rest) == 1:
             return self.facts
-        return super().index(key, rest)
+        return super().find(key, rest)
 
     def remove(self, gone: Facts) -> None:
         for key, fan in gone.items():

@@ -100,13 +100,15 @@ def _started(program: Program, guard: Guard, progress: Progress | None) -> Conte
     return Context(program, dict(shapes_of(program, units(program))), {}, guard, progress)
 
 
-def explain_code(program: Program) -> str:
-    """The Python that every rule of a program becomes, for those who want to read it."""
+def explain_code(program: Program, only: str | None = None) -> str:
+    """The Python that every rule of a program becomes, or those of one relation, or one, for whoever reads it."""
     run = _started(program, Guard(Limits()), None)
     run.load_all({})
     parts = []
     for unit in units(program):
         for rule in unit.rules:
+            if only is not None and only not in (rule.name, rule.head.relation):
+                continue
             deltas: list[int | None] = [None]
             if unit.recursive:
                 deltas = list(_positions(rule, unit)) or [None]

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -117,6 +117,22 @@ def size_of(shape: Shape, facts: Facts) -> int:
     return sum(map(len, facts.values())) if shape.arity == 2 else len(facts)
 
 
+def rough_size(shape: Shape, facts: Facts) -> int:
+    """About how many facts there are: of a binary relation with many keys, by some of its fans.
+
+    >>> rough_size(Shape(2), {key: {1, 2} for key in range(10_000)})
+    20000
+
+    Cost: constant.
+    """
+    if shape.arity != 2 or len(facts) <= _SAMPLE:
+        return size_of(shape, facts)
+    return len(facts) * sum(map(len, islice(facts.values(), _SAMPLE))) // _SAMPLE
+
+
+_SAMPLE = 256
+
+
 def sorted_rows(shape: Shape, facts: Facts) -> Iterable[Row]:
     """The facts as rows in order; a binary relation is sorted by key and fan, never by pair.
 
@@ -148,6 +164,7 @@ class Table:
         self.shape = shape
         self.facts: Facts = shape.empty() if facts is None else facts
         self.indexes: dict[tuple[Columns, Columns], Any] = {}
+        self.spent: dict[tuple[Columns, Columns], int] = {}  # on lookups without an index: see core.engine.rented
 
     def __len__(self) -> int:
         return size_of(self.shape, self.facts)
@@ -155,8 +172,8 @@ class Table:
     def rows(self) -> Iterator[Row]:
         return rows_of(self.shape, self.facts)
 
-    def index(self, key: Columns, rest: Columns) -> Any:
-        """The index on `key` with `rest`; built at the first call.  Cost: linear, then constant."""
+    def find(self, key: Columns, rest: Columns) -> Any:
+        """The index on `key` with `rest` if it is there, perhaps as the facts themselves; None if it is not."""
         shape = self.shape
         if shape.arity == 2 and key == (shape.key,) and rest == (shape.fan,):
             return self.facts
@@ -164,12 +181,18 @@ class Table:
             return self.facts
         if shape.arity != 2 and not (key and rest) and key + rest == tuple(range(shape.arity)):
             return self.facts
-        if (key, rest) not in self.indexes:
-            built: Any = {} if key and rest else set()
-            self._extend(built, key, rest, self.facts)
-            Table.built += 1
-            self.indexes[key, rest] = built  # only now: an interruption leaves no index that is half built
-        return self.indexes[key, rest]
+        return self.indexes.get((key, rest))
+
+    def index(self, key: Columns, rest: Columns) -> Any:
+        """The index on `key` with `rest`; built at the first call.  Cost: linear, then constant."""
+        found = self.find(key, rest)
+        if found is not None:
+            return found
+        built: Any = {} if key and rest else set()
+        self._extend(built, key, rest, self.facts)
+        Table.built += 1
+        self.indexes[key, rest] = built  # only now: an interruption leaves no index that is half built
+        return built
 
     def merge(self, new: Facts) -> None:
         """Add facts that are not there yet, to the relation and to its indexes."""

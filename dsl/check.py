@@ -8,9 +8,7 @@ Reads: all of dsl, core.program.  Read by: the front door, the tests.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from attrs import evolve
@@ -23,7 +21,7 @@ from everlog.dsl.auxiliaries import declare_auxiliaries
 from everlog.dsl.clauses import FlatClause, flat_clauses, restart_fresh_names
 from everlog.dsl.components import flatten
 from everlog.dsl.declarations import Declarations, declarations
-from everlog.dsl.diagnostics import Diagnostic, Report
+from everlog.dsl.diagnostics import Diagnostic, Report, deep_nesting
 from everlog.dsl.directives import Directives, check_directives
 from everlog.dsl.inline import expand
 from everlog.dsl.kinds import ClauseKinds
@@ -31,11 +29,11 @@ from everlog.dsl.lower import Lowering
 from everlog.dsl.names import check_names, is_ground
 from everlog.dsl.parser import parse
 from everlog.dsl.preprocess import Problem, load, preprocess_text
+from everlog.dsl.queries import Scope, scope_of
 from everlog.dsl.scopes import resolve
 from everlog.dsl.source import Source
 from everlog.dsl.stratify import check_strata, may_count
 
-_RECURSION_LIMIT = 100_000
 _UNREAD = ("DL00", "DL01", "DL1")  # codes of text that could not be read
 
 
@@ -44,10 +42,16 @@ def check(program: ast.Program, report: Report) -> core.Program | None:
 
     Cost: linear in the program.
     """
-    with collector_paused(), _deep(report):
+    return _check(program, report)[0]
+
+
+def _check(program: ast.Program, report: Report) -> tuple[core.Program | None, Scope | None]:
+    with collector_paused(), deep_nesting(report):
         restart_fresh_names()
-        return _Checker(flatten(program, report), report).run()
-    return None
+        checker = _Checker(flatten(program, report), report)
+        checked = checker.run()
+        return checked, None if checked is None else scope_of(checker.declared, checker.flat)
+    return None, None
 
 
 def compile_text(text: str, file: str = "<text>", macros: Mapping[str, str] | None = None) -> core.Program:
@@ -79,11 +83,20 @@ def diagnose(
     source: Source, problems: Sequence[Problem] = (), pragmas: Mapping[str, str] | None = None
 ) -> tuple[core.Program | None, Report]:
     """The program if it is right, and in any case the report.  `pragmas` come before those of the text."""
+    program, report, _ = diagnose_in_scope(source, problems, pragmas)
+    return program, report
+
+
+def diagnose_in_scope(
+    source: Source, problems: Sequence[Problem] = (), pragmas: Mapping[str, str] | None = None
+) -> tuple[core.Program | None, Report, Scope | None]:
+    """The same, with what queries may name."""
     report = _report(source, problems)
     given: list[ast.Statement] = [ast.Pragma(key, value) for key, value in (pragmas or {}).items()]
     with collector_paused():
         tree = parse(source, report)
-        return check(ast.Program(given + tree.statements), report), report
+        program, scope = _check(ast.Program(given + tree.statements), report)
+        return program, report, scope
 
 
 def _compiled(source: Source, report: Report) -> core.Program:
@@ -101,19 +114,6 @@ def _report(source: Source, problems: Sequence[Problem]) -> Report:
         end = stop if stop >= 0 else len(source.text)
         report.items.append(Diagnostic(code, message, offset, max(end, offset + 1), hint=p.hint))
     return report
-
-
-@contextmanager
-def _deep(report: Report) -> Iterator[None]:
-    """Allow deeply nested programs; past any reason, a diagnostic instead of a traceback."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
-    try:
-        yield
-    except RecursionError:
-        report.error("DL016", "the program is nested too deeply to be checked")
-    finally:
-        sys.setrecursionlimit(limit)
 
 
 class _Checker:

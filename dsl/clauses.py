@@ -74,9 +74,9 @@ def fresh(prefix: str, node: Any) -> ast.Name:
     return ast.Name(f"{prefix}@{next(_fresh[0])}", node.pos, node.end)
 
 
-def restart_fresh_names() -> None:
-    """Number from 1 again, so that a program is always lowered to the same rules."""
-    _fresh[0] = count(1)
+def restart_fresh_names(first: int = 1) -> None:
+    """Number from the beginning again, so that a program is always lowered to the same rules."""
+    _fresh[0] = count(first)
 
 
 def flat_clauses(clause: ast.Clause | ast.Subsumption, report: Report) -> list[FlatClause]:

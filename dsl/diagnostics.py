@@ -9,12 +9,17 @@ Reads: dsl.source.  Read by: every stage of dsl, the command line.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from attrs import define, field, frozen
 
 from everlog.dsl.catalogue import RULES
 from everlog.dsl.source import Location, Source
+
+_RECURSION_LIMIT = 100_000
 
 
 @frozen
@@ -142,3 +147,16 @@ class Report:
         out["rule"] = RULES.get(d.code, "")
         out["hint"] = d.hint
         return out
+
+
+@contextmanager
+def deep_nesting(report: Report) -> Iterator[None]:
+    """Allow deeply nested programs; past any reason, a diagnostic instead of a traceback."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
+    try:
+        yield
+    except RecursionError:
+        report.error("DL016", "the program is nested too deeply to be checked")
+    finally:
+        sys.setrecursionlimit(limit)

@@ -32,6 +32,29 @@ def fact_text(relation: Relation, row: Row) -> str:
     return f"{relation.name}({', '.join(values)})"
 
 
+def is_fact(statement: ast.Statement) -> bool:
+    """Whether a statement is a fact of constants, which is stored; one that computes is a rule without a body.
+
+    >>> [is_fact(s) for s in parse_text("p(1). p(-1.5, -inf). p(2 + 3). p(x) :- q(x).")[0].statements]
+    [True, True, False, False]
+    """
+    match statement:
+        case ast.FactLine():
+            return True
+        case ast.Clause(heads=[head], body=None):
+            return all(map(_is_constant, head.args))
+    return False
+
+
+def _is_constant(term: ast.Term) -> bool:
+    match term:
+        case ast.Number() | ast.Unsigned() | ast.Float() | ast.String() | ast.Name(name="inf" | "nan"):
+            return True
+        case ast.Functor(name="neg", args=[ast.Name(name="inf")]):
+            return True
+    return False
+
+
 def read_update(text: str, relations: Mapping[str, Relation]) -> Update:
     """An update: `+fact.` or `fact.` inserts, `-fact.` deletes; the full stop may be left out."""
     body = text.strip()

@@ -21,9 +21,10 @@ from attrs import define, field
 
 from everlog.dsl import ast
 from everlog.dsl.diagnostics import Report
-from everlog.dsl.lexer import DIRECTIVES, Lexeme, lex
+from everlog.dsl.lexer import Lexeme, lex
 from everlog.dsl.parser import parse
 from everlog.dsl.source import Source
+from everlog.dsl.words import DIRECTIVES
 
 WIDTH, INDENT = 100, "    "
 

@@ -4,7 +4,7 @@ Leaves of the syntax tree (names, literals) are made here and are the parser's t
 so a variable costs one object from character to tree.  A line that is one ground fact becomes a
 single token: program texts may hold many thousands of them.
 
-Reads: dsl.ast, dsl.diagnostics.  Read by: dsl.parser, and later the prompt's colouring.
+Reads: dsl.ast, dsl.diagnostics, dsl.words.  Read by: dsl.parser.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from everlog.dsl import ast
 from everlog.dsl.diagnostics import Diagnostic, Report
+from everlog.dsl.words import DIRECTIVES, KEYWORDS, words
 
 
 class Token:
@@ -34,38 +35,12 @@ Lexeme: TypeAlias = (
 )
 
 
-def _words(type: str, words: str) -> dict[str, str]:
-    return dict.fromkeys(words.split(), type)
-
-
-KEYWORDS: dict[str, str] = (
-    _words("BUILTIN", "cat ord range strlen substr to_float to_number to_string to_unsigned")
-    | _words("BUILTIN", "itof itou utoi utof ftoi ftou")
-    | _words("AGGREGATE", "count sum mean min max")
-    | _words("QUALIFIER", "input output printsize overridable eqrel inline no_inline magic no_magic")
-    | _words("QUALIFIER", "brie btree btree_delete")
-    | _words("BINOP", "band bor bxor bshl bshr bshru land lor lxor")
-    | _words("UNOP", "bnot lnot")
-    | _words("STRINGTEST", "match contains")
-    | _words("TRUTH", "true false")
-    | {"autoinc": "AUTOINC", "recursive_iteration_cnt": "ITERATION", "as": "AS", "nil": "NIL"}
-    | {"debug_delta": "DEBUG_DELTA", "stateful": "STATEFUL"}
-)
-
-DIRECTIVES: dict[str, str] = (
-    _words("DIRECTIVE", ".input .output .printsize .limitsize .insert_only")
-    | {".decl": "DECL", ".type": "TYPE", ".functor": "FUNCTOR", ".pragma": "PRAGMA", ".plan": "PLAN"}
-    | {".strategy": "STRATEGY"}
-    | {".comp": "COMPONENT", ".init": "INIT", ".override": "OVERRIDE", ".lattice": "LATTICE"}
-    | {".number_type": "NUMBER_TYPE", ".symbol_type": "SYMBOL_TYPE"}
-)
-
 PUNCTUATION: dict[str, str] = (
     {".": "DOT", ",": "COMMA", ";": "SEMICOLON", ":": "COLON", ":-": "IF", "(": "LPAREN", ")": "RPAREN"}
     | {"[": "LBRACKET", "]": "RBRACKET", "{": "LBRACE", "}": "RBRACE", "|": "PIPE", "$": "DOLLAR"}
     | {"@": "AT", "!": "NOT", "<:": "SUBTYPE", "->": "MAPSTO", "<": "LT", ">": "GT", "<=": "LE"}
     | {"=": "EQ", "!=": "RELOP", ">=": "RELOP", "-": "MINUS"}
-    | _words("BINOP", "+ * / % ^")
+    | words("BINOP", "+ * / % ^")
 )
 
 _IDENT = r"[?A-Za-z_][?A-Za-z0-9_]*"

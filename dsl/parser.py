@@ -4,13 +4,14 @@ The automaton of `grammar.lark` reads token after token and builds nodes while i
 error it says what it expected, drops the statement it was in (it pops its stack back to a state
 where a statement may begin), skips to where the next one seems to begin, and goes on.
 
-Reads: dsl.lexer, dsl.automaton, dsl.ast, dsl.diagnostics.  Read by: dsl.check, the prompt.
+Reads: dsl.lexer, dsl.automaton, dsl.ast, dsl.diagnostics.  Read by: dsl.check, dsl.typed.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
@@ -18,8 +19,9 @@ from everlog.core.collector import collector_paused
 from everlog.dsl import ast
 from everlog.dsl.automaton import Automaton, automaton
 from everlog.dsl.diagnostics import Diagnostic, Report
-from everlog.dsl.lexer import DIRECTIVES, Lexeme, Token, lex
+from everlog.dsl.lexer import Lexeme, Token, lex
 from everlog.dsl.source import Source
+from everlog.dsl.words import DIRECTIVES
 
 MAX_SYNTAX_ERRORS = 100
 
@@ -87,11 +89,18 @@ def parse(source: Source, report: Report) -> ast.Program:
 
     Cost: linear in the text.
     """
+    with deep_text():
+        return Parser(automaton(), source, report).run()
+
+
+@contextmanager
+def deep_text() -> Iterator[None]:
+    """Room for texts that nest deeply: `2 ^ 2 ^ 2 ^ …` nests to the right."""
     limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, 100_000))  # `2 ^ 2 ^ 2 ^ …` nests to the right
+    sys.setrecursionlimit(max(limit, 100_000))
     try:
         with collector_paused():
-            return _Parser(automaton(), source, report).run()
+            yield
     finally:
         sys.setrecursionlimit(limit)
 
@@ -102,23 +111,26 @@ def parse_text(text: str, file: str = "<text>") -> tuple[ast.Program, Report]:
     return parse(source, report), report
 
 
-class _Parser:
+class Parser:
     def __init__(self, machine: Automaton, source: Source, report: Report) -> None:
         self.machine, self.source, self.report = machine, source, report
         self.states: list[int] = [machine.start]
         self.values: list[Any] = []
         self.errors = 0
+        self.stopped_early = False  # whether the text ended inside a statement that was right so far
 
-    def run(self) -> ast.Program:
+    def run(self, marked: Callable[[Iterator[Any]], Iterator[Any]] = iter) -> ast.Program:
+        """The tree; `marked` may take tokens out that are not of the language."""
         length = len(self.source.text.rstrip())
         end = Token("$END", "", length, length + 1)
-        tokens: Iterator[Any] = chain(lex(self.source.text, self.report), [end])
+        tokens = marked(chain(lex(self.source.text, self.report), [end]))
         while True:
             stuck, last = self.feed(tokens)
             if stuck is None:
                 program = self.values[-1]
                 assert isinstance(program, ast.Program)
                 return program
+            self.stopped_early = self.stopped_early or (stuck is end and not self.errors)
             self.tell(stuck, last)
             resume = None if stuck is end else self.resynchronize(stuck, tokens)
             if resume is None:

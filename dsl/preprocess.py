@@ -41,13 +41,13 @@ from everlog.dsl.macros import (
     is_blank,
 )
 from everlog.dsl.source import Source
+from everlog.dsl.words import CONDITIONS
+from everlog.dsl.words import PREPROCESSOR as DIRECTIVES
 
 DEEPEST = 200  # files inside each other
 MOST_FILES, MOST_TEXT = 10_000, 1 << 28  # inclusions, and characters included, in one program
 MANY = 40  # more macro names than this are not tried one by one
 PREDEFINED = {"RAM_DOMAIN_SIZE": "64", "__SOUFFLE__": "1", "__FILE__": '""', "__LINE__": "0"}
-CONDITIONS = ("if", "ifdef", "ifndef", "elif", "else", "endif")
-DIRECTIVES = (*CONDITIONS, "define", "undef", "include", "pragma", "line", "error", "warning")
 
 _OPENER = re.compile(r'"|//')
 _OPAQUE = re.compile(rf"{STRING}|{LINE}", FLAGS)

@@ -73,6 +73,11 @@ class Changes(Mapping[str, Signed]):
         told = {name: {row: self[name][row] for row in self._sorted(name, self[name])} for name in self}
         return f"Changes({told})"
 
+    @property
+    def relations(self) -> Mapping[str, Relation]:
+        """The relations that might have changed."""
+        return self._relations
+
     # ── as facts ─────────────────────────────────────────────────────────────────────────────
 
     def inserted(self, relation: str) -> list[Row]:
@@ -82,6 +87,10 @@ class Changes(Mapping[str, Signed]):
     def deleted(self, relation: str) -> list[Row]:
         """The facts that this relation has lost, sorted."""
         return self._sorted(relation, (row for row, sign in self[relation].items() if sign < 0))
+
+    def relation(self, name: str) -> Relation:
+        """The declaration that a relation had in this step, also of one that has gone since."""
+        return self._relations[name]
 
     def only(self, relations: Collection[str]) -> Changes:
         """The part of these changes that concerns some relations."""
@@ -101,3 +110,8 @@ class Changes(Mapping[str, Signed]):
 
     def _sorted(self, relation: str, rows: Iterable[Row]) -> list[Row]:
         return sorted_rows(self._relations[relation], rows)
+
+    def _repr_html_(self) -> str:
+        from everlog.html import changes_html
+
+        return changes_html(self)

@@ -9,36 +9,45 @@ Reads: core.engine, dsl, and the modules named above.  Read by: users, everlog.s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
+from attrs import evolve
+
 from everlog.changes import Changes
 from everlog.core.engine import Engine, Statistics
-from everlog.core.engine.explain import explain_plan, explanation
+from everlog.core.engine.explain import cost_of, explain_plan, explanation
 from everlog.core.executor import Update
 from everlog.core.guards import Limits, Progress
 from everlog.core.program import Kind, Program, Relation, Row, Value
+from everlog.core.seminaive import evaluate
+from everlog.dsl.printer import print_statement
+from everlog.dsl.queries import Scope
 from everlog.files import connect
 from everlog.files.connect import Parameter, Where
 from everlog.files.values import sorted_rows
-from everlog.functors import bind_functors
+from everlog.functors import functors_beside
 from everlog.inputs import Facts, facts_to_begin_with
 from everlog.live import LiveText, RuleError, with_functors
-from everlog.rows import Pattern, Step, checked_rows, declared, fact, pattern_of, plain_test, step_updates, updates
+from everlog.queries import Queries
+from everlog.relation_view import RelationView
+from everlog.results import Result
+from everlog.rows import Step, checked_rows, declared, fact, plain_test, step_updates, updates
 from everlog.saved import load_facts, save_facts
 from everlog.subscriptions import Callback, Subscription
 from everlog.transactions import Transaction, Writer
 
-if TYPE_CHECKING:  # loaded when somebody asks why
+if TYPE_CHECKING:  # loaded when somebody asks for them
     from everlog.core.proofs import Proof, WhyNot
     from everlog.store.database import DurableDatabase
+    from everlog.watching import Watch
 
 Functions: TypeAlias = Mapping[str, Callable[..., Value]]
 
-_MOST_PATTERNS = 1000  # whose reading is remembered
+_NO_TEXT = "this database has no text to change: make it with `Database.from_text` or `from_file`"
 
 
 class Database:
@@ -186,7 +195,7 @@ class Database:
             live = LiveText.from_text(text, "<text>", include_dirs, macros or {})
         elif file is not None:
             live = LiveText.from_file(file, include_dirs, macros or {})
-            functors = _functors_beside(live.program, file) if functors is None else functors
+            functors = functors_beside(live.program, file) if functors is None else functors
         return opened(
             path,
             written=program if live is None else live,
@@ -218,7 +227,7 @@ class Database:
         """
         live = LiveText.from_file(path, include_dirs, macros or {})
         if functors is None:
-            functors = _functors_beside(live.program, path)
+            functors = functors_beside(live.program, path)
         database = cls(
             live.program, functors=functors, facts=facts, limits=limits, progress=progress, strategies=strategies
         )
@@ -229,7 +238,10 @@ class Database:
         """What is kept for each program: the tests of rows, and queries that were read."""
         kinds = {name: tuple(c.kind for c in relation.columns) for name, relation in self.relations.items()}
         self._plain = {name: plain_test(of) for name, of in kinds.items()}
-        self._patterns: dict[str, Pattern] = {}
+        self._queries = Queries(self._engine, self._scope, self.relations, self._writer.state)
+
+    def _scope(self) -> Scope | None:
+        return None if self._live is None else self._live.scope
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────
 
@@ -248,6 +260,8 @@ class Database:
         everlog.rows.FactError: age: column 2 (`years`:number): '36' is not a number
 
         A row is a tuple or a list of values; rows are any iterable of such.  Ints are taken in float columns.
+        Rows may also be a table of pandas, Polars or Arrow, a dict of columns, or an array of numpy: columns are
+        taken by name, or by position if no name is the relation's.
         """
         if rows.__class__ is tuple:
             plain = self._plain.get(relation)
@@ -289,6 +303,16 @@ class Database:
         """How far each source of changes had been read at the last step: see `apply` and `everlog.streams`."""
         return MappingProxyType(self._positions)
 
+    def insert_all(self, rows: Mapping[str, Iterable[Row]]) -> Changes:
+        """Insert rows of several relations as one step.
+
+        >>> db = Database.from_text(".decl n(x:number)  .decl m(x:number)")
+        >>> print(db.insert_all({"n": [(1,)], "m": [(2,)]}))
+        +n(1).
+        +m(2).
+        """
+        return self._writer.insert(facts_to_begin_with(self.program, rows))
+
     def transaction(self) -> Transaction:
         """Collect inserts and deletes, and apply them as one step at the end of a `with` block.
 
@@ -313,29 +337,26 @@ class Database:
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────
 
-    def query(self, pattern: str) -> list[Row]:
-        """The facts that match an atom, sorted.
+    def query(self, text: str) -> Result:
+        """The facts that match an atom, or whatever makes a conjunction true.
 
         >>> db = Database.from_text(".decl edge(x:number, y:number)  edge(1, 2).  edge(1, 3).  edge(4, 4).")
         >>> db.query("edge(1, y)"), db.query("edge(x, x)"), db.query("edge(_, 3)")
         ([(1, 2), (1, 3)], [(4, 4)], [(1, 3)])
+        >>> db.query("edge(a, b), b > 2, !edge(b, b)")
+        [(1, 3)]
+        >>> db.query("n = count : { edge(1, _) }").columns
+        ('n',)
 
-        Constants are looked up in an index, which the first such query makes.  A variable that stands
-        twice means equal values; `_` and other variables mean any value.
+        Of an atom the whole facts are given.  Constants are looked up in an index; a variable that stands twice
+        means equal values; `_` and other variables mean any value.  Anything else that can be the body of a
+        rule gives the values of its variables, in the order in which they first stand there; `_` and
+        variables that begin with it are not shown.  The text may begin with `?-` and end with `.` or `?`.
+
+        The result is lazy, and of the state in which it was asked: see `Result`.  `QueryError` has every
+        mistake of the text, with its place.
         """
-        relation, bound, equal = self._patterns.get(pattern) or self._read_pattern(pattern)
-        if not bound and not equal:
-            return self.view(relation.name)
-        rows = self._engine.lookup(relation.name, bound) if bound else self._engine.view(relation.name)
-        if equal:
-            rows = (row for row in rows if all(row[i] is row[j] or row[i] == row[j] for i, j in equal))
-        return sorted_rows(relation, rows)
-
-    def _read_pattern(self, text: str) -> Pattern:
-        if len(self._patterns) >= _MOST_PATTERNS:
-            self._patterns.clear()
-        self._patterns[text] = pattern = pattern_of(self.relations, text)
-        return pattern
+        return self._queries.ask(text)
 
     def view(self, relation: str) -> list[Row]:
         """All facts of a relation, sorted: a copy, which does not follow later steps."""
@@ -381,6 +402,33 @@ class Database:
         """The rules, by name, as they were written."""
         return MappingProxyType({rule.name: rule.written for rule in self.program.rules})
 
+    def __getitem__(self, relation: str) -> RelationView:
+        """A relation, to be read and written like a set of rows.
+
+        >>> db = Database.from_text(".decl edge(x:number, y:number)")
+        >>> db["edge"] += [(1, 2), (2, 3)]
+        >>> db["edge"] -= [(1, 2)]
+        >>> (2, 3) in db["edge"], len(db["edge"])
+        (True, 1)
+        """
+        return RelationView(self, relation)
+
+    def __setitem__(self, relation: str, rows: object) -> None:
+        """Replace the given facts of a relation by these, as one step."""
+        found = declared(self.relations, relation)
+        if isinstance(rows, RelationView):
+            if rows._database is self and rows.name == relation:
+                return  # the end of `db[relation] += …`
+            rows = rows.rows()
+        self._writer.apply(self._replacing(found.name, checked_rows(found, rows)))
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the relations."""
+        return iter(self.relations)
+
+    def __contains__(self, relation: object) -> bool:
+        return relation in self.relations
+
     # ── being told ───────────────────────────────────────────────────────────────────────────
 
     def subscribe(self, relation: str | None, callback: Callback) -> Subscription:
@@ -396,9 +444,34 @@ class Database:
         all others are still called, and the step stays applied; then the caller gets an `ExceptionGroup`.
         A callback reads the state after the step; if it writes, that is `NestedWrite`.
         """
-        if relation is not None and relation != "*":
-            self.size(relation)  # it is declared, and kept from now on if it is an auxiliary one
-        return self._writer.subscribers.add(None if relation == "*" else relation, callback)
+        return self._writer.subscribers.add(self._listened(relation), callback)
+
+    def _listened(self, relation: str | None) -> str | None:
+        if relation is None or relation == "*":
+            return None
+        self.size(relation)  # it is declared, and kept from now on if it is an auxiliary one
+        return relation
+
+    def watch(self, relation: str | None = None, *, limit: int = 1000) -> Watch:
+        """The changes of a relation (None or "*": of all) as an asynchronous iterator, from now on.
+
+        >>> import asyncio
+        >>> db = Database.from_text(".decl n(x:number)")
+        >>> async def main():
+        ...     async with db.watch("n") as steps:
+        ...         db.insert("n", (1,))
+        ...         db.insert("n", (2,))
+        ...         print(await anext(steps), await anext(steps))
+        >>> asyncio.run(main())
+        +n(1). +n(2).
+
+        There is one `Changes` for each step.  A step never waits for a reader: when `limit` steps are waiting to
+        be read, the latest two are told as one, with their net change (`merged` counts that).  `close()`, or the
+        end of an `async with` block, ends it.  The database may be written in another thread than the reader's.
+        """
+        from everlog.watching import Watch
+
+        return Watch(self._writer.subscribers, self._listened(relation), limit)
 
     # ── reasons ──────────────────────────────────────────────────────────────────────────────
 
@@ -444,9 +517,31 @@ class Database:
         """The same as an object that can be written as JSON: see docs/costs.md."""
         return explanation(self.program, self._strategies)
 
+    def strategy_of(self, relation: str) -> str:
+        """How a relation is kept current: `given`, `counts`, `witness`, …"""
+        return self._engine.strategy_of(declared(self.relations, relation).name)[0]
+
+    def cost(self, rule: str) -> str:
+        """Class and cost of one rule, in one line.
+
+        >>> db = Database.from_text(".decl n(x:number)  .decl m(x:number)  m(x + 1) :- n(x).")
+        >>> db.cost("m#1")
+        'no join; one update costs O(1)'
+        """
+        return cost_of(self.program, rule, self._strategies)
+
     def stats(self) -> Statistics:
         """Facts, bytes and time of each relation, and runs and time of each rule; `print` shows a table."""
         return self._engine.statistics()
+
+    @property
+    def progress(self) -> Progress | None:
+        """Who hears of long steps; may be set.  Single updates are faster if nobody does."""
+        return self._engine.guard.progress
+
+    @progress.setter
+    def progress(self, progress: Progress | None) -> None:
+        self._engine.guard.progress = progress
 
     # ── the program ──────────────────────────────────────────────────────────────────────────
 
@@ -476,11 +571,28 @@ class Database:
         """Drop a relation with its declaration, rules, facts and directives; nothing else may use it."""
         return self._change(partial(LiveText.without_relation, name=name))
 
+    def replace_program(self, path: Path | str, *, functors: Functions | None = None) -> Changes:
+        """Go by the text of a file from now on; what was given stays given, and rules that stay keep their names.
+
+        The facts that the old text states go with it.  `DatalogError` says what is wrong, and nothing has changed.
+        """
+        if self._live is None:
+            raise RuleError(_NO_TEXT)
+        other = LiveText.from_file(path, self._live.include_dirs, self._live.macros)
+        found = functors_beside(other.program, path) if functors is None else functors
+        return self._change(partial(LiveText.replaced_by, other=other), found)
+
+    def statements(self, added: bool = False) -> list[str]:
+        """The statements of the program's text but its facts; with `added`, those that came by `add_rule`."""
+        return [] if self._live is None else [print_statement(s) for s in self._live.statements(added)]
+
+    def warnings(self, added: bool = False) -> list[str]:
+        """What the checker remarks about the program, as text; with `added`, about the last `add_rule`."""
+        return [] if self._live is None else self._live.warnings(added)
+
     def _change(self, edit: Callable[[LiveText], LiveText], more: Functions | None = None) -> Changes:
         if self._live is None:
-            raise RuleError(
-                "this database has no text to change: make it with `Database.from_text` or `from_file`"
-            )
+            raise RuleError(_NO_TEXT)
         return self._go_by(edit(self._live), self._functors | dict(more or {}))
 
     def _go_by(self, live: LiveText, functors: Functions, given: str | None = None) -> Changes:
@@ -551,10 +663,15 @@ class Database:
         """Give these facts to these relations in the place of those that were given."""
         step: list[Update] = []
         for name, rows in facts.items():
-            now, then = self._engine.given(name), set(rows)
-            step += [Update(name, row, False) for row in now if row not in then]
-            step += [Update(name, row) for row in then if row not in now]
+            step += self._replacing(name, rows)
         return self._writer.apply(step)
+
+    def _replacing(self, name: str, rows: Iterable[Row]) -> list[Update]:
+        """The updates after which exactly these facts are given."""
+        now, then = self._engine.given(name), set(rows)
+        return [Update(name, row, False) for row in now if row not in then] + [
+            Update(name, row) for row in then if row not in now
+        ]
 
     def export(self, relation: str, target: Where, **parameters: Parameter) -> None:
         """Write all facts of a relation to a file or a table: `export("path", "paths.parquet")`.
@@ -563,12 +680,33 @@ class Database:
         """
         connect.write_facts(declared(self.relations, relation), self.rows(relation), target, **parameters)
 
+    # ── care ─────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def limits(self) -> Limits:
+        """What one step may take; may be set."""
+        return self._engine.guard.limits
+
+    @limits.setter
+    def limits(self, limits: Limits) -> None:
+        self._engine.guard.limits = limits
+
+    def check(self) -> list[str]:
+        """Compute every relation from scratch, from what is given; the names of those that differ: none.
+
+        Cost: that of an evaluation of the whole program.
+        """
+        self._engine.check()
+        given = {name: self._engine.given(name) for name in self.relations}
+        scratch = evaluate(evolve(self.program, facts={}), given, limits=self.limits)
+        own = [name for name, relation in self.relations.items() if not relation.auxiliary_of]
+        return [name for name in own if scratch.relation(name) != self._engine.view(name)]
+
     def __repr__(self) -> str:
         facts = sum(map(self._engine.size, self.relations))
         return f"<Database: {len(self.relations)} relations, {len(self.program.rules)} rules, {facts} facts>"
 
+    def _repr_html_(self) -> str:
+        from everlog.html import database_html
 
-def _functors_beside(program: Program, path: Path | str) -> Functions:
-    """The functors of `functors.py` beside a program."""
-    found = bind_functors(program, str(path), (), ()).functors
-    return {name: f.function for name, f in found.items() if f.function is not None}
+        return database_html(self)

@@ -14,11 +14,11 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterable, Iterator
-from importlib.resources import files
 from pathlib import Path
 
 import everlog
 from everlog import Database, FactsError
+from everlog.shipped import shipped
 
 WIDTH = 79
 _ASCII = str.maketrans("├└│─✗", "|||-x")  # for any terminal
@@ -46,7 +46,7 @@ def main() -> int:
 
 
 def _access_control() -> None:
-    path = _program_path("access_control")
+    path = shipped("access_control").program
     _title("The rules of a company: who may do what")
     for line in _rules_of(path):
         print(f"  {line}")
@@ -87,7 +87,7 @@ def _access_control() -> None:
 
 
 def _debian_packages() -> None:
-    path = _program_path("debian_packages")
+    path = shipped("debian_packages").program
     db = Database.from_file(path, facts=path.parent / "facts")
     with db.transaction() as question:
         for relation, name in (("remove", "libssl3"), ("install", "postfix")):
@@ -107,17 +107,16 @@ def _debian_packages() -> None:
 def _what_next() -> None:
     _title("Now you")
     command = "everlog" if shutil.which("everlog") else _from_here(Path(sys.executable).parent / "everlog")
-    programs = Path("programs")
-    if not (programs / "access_control").is_dir():
-        programs = _program_path("access_control").parents[1]
-        print(f"  cd {programs}")
-        programs = Path()
-    for name in ("access_control", "debian_packages"):
-        folder = programs / name
-        print(f"  {command} run {folder / name}.dl \\\n      -F {folder / 'facts'} -D-")
-    print(f"  {command} explain {programs / 'points_to' / 'points_to'}.dl")
-    print("\nThen add `--updates -` to the first one, and type a line and an empty one:")
-    print('  +member("you", "payroll-office").')
+    for words, what in (
+        (" programs", "what else there is"),
+        (" programs run access_control --updates", "a story of updates"),
+        (" programs show points_to", "what, why, at what cost"),
+        ("", "the prompt"),
+    ):
+        print(f"  {command}{words:<40}   {what}")
+    print("\nOr type to a program that runs, a line and an empty one:")
+    print(f"  {command} programs run access_control --updates -")
+    print('  -member("grace", "on-call").')
 
 
 def _from_here(path: Path) -> str:
@@ -126,15 +125,10 @@ def _from_here(path: Path) -> str:
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
-def _program_path(name: str) -> Path:
-    """The file of a program that ships with everlog, in the repository or installed."""
-    return Path(str(files("everlog.programs"))) / name / f"{name}.dl"
-
-
 def _ask(db: Database, question: str, pattern: str) -> None:
     """Print who answers a question: the first column of the facts that match a pattern."""
     print(f"  {question}  {pattern}")
-    _list(str(row[0]) for row in db.query(pattern))
+    _list(str(row[0]) for row in db.query(pattern).rows())
 
 
 def _show(text: str) -> None:

@@ -3,19 +3,19 @@
 A functor's function is looked up by its name in Python files: those named by `-l NAME` (in the
 directories of `-L`, here, and beside the program), or `functors.py` beside the program.
 
-Reads: core.program.  Read by: everlog.commands.run.
+Reads: core.program.  Read by: everlog.commands.run, everlog.live, everlog.queries.
 """
 
 from __future__ import annotations
 
 import runpy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from attrs import evolve
 
-from everlog.core.program import Program, Value, calls_of
+from everlog.core.program import Functor, Program, Rule, Value, calls_of
 
 
 class FunctorError(Exception):
@@ -38,12 +38,40 @@ def bind(program: Program, functions: Mapping[str, Callable[..., Value]]) -> Pro
     return evolve(program, functors=bound)
 
 
+def require_functors(functors: Mapping[str, Functor], rules: Iterable[Rule]) -> None:
+    """FunctorError unless every functor that the rules use has its function."""
+    used = {call.name[1:] for rule in rules for call in calls_of(rule) if call.name.startswith("@")}
+    missing = sorted(name for name in used if functors[name].function is None)
+    if missing:
+        listed = ", ".join(f"@{name}" for name in missing)
+        raise FunctorError(f"no Python function for {listed}; pass functors={{{missing[0]!r}: …}}")
+
+
+def functors_beside(program: Program, path: Path | str) -> dict[str, Callable[..., Value]]:
+    """The functions of `functors.py` beside a program, for the functors that it declares."""
+    found = bind_functors(program, str(path), (), ()).functors
+    return {name: functor.function for name, functor in found.items() if functor.function is not None}
+
+
 def bind_functors(
     program: Program, program_file: str, libraries: Sequence[str], directories: Sequence[str]
 ) -> Program:
     """Bind from the files that the command line names; every functor that is used must be found."""
     if not program.functors:
         return program
+    functions = load_functions(program_file, libraries, directories)
+    used = {call.name[1:] for rule in program.rules for call in calls_of(rule) if call.name.startswith("@")}
+    missing = [name for name in program.functors if name in used and name not in functions]
+    if missing:
+        listed = ", ".join(f"@{name}" for name in missing)
+        raise FunctorError(
+            f"no Python function for {listed}; write it in functors.py beside the program, or use -l"
+        )
+    return bind(program, functions)
+
+
+def load_functions(program_file: str, libraries: Sequence[str], directories: Sequence[str]) -> dict[str, Any]:
+    """The functions of the files that are named, or of `functors.py` here or beside the program."""
     beside = Path(program_file).parent
     places = list(dict.fromkeys([*(Path(d) for d in directories), Path(), beside]))
     functions: dict[str, Any] = {}
@@ -57,11 +85,4 @@ def bind_functors(
             functions |= {k: v for k, v in runpy.run_path(str(file)).items() if callable(v)}
         except Exception as error:
             raise FunctorError(f"`{file}` cannot be loaded: {type(error).__name__}: {error}") from error
-    used = {call.name[1:] for rule in program.rules for call in calls_of(rule) if call.name.startswith("@")}
-    missing = [name for name in program.functors if name in used and name not in functions]
-    if missing:
-        listed = ", ".join(f"@{name}" for name in missing)
-        raise FunctorError(
-            f"no Python function for {listed}; write it in functors.py beside the program, or use -l"
-        )
-    return bind(program, functions)
+    return functions

@@ -1,31 +1,38 @@
 """The facts that a program begins with: those that its `.input` directives name, or rows from Python.
 
-Reads: everlog.files, everlog.rows.  Read by: everlog.database, everlog.store, everlog.commands.run.
+Reads: everlog.files, everlog.rows.  Read by: everlog.database, everlog.store, everlog.commands.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from everlog.core.program import Program, Row
 from everlog.files import read_facts
 from everlog.rows import checked_rows, declared
 
-Facts: TypeAlias = Path | str | Mapping[str, Iterable[Row]]  # a folder of `.input` files, or rows
+Facts: TypeAlias = Path | str | Mapping[str, Any]  # a folder of `.input` files, or rows and tables by relation
 
 
 def read_inputs(
-    program: Program, folder: Path, missing_ok: bool = False, tell: Callable[[str], object] | None = None
+    program: Program,
+    folder: Path,
+    missing_ok: bool = False,
+    reading: Callable[[str, int, int], None] | None = None,
+    tell: Callable[[str], object] | None = None,
 ) -> dict[str, list[Row]]:
     """All rows of all `.input` relations, from the files of a folder; FactsError where one is wrong.
 
-    `tell` hears of rows that went to a file of rejects.
+    `reading` hears which relation is being read, after how many of how many; `tell` of rows that went to a file
+    of rejects.
     """
     rows: dict[str, list[Row]] = {}
-    for directive in program.inputs:
+    for number, directive in enumerate(program.inputs):
+        if reading is not None:
+            reading(directive.relation, number, len(program.inputs))
         relation = program.relations[directive.relation]
         found = read_facts(relation, directive.params, folder, missing_ok=missing_ok, stdin=sys.stdin, tell=tell)
         rows.setdefault(directive.relation, []).extend(found)

@@ -22,15 +22,17 @@ import attrs
 from attrs import evolve, frozen
 
 from everlog.core import program as core
-from everlog.core.program import Program, Rule, Value, calls_of
+from everlog.core.program import Program, Rule, Value
 from everlog.dsl import ast
-from everlog.dsl.check import diagnose
-from everlog.dsl.diagnostics import DatalogError
+from everlog.dsl.check import diagnose_in_scope
+from everlog.dsl.diagnostics import DatalogError, Report
+from everlog.dsl.facts import is_fact
 from everlog.dsl.parser import parse_text
 from everlog.dsl.preprocess import Problem, load, preprocess_text
 from everlog.dsl.printer import print_statement
+from everlog.dsl.queries import Scope
 from everlog.dsl.source import Source
-from everlog.functors import FunctorError, bind
+from everlog.functors import bind, require_functors
 
 Span: TypeAlias = tuple[int, int]
 Place: TypeAlias = tuple[str, str, int, str]  # head's relation, file, line, text
@@ -47,14 +49,17 @@ class RuleError(ValueError):
 class LiveText:
     """A program with its text.  A change makes another one, and leaves this one as it is.
 
-    `numbers` holds, for each relation, the highest number that a rule of it has had.
+    `scope` is what queries may name.  `numbers` holds, for each relation, the highest number that a rule
+    of it has had, `report` what the checker has to remark.
     """
 
     source: Source
     program: Program
+    scope: Scope
     include_dirs: Sequence[Path]
     macros: Mapping[str, str]
     numbers: Mapping[str, int]
+    report: Report
     added: int = 0
 
     # ── from text ────────────────────────────────────────────────────────────────────────────
@@ -72,11 +77,6 @@ class LiveText:
     def from_source(source: Source, include_dirs: Sequence[Path], macros: Mapping[str, str]) -> LiveText:
         """A text that was preprocessed before."""
         return _read(source, (), include_dirs, macros)
-
-    def following(self, former: LiveText) -> LiveText:
-        """This text in the place of another one: rules that stand where they stood keep their names."""
-        program, numbers = _with_known_names(self.program, former.program, former.numbers)
-        return evolve(self, program=program, numbers=numbers)
 
     # ── changes ──────────────────────────────────────────────────────────────────────────────
 
@@ -128,6 +128,31 @@ class LiveText:
             raise RuleError(f"undefined relation `{name}`")
         return self._without(spans)
 
+    def replaced_by(self, other: LiveText) -> LiveText:
+        """Another text, whose rules keep the names that they have here."""
+        program, numbers = _with_known_names(other.program, self.program, self.numbers)
+        return evolve(other, program=program, numbers=numbers)
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────
+
+    def statements(self, added: bool = False) -> list[ast.Statement]:
+        """The statements but for facts; with `added`, only those that were added since the text was read."""
+        return [
+            statement
+            for statement in self._statements()
+            if not is_fact(statement)
+            and (not added or self.source.locate(statement.pos).file.startswith("<added "))
+        ]
+
+    def warnings(self, added: bool = False) -> list[str]:
+        """What the checker has to remark; with `added`, of the statements that were added last."""
+        last = f"<added {self.added}>"
+        return [
+            self.report.render(remark)
+            for remark in self.report.sorted()
+            if not added or (remark.pos >= 0 and self.source.locate(remark.pos).file == last)
+        ]
+
     # ── inside ───────────────────────────────────────────────────────────────────────────────
 
     def _statements(self) -> list[ast.Statement]:
@@ -163,17 +188,17 @@ class LiveText:
     def _checked(self, source: Source, problems: Sequence[Problem] = ()) -> LiveText:
         new = _read(source, problems, self.include_dirs, self.macros)
         program, numbers = _with_known_names(new.program, self.program, self.numbers)
-        return evolve(self, source=source, program=program, numbers=numbers)
+        return evolve(self, source=source, program=program, scope=new.scope, numbers=numbers, report=new.report)
 
 
 def _read(
     source: Source, problems: Sequence[Problem], include_dirs: Sequence[Path], macros: Mapping[str, str]
 ) -> LiveText:
-    program, report = diagnose(source, problems)
+    program, report, scope = diagnose_in_scope(source, problems)
     report.items = [d for d in report.items if d.code != "DL060"]  # "it is empty": not for long
-    if program is None:
+    if program is None or scope is None:
         raise DatalogError(report)
-    return LiveText(source, program, include_dirs, macros, _highest(program.rules))
+    return LiveText(source, program, scope, include_dirs, macros, _highest(program.rules), report)
 
 
 def _origins(source: Source) -> list[tuple[str, int]]:
@@ -208,11 +233,7 @@ def _spans(statement: Any, parts: Sequence[Any], name: str) -> list[Span]:
 def with_functors(program: Program, functors: Mapping[str, Callable[..., Value]]) -> Program:
     """The program with its functors; FunctorError unless all that it uses are there."""
     program = bind(program, functors)
-    used = {call.name[1:] for rule in program.rules for call in calls_of(rule) if call.name.startswith("@")}
-    missing = sorted(name for name in used if program.functors[name].function is None)
-    if missing:
-        listed = ", ".join(f"@{name}" for name in missing)
-        raise FunctorError(f"no Python function for {listed}; pass functors={{{missing[0]!r}: …}}")
+    require_functors(program.functors, program.rules)
     return program
 
 

@@ -5,7 +5,7 @@ that says yes to a tuple that may be stored as it is.  Whatever it refuses takes
 lists become tuples, an int in a float column becomes a float, and what does not fit is told with
 its relation, column and value.
 
-Reads: core.program, core.values, dsl.facts.  Read by: everlog.database, everlog.transactions.
+Reads: core.program, core.values, dsl.facts, everlog.tabular.  Read by: everlog.database, everlog.transactions.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from everlog.core.program import Kind, Relation, Row, Value
 from everlog.core.values import MASK, NAN, SIGNED_MAX, SIGNED_MIN, decoded, encoded
 from everlog.dsl.facts import FactTextError, read_fact, read_pattern, read_update
 from everlog.files.values import column_label, shown, with_article
+from everlog.frames import Tabular
 
 Relations: TypeAlias = Mapping[str, Relation]
 Pattern: TypeAlias = tuple[Relation, dict[int, Value], list[tuple[int, int]]]  # values, equal columns
@@ -73,17 +74,26 @@ def all_plain(kinds: tuple[Kind, ...], rows: list[Any]) -> bool:
     """
     if set(map(type, rows)) != {tuple} or set(map(len, rows)) != {len(kinds)}:
         return False
-    for number, kind in enumerate(kinds):
-        column = list(map(itemgetter(number), rows))
-        types = set(map(type, column))
-        if kind is Kind.NUMBER and types == {int}:
-            plain = min(column) >= SIGNED_MIN and max(column) <= SIGNED_MAX
-        elif kind is Kind.UNSIGNED and types == {int}:
-            plain = min(column) >= 0 and max(column) <= MASK
-        else:
-            plain = kind is Kind.SYMBOL and types == {str} and all(map(str.isascii, column))
-        if not plain:
-            return False
+    return all(plain_column(kind, list(map(itemgetter(number), rows))) for number, kind in enumerate(kinds))
+
+
+def plain_column(kind: Kind, values: list[Any]) -> bool:
+    """Whether all values of a column can be stored as they are; not for each that can it says so."""
+    types = set(map(type, values))
+    if kind is Kind.NUMBER and types == {int}:
+        return bool(min(values) >= SIGNED_MIN and max(values) <= SIGNED_MAX)
+    if kind is Kind.UNSIGNED and types == {int}:
+        return bool(min(values) >= 0 and max(values) <= MASK)
+    if kind is Kind.SYMBOL and types == {str}:
+        return all(map(str.isascii, values)) or _all_utf8(values)
+    return not types
+
+
+def _all_utf8(values: list[str]) -> bool:
+    try:
+        "".join(values).encode()
+    except UnicodeEncodeError:
+        return False
     return True
 
 
@@ -105,10 +115,11 @@ def checked_row(relation: Relation, row: object) -> Row:
     if len(row) != relation.arity:
         hint = "; several rows are a list of tuples" if relation.arity == 1 and len(row) > 1 else ""
         raise FactError(f"`{relation}` has {relation.arity} column(s), {len(row)} given: {shown(row)}{hint}")
-    return tuple([_checked(relation, number, value) for number, value in enumerate(row)])
+    return tuple([checked_value(relation, number, value) for number, value in enumerate(row)])
 
 
-def _checked(relation: Relation, number: int, value: object) -> Value:
+def checked_value(relation: Relation, number: int, value: object) -> Value:
+    """A value as a column stores it, or FactError."""
     column = relation.columns[number]
     try:
         return _CONVERTERS[column.kind](value)
@@ -173,7 +184,7 @@ def declared(relations: Relations, name: object) -> Relation:
 
 
 def checked_rows(relation: Relation, given: object) -> list[Row]:
-    """The rows that are given: one (a tuple or list of values), or any iterable of rows.
+    """The rows that are given: one (a tuple or list of values), any iterable of rows, or a table.
 
     >>> from everlog.core.program import Column
     >>> edge = Relation("edge", (Column("x", Kind.NUMBER), Column("y", Kind.NUMBER)))
@@ -182,6 +193,10 @@ def checked_rows(relation: Relation, given: object) -> list[Row]:
     """
     if isinstance(given, tuple | list) and _is_row(relation, given):
         return [checked_row(relation, given)]
+    if not isinstance(given, list | tuple | set | frozenset) and is_table(given):
+        from everlog.tabular import rows_of_table  # not loaded for rows
+
+        return rows_of_table(relation, given)
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         return [checked_row(relation, given)]  # which says what is wrong
     kinds = tuple(column.kind for column in relation.columns)
@@ -190,6 +205,21 @@ def checked_rows(relation: Relation, given: object) -> list[Row]:
         return rows
     plain = plain_test(kinds)
     return [row if row.__class__ is tuple and plain(row) else checked_row(relation, row) for row in rows]
+
+
+def is_table(given: object) -> bool:
+    """Whether something has columns rather than rows.
+
+    >>> is_table({"x": [1, 2]}), is_table([(1,), (2,)]), is_table(iter([(1,)]))
+    (True, False, False)
+    """
+    if isinstance(given, Tabular):
+        return False  # a result of ours, whose rows need no way through Arrow
+    library = type(given).__module__.partition(".")[0]
+    return library in _TABLES or isinstance(given, Mapping) or hasattr(given, "__arrow_c_stream__")
+
+
+_TABLES = frozenset({"numpy", "pandas", "polars", "pyarrow"})
 
 
 def _is_row(relation: Relation, given: tuple[Any, ...] | list[Any]) -> bool:

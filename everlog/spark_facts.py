@@ -246,6 +246,14 @@ READERS: Mapping[str, Reader] = {
 }
 
 
+_DEAR = {"file", "json", "jsonfile", "jdbc"}  # parsed by Python, or asked of a server
+
+
+def dear_inputs(program: Program) -> set[str]:
+    """The inputs that had better be read once."""
+    return {one.relation for one in program.inputs if way_of(one.params) in _DEAR}
+
+
 # ── out ──────────────────────────────────────────────────────────────────────────────────────
 
 

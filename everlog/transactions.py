@@ -7,7 +7,7 @@ collects inserts and deletes, and hands them to the writer as one step.
 A database in a file has a *journal*.  The engine shows it each step at its end, and takes the step back if the
 journal fails: so what a caller or a subscriber is told of is on disk.
 
-Reads: everlog.rows, everlog.changes, everlog.subscriptions.  Read by: everlog.database.
+Reads: everlog.rows, everlog.results, everlog.changes, everlog.subscriptions.  Read by: everlog.database.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from everlog.core.engine import Engine
 from everlog.core.engine.engine import Net
 from everlog.core.executor import Update
 from everlog.core.program import Program, Relation, Row
+from everlog.results import State
 from everlog.rows import Step, step_updates, updates
 from everlog.subscriptions import Subscribers
 
@@ -58,7 +59,7 @@ class Journal(Protocol):
 
 
 class Writer:
-    """The engine of a database, its subscribers, and what the last step changed."""
+    """The engine of a database, its subscribers, its open results, and what the last step changed."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -66,6 +67,7 @@ class Writer:
         self.changes = Changes({}, self.relations)
         self.subscribers = Subscribers()
         self.under_way = ""  # why nobody may write now
+        self.state = State()
         self._idle = ""  # why nobody may write at all
         self._refusal: type[Exception] = NestedWrite
         self.journal: Journal | None = None
@@ -98,6 +100,7 @@ class Writer:
         """`apply` for one row that is known to fit.  Cost: that of the engine, and half a microsecond."""
         if self.under_way:
             self.refuse()
+        self.state.next_step()
         self.under_way = _STEP
         try:
             told = self.engine.update(relation, row, insert)
@@ -150,6 +153,7 @@ class Writer:
         """Have the engine change, while nobody else writes."""
         if self.under_way:
             self.refuse()
+        self.state.next_step()
         self.under_way = _STEP
         try:
             return change(given)
@@ -160,6 +164,7 @@ class Writer:
         """Have the engine change, as somebody else has written it, though nobody may write here."""
         if self.under_way != self._idle:
             self.refuse()
+        self.state.next_step()
         self.under_way = _STEP
         try:
             told = change(given)

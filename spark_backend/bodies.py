@@ -81,6 +81,10 @@ class Body:
         self._fresh = (f"v{number}" for number in count())
         self._relations = expressions.program.relations
 
+    def fresh(self) -> str:
+        """The name of a column that nobody has."""
+        return next(self._fresh)
+
     def nothing(self) -> Bindings:
         """One binding, of no variable."""
         return Bindings(frame_of_rows(self._spark, [()], ()))
@@ -186,6 +190,8 @@ class Body:
             # a semi-join: the atom binds nothing
             frame = _semi(left.frame, own.frame, keys, "left_semi")
             return _only(found, frame)
+        if not facts.unique:  # duplicates of several atoms would multiply
+            own = evolve(own, frame=own.frame.distinct(), unique=True)
         frame = left.frame.join(own.frame, _all(keys), "inner") if keys else left.frame.crossJoin(own.frame)
         joined = Bindings(
             frame,

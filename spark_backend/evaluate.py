@@ -35,6 +35,7 @@ from everlog.spark_backend.columns import (
     schema_of,
     sendable,
 )
+from everlog.spark_backend.cubes import Cubes
 from everlog.spark_backend.decomposed import decomposed
 from everlog.spark_backend.expressions import evaluation_error
 from everlog.spark_backend.in_process import arrow_of, computed, program_of
@@ -112,14 +113,16 @@ def evaluate(
     progress: Progress | None = None,
     wanted: Collection[str] | None = None,
     unique: bool = False,
+    dear: Collection[str] = (),
 ) -> Evaluated:
     """Every relation of a program (or those that are `wanted`, with what they need) from its facts and `inputs`.
 
     An input is a DataFrame with a column for each of its relation's, by position, or rows of Python; `unique`
-    says that none has a row twice.  Raises NotOnSpark before anything runs, if the program has what cannot run
-    on Spark.
+    says that none has a row twice.  It is read by every rule anew, as is right for Parquet, unless it is `dear`:
+    then what it gives is kept, without duplicates.  Raises NotOnSpark before anything runs, if the program has
+    what cannot run on Spark.
     """
-    return Evaluator(spark, program, settings, progress).run(inputs or {}, wanted, unique)
+    return Evaluator(spark, program, settings, progress, dear).run(inputs or {}, wanted, unique)
 
 
 @frozen
@@ -130,9 +133,15 @@ class _Given:
 
 class Evaluator:
     def __init__(
-        self, spark: SparkSession, program: Program, settings: Settings, progress: Progress | None
+        self,
+        spark: SparkSession,
+        program: Program,
+        settings: Settings,
+        progress: Progress | None,
+        dear: Collection[str] = (),
     ) -> None:
         self._spark, self._program, self._settings, self._progress = spark, program, settings, progress
+        self._dear = frozenset(dear)
         self._rules = Rules(spark, program)
         self._facts: dict[str, Facts] = {}
         self._rows: dict[str, list[Row]] = {}  # of relations whose rows are at hand
@@ -189,7 +198,7 @@ class Evaluator:
     def _plan(self, one: Planned, given: Mapping[str, _Given], uses: Counter[str]) -> None:
         (name,) = one.unit.relations
         parts = [given[name].facts] if given[name].rows != [] or not one.unit.rules else []
-        parts += [self._rules.derived(rule, self._lookup) for rule in one.unit.rules]
+        parts += [self._rules.derived(rule, self._lookup, self._cubes()) for rule in one.unit.rules]
         atoms = [atom for rule in one.unit.rules for atom, _ in p.atoms_of(rule.body)]
         weight = 1 + sum(self._weights[atom.relation] for atom in atoms)
         facts = union(parts)
@@ -197,13 +206,20 @@ class Evaluator:
         if not one.unit.rules:
             if rows is not None:
                 self._rows[name] = rows
-            elif self._read[name] > 1 and not facts.unique:  # once over all files, and no duplicates from here on
+            elif self._read[name] > 1 and name in self._dear:
                 facts = self._keep(distinct(facts))
         elif uses[name] > 1 and (weight > HEAVY or not self._few):
             facts, weight = self._keep(distinct(facts)), 1
         elif uses[name] > 1 or len(parts) > 1:
             facts = distinct(facts)
         self._facts[name], self._weights[name] = facts, weight
+
+    def _cubes(self) -> Cubes | None:
+        asked = self._settings.cyclic
+        if asked == "plan" or (asked == "auto" and self._few):
+            return None
+        partitions = partitions_of(self._spark, self._settings)
+        return Cubes(partitions, worth=0) if asked == "cube" else Cubes(partitions)
 
     def _keep(self, facts: Facts) -> Facts:
         kept = facts.frame.persist()
@@ -231,11 +247,10 @@ class Evaluator:
         if one.way == DECOMPOSED:
             base = self._shipped(one)
             if base is not None:
-                found_frames = decomposed(
-                    self._program, one, seeds, base, partitions_of(self._spark, self._settings)
-                )
-                self._kept.append(found_frames.pop(""))
-                for name, frame in found_frames.items():
+                partitions = partitions_of(self._spark, self._settings)
+                whole, frames = decomposed(self._program, one, seeds, base, partitions)
+                self._kept.append(whole)
+                for name, frame in frames.items():
                     self._facts[name], self._weights[name] = Facts(frame), 1
                 return
             self._ways.update(dict.fromkeys(names, ITERATED))
@@ -287,7 +302,7 @@ class Evaluator:
         own = program_of(self._program, one.unit, [rule for rule in one.unit.rules if id(rule) in written])
         try:
             most = None if limit is None else self._settings.most
-            tables = computed(own, one.unit, {**inputs, **rows}, most)
+            tables = computed(own, one.unit.relations, {**inputs, **rows}, most)
         except LimitExceeded:
             if limit is None:
                 raise

@@ -4,7 +4,7 @@ The unit becomes a program of its own: its relations, those that it reads (as in
 this serves units whose meaning depends on one order of all facts, and those that are too small to be worth a
 job; in a task it is how a decomposed recursion runs.
 
-Reads: core.seminaive, spark_backend.columns.  Read by: spark_backend.evaluate, spark_backend.decomposed.
+Reads: core.seminaive, spark_backend.columns.  Read by: spark_backend.evaluate, spark_backend.tasks.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ def program_of(program: Program, unit: Unit, rules: Sequence[Rule] | None = None
 
 
 def computed(
-    program: Program, unit: Unit, inputs: Mapping[str, Iterable[Row]], most: int | None = None
+    program: Program, wanted: Iterable[str], inputs: Mapping[str, Iterable[Row]], most: int | None = None
 ) -> dict[str, Table]:
-    """The relations of a unit; `program` is that of `program_of`.  LimitExceeded past `most` derived facts."""
+    """The relations that are wanted of a program.  LimitExceeded past `most` derived facts."""
     found = evaluate(program, inputs, limits=Limits(facts=most))
-    return {name: found.tables[name] for name in unit.relations}
+    return {name: found.tables[name] for name in wanted}
 
 
 def columns_of(table: Table) -> list[list[Any]]:

@@ -26,7 +26,7 @@ from everlog.core.program import Atom, Rule, Variable
 from everlog.spark_backend.bodies import Facts, Lookup
 from everlog.spark_backend.columns import names_of
 from everlog.spark_backend.plan import unit_atoms
-from everlog.spark_backend.rules import Rules, union
+from everlog.spark_backend.rules import Rules, distinct, union
 from everlog.spark_backend.settings import ITERATION, Settings, is_local, partitions_of, tuned
 
 if TYPE_CHECKING:
@@ -192,8 +192,8 @@ class Iteration:
         for name, columns in base_columns(self._unit, self._keys).items():
             facts = self._base[name]
             keys = [f"c{column}" for column in columns]
-            placed = facts.frame.repartition(self._parts, *keys).sortWithinPartitions(*keys)
-            self._base[name] = Facts(self._checkpoints.cut(placed).frame, facts.unique)
+            placed = distinct(Facts(facts.frame.repartition(self._parts, *keys), facts.unique)).frame
+            self._base[name] = Facts(self._checkpoints.cut(placed.sortWithinPartitions(*keys)).frame)
 
     def _round(self, delta: Mapping[str, Piece]) -> dict[str, Piece]:
         """What every recursive rule derives from Δ, where it is new."""

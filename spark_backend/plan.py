@@ -11,7 +11,8 @@
 A recursive unit of either way is finished in process when what it reads turns out to be small: that is seen
 when it runs, and told then.
 
-Reads: core.dependencies, core.program, spark_backend.settings.  Read by: spark_backend.evaluate, explanations.
+Reads: core.dependencies, core.program, spark_backend.cubes, spark_backend.settings.
+Read by: spark_backend.evaluate, explanations.
 """
 
 from __future__ import annotations
@@ -25,10 +26,13 @@ from attrs import evolve, field, frozen
 from everlog.core import program as p
 from everlog.core.dependencies import Unit, units
 from everlog.core.program import Atom, Program, Rule, Variable
+from everlog.spark_backend.cubes import cyclic_join
 from everlog.spark_backend.expressions import NotOnSpark, refuse
 from everlog.spark_backend.settings import DEFAULT, Settings
 
 GIVEN, PLAN, DECOMPOSED, ITERATED, IN_PROCESS = "given", "plan", "decomposed", "iterated", "in process"
+
+_CUBE = "; a cyclic join, inside the tasks where many rows would lie between two joins"
 
 
 @frozen
@@ -106,7 +110,10 @@ def _planned(program: Program, unit: Unit, settings: Settings) -> Planned:
     if unit.subsumptions:
         return Planned(unit, IN_PROCESS, "subsumption drops facts round by round")
     if not unit.recursive:
-        return Planned(unit, PLAN, "not recursive") if unit.rules else Planned(unit, GIVEN, "no rules")
+        if not unit.rules:
+            return Planned(unit, GIVEN, "no rules")
+        cyclic = settings.cyclic != "plan" and any(map(cyclic_join, unit.rules))
+        return Planned(unit, PLAN, f"not recursive{_CUBE if cyclic else ''}")
     if any(name in program.limits for name in unit.relations):
         return Planned(unit, IN_PROCESS, "`.limitsize` stops between two rounds")
     if settings.recursion == IN_PROCESS:

@@ -1,7 +1,7 @@
 """The facts that a rule derives, and the union of what several derive.
 
-Reads: spark_backend.bodies, spark_backend.expressions.  Read by: spark_backend.evaluate, spark_backend.iterate,
-spark_backend.batches.
+Reads: spark_backend.bodies, spark_backend.cubes, spark_backend.expressions.
+Read by: spark_backend.evaluate, spark_backend.iterate, spark_backend.batches.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from everlog.core.program import Program, Rule, Variable
 from everlog.spark_backend.bodies import Body, Facts, Lookup
 from everlog.spark_backend.columns import HOLDS, TYPES
+from everlog.spark_backend.cubes import Cubes, cyclic_join
 from everlog.spark_backend.expressions import Expressions
 
 if TYPE_CHECKING:
@@ -31,12 +32,15 @@ class Rules:
         known = self._numbers.get(id(rule))
         return self._written.get(rule.written, len(self._numbers)) if known is None else known
 
-    def derived(self, rule: Rule, lookup: Lookup) -> Facts:
-        """What a rule derives from the facts that `lookup` has for its atoms."""
+    def derived(self, rule: Rule, lookup: Lookup, cubes: Cubes | None = None) -> Facts:
+        """What a rule derives from the facts that `lookup` has for its atoms; a cyclic join goes to `cubes`."""
         from pyspark.sql import functions as F
 
         expressions = Expressions(self.program, self.number(rule))
-        found = Body(self.spark, expressions, lookup).solve(rule.body)
+        body = Body(self.spark, expressions, lookup)
+        join = None if cubes is None else cyclic_join(rule)
+        joined = cubes and join and cubes.joined(body, self.program, rule, self.number(rule), join)
+        found = body.solve(join.rest, joined) if join and joined else body.solve(rule.body)
         kinds = [column.kind for column in self.program.relations[rule.head.relation].columns]
         env = found.env()
         columns = [

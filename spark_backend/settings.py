@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 class Settings:
     """`recursion` is `auto`, or what recursive units do if they can: `in process`, `decomposed`, `iterated`.
 
+    `cyclic` is what a cyclic join does: `cube` (inside the tasks), `plan` (two atoms at a time), or `auto`, a cube
+    where the plan would have many rows between two joins.
+
     `small` is the number of rows that a recursive unit may read to be finished in process; past `most` facts it
     is given back to Spark.  `shipped` is the number of rows of other relations that a decomposed unit may send
     to each task.  `partitions` (0: as many as the session shuffles into, at most two for each core) is how many
@@ -28,6 +31,7 @@ class Settings:
     """
 
     recursion: str = "auto"
+    cyclic: str = "auto"
     small: int = 100_000
     most: int = 20_000_000
     shipped: int = 4_000_000

@@ -16,7 +16,7 @@ itself stands between `----` `----` pairs.  `pytest --rewrite` writes the answer
     view RELATION       all facts of a relation
     file NAME           a file that `run` finds; \\t is a tab
     run ARGUMENTS       `everlog run prog.dl ARGUMENTS` with that program and those files
-    skip EXECUTOR: WHY  this executor cannot; fails when it can
+    skip EXECUTOR: WHY  this executor cannot run the program above; fails when it can
 
 Steps, queries and views run on every executor, are compared with the reference evaluator after
 each step, and all steps of a file are replayed as one.
@@ -209,7 +209,7 @@ class Session:
         (self.folder / "prog.dl").write_text(self.text, encoding="utf-8", errors="surrogateescape")
         if self.program is None:
             return report.text(warnings=False).splitlines()
-        self.runs = {}
+        self.runs, self.skipped = {}, {}
         self.updates = []
         return ["ok"]
 
@@ -253,7 +253,7 @@ class Session:
 
     def do_skip(self, block: Block) -> list[str]:
         name, _, why = block.argument.partition(":")
-        if name not in EXECUTORS or not why.strip():
+        if name not in (*EXECUTORS, "spark") or not why.strip():
             raise Mismatch(f"line {block.line}: `skip EXECUTOR: reason`")
         self.skipped[name] = why.strip()
         return []

@@ -1,4 +1,4 @@
-"""The documentation is right: every example of it runs and says what the page says.
+r"""The documentation is right: every example of it runs and says what the page says.
 
 A fenced block of `docs/*.md` or `README.md` is checked by its language:
 
@@ -6,12 +6,16 @@ A fenced block of `docs/*.md` or `README.md` is checked by its language:
               report is that text; right before a `text` block of facts, it derives exactly those
               for the relations named there; otherwise it has no errors
     console   its `$ everlog …` lines are run, and print what follows them; `$ cat FILE`,
-              `$ mkdir DIR` and `$ echo $?` are understood too.  Tabs are shown as spaces
+              `$ mkdir DIR` and `$ echo $?` are understood too.  A line with a pipe or a redirection
+              goes to a shell, which finds `everlog` as one that is installed.  A line that ends in
+              `\` goes on with the next one.  Tabs are shown as spaces
     python    a doctest if it has `>>>`, else run
+    everlog-session   what stands after `everlog> ` and `...> ` is typed at the prompt, in one conversation
+              for the whole page, and is answered with what follows it
 
 `<!-- file: NAME -->` above a block makes it a file that later blocks of the page find.
-`<!-- no-check -->` above a block says that it is a fragment.  `pytest --rewrite` writes reports,
-facts and output anew.
+`<!-- no-check -->` above a block says that it is a fragment.  Under a `...` in the output of a
+console the rest is left out.  `pytest --rewrite` writes reports, facts and output anew.
 """
 
 from __future__ import annotations
@@ -19,8 +23,11 @@ from __future__ import annotations
 import contextlib
 import doctest
 import io
+import os
 import re
 import shlex
+import subprocess
+import sys
 from argparse import ArgumentParser
 from importlib import import_module
 from importlib.util import find_spec
@@ -37,6 +44,9 @@ from everlog.dsl.check import diagnose
 from everlog.dsl.diagnostics import Report
 from everlog.dsl.facts import fact_text
 from everlog.dsl.preprocess import preprocess_text
+from everlog.dsl.words import DIRECTIVES, KEYWORDS
+from everlog.repl.lines import is_complete
+from everlog.repl.session import Session
 
 ROOT = Path(__file__).parent.parent
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), *(p for p in [ROOT / "README.md"] if p.exists())]
@@ -158,9 +168,15 @@ def test_a_program_does_what_the_page_says(block: Block, folder: Path, request: 
 # ── commands and Python ──────────────────────────────────────────────────────────────────────
 
 
+_SHELL = re.compile(r"[|<>]|&&")
+
+
 def command_output(line: str, last: int) -> tuple[str, int]:
     """What a line of a console prints, on either stream, and its exit status."""
-    match shlex.split(line):
+    words = shlex.split(line)
+    if _SHELL.search(re.sub(r"'[^']*'|\"[^\"]*\"", "", line)):
+        return shell_output(line)
+    match words:
         case ["everlog", *arguments]:
             screen = io.StringIO()
             with contextlib.redirect_stdout(screen), contextlib.redirect_stderr(screen):
@@ -173,7 +189,8 @@ def command_output(line: str, last: int) -> tuple[str, int]:
             return "".join(Path(file).read_text(encoding="utf-8") for file in files), 0
         case ["mkdir", *folders]:
             for name in folders:
-                Path(name).mkdir()
+                if name != "-p":
+                    Path(name).mkdir(parents=True, exist_ok="-p" in folders)
             return "", 0
         case ["echo", "$?"]:
             return f"{last}\n", 0
@@ -181,13 +198,50 @@ def command_output(line: str, last: int) -> tuple[str, int]:
             raise AssertionError(f"a console of the documentation has no `{line}`")
 
 
+def shell_output(line: str) -> tuple[str, int]:
+    """What a shell prints; its `everlog` is the installed package, run by this Python."""
+    tools = Path.cwd() / ".tools"
+    tools.mkdir(exist_ok=True)
+    (tools / "everlog").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -P -m everlog "$@"\n')
+    (tools / "everlog").chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["sh", "-c", line],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment,
+        timeout=60,
+    )
+    return done.stdout, done.returncode
+
+
+def commands_of(text: str) -> list[tuple[str, list[str]]]:
+    """The commands of a console, as they stand there, each with the lines under it."""
+    out: list[tuple[str, list[str]]] = []
+    for line in text.splitlines():
+        if out and out[-1][0].endswith("\\") and not out[-1][1]:
+            out[-1] = (f"{out[-1][0]}\n{line}", [])
+        elif line.startswith("$ "):
+            out.append((line, []))
+        elif out:
+            out[-1][1].append(line)
+    return out
+
+
+def cut(output: str, under: list[str]) -> str:
+    """The output, or as much of it as the page shows where that ends in `...`."""
+    if under and under[-1] == "..." and len(output.split("\n")) >= len(under):
+        return "\n".join([*output.split("\n")[: len(under) - 1], "..."])
+    return output
+
+
 @pytest.mark.parametrize("block", blocks("console"), ids=str)
 def test_a_command_prints_what_the_page_says(block: Block, folder: Path, request: pytest.FixtureRequest) -> None:
     shown, status = [], 0
-    for line in block.text.splitlines():
-        if line.startswith("$ "):
-            output, status = command_output(line[2:], status)
-            shown += [line] + ([plain(output)] if output else [])
+    for command, under in commands_of(block.text):
+        output, status = command_output(command[2:].replace("\\\n", " "), status)
+        shown += [command] + ([cut(plain(output), under)] if output else [])
     same(block, block, "\n".join(shown), request)
 
 
@@ -201,6 +255,66 @@ def test_python_runs(block: Block, folder: Path) -> None:
     out = io.StringIO()
     doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=out.write)
     assert not out.getvalue(), out.getvalue()
+
+
+# ── the prompt ───────────────────────────────────────────────────────────────────────────────
+
+_PROMPTED = re.compile(r"(?:everlog(?: \[\d+ pending\])?|\s+\.\.\.)> ?(.*)")
+
+
+def typed(block: Block) -> list[str]:
+    """The texts of a conversation, those of several lines in one."""
+    texts: list[str] = []
+    for line in block.text.splitlines():
+        found = _PROMPTED.fullmatch(line)
+        if found is not None and line.startswith("everlog"):
+            texts.append(found[1])
+        elif found is not None:
+            texts[-1] += "\n" + found[1]
+    return texts
+
+
+def conversation(session: Session, texts: list[str]) -> list[str]:
+    shown = []
+    for text in texts:
+        assert is_complete(text, session.relations), text
+        first, *more = text.split("\n")
+        shown.append(f"everlog{session.waiting and ' '}{session.waiting}> {first}")
+        shown += [f"    ...> {line}" for line in more]
+        before = len(session.screen.out.getvalue())  # type: ignore[attr-defined]
+        session.run(text)
+        shown += plain(session.screen.out.getvalue()[before:]).split("\n")  # type: ignore[attr-defined]
+    return [line for line in shown if line]
+
+
+@pytest.mark.parametrize("block", blocks("everlog"), ids=str)
+def test_the_prompt_answers_what_the_page_says(block: Block, folder: Path, request: pytest.FixtureRequest) -> None:
+    session = Session(out=io.StringIO())
+    for earlier in BLOCKS[block.page]:
+        if earlier.language == "everlog" and earlier.line < block.line:
+            conversation(session, typed(earlier))
+    same(block, block, "\n".join(conversation(session, typed(block))), request)
+
+
+# ── the language reference ───────────────────────────────────────────────────────────────────
+
+_NOT_HERE = {"nil", "debug_delta", "recursive_iteration_cnt", ".lattice"}  # words of Soufflé that are refused
+_PREPROCESSOR = "define undef if ifdef ifndef elif else endif include error pragma line".split()
+
+
+def test_every_word_of_the_language_stands_in_an_example_of_its_reference() -> None:
+    """Functors, aggregates, operators, qualifiers, directives and their parameters, the preprocessor."""
+    text = "\n".join(b.text for b in BLOCKS[ROOT / "docs" / "language.md"] if b.language == "dl" and b.checked)
+    code = re.sub(r"//[^\n]*", "", text)
+    words = [rf"(?<![\w.]){re.escape(w)}(?!\w)" for w in sorted(KEYWORDS.keys() - _NOT_HERE)]
+    words += [rf"{re.escape(w)}\s" for w in sorted(DIRECTIVES.keys() - _NOT_HERE)]
+    words += [rf"^#{w}\b" for w in _PREPROCESSOR] + [r"^\.include\b", r"^\.once\b", r"choice-domain"]
+    table = (ROOT / "docs" / "language.md").read_text(encoding="utf-8").split("| parameter | for | meaning |")[1]
+    parameters = re.findall(r"^\| `(\w+)` \|", table.split("\n\n")[0], re.MULTILINE)
+    words += [rf"[(,]\s*{name}=" for name in parameters]
+    words += [rf"IO={value}\b" for value in ("stdin", "stdout", "json", "jsonfile", "sqlite", "file")]
+    assert len(parameters) > 10
+    assert not [word for word in words if not re.search(word, code, re.MULTILINE)]
 
 
 # ── the catalogue of diagnostics ─────────────────────────────────────────────────────────────
@@ -237,12 +351,50 @@ def test_the_example_of_a_code_gives_that_code() -> None:
         assert languages[-1] == "dl", code
 
 
+# ── other systems ────────────────────────────────────────────────────────────────────────────
+
+
+def test_readme_and_documentation_say_the_same_of_other_systems() -> None:
+    readme, page = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/compare.md"))
+    table = [line for line in readme.splitlines() if line.startswith("| ") and line.count("|") > 8]
+    assert len(table) > 10
+    assert [line.replace("docs/spark.md", "spark.md") for line in table] == [
+        line for line in page.splitlines() if line.startswith("| ") and line.count("|") > 8
+    ]
+    for text in (readme, page):
+        used, defined = (
+            set(re.findall(r"\[\^([\w-]+)\](?!:)", text)),
+            set(re.findall(r"^\[\^([\w-]+)\]:", text, re.M)),
+        )
+        assert used == defined
+
+
+# ── the papers and the modules ───────────────────────────────────────────────────────────────
+
+_PLACE = re.compile(r"`((?:core|ies|dsl|bench|everlog|tests)/[\w/]+\.(?:py|nrc))(?:::(\w+))?`")
+
+
+def test_every_module_and_test_that_the_page_of_papers_names_is_there() -> None:
+    page = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+    places = _PLACE.findall(page)
+    assert len(places) > 100
+    for path, test in places:
+        assert (ROOT / path).is_file(), path
+        assert not test or f"\ndef {test}(" in (ROOT / path).read_text(encoding="utf-8"), f"{path}::{test}"
+    named = {path for path, _ in places}
+    for package in ("core/dbsp", "core/mvivm", "core/classify"):
+        for module in (ROOT / package).glob("[a-z]*.py"):
+            assert f"{package}/{module.name}" in named, f"{package}/{module.name} is of which paper?"
+
+
 # ── the command line ─────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("name", [n for n in COMMANDS if find_spec(f"everlog.commands.{n}")])
 def test_every_flag_is_in_the_manual(name: str) -> None:
-    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    """On the page of the command line, or on the page of the command if it has one of its own."""
+    pages = [ROOT / "docs" / "cli.md", ROOT / "docs" / f"{name}.md"]
+    page = "".join(path.read_text(encoding="utf-8") for path in pages if path.exists())
     parser = ArgumentParser(prog=name)
     import_module(f"everlog.commands.{name}").add_arguments(parser)
     flags = {flag for action in parser._actions for flag in action.option_strings}

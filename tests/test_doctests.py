@@ -20,6 +20,7 @@ PACKAGES = [
     "everlog.core.proofs",
     "everlog.dsl",
     "everlog.files",
+    "everlog.store",
     "everlog.ies",
     "everlog.ies.encodings",
     "everlog.ies.nrc",
@@ -27,6 +28,9 @@ PACKAGES = [
     "everlog.ies.sql",
     "everlog.streams",
     "everlog.commands",
+    "everlog.repl",
+    "everlog.repl.commands",
+    "everlog.programs",
 ]
 MODULES = sorted(
     {

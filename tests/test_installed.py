@@ -10,6 +10,7 @@ from pathlib import Path
 import everlog
 
 ROOT = Path(__file__).parent.parent
+_FOUND = f"import sys; sys.path.append({str(Path(everlog.__file__).parent.parent)!r}); "  # without `site`, which imports much
 
 
 def test_every_program_ships_with_its_facts() -> None:
@@ -32,6 +33,21 @@ def test_the_command_says_its_version() -> None:
 
 
 def test_nothing_heavy_is_imported_to_say_the_version() -> None:
-    code = "import sys, everlog.cli; print(sorted({'lark', 'attrs', 'attr', 'hypothesis'} & sys.modules.keys()))"
-    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    for module in ("everlog", "everlog.cli"):
+        code = f"import sys; before = set(sys.modules); import {module}; print(*sorted(set(sys.modules) - before))"
+        done = subprocess.run([sys.executable, "-P", "-S", "-c", _FOUND + code], capture_output=True, text=True)
+        loaded = done.stdout.split()
+        assert "everlog" in loaded, done.stderr
+        assert {name for name in loaded if name.startswith("everlog")} <= {
+            "everlog",
+            "everlog._version",
+            "everlog.cli",
+        }
+        heavy = {"typing", "argparse", "re", "lark", "attrs", "attr", "rich", "pygments", "prompt_toolkit"}
+        assert not heavy & set(loaded)
+
+
+def test_everything_public_is_there_and_loaded_when_asked_for() -> None:
+    assert set(everlog._LAZY) | {"__version__"} == set(everlog.__all__)
+    for name in everlog.__all__:
+        assert getattr(everlog, name) is not None

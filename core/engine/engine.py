@@ -29,10 +29,11 @@ from everlog.core.engine.keeper import Keeper
 from everlog.core.engine.network import Network
 from everlog.core.engine.plan import GIVEN as GIVEN_ONLY
 from everlog.core.engine.plan import make_plan
+from everlog.core.engine.rented import Rented
 from everlog.core.engine.state import Columns, Kept
 from everlog.core.engine.statistics import Statistics, statistics_of
 from everlog.core.engine.step import Step
-from everlog.core.engine.store import is_other_size
+from everlog.core.engine.store import Store, is_other_size
 from everlog.core.engine.systems import Refused, with_auxiliaries
 from everlog.core.engine.unrolled import Follow, unrolled
 from everlog.core.engine.watch import JoinWatch
@@ -456,6 +457,16 @@ class Engine:
             self._network.home[relation].ready(relation)
         return self.tables[relation]
 
+    def store_for(self, relations: Iterable[str]) -> Store:
+        """Tables and indexes, for somebody who reads these relations."""
+        for relation in relations:
+            self._table(relation)
+        return self._network.store
+
+    def stream(self, relation: str) -> Iterator[Row]:
+        """The facts of a relation in no order, to be gone through before the next step."""
+        return self._table(relation).rows()
+
     def view(self, relation: str) -> frozenset[Row]:
         return frozenset(self._table(relation).rows())
 
@@ -473,7 +484,10 @@ class Engine:
         return self._network.home[relation].given_rows(relation)
 
     def lookup(self, relation: str, bound: Mapping[int, Value]) -> Iterator[Row]:
-        """The facts with these values in these columns, in no order.  Cost: that of the facts found."""
+        """The facts with these values in these columns, in no order.
+
+        Cost: that of the facts found, once there is an index.
+        """
         table = self._table(relation)
         key = tuple(sorted(bound))
         rest = tuple(c for c in range(table.shape.arity) if c not in bound)
@@ -487,7 +501,7 @@ class Engine:
             columns = [*key, *rest]
             order = [columns.index(c) for c in range(len(columns))]
             wanted = tuple(bound[c] for c in key)
-            for found in table.index(key, rest).get(wanted[0] if len(key) == 1 else wanted, ()):
+            for found in Rented(table, key, rest).get(wanted[0] if len(key) == 1 else wanted):
                 values = (*wanted, found) if len(rest) == 1 else (*wanted, *found)
                 yield tuple(values[n] for n in order)
 

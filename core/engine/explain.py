@@ -144,10 +144,7 @@ def cost_lines(cost: RuleCost) -> Iterator[str]:
         yield "  one update   O(1): no join"
         return
     yield f"  class        {cost.query_class}: {cost.reason}"
-    w, hat = cost.width, cost.multivariate
-    at_most = "" if w.exact else "at most "
-    at_most_hat = "" if hat.exact else "at most "
-    yield f"  widths       w = {at_most}{w.value}, ŵ = {at_most_hat}{hat.value}"
+    yield f"  widths       {_widths(cost)}"
     if cost.order:
         yield f"  order        {', '.join(map(str, cost.order))}"
     else:
@@ -158,6 +155,38 @@ def cost_lines(cost: RuleCost) -> Iterator[str]:
     come, go = cost.update_cost["insert_only"], cost.update_cost["insert_delete"]
     yield f"  one update   {come} when facts only come, {go} when they come and go"
     yield f"  in use       {cost.in_use.strategy}, {cost.cost_in_use}: {cost.in_use.why}"
+
+
+def _widths(cost: RuleCost) -> str:
+    w, hat = cost.width, cost.multivariate
+    at_most = "" if w.exact else "at most "
+    at_most_hat = "" if hat.exact else "at most "
+    return f"w = {at_most}{w.value}, ŵ = {at_most_hat}{hat.value}"
+
+
+def cost_of(program: Program, name: str, asked: Asked | None = None) -> str:
+    """Class and cost of a rule in one line.
+
+    >>> from everlog.dsl.check import compile_text
+    >>> print(cost_of(compile_text('''
+    ...   .decl e(x:number, y:number)  .decl ring(x:number)
+    ...   ring(x) :- e(x, y), e(y, z), e(z, x).'''), "ring#1"))
+    cyclic, w = 3/2, ŵ = 3/2; one update costs Õ(D^1/2) amortized (auto)
+    """
+    for unit in make_plan(program, asked).units:
+        for rule in unit.unit.rules:
+            if rule.name == name:
+                return _one_line(rule_cost(rule, unit))
+    raise NotInProgram(f"the program has no rule `{name}`")
+
+
+def _one_line(cost: RuleCost) -> str:
+    if cost.query_class == "recursive":
+        follows = cost.cost_in_use if cost.in_use.strategy in RECURSIVE else f"costs {cost.cost_in_use}"
+        return f"recursive; one update {follows} ({cost.in_use.strategy})"
+    if len(cost.query.atoms) < 2:
+        return "no join; one update costs O(1)"
+    return f"{cost.query_class}, {_widths(cost)}; one update costs {cost.cost_in_use} ({cost.in_use.strategy})"
 
 
 def _bags(cost: RuleCost) -> str:
@@ -230,11 +259,12 @@ def _deltas(unit: PlannedUnit) -> Iterator[str]:
                 yield f"on {delta.event} of {relation}:  {delta}"
 
 
-def explain_delta_code(program: Program, asked: Asked | None = None) -> str:
-    """The Python of every version of every rule that small steps may run."""
+def explain_delta_code(program: Program, asked: Asked | None = None, only: str | None = None) -> str:
+    """The Python of every version of every rule (or of one, or of one relation) that small steps may run."""
     network = Network(make_plan(program, asked), program.relations)
     parts: dict[str, None] = {}
     for keeper in network.keepers:
         for task in keeper.tasks():
-            parts[task.code().source] = None
+            if only is None or only in (task.rule.name, task.rule.head.relation):
+                parts[task.code().source] = None
     return "\n\n".join(parts)

@@ -10,6 +10,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+EXAMPLES = """
+  everlog bench                         all of them, which takes a while
+  everlog bench costs first_use         some
+  everlog bench figure4 --plot plots    Figure 4 of the MVIVM paper, with its plot
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="*", metavar="NAME", help="which ones: figure4, costs, …; default is all")

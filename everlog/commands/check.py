@@ -10,6 +10,13 @@ import json
 
 from everlog.commands.common import add_program_arguments, diagnosed
 
+EXAMPLES = """
+  everlog check prog.dl                 all mistakes and warnings, each with its code and place
+  everlog check prog.dl -w              mistakes only
+  everlog check prog.dl --json          for an editor
+  cat prog.dl | everlog check -         from standard input
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_program_arguments(parser)

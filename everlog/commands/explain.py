@@ -18,6 +18,13 @@ from everlog.core.program import Program
 from everlog.core.seminaive import explain_code
 from everlog.spark_backend.errors import SparkError
 
+EXAMPLES = """
+  everlog explain prog.dl               units, strategies, and what an update of each rule can cost
+  everlog explain prog.dl path#2        one rule
+  everlog explain prog.dl --html page.html
+  everlog explain prog.dl --deltas --code
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_program_arguments(parser)
@@ -28,8 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--deltas", action="store_true", help="what each rule does when a relation changes")
     parser.add_argument(
         "--engine",
-        choices=("in-process", "spark"),
-        default="in-process",
+        choices=("local", "in-process", "spark"),
+        default="local",
         help="spark: how each unit of the program would run there",
     )
     add_strategy_argument(parser)

@@ -18,6 +18,12 @@ from uuid import uuid4
 from everlog.dsl.diagnostics import Report
 from everlog.dsl.format import format_text
 
+EXAMPLES = """
+  everlog fmt prog.dl                   print it, formatted
+  everlog fmt -i *.dl                   rewrite the files that change, and name them
+  everlog fmt --check *.dl              name them only: status 1 if there are any
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help="programs (.dl); - reads standard input")

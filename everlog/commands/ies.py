@@ -17,6 +17,13 @@ from everlog.ies.system import DEFAULT_LIMIT
 
 _NAME = "a name of the list, flatten(NAME), binarize(NAME), or a file of your own that ends in .nrc"
 
+EXAMPLES = """
+  everlog ies list                      every system, with the growth of its auxiliary relations
+  everlog ies show tc_witness           its functions, properties and cost
+  everlog ies run tc_witness --updates updates.txt
+  everlog ies sql tc_counts --dialect postgres
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")

@@ -32,8 +32,8 @@ def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("on Spark")
     group.add_argument(
         "--engine",
-        choices=("in-process", "spark"),
-        default="in-process",
+        choices=("local", "in-process", "spark"),
+        default="local",
         help="where the program runs (default: in this process)",
     )
     group.add_argument(
@@ -142,7 +142,7 @@ def evaluate_job(spark: SparkSession, job: Job, tell: Callable[[str], None]) -> 
     """Load, evaluate, write."""
     from everlog.commands.run import to_screen
     from everlog.spark_backend.evaluate import evaluate, telling
-    from everlog.spark_facts import load_inputs, store_facts
+    from everlog.spark_facts import dear_inputs, load_inputs, store_facts
 
     program = job.program
     wanted = [directive.relation for directive in (*program.outputs, *program.printsizes)]
@@ -155,7 +155,7 @@ def evaluate_job(spark: SparkSession, job: Job, tell: Callable[[str], None]) -> 
             else f"{unit}: round {number}, {facts} new"
         )
 
-    result = evaluate(spark, program, inputs, progress=progress, wanted=wanted)
+    result = evaluate(spark, program, inputs, progress=progress, wanted=wanted, dear=dear_inputs(program))
     for name, way in result.ways.items():
         if way != "given":
             tell(f"{name}: {way}")

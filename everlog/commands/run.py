@@ -1,8 +1,10 @@
 """`everlog run`: facts in, relations out, with Soufflé's flags and files.
 
-A program runs once, by semi-naive evaluation; with `--updates` it lives on, and follows the stream.
+A program runs once, by semi-naive evaluation; with `--updates` it lives on, and follows the stream; with `--watch`
+it stays, and follows its fact files.
 
-Reads: dsl.check, core.seminaive, everlog.commands.on_spark, everlog.stream, everlog.files, everlog.functors.
+Reads: dsl.check, core.seminaive, everlog.commands.on_spark, everlog.stream, everlog.following, everlog.files,
+everlog.functors, everlog.progress.
 """
 
 from __future__ import annotations
@@ -11,13 +13,13 @@ import argparse
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from attrs import evolve
 
 from everlog._version import __version__
 from everlog.commands.common import add_functor_arguments, add_program_arguments, load_program, tell_note
-from everlog.commands.limits import add_limit_arguments, limits_of
+from everlog.commands.limits import add_limit_arguments, limits_of, seconds
 from everlog.commands.on_spark import (
     add_spark_arguments,
     job_of,
@@ -31,9 +33,15 @@ from everlog.core.seminaive import Progress, evaluate
 from everlog.core.values import EvaluationError
 from everlog.files import FactsError, write_facts, write_size
 from everlog.files.formats import way_of
+from everlog.files.place import write_stream
 from everlog.functors import FunctorError, bind_functors
 from everlog.inputs import read_inputs
+from everlog.progress import Meter, meter_for
 from everlog.spark_backend.errors import SparkError
+
+if TYPE_CHECKING:
+    from everlog.changes import Changes
+    from everlog.database import Database
 
 # Flags of Soufflé that mean nothing here: (flag, takes a value, why).
 _IGNORED: list[tuple[tuple[str, ...], bool, str]] = [
@@ -55,6 +63,16 @@ _IGNORED: list[tuple[tuple[str, ...], bool, str]] = [
     (("-e", "--engine-stats", "--emit-statistics"), False, ""),
     (("--parse-errors", "--wno", "--preprocessor"), True, ""),
 ]
+
+EXAMPLES = """
+  everlog run prog.dl -F facts -D out                read facts/*.facts, write out/*.csv
+  everlog run prog.dl -D-                            write every .output relation to the screen
+  everlog run prog.dl -F facts --updates news.txt    then apply +fact. and -fact. lines, and print the changes
+  tail -f news.txt | everlog run prog.dl --updates - the same from a live pipe
+  everlog run prog.dl -F facts -D out --watch        stay, and follow facts/*.facts as they change
+  everlog run prog.dl --max-seconds 60 --max-memory 2G
+  everlog run prog.dl --engine spark --master 'local[4]'
+"""
 
 
 class Result(Protocol):
@@ -82,6 +100,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="apply a stream of +fact. and -fact. lines, steps apart by blank lines; - is a pipe",
     )
+    parser.add_argument("--watch", action="store_true", help="stay, and follow the fact files as they change")
+    parser.add_argument(
+        "--poll", type=seconds, default=0.5, metavar="S", help="look at them so often, in seconds (default: 0.5)"
+    )
     add_strategy_argument(parser)
     add_limit_arguments(parser)
     add_spark_arguments(parser)
@@ -103,8 +125,13 @@ def run(arguments: argparse.Namespace) -> int:
     for flags, _, why in _IGNORED:
         if getattr(arguments, f"ignored{flags[0]}", None) and why and not arguments.no_warn:
             tell_note(f"{flags[0]} is ignored: {why}")
-    # the stream may fill what the program leaves empty
-    program = load_program(arguments, untold=() if arguments.updates is None else ("DL060",))
+    if arguments.watch and (arguments.updates is not None or arguments.engine == "spark"):
+        other = "--engine spark" if arguments.updates is None else "--updates"
+        print(f"error: --watch and {other} exclude each other", file=sys.stderr)
+        return 2
+    # the stream, or files that come later, may fill what the program leaves empty
+    lives_on = arguments.watch or arguments.updates is not None
+    program = load_program(arguments, untold=("DL060",) if lives_on else ())
     if program is None:
         return 1
     if arguments.show is not None:
@@ -119,10 +146,14 @@ def run(arguments: argparse.Namespace) -> int:
             return 0
         refuse_spark_arguments(arguments)
         _check_places(program, arguments)
-        given = read_inputs(program, Path(arguments.fact_dir), missing_ok=arguments.no_warn, tell=tell_note)
-        if arguments.updates is not None:
-            return _follow(program, given, arguments)
-        _write(program, _evaluated(program, given, arguments), arguments)
+        with meter_for(sys.stderr, wanted=not arguments.verbose) as meter:
+            if arguments.watch:
+                _watch(program, arguments, meter)
+            folder = Path(arguments.fact_dir)
+            given = read_inputs(program, folder, arguments.no_warn, reading=meter.reading, tell=tell_note)
+            if arguments.updates is not None:
+                return _follow(program, given, arguments, meter)
+            _write(program, _evaluated(program, given, arguments, meter), arguments, meter)
     except (EvaluationError, FactsError, FunctorError, SparkError) as error:
         sys.stdout.flush()
         print(f"error: {error}", file=sys.stderr)
@@ -133,13 +164,34 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _evaluated(program: Program, given: dict[str, list[Row]], arguments: argparse.Namespace) -> Result:
-    progress, limits = _teller(arguments, "new"), limits_of(arguments)
+def _evaluated(
+    program: Program, given: dict[str, list[Row]], arguments: argparse.Namespace, meter: Meter
+) -> Result:
+    told, limits = _teller(arguments, "new"), limits_of(arguments)
     if any(relation.auxiliary_of for relation in program.relations.values()):
         from everlog.database import Database  # auxiliary relations are what their system says
 
-        return Database(program, facts=given, limits=limits, progress=progress)
-    return evaluate(program, given, progress, limits)
+        return Database(program, facts=given, limits=limits, progress=told or meter.deriving)
+    return evaluate(program, given, told or meter.finding, limits)
+
+
+def _living(
+    program: Program, given: dict[str, list[Row]], arguments: argparse.Namespace, meter: Meter
+) -> Database:
+    """The program as a database, which goes on."""
+    from everlog.database import Database  # here: a program that runs once does without it
+
+    told = _teller(arguments, "so far")
+    database = Database(
+        program,
+        facts=given,
+        limits=limits_of(arguments),
+        progress=told or meter.deriving,
+        strategies=strategies_of(arguments),
+    )
+    database.progress = told  # single updates are faster if nobody listens
+    meter.clear()
+    return database
 
 
 def _check_strategies(program: Program, arguments: argparse.Namespace) -> None:
@@ -150,8 +202,8 @@ def _check_strategies(program: Program, arguments: argparse.Namespace) -> None:
             make_plan(program, strategies_of(arguments))
         except NoSuchStrategy as error:
             raise FactsError(str(error)) from None
-        if arguments.updates is None and not arguments.no_warn:
-            tell_note("--strategy is for --updates; a program that runs once is evaluated set at a time")
+        if arguments.updates is None and not arguments.watch and not arguments.no_warn:
+            tell_note("--strategy is for --updates and --watch; what runs once is evaluated set at a time")
 
 
 def _check_places(program: Program, arguments: argparse.Namespace) -> None:
@@ -171,38 +223,60 @@ def _check_places(program: Program, arguments: argparse.Namespace) -> None:
         raise FactsError(f"standard input cannot have both the updates and {other}")
 
 
-def _follow(program: Program, given: dict[str, list[Row]], arguments: argparse.Namespace) -> int:
+def _follow(program: Program, given: dict[str, list[Row]], arguments: argparse.Namespace, meter: Meter) -> int:
     """Apply the stream; whatever ends it, the files hold the relations after the last complete step."""
-    from everlog.database import Database  # here: a program that runs once does without it
     from everlog.stream import follow, stream_lines
 
     name = "<stdin>" if arguments.updates == "-" else arguments.updates
     with stream_lines(arguments.updates, sys.stdin) as lines:
-        progress = _teller(arguments, "so far")
-        database = Database(
-            program,
-            facts=given,
-            limits=limits_of(arguments),
-            progress=progress,
-            strategies=strategies_of(arguments),
-        )
+        database = _living(program, given, arguments, meter)
+        if arguments.updates != "-" and not sys.stdout.isatty():  # where answers are seen, no bar is needed
+            lines = meter.lines(lines, Path(arguments.updates).stat().st_size)
         try:
-            all_well = follow(database, name, lines, sys.stdout, sys.stderr)
+            all_well = follow(database, name, lines, sys.stdout, meter.beside(sys.stderr))
         except (KeyboardInterrupt, BrokenPipeError):
+            meter.clear()
             _write_outputs(program, database, arguments)
             raise
-    _write(program, database, arguments)
+    meter.clear()
+    _write(program, database, arguments, meter)
     return 0 if all_well else 1
 
 
-def _write(program: Program, result: Result, arguments: argparse.Namespace) -> None:
+def _watch(program: Program, arguments: argparse.Namespace, meter: Meter) -> NoReturn:
+    """Stay until Ctrl-C; when fact files have changed, tell what that changes, and write the outputs."""
+    from everlog.following import FactFiles, follow_files
+    from everlog.stream import relations_of_interest
+
+    files = FactFiles(program, Path(arguments.fact_dir), missing_ok=arguments.no_warn, pause=arguments.poll)
+    database = _living(program, files.begin(meter.reading), arguments, meter)
+    _write(program, database, arguments, meter)
+    sys.stdout.flush()
+    shown = relations_of_interest(program)
+
+    def tell(changes: Changes) -> None:
+        write_stream(sys.stdout, changes.text(shown) + "\n")
+        sys.stdout.flush()
+        if arguments.output_dir != "-":
+            changed = tuple(d for d in program.outputs if d.relation in changes)
+            _write_outputs(evolve(program, outputs=changed), database, arguments)
+
+    follow_files(files, database, tell, sys.stderr)
+
+
+def _write(program: Program, result: Result, arguments: argparse.Namespace, meter: Meter) -> None:
+    meter.clear()
     for directive in sorted(program.printsizes, key=lambda d: d.relation):
         write_size(program.relations[directive.relation], result.size(directive.relation), sys.stdout)
-    _write_outputs(program, result, arguments)
+    _write_outputs(program, result, arguments, meter)
 
 
-def _write_outputs(program: Program, result: Result, arguments: argparse.Namespace) -> None:
-    for directive in program.outputs:
+def _write_outputs(
+    program: Program, result: Result, arguments: argparse.Namespace, meter: Meter | None = None
+) -> None:
+    for number, directive in enumerate(program.outputs):
+        if meter is not None and arguments.output_dir != "-":
+            meter.writing(directive.relation, number, len(program.outputs))
         placed = to_screen(directive) if arguments.output_dir == "-" else directive
         relation = program.relations[directive.relation]
         directory = Path("." if arguments.output_dir == "-" else arguments.output_dir)

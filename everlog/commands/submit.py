@@ -29,6 +29,11 @@ from everlog.spark_backend.shipping import archive_with, shipped, spark_submit
 
 _MAIN = "import sys\nfrom everlog.commands.submit import submitted\nsys.exit(submitted())\n"
 
+EXAMPLES = """
+  everlog submit prog.dl --master spark://host:7077 -F facts -D out
+  everlog submit prog.dl --master yarn --deploy-mode cluster -F hdfs:///facts -D hdfs:///out
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     run_command.add_arguments(parser)

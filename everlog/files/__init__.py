@@ -16,6 +16,7 @@
     postgres     tables by COPY
     jdbc         Spark's name for databases
     formats      the table of formats: `IO=`, or the name of the file, picks one of the above
+    suffixes     the name of a file as parameters
     dispatch     the facts of a directive
     connect      the facts of a path or a URL, from Python and the prompt
 
@@ -24,6 +25,6 @@ A read returns all rows or raises `FactsError`; a written file appears whole or 
 
 from everlog.files.dispatch import read_facts, write_facts, write_size
 from everlog.files.formats import KNOWN_PARAMETERS
-from everlog.files.values import FactsError
+from everlog.files.values import FactsError, NoSuchFile
 
-__all__ = ["KNOWN_PARAMETERS", "FactsError", "read_facts", "write_facts", "write_size"]
+__all__ = ["KNOWN_PARAMETERS", "FactsError", "NoSuchFile", "read_facts", "write_facts", "write_size"]

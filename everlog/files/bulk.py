@@ -117,6 +117,8 @@ def _converted(kind: Kind, fields: list[str]) -> Sequence[Value]:
         case Kind.FLOAT:
             letters = _only(_FLOAT, fields)
             floats = list(map(float, fields))
+            if not all(floats):  # a zero, which may be -0.0
+                floats = [value + 0.0 for value in floats]
             return [v if v == v else NAN for v in floats] if letters else floats
         case Kind.NUMBER | Kind.UNSIGNED:
             _only(_DIGITS + (b"+-" if kind is Kind.NUMBER else b"+"), fields)

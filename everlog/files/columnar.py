@@ -18,11 +18,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from everlog.core.program import Column, Kind, Row
 from everlog.core.values import NAN
+from everlog.extras import MissingPackage, optional
 from everlog.files.place import Place, Reading, found, reason, replacing
 from everlog.files.rejects import Refuse
 from everlog.files.typed import Typed, check_columns, distinct_names, typed_rows, typed_value
@@ -37,14 +37,12 @@ _FLOATS = frozenset({Kind.FLOAT})
 _TEXTS = frozenset({Kind.SYMBOL})
 
 
-def needs(package: str, extra: str, what: str) -> ModuleType:
+def needs(package: str, extra: str, what: str) -> Any:
     """A library that only some formats need, or FactsError that says how to get it."""
-    from importlib import import_module
-
     try:
-        return import_module(package)
-    except ImportError:
-        raise FactsError(f"{what} needs the package {package}: pip install 'everlog[{extra}]'") from None
+        return optional(package, extra, what)
+    except MissingPackage as problem:
+        raise FactsError(str(problem)) from None
 
 
 @contextmanager

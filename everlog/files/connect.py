@@ -1,12 +1,9 @@
 """Facts of one relation from anywhere, and to anywhere: for Python and for the prompt.
 
 A source or a target is a path or a URL, and parameters are those of `.input` and `.output`, by name.  What the
-name says is believed as the world means it: `.csv` is comma separated with quotes (RFC 4180), `.tsv`, `.facts`
-and all unknown ends are tab separated, `.json` is an array of facts, `.db` is SQLite; `.jsonl`, `.parquet`,
-`.arrow`, `.sqlite`, `.duckdb`, `.gz`, `.zst` and `postgresql://…` mean what they mean in a directive.  (In a
-directive, `.csv` is tab separated, as Soufflé has it.)
+name of a file says is believed as the world means it (`suffixes`).
 
-Reads: dispatch, formats.  Read by: everlog.database, the prompt.
+Reads: dispatch, suffixes.  Read by: everlog.database, everlog.repl (`.import`, `.export`).
 """
 
 from __future__ import annotations
@@ -22,18 +19,13 @@ from typing import TypeAlias
 from everlog.core.program import Relation, Row
 from everlog.files import dispatch
 from everlog.files.formats import FORMATS, KNOWN_PARAMETERS
+from everlog.files.suffixes import reading_parameters, writing_parameters
 from everlog.files.values import FactsError, shown
-from everlog.files.zipped import without_suffix
 
 Where: TypeAlias = str | PathLike[str]
 Parameter: TypeAlias = str | int | bool | Sequence[int] | PathLike[str]
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
-_MEANT: Mapping[str, Mapping[str, str]] = {  # beyond what FORMATS knows; nobody's Soufflé program comes by here
-    ".csv": {"rfc4180": "true"},
-    ".json": {"IO": "jsonfile"},
-    ".db": {"IO": "sqlite"},
-}
 
 
 def read_facts(relation: Relation, source: Where, **parameters: Parameter) -> list[Row]:
@@ -46,46 +38,53 @@ def read_facts(relation: Relation, source: Where, **parameters: Parameter) -> li
     >>> from everlog.core.program import Column, Kind
     >>> edge = Relation("edge", (Column("x", Kind.NUMBER), Column("y", Kind.NUMBER)))
     >>> import tempfile; folder = Path(tempfile.mkdtemp())
-    >>> write_facts(edge, [(2, 3), (1, 2)], folder / "edges.csv.gz", headers=True)
-    >>> read_facts(edge, folder / "edges.csv.gz", headers=True)
+    >>> write_facts(edge, [(2, 3), (1, 2)], folder / "edges.csv.gz")
+    >>> read_facts(edge, folder / "edges.csv.gz")
     [(1, 2), (2, 3)]
     """
-    return dispatch.read_facts(relation, parameters_of(source, parameters), Path(), stdin=sys.stdin)
+    asked = _texts(parameters)
+    url = _url_parameters(source, asked)
+    params = reading_parameters(Path(source), relation, asked) if url is None else url
+    return dispatch.read_facts(relation, params, Path(), stdin=sys.stdin)
 
 
 def write_facts(relation: Relation, rows: Iterable[Row], target: Where, **parameters: Parameter) -> None:
     """Write facts, sorted, to a path or a URL; all of them, or after FactsError none, and what was there stays.
 
-    `parameters` are those of `.output`.  `mode="append"` adds to a table of a database.
+    `parameters` are those of `.output`.  `mode="append"` adds to a table of a database.  A `.csv` has the names of
+    its columns on top, unless `headers=False`.
     """
-    dispatch.write_facts(relation, rows, parameters_of(target, parameters), Path(), sys.stdout)
+    asked = _texts(parameters)
+    if not relation.columns:
+        asked.setdefault("headers", "false")  # nobody would know it for one
+    url = _url_parameters(target, asked)
+    params = writing_parameters(Path(target), asked) if url is None else url
+    dispatch.write_facts(relation, rows, params, Path(), sys.stdout)
 
 
-def parameters_of(where: Where, given: Mapping[str, Parameter]) -> dict[str, str]:
-    """The parameters of a directive that means the same.
+def _texts(given: Mapping[str, Parameter]) -> dict[str, str]:
+    """Parameters as a directive has them; FactsError where one is not known.
 
-    >>> parameters_of("edges.csv", {"headers": True})
-    {'rfc4180': 'true', 'filename': 'edges.csv', 'headers': 'true'}
-    >>> parameters_of("postgresql://localhost/shop", {"dbtable": "orders"})
-    {'url': 'postgresql://localhost/shop', 'dbtable': 'orders'}
+    >>> _texts({"headers": True, "columns": [2, 0]})
+    {'headers': 'true', 'columns': '2:0'}
     """
     for key in given:
         if key not in KNOWN_PARAMETERS:
             close = get_close_matches(key, KNOWN_PARAMETERS, 1)
             raise FactsError(f"unknown parameter `{key}`" + (f"; did you mean `{close[0]}`?" if close else ""))
+    return {key: _text(value) for key, value in given.items()}
+
+
+def _url_parameters(where: Where, asked: Mapping[str, str]) -> dict[str, str] | None:
+    """The parameters of a URL; None of a path.  A scheme that no format has, like `C:`, is part of a path.
+
+    >>> _url_parameters("postgresql://localhost/shop", {"dbtable": "orders"})
+    {'url': 'postgresql://localhost/shop', 'dbtable': 'orders'}
+    """
     name = fspath(where)
-    params = {key: _text(value) for key, value in given.items()}
-    if "IO" not in params and _is_url(name):
-        return {"url": name, **params}
-    suffix = Path(without_suffix(name)).suffix.lower()
-    meant = {} if "IO" in params else _MEANT.get(suffix, {})
-    return {**meant, "url" if params.get("IO") in ("postgres", "jdbc") else "filename": name, **params}
-
-
-def _is_url(name: str) -> bool:
-    """Whether a name begins with a scheme that a format has; others, like `C:`, are parts of paths."""
     found = _SCHEME.match(name)
-    return found is not None and any(found[1] in known.schemes for known in FORMATS.values())
+    is_url = found is not None and any(found[1] in known.schemes for known in FORMATS.values())
+    return {"url": name, **asked} if is_url or asked.get("IO") in ("postgres", "jdbc") else None
 
 
 def _text(value: Parameter) -> str:

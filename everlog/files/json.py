@@ -9,7 +9,7 @@ Reads: place, values, bulk, typed.  Read by: formats, jsonlines, everlog.spark_f
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TextIO
 
 from everlog.core.program import Kind, Relation, Row
@@ -120,21 +120,20 @@ def write_json_file(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
 
 def json_text(place: Place, rows: Iterable[Row]) -> str:
     """All facts, sorted, one per line."""
-    facts = fact_texts(place.relation, sorted_rows(place.relation, rows), place.params.get("format") == "object")
-    return "[" + ",\n".join(facts) + "]\n"
+    text = fact_writer(place)
+    return "[" + ",\n".join(map(text, sorted_rows(place.relation, rows))) + "]\n"
 
 
-def fact_texts(relation: Relation, rows: Iterable[Row], objects: bool) -> Iterator[str]:
-    """Each fact as an array, or as an object keyed by the names of the columns."""
-    columns = relation.columns
-    if objects:
+def fact_writer(place: Place, default: str = "list") -> Callable[[Row], str]:
+    """A function that writes one fact: as an array, or with `format=object` as an object."""
+    columns = place.relation.columns
+    if place.params.get("format", default) == "object":
         keys = [_symbol_text(column.name).replace("%", "%%") for column in columns]
         template = "{" + ", ".join(f"{key}: %s" for key in keys) + "}"
     else:
         template = "[" + ", ".join(["%s"] * len(columns)) + "]"
     texts = [_TEXTS[column.kind] for column in columns]
-    for row in rows:
-        yield template % tuple(text(value) for text, value in zip(texts, row, strict=True))
+    return lambda row: template % tuple([text(value) for text, value in zip(texts, row, strict=True)])
 
 
 def _float_text(value: float) -> str:

@@ -15,7 +15,7 @@ from typing import TextIO
 
 from everlog.core.program import Relation, Row
 from everlog.core.values import decoded
-from everlog.files.json import fact_texts, ready_rows, row_of
+from everlog.files.json import fact_writer, ready_rows, row_of
 from everlog.files.place import Place, Reading, read_bytes, write_text
 from everlog.files.rejects import BadRow, Refuse
 from everlog.files.values import shown, sorted_rows
@@ -81,6 +81,6 @@ def _as_arrays(relation: Relation, elements: list[object]) -> list[object] | Non
 
 def write_json_lines(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
     """`IO=jsonl`"""
-    ordered = sorted_rows(place.relation, rows)
-    texts = fact_texts(place.relation, ordered, place.params.get("format") != "list")
-    write_text(place, ".jsonl", "".join(f"{text}\n" for text in texts))
+    text = fact_writer(place, "object")
+    lines = (f"{text(row)}\n" for row in sorted_rows(place.relation, rows))
+    write_text(place, ".jsonl", "".join(lines))

@@ -21,7 +21,7 @@ from attrs import frozen
 from everlog.core.program import Relation, Row
 from everlog.core.values import encoded
 from everlog.files.rejects import Refuse, abort
-from everlog.files.values import FactsError, encoded_text, shown
+from everlog.files.values import FactsError, NoSuchFile, encoded_text, shown
 from everlog.files.zipped import SUFFIXES, method_of, unzipped, zipped
 
 MODES = ("overwrite", "append", "errorifexists", "ignore")  # Spark's words
@@ -104,7 +104,7 @@ def read_bytes(place: Place, path: Path, missing_ok: bool) -> bytes | None:
             raise cannot_open(place, path, reason(problem)) from None
     if missing_ok:
         return None
-    raise cannot_open(place, path, "there is no such file")
+    raise no_such_file(place, path)
 
 
 def read_stream(stdin: TextIO | None) -> bytes:
@@ -126,7 +126,11 @@ def found(place: Place, path: Path, missing_ok: bool) -> Path | None:
         return path
     if missing_ok:
         return None
-    raise cannot_open(place, path, "there is no such file")
+    raise no_such_file(place, path)
+
+
+def no_such_file(place: Place, path: Path) -> NoSuchFile:
+    return NoSuchFile(str(cannot_open(place, path, "there is no such file")))
 
 
 def cannot_open(place: Place, path: Path | str, why: str) -> FactsError:

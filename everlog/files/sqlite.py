@@ -96,7 +96,7 @@ def _value(kind: Kind, value: object) -> Value:
         case Kind.FLOAT, None:
             return NAN
         case Kind.FLOAT, int() | float():
-            return float(value)
+            return float(value) + 0.0
         case Kind.UNSIGNED, int(number):
             return number & MASK
         case Kind.NUMBER, int(number):

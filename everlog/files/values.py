@@ -20,6 +20,10 @@ class FactsError(Exception):
     """A user's mistake in facts or in the parameters of a directive; the message says where."""
 
 
+class NoSuchFile(FactsError):
+    """The file of a directive is not there."""
+
+
 # ── from text ────────────────────────────────────────────────────────────────────────────────
 # A parser raises ValueError with what is wrong; the reader, which knows the place, adds it.
 
@@ -84,18 +88,18 @@ def _integer(digits: str, base: int) -> int:
 
 def parse_float(text: str) -> float:
     """
-    >>> parse_float(".5"), parse_float("1e3"), parse_float("0x1p3"), parse_float("-inf")
-    (0.5, 1000.0, 8.0, -inf)
+    >>> parse_float(".5"), parse_float("1e3"), parse_float("0x1p3"), parse_float("-inf"), parse_float("-0")
+    (0.5, 1000.0, 8.0, -inf, 0.0)
     """
     if _DECIMAL.fullmatch(text):
-        return float(text)
+        return float(text) + 0.0  # never -0.0
     if _NOT_A_NUMBER.fullmatch(text):
         return NAN
     found = _HEXADECIMAL.fullmatch(text)
     if found is None:
         raise ValueError(f"{shown(text)} is not a float")
     try:
-        return float.fromhex(found[1] + found[2])
+        return float.fromhex(found[1] + found[2]) + 0.0
     except OverflowError:  # C's strtod gives infinity, as it does for 1e999
         return float(found[1] + "inf")
 

@@ -4,7 +4,7 @@ What is read is known by its first bytes, whatever its name; what is written is 
 says so (`compress=true`, `compress=zstd`, or Spark's word, `compression=gzip`), or when its name ends in `.gz`
 or `.zst`.
 
-Reads: values.  Read by: place, everlog.spark_facts.
+Reads: values.  Read by: place, suffixes, everlog.spark_facts.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import gzip
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from types import ModuleType
+from pathlib import Path
 from typing import Any, BinaryIO
 
+from everlog.extras import MissingPackage, optional
 from everlog.files.values import FactsError, shown
 
 SUFFIXES: Mapping[str, str] = {".gz": "gzip", ".zst": "zstd"}
@@ -78,8 +79,27 @@ def zipping(raw: BinaryIO, method: str | None) -> Iterator[Any]:
             yield out
 
 
-def is_zipped(beginning: bytes) -> bool:
-    return beginning.startswith((_GZIP, _ZSTD))
+def is_zipped(data: bytes) -> bool:
+    return data.startswith((_GZIP, _ZSTD))
+
+
+def beginning(path: Path, size: int = 1 << 16) -> bytes:
+    """The first bytes of a file, unzipped; nothing where there is none, or a pipe, which can be read but once."""
+    try:
+        if not path.is_file():
+            return b""
+        with path.open("rb") as file:
+            data = file.read(4)
+            file.seek(0)
+            if data.startswith(_GZIP):
+                with gzip.open(file) as unpacked:
+                    return unpacked.read(size)
+            if data.startswith(_ZSTD):
+                packed: bytes = _zstandard(str(path)).ZstdDecompressor().stream_reader(file).read(size)
+                return packed
+            return file.read(size)
+    except (OSError, EOFError, zlib.error):
+        return b""
 
 
 def method_of(params: Mapping[str, str]) -> str | None:
@@ -107,9 +127,8 @@ def without_suffix(name: str) -> str:
     return next((name.removesuffix(suffix) for suffix in SUFFIXES if name.endswith(suffix)), name)
 
 
-def _zstandard(place: str) -> ModuleType:
+def _zstandard(place: str) -> Any:
     try:
-        import zstandard
-    except ImportError:
-        raise FactsError(f"{place}: zstd needs the package zstandard: pip install 'everlog[zstd]'") from None
-    return zstandard
+        return optional("zstandard", "zstd", f"{place}: zstd")
+    except MissingPackage as problem:
+        raise FactsError(str(problem)) from None

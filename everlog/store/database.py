@@ -122,15 +122,16 @@ class DurableDatabase(Database):
 
     def as_of(self, step: int) -> Database:
         """The state after a step of the past: a database that can be read, and does not change."""
-        return past.as_of(self, step)
+        return past.moment(self, step).as_of()
 
     def diff(self, before: int, after: int, relation: str | None = None) -> Changes:
         """How the state after one step differs from that after another: in a relation, or in all."""
-        return past.difference(self, before, after, relation)
+        first, last = sorted((before, after))
+        return past.difference(past.moment(self, first, last), before > after, relation)
 
     def history(self, relation: str) -> list[Past]:
         """Each step that changed a relation, as far back as history goes: its number, its time, its changes."""
-        return past.of_relation(self, relation)
+        return past.of_relation(past.moment(self, self.oldest, self.step), relation)
 
     # ── the end ──────────────────────────────────────────────────────────────────────────────
 

@@ -139,8 +139,8 @@ class DatabaseFile:
             checkpoint.write_about(connection, "steps", {"oldest": oldest, "history": self.history})
         self.oldest, self.base = oldest, self.step
         with suppress(sqlite3.Error):  # what is free stays free, if not now
-            self._connection.execute("PRAGMA incremental_vacuum").fetchall()
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            # as a script: `execute` would take the first page and stop
+            self._connection.executescript("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE);")
 
     def keep(self, history: int | None) -> None:
         """How many steps checkpoints keep from now on; None is all."""

@@ -111,7 +111,7 @@ class Opening:
                 f"{file.path} has another program; only programs with a text (text=… or file=…) can be exchanged"
             )
         refuse_losses(file.path, database, self.written.program)
-        database.exchange(self.written.following(now), self.functors)
+        database.exchange(now.replaced_by(self.written), self.functors)
 
 
 def begin_file(path: Path, engine: Engine, written: Written, history: int | None = HISTORY) -> None:

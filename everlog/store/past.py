@@ -9,7 +9,7 @@ Reads: everlog.store.file, everlog.store.records.  Read by: everlog.store.databa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -17,9 +17,9 @@ from attrs import frozen
 
 from everlog.changes import Changes
 from everlog.core.engine import Engine
-from everlog.core.engine.plan import GIVEN
-from everlog.core.program import Row
-from everlog.database import Database
+from everlog.core.guards import Limits
+from everlog.core.program import Program, Relation, Row
+from everlog.database import Database, Functions
 from everlog.live import LiveText, with_functors
 from everlog.rows import declared
 from everlog.store.errors import NoSuchStep, ReadOnly
@@ -47,38 +47,63 @@ class Past:
 # ── states ───────────────────────────────────────────────────────────────────────────────────
 
 
-def state_after(database: DurableDatabase, step: int) -> Database:
-    """A database in memory that is as this one was after a step."""
-    later = entries_after(database, step)
+@frozen
+class Moment:
+    """A state of the past, not computed yet, and the steps from there to a later one.
+
+    To take one needs the database; all that is done with it afterwards does not.
+    """
+
+    step: int
+    text: str
+    given: Mapping[str, Collection[Row]]
+    later: list[Entry]
+    functors: Functions
+    strategies: Mapping[str, str]
+    limits: Limits
+
+    def database(self) -> Database:
+        """A database in memory that is as it was then."""
+        written = restored(self.text)
+        program = with_functors(program_of(written), self.functors)
+        given = {name: rows for name, rows in self.given.items() if name in program.relations and rows}
+        engine = Engine(program, given=given, limits=self.limits, strategies=self.strategies)
+        live = written if isinstance(written, LiveText) else None
+        return Database._of(engine, live, self.functors, self.strategies)
+
+    def as_of(self) -> Database:
+        """The same, and nobody changes it."""
+        past = self.database()
+        past._writer.shut(
+            ReadOnly, f"this is the state after step {self.step}, which is past: it cannot be changed"
+        )
+        return past
+
+
+def moment(database: DurableDatabase, step: int, upto: int | None = None) -> Moment:
+    """The state after a step; NoSuchStep if it has not been yet, or is not kept any more."""
+    upto = step if upto is None else upto
+    for number in (step, upto):
+        if number > database.step:
+            raise NoSuchStep(f"there is no step {number} yet: the last one is {database.step}")
+        if number < database.oldest:
+            raise NoSuchStep(
+                f"the state after step {number} is not kept: history goes back to step {database.oldest}"
+            )
+    later = database._file.entries(step, database.step)
     _, text = database._file.program_at(step)
-    written = restored(text)
-    program = with_functors(program_of(written), database._functors)
     now = {name: database._engine.given(name) for name in database.program.relations}
     then = applied(now, [undone(entry.change) for entry in reversed(later)])
-    given = {name: rows for name, rows in then.items() if name in program.relations and rows}
-    engine = Engine(program, given=given, limits=database._engine.limits, strategies=database._strategies)
-    live = written if isinstance(written, LiveText) else None
-    return Database._of(engine, live, database._functors, database._strategies)
-
-
-def as_of(database: DurableDatabase, step: int) -> Database:
-    """A state of the past, which nobody changes."""
-    past = state_after(database, step)
-    past._writer.shut(ReadOnly, f"this is the state after step {step}, which is past: it cannot be changed")
-    return past
-
-
-def entries_after(database: DurableDatabase, step: int) -> list[Entry]:
-    """The steps from one of the past to now."""
-    check_step(database, step)
-    return database._file.entries(step, database.step)
-
-
-def check_step(database: DurableDatabase, step: int) -> None:
-    if step > database.step:
-        raise NoSuchStep(f"there is no step {step} yet: the last one is {database.step}")
-    if step < database.oldest:
-        raise NoSuchStep(f"the state after step {step} is not kept: history goes back to step {database.oldest}")
+    given = {name: list(rows) for name, rows in then.items()}
+    return Moment(
+        step,
+        text,
+        given,
+        later[: upto - step],
+        database._functors,
+        database._strategies,
+        database.limits,
+    )
 
 
 def advance(past: Database, entries: Iterable[Entry]) -> None:
@@ -108,20 +133,17 @@ def _go_by(database: Database, text: str) -> Changes:
 # ── differences ──────────────────────────────────────────────────────────────────────────────
 
 
-def difference(database: DurableDatabase, before: int, after: int, relation: str | None) -> Changes:
-    """What the state after one step has and that after another has not, and the other way round."""
-    check_step(database, before)
-    check_step(database, after)
-    first, last = sorted((before, after))
-    past = state_after(database, first)
+def difference(moment: Moment, backwards: bool, relation: str | None) -> Changes:
+    """What the later state has and the earlier one has not, and the other way round."""
+    past = moment.database()
     relations = dict(past.relations)
     old = _views(past, relation)
-    advance(past, database._file.entries(first, last))
+    advance(past, moment.later)
     relations |= past.relations
     if relation is not None:
         declared(relations, relation)
     new = _views(past, relation)
-    if before > after:
+    if backwards:
         old, new = new, old
     signed = {name: _signed(old.get(name, frozenset()), new.get(name, frozenset())) for name in relations}
     return Changes({name: rows for name, rows in signed.items() if rows}, relations)
@@ -136,19 +158,17 @@ def _signed(old: frozenset[Row], new: frozenset[Row]) -> dict[Row, int]:
     return dict.fromkeys(old - new, -1) | dict.fromkeys(new - old, 1)
 
 
-def of_relation(database: DurableDatabase, relation: str) -> list[Past]:
+def of_relation(moment: Moment, relation: str) -> list[Past]:
     """Each step that changed a relation."""
-    entries = entries_after(database, database.oldest)
-    if all(entry.program is None for entry in entries):
-        found = declared(database.relations, relation)
-        if database._engine.strategy_of(relation)[0] == GIVEN:  # what was given is what it had
-            told = [(entry, _told(entry.change.get(relation))) for entry in entries]
-            relations = {relation: found}
-            return [_past(entry, Changes({relation: rows}, relations)) for entry, rows in told if rows]
-    past = state_after(database, database.oldest)
+    program = program_of(restored(moment.text))
+    found = program.relations.get(relation)
+    if found is not None and all(entry.program is None for entry in moment.later) and _is_given(program, found):
+        told = [(entry, _told(entry.change.get(relation))) for entry in moment.later]
+        return [_past(entry, Changes({relation: rows}, {relation: found})) for entry, rows in told if rows]
+    past = moment.database()
     known = dict(past.relations)
     out = []
-    for entry in entries:
+    for entry in moment.later:
         if entry.program is None:
             changes = Changes(past._engine.change(entry.change), past.relations)
         else:
@@ -158,6 +178,13 @@ def of_relation(database: DurableDatabase, relation: str) -> list[Past]:
             out.append(_past(entry, changes.only((relation,))))
     declared(known, relation)
     return out
+
+
+def _is_given(program: Program, relation: Relation) -> bool:
+    """Whether what was given is all that a relation has: then nothing need be computed."""
+    derived = {rule.head.relation for rule in program.rules} | {s.dominated.relation for s in program.subsumptions}
+    special = relation.equivalence or relation.choices or relation.auxiliary_of
+    return relation.name not in derived and relation.name not in program.limits and not special
 
 
 def _told(change: tuple[list[Row], list[Row]] | None) -> dict[Row, int]:

@@ -1,13 +1,15 @@
 """Write the facts of debian_packages.dl from the package lists of a Debian machine.
 
-    python3 extract.py [FOLDER]                 the shipped excerpt, to FOLDER (default: facts/)
-    python3 extract.py --wanted git,vim --offered nginx FOLDER         your own
-    python3 extract.py --all FOLDER             every package of this machine as installed
+    python3 extract.py FOLDER                                the shipped excerpt
+    python3 extract.py FOLDER --all --remove libssl3,perl    this machine: what breaks without these?
+    python3 extract.py FOLDER --all --install postfix        this machine: what would come along?
+    python3 extract.py FOLDER --wanted git,vim --offered nginx --install nginx    another one
 
-The facts describe a machine on which the `--wanted` packages were asked for, besides those that are
-essential, and what they need came along; on which the `--left` ones were left behind by something
-that is gone; and where the `--offered` ones, with what they need, could be installed too.  Nothing
-of this machine is written but the public data of packages.
+With `--all` the facts describe this machine as it is: what is installed, what a person asked for
+(`apt-mark showmanual`), and the packages that `--install` names with what they need.  Otherwise they
+describe a machine on which the `--wanted` packages were asked for, besides those that are essential,
+and what they need came along; on which the `--left` ones were left behind by something that is gone;
+and where the `--offered` ones could be installed too.
 
 Needs plain Python and `dpkg-query`.  Packages that are not on this machine are looked up by
 `apt-cache dumpavail`, where there are package lists.  Versions are as in the lists; that a
@@ -27,6 +29,8 @@ WANTED = "apt,ca-certificates,cron,curl,exim4-daemon-light,git,less,man-db,opens
 WANTED += ",systemd-sysv,vim,wget"
 LEFT = "libxml2"
 OFFERED = "build-essential,mutt,nginx-light,postfix,python3-venv,sqlite3"
+REMOVE = "cron,exim4-config,libssl3,systemd-sysv"
+INSTALL = "build-essential,mutt,postfix,python3-venv"
 
 DEPENDS, CONFLICTS = ("Pre-Depends", "Depends"), ("Conflicts", "Breaks")
 FIELDS = ("Version", "Installed-Size", "Essential", "Priority", "Provides", *DEPENDS, *CONFLICTS)
@@ -150,36 +154,70 @@ def _output(*command: str) -> str:
     return done.stdout.decode("utf-8", "replace")
 
 
+def manual() -> set[str]:
+    """What a person asked for on this machine; nothing where apt does not know."""
+    try:
+        return set(_output("apt-mark", "showmanual").split())
+    except (OSError, subprocess.CalledProcessError):
+        return set()
+
+
+def _chosen(arguments: argparse.Namespace) -> tuple[World, set[str], set[str], set[str]]:
+    """All packages, and of them those that are wanted, installed, and told of."""
+    try:
+        here = installed_records()
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise SystemExit(f"extract.py: cannot ask dpkg-query for packages ({error}); is this Debian?") from None
+    install = _names(arguments.install or "")
+    world = World(here if arguments.all and set(install) <= set(here) else available_records() | here)
+    essential = {name for name, record in world.records.items() if record["Essential"] == "yes"}
+    if arguments.all:
+        wanted = {name for name in here if name in essential} | (manual() & set(here) or set(here))
+        installed = set(here)
+        chosen = world.closure(install, installed)
+    else:
+        wanted = {*essential, *_names(arguments.wanted)}
+        installed = world.closure(_names(arguments.left), world.closure(sorted(wanted), set()))
+        chosen = world.closure([*_names(arguments.offered), *install], installed)
+    return world, wanted, installed, chosen
+
+
+def _questions(asked: str | None, usual: str, chosen: set[str]) -> list[str]:
+    """The packages that are asked about; where nobody asked, the usual ones, if they are there."""
+    if asked is None:
+        return [name for name in _names(usual) if name in chosen]
+    for name in _names(asked):
+        if name not in chosen:
+            raise SystemExit(f"extract.py: a question about `{name}`, which is not among the packages")
+    return _names(asked)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parent / "facts", metavar="FOLDER")
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="where the .facts files go")
+    parser.add_argument("--all", action="store_true", help="this machine, with all of its packages")
+    parser.add_argument("--remove", metavar="A,B,…", help="what breaks without these? (none, with --all)")
+    parser.add_argument("--install", metavar="A,B,…", help="what comes along with these? (none, with --all)")
     parser.add_argument("--wanted", default=WANTED, metavar="A,B,…", help="packages that a person asked for")
     parser.add_argument("--left", default=LEFT, metavar="A,B,…", help="packages that nobody needs any more")
     parser.add_argument("--offered", default=OFFERED, metavar="A,B,…", help="packages that could be installed")
-    parser.add_argument("--all", action="store_true", help="this machine: all of its packages, all wanted")
     arguments = parser.parse_args()
-
-    here = installed_records()
-    if arguments.all:
-        world, wanted = World(here), sorted(here)
-        installed = chosen = set(here)
-    else:
-        world = World(available_records() | here)
-        essential = [name for name, record in sorted(world.records.items()) if record["Essential"] == "yes"]
-        wanted = sorted({*essential, *_names(arguments.wanted)})
-        installed = world.closure(_names(arguments.left), world.closure(wanted, set()))
-        chosen = world.closure(_names(arguments.offered), installed)
-
+    world, wanted, installed, chosen = _chosen(arguments)
     rows: dict[str, list[tuple[object, ...]]] = {n: [] for n in ("package", "depends", "provides", "conflicts")}
     for relation, row in facts(world, chosen):
         rows[relation].append(row)
     rows["installed"] = [(name,) for name in sorted(installed)]
-    rows["wanted"] = [(name,) for name in wanted]
-    arguments.folder.mkdir(parents=True, exist_ok=True)
-    for relation, lines in rows.items():
-        text = "".join("\t".join(map(str, row)) + "\n" for row in lines)
-        (arguments.folder / f"{relation}.facts").write_text(text, encoding="utf-8")
-        print(f"{relation}: {len(lines)}")
+    rows["wanted"] = [(name,) for name in sorted(wanted)]
+    for relation, asked, usual in (("remove", arguments.remove, REMOVE), ("install", arguments.install, INSTALL)):
+        rows[relation] = [(name,) for name in _questions(asked, "" if arguments.all else usual, chosen)]
+    try:
+        arguments.folder.mkdir(parents=True, exist_ok=True)
+        for relation, lines in rows.items():
+            text = "".join("\t".join(map(str, row)) + "\n" for row in lines)
+            (arguments.folder / f"{relation}.facts").write_text(text, encoding="utf-8")
+            print(f"{relation}: {len(lines)}")
+    except OSError as error:
+        raise SystemExit(f"extract.py: cannot write `{error.filename}`: {error.strerror}") from None
 
 
 if __name__ == "__main__":

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import pytest
-from dlt import EXECUTORS, Block, Session
+from dlt import EXECUTORS, Block, Mismatch, Session
 
 from everlog.core.executor import Executor, InsertOnly, Run
-from everlog.core.program import Program, calls_of
 from everlog.core.values import EvaluationError
 from everlog.dsl.facts import FactTextError, read_update
 from everlog.spark_backend.expressions import NotOnSpark
@@ -54,7 +53,7 @@ def every_step(executor: Executor) -> type[Session]:
             return super().answer(block) if block.command in _COMPUTING else block.expected
 
         def _runs(self) -> dict[str, Run]:
-            if not self.runs and refused(self._program()):
+            if not self.runs and refused(self):
                 self.executors = last_state(executor).executors
             return super()._runs()
 
@@ -74,7 +73,7 @@ def last_state(executor: Executor) -> type[Session]:
 
         def do_step(self, block: Block) -> list[str]:
             told = super().do_step(block)
-            if told[0].startswith("error: ") and not refused(self._program()):
+            if told[0].startswith("error: ") and not refused(self):
                 try:
                     step = [read_update(line, self._program().relations) for line in block.input if line.strip()]
                 except FactTextError:
@@ -86,7 +85,7 @@ def last_state(executor: Executor) -> type[Session]:
             return told
 
         def replay_as_one(self) -> None:
-            if self.runs and not refused(self._program()):
+            if self.runs and not refused(self):
                 program, expected = self._program(), self.runs["reference"]
                 run = executor.start(program)
                 run.apply(self.updates)
@@ -99,13 +98,17 @@ def last_state(executor: Executor) -> type[Session]:
     return LastState
 
 
-def refused(program: Program) -> bool:
-    """Whether Spark refuses the program, which only what depends on one process may bring about."""
+def refused(session: Session) -> bool:
+    """Whether Spark refuses the program, which the file must say: `skip spark: WHY`."""
+    skipped = "spark" in session.skipped
     try:
-        plan(program)
-    except NotOnSpark:
-        assert any(call.name in ("autoinc", "ord", "as") for rule in program.rules for call in calls_of(rule))
+        plan(session._program())
+    except NotOnSpark as error:
+        if not skipped:
+            raise Mismatch(f"Spark refuses the program ({error}), and there is no `skip spark: WHY`") from None
         return True
+    if skipped:
+        raise Mismatch("`spark` is skipped but can do it now")
     return False
 
 

@@ -111,17 +111,33 @@ def test_a_format_has_one_entry_that_reads_or_writes() -> None:
 
 
 def test_csv_means_commas_and_quotes_from_python(tmp_path: Path) -> None:
+    """A first line with the names of the columns is a header; tabs are seen, as Soufflé writes them."""
     (tmp_path / "e.csv").write_text('x,y\n1,"a, ""b"""\n')
-    assert read_facts(relation(N, S), tmp_path / "e.csv", headers=True) == [(1, 'a, "b"')]
+    assert read_facts(relation(N, S), tmp_path / "e.csv") == [(1, 'a, "b"')]
+    for text in ("x;y\n1;a\n", "1;a\n"):
+        (tmp_path / "e.csv").write_text(text)
+        assert read_facts(relation(N, S), tmp_path / "e.csv", delimiter=";") == [(1, "a")]
+    for text in ("x\ty\n1\ta\n", "1\ta\n"):
+        (tmp_path / "e.csv.zst").write_bytes(zstandard.compress(text.encode()))
+        assert read_facts(relation(N, S), tmp_path / "e.csv.zst") == [(1, "a")]
+    write_facts(relation(N, S), [(1, "a")], tmp_path / "e.csv")
+    assert (tmp_path / "e.csv").read_text() == 'x,y\n1,"a"\n'
     (tmp_path / "e.csv").write_text("1;a\n")
     assert read_facts(relation(N, S), tmp_path / "e.csv", delimiter=";") == [(1, "a")]
     assert read_facts(relation(S, N), str(tmp_path / "e.csv"), delimiter=";", columns=[1, 0]) == [("a", 1)]
 
 
 def test_the_wrong_delimiter_is_told(tmp_path: Path) -> None:
-    (tmp_path / "e.csv").write_text("1\t2\n")
-    with pytest.raises(FactsError, match=r"e.csv:1: column 2 .* is missing from '1\\t2': .* separated by ','"):
-        read_facts(EDGE, tmp_path / "e.csv")
+    (tmp_path / "e.tsv").write_text("1,2\n")
+    with pytest.raises(FactsError, match=r"e.tsv:1: column 2 .* is missing from '1,2': .* separated by '\\t'"):
+        read_facts(EDGE, tmp_path / "e.tsv")
+
+
+def test_a_name_that_says_nothing_needs_a_parameter(tmp_path: Path) -> None:
+    with pytest.raises(FactsError, match=r"does not say how facts are written: known are \.csv, .*\.parquet"):
+        write_facts(EDGE, [], tmp_path / "edges")
+    write_facts(EDGE, [(1, 2)], tmp_path / "edges", IO="parquet")
+    assert read_facts(EDGE, tmp_path / "edges", IO="parquet") == [(1, 2)]
 
 
 def test_an_unknown_parameter_is_refused_from_python(tmp_path: Path) -> None:
@@ -539,7 +555,7 @@ def test_a_load_that_fails_changes_nothing(tmp_path: Path) -> None:
 
 def test_a_pipe_is_read_and_written(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
-    writing = threading.Thread(target=lambda: write_facts(EDGE, [(1, 2)], tmp_path / "pipe.csv"))
+    writing = threading.Thread(target=lambda: write_facts(EDGE, [(1, 2)], tmp_path / "pipe.csv", headers=False))
     writing.start()
     assert read_facts(EDGE, tmp_path / "pipe.csv") == [(1, 2)]
     writing.join()

@@ -439,9 +439,9 @@ def test_queries_with_values_of_every_kind() -> None:
         ("path(1)", "has 2 column"),
         ('path("a", x)', "number"),
         ("path(1, x", "path(1, x"),
-        ("path(1, x), edge(x, y)", "expected"),
-        ("path(x, y) :- edge(x, y)", "not one fact"),
-        ("", "expected a statement"),
+        ("path(1, x), !edge(y, x)", "<query>:1:19"),
+        ("path(x, y) :- edge(x, y)", "unexpected `:-`"),
+        ("", "unexpected end of the query"),
         ("path(9223372036854775808, x)", "does not fit"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from everlog.core.program import Column, Kind, Row
@@ -43,6 +43,8 @@ def layouts(draw: st.DrawFn) -> Layout:
     return Layout("f", columns, sources, draw(st.sampled_from(["\t", ",", ";;", " "])), draw(st.booleans()), False)
 
 
+@example(Layout("f", (Column("x", Kind.FLOAT),), (0,), "\t", False, False), [["-0.0"]], "\n")
+@example(Layout("f", (Column("x", Kind.FLOAT),), (0,), ";;", False, False), [["-0.0"], ["inf"]], "\n")
 @given(layouts(), st.lists(st.lists(FIELDS, min_size=1, max_size=4), max_size=5), st.sampled_from(["\n", "\r\n"]))
 def test_a_piece_means_what_the_careful_reader_says(layout: Layout, rows: list[list[str]], end: str) -> None:
     text = "".join(layout.delimiter.join(fields) + end for fields in rows)

@@ -1,0 +1,113 @@
+"""`everlog` and `everlog repl`: the prompt, on a terminal or for a script.
+
+Reads: everlog.repl.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from everlog.commands.limits import add_limit_arguments, limits_of
+from everlog.commands.strategies import add_strategy_argument, strategies_of
+
+if TYPE_CHECKING:
+    from everlog.repl.session import Session
+
+EXAMPLES = """
+  everlog repl                                 an empty prompt; .help tells what can be typed
+  everlog repl prog.dl -F facts                begin with a program and its facts
+  everlog repl prog.dl -c 'path(1, x)?'        ask, and leave
+  cat script.txt | everlog repl                run lines as if they were typed
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("program", nargs="?", metavar="FILE", help="a program (.dl) to begin with")
+    parser.add_argument("--db", metavar="FILE", help="keep everything in this file")
+    parser.add_argument(
+        "-F", "--fact-dir", default=".", metavar="DIR", help="where .facts files are (default: here)"
+    )
+    parser.add_argument(
+        "-c",
+        "--command",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="run this and leave; may be repeated",
+    )
+    parser.add_argument("--mode", metavar="MODE", help="how rows are written: table, csv, json or dl")
+    parser.add_argument("--bail", action="store_true", help="end a script at its first error")
+    parser.add_argument(
+        "-I", "--include-dir", action="append", default=[], metavar="DIR", help="where includes are"
+    )
+    parser.add_argument("-M", "--macro", action="append", default=[], metavar='"A=1 B=2"', help="define macros")
+    parser.add_argument(
+        "-l", "--library", action="append", default=[], metavar="NAME", help="Python file of functors"
+    )
+    parser.add_argument(
+        "-L", "--library-dir", action="append", default=[], metavar="DIR", help="where such files are"
+    )
+    add_strategy_argument(parser)
+    add_limit_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from everlog.repl import loop
+    from everlog.repl.table import CommandError
+
+    session = _session(arguments)
+    try:
+        if arguments.mode is not None:
+            session.settings.change("mode", arguments.mode)
+    except CommandError as problem:
+        print(f"everlog repl: {problem}", file=sys.stderr)
+        return 2
+    session.settings.bail = arguments.bail
+    if not _begun(arguments, session):
+        return 1
+    if arguments.command:
+        return loop.end_of_script(session, loop.run_all(session, arguments.command))
+    if loop.on_terminal():
+        return loop.converse(session)
+    return loop.run_input(session, sys.stdin)
+
+
+def _session(arguments: argparse.Namespace) -> Session:
+    from everlog.repl import loop
+    from everlog.repl.session import Places, Session
+
+    macros = {}
+    if arguments.macro:
+        from everlog.commands.common import macros_of  # which knows the checker
+
+        macros = macros_of(arguments.macro)
+    places = Places(
+        facts=Path(arguments.fact_dir),
+        database=None if arguments.db is None else Path(arguments.db),
+        include_dirs=[Path(folder) for folder in arguments.include_dir],
+        macros=macros,
+        libraries=arguments.library,
+        library_dirs=arguments.library_dir,
+    )
+    return Session(
+        places,
+        terminal=loop.on_terminal() and not arguments.command,
+        colour=loop.wants_colour(),
+        limits=limits_of(arguments),
+        strategies=strategies_of(arguments),
+    )
+
+
+def _begun(arguments: argparse.Namespace, session: Session) -> bool:
+    """Open the database and load the program that were named; on a terminal one may go on without them."""
+    if arguments.db is not None:
+        if arguments.program is not None:
+            session.places.program = Path(arguments.program)
+        return session.try_to(lambda: session.db)
+    if arguments.program is None:
+        return True
+    return session.run(f".load {shlex.quote(arguments.program)}") or session.screen.terminal

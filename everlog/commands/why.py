@@ -1,0 +1,89 @@
+"""`everlog why`: proofs of facts, down to what was given; with `--not`, what each rule lacks.
+
+The program lives as a `Database` for as long as the question takes, since its witnesses lead to the proof.
+
+Reads: everlog.database, everlog.inputs.  Read by: everlog.commands.why_not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from everlog.commands.common import add_functor_arguments, add_program_arguments, load_program
+from everlog.commands.limits import add_limit_arguments, limits_of
+from everlog.core.values import EvaluationError
+from everlog.files.values import FactsError
+from everlog.functors import FunctorError, bind_functors
+from everlog.inputs import read_inputs
+from everlog.progress import meter_for
+
+if TYPE_CHECKING:
+    from everlog.core.proofs import Proof, WhyNot
+    from everlog.database import Database
+
+EXAMPLES = """
+  everlog why prog.dl -F facts 'path(1, 3)'           a proof as a tree
+  everlog why prog.dl -F facts 'path(1, 3)' --dot     as a graph: … | dot -Tsvg > proof.svg
+  everlog why prog.dl -F facts --not 'path(3, 1)'     what each rule lacks; so does `everlog why-not`
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_question_arguments(parser)
+    parser.add_argument("--not", dest="why_not", action="store_true", help="tell what each rule lacks for it")
+
+
+def add_question_arguments(parser: argparse.ArgumentParser) -> None:
+    add_program_arguments(parser)
+    parser.add_argument("facts", nargs="+", metavar="FACT", help="such as 'path(1, 3)'")
+    parser.add_argument(
+        "-F", "--fact-dir", default=".", metavar="DIR", help="where .facts files are (default: here)"
+    )
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--json", action="store_true", help="as JSON: an object, or for several facts a list")
+    how.add_argument("--dot", action="store_true", help="as a graph, for Graphviz")
+    add_functor_arguments(parser)
+    add_limit_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    program = load_program(arguments, untold=("DL060",))
+    if program is None:
+        return 1
+    try:
+        program = bind_functors(program, arguments.program, arguments.library, arguments.library_dir)
+        from everlog.database import Database
+
+        with meter_for(sys.stderr) as meter:
+            given = read_inputs(program, Path(arguments.fact_dir), arguments.no_warn, reading=meter.reading)
+            database = Database(program, facts=given, limits=limits_of(arguments), progress=meter.deriving)
+        return _answer(database, arguments)
+    except (EvaluationError, FactsError, FunctorError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+
+
+def _answer(database: Database, arguments: argparse.Namespace) -> int:
+    """Answer the questions; 1 where one has no answer."""
+    status, answers = 0, list[dict[str, Any]]()
+    for fact in arguments.facts:
+        found: Proof | WhyNot
+        try:
+            found = database.why_not(fact) if arguments.why_not else database.why(fact)
+        except ValueError as problem:  # no fact of the program, or nothing to prove
+            sys.stdout.flush()
+            print(f"error: {problem}", file=sys.stderr)
+            status = 1
+            continue
+        if arguments.json:
+            answers.append(found.to_json())
+        else:
+            print(found.to_dot() if arguments.dot else found.text())
+    if arguments.json:
+        several = len(arguments.facts) > 1
+        print(json.dumps(answers if several else answers[0] if answers else None, ensure_ascii=False, indent=2))
+    return status

@@ -1,0 +1,143 @@
+"""`%load_ext everlog`: Datalog in the cells of a notebook.
+
+    %%datalog              the statements of a cell, in the order in which they stand
+    .decl edge(x:number, y:number)
+    edge(1, 2).            statements of a program are added to it
+    +edge(2, 3).           updates are a step
+    ?- edge(x, y), y > 2.  queries are answered
+
+    %datalog edge(1, x)    one line of any kind
+
+The database is the variable `db`, or the one that is named: `%%datalog other`.  If there is none yet, it is made.
+What follows from a cell is displayed, the last of it as the cell's value.
+
+Reads: everlog.database, everlog.rows.  Read by: IPython, by way of `everlog.load_ipython_extension`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from everlog.changes import Changes
+from everlog.core.values import EvaluationError
+from everlog.database import Database
+from everlog.dsl.diagnostics import DatalogError
+from everlog.functors import FunctorError
+from everlog.live import RuleError
+from everlog.results import Result
+from everlog.rows import FactError
+from everlog.transactions import NestedWrite
+
+PROGRAM, STEP, QUERY = "program", "step", "query"
+_UPDATE = re.compile(r"\s*[+-]\s*[?A-Za-z_][\w?.]*\s*\(.*\)\s*\.?\s*")
+_ASIDE = re.compile(r'"(?:[^"\\]|\\.)*"|//.*')  # text in which signs mean nothing
+
+
+def pieces(cell: str) -> Iterator[tuple[str, str]]:
+    """A cell cut into parts of one kind each: a piece of program, a step of updates, a query.
+
+    >>> for piece in pieces(".decl e(x:number)\\ne(1).\\n+e(2).\\n-e(1).\\n?- e(x),\\n   x > 1.\\ne(x)?"):
+    ...     print(piece)
+    ('program', '.decl e(x:number)\\ne(1).')
+    ('step', '+e(2).\\n-e(1).')
+    ('query', '?- e(x),\\n   x > 1.')
+    ('query', 'e(x)?')
+    """
+    before, together = "", list[str]()
+    for kind, text in _statements(cell):
+        if together and (kind != before or kind == QUERY):
+            yield before, "\n".join(together)
+            together = []
+        before = kind
+        together.append(text)
+    if together:
+        yield before, "\n".join(together)
+
+
+def _statements(cell: str) -> Iterator[tuple[str, str]]:
+    """Lines up to where a statement ends; several statements that end on one line are one."""
+    lines = list[str]()
+    for line in cell.splitlines():
+        lines.append(line)
+        text = "\n".join(_ASIDE.sub("", line) for line in lines).strip()
+        ended = text.endswith((".", "?")) or bool(_UPDATE.fullmatch(text))
+        if text.startswith((".", "#")):  # declarations and directives end without a sign
+            ended = text.count("(") <= text.count(")")
+        if ended or text.endswith("}"):
+            yield _kind(text), "\n".join(lines)
+            lines = []
+    if "".join(lines).strip():
+        yield _kind("\n".join(_ASIDE.sub("", line) for line in lines).strip()), "\n".join(lines)
+
+
+def _kind(text: str) -> str:
+    if text.startswith("?-") or text.endswith("?"):
+        return QUERY
+    return STEP if _UPDATE.fullmatch(text) else PROGRAM
+
+
+class Magics:
+    """What `%datalog` and `%%datalog` do in one shell."""
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+
+    def cell(self, line: str, cell: str | None = None) -> object:
+        """`%datalog text`, and `%%datalog [variable]`."""
+        if cell is None:
+            text = line.strip()
+            if not text.endswith((".", "?", ")")) or (text.endswith(")") and not text.startswith((".", "+", "-"))):
+                text += "?"  # one line without an end asks
+            return self._run(self._database("db"), text)
+        name = line.strip() or "db"
+        if not name.isidentifier():
+            raise _usage_error(f"`{name}` is no name of a variable; write it as in `%%datalog db`")
+        return self._run(self._database(name), cell)
+
+    def _database(self, name: str) -> Database:
+        known = self._shell.user_ns.get(name)
+        if known is None:
+            known = Database.from_text("")
+            self._shell.push({name: known})
+        if not isinstance(known, Database):
+            kind = type(known).__name__
+            raise _usage_error(f"`{name}` is of type {kind}, and no Database; name another: %%datalog my_db")
+        return known
+
+    def _run(self, database: Database, cell: str) -> object:
+        """Everything in the cell, until something is wrong; what came before stays."""
+        last: Result | Changes | None = None
+        for kind, text in pieces(cell):
+            if last is not None:
+                self._display(last)
+                last = None
+            try:
+                if kind == QUERY:
+                    last = database.query(text)
+                elif kind == STEP:
+                    last = database.apply(text)
+                else:
+                    last = database.add_rule(text) or None
+            except (DatalogError, FactError, RuleError, FunctorError, EvaluationError, NestedWrite) as error:
+                raise _usage_error(str(error)) from None
+        return last
+
+    def _display(self, thing: object) -> None:
+        from IPython.display import display
+
+        display(thing)  # type: ignore[no-untyped-call]
+
+
+def _usage_error(text: str) -> Exception:
+    """An error of the cell, which IPython shows without a traceback through our own code."""
+    from IPython.core.error import UsageError
+
+    return UsageError(text)
+
+
+def load(shell: Any) -> None:
+    """Have a shell of IPython know `%datalog` and `%%datalog`."""
+    magics = Magics(shell)
+    shell.register_magic_function(magics.cell, magic_kind="line_cell", magic_name="datalog")

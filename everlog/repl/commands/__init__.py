@@ -1,0 +1,1 @@
+"""The commands of the prompt by theme, one function each: see `everlog.repl.table`."""

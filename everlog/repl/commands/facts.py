@@ -1,0 +1,81 @@
+"""Commands of facts in files: `.import`, `.export`."""
+
+from __future__ import annotations
+
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from everlog.repl.table import CommandError, Words, command
+
+if TYPE_CHECKING:
+    from everlog.repl.session import Session
+
+THEME = "Facts in files"
+
+
+@command(
+    ".import",
+    "FILE REL [KEY=VALUE …]",
+    "insert the facts of a file",
+    THEME,
+    words=(2, 20),
+    completes=("file", "relation"),
+)
+def import_facts(session: Session, words: Words) -> None:
+    """
+    The name of the file says how it is written: .csv, .tsv, .facts, .txt, .json, .jsonl, .parquet, .arrow,
+    .sqlite, .duckdb, texts also with .gz or .zst; postgresql://host/database is a database. KEY=VALUE says it
+    more exactly, with the parameters of `.input`: delimiter=; headers=true columns=2:0 IO=sqlite dbtable=t
+    rejects=bad.jsonl. Either all facts are inserted, as one step, or none.
+    """
+    from everlog.files.connect import read_facts
+    from everlog.repl.transactions import import_rows
+    from everlog.rows import declared
+
+    relation = declared(session.db.relations, words[1])
+    rows = read_facts(relation, expanded(words[0]), **_parameters(words[2:]))
+    import_rows(session, {relation.name: rows})
+
+
+@command(
+    ".export",
+    "REL FILE [KEY=VALUE …]",
+    "write the facts of a relation to a file",
+    THEME,
+    words=(2, 20),
+    completes=("relation", "file"),
+)
+def export_facts(session: Session, words: Words) -> None:
+    """
+    As `.import`, the other way round.  A .csv has the names of its columns on top, unless headers=false.
+    The file appears whole, or stays as it was.
+    """
+    from everlog.files.connect import write_facts
+    from everlog.repl.modes import number_of
+    from everlog.rows import declared
+
+    relation = declared(session.db.relations, words[0])
+    screen = StringIO()
+    with redirect_stdout(screen):
+        write_facts(relation, session.db.rows(relation.name), expanded(words[1]), **_parameters(words[2:]))
+    session.screen.lines(screen.getvalue().splitlines())
+    session.screen.line(f"{words[1]}: {number_of(session.db.size(relation.name), 'fact')}")
+
+
+def expanded(name: str) -> str:
+    """`~` is the home folder; all else is taken as it is."""
+    return str(Path(name).expanduser()) if name.startswith("~") else name
+
+
+def _parameters(words: Words) -> dict[str, Any]:
+    from everlog.files import KNOWN_PARAMETERS
+
+    out: dict[str, Any] = {}
+    for word in words:
+        key, found, value = word.partition("=")
+        if not found or key not in KNOWN_PARAMETERS:
+            raise CommandError(f"`{word}` is no parameter: known are {', '.join(sorted(KNOWN_PARAMETERS))}")
+        out[key] = value
+    return out

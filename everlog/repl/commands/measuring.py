@@ -1,0 +1,104 @@
+"""Commands of time, memory and limits: `.timer`, `.prof`, `.mem`, `.progress`, `.limit`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from everlog.repl.commands.output import change_or_show
+from everlog.repl.table import CommandError, Words, command
+
+if TYPE_CHECKING:
+    from everlog.core.guards import Limits
+    from everlog.repl.session import Session
+
+THEME = "Time, memory, limits"
+
+
+@command(".timer", "[on|off]", "tell how long each line took", THEME, completes=("on|off",))
+def timer(session: Session, words: Words) -> None:
+    """
+    Seconds of the clock, with everything that was printed.
+    """
+    change_or_show(session, "timer", words)
+
+
+@command(".prof", "[N]", "runs and time of each rule", THEME)
+def prof(session: Session, words: Words) -> None:
+    """
+    Those that took longest first; with N, so many of them.
+    """
+    from everlog.repl.modes import table_lines
+
+    rules = sorted(session.db.stats().rules, key=lambda rule: -rule.seconds)
+    chosen = rules[: _number(words[0])] if words else rules
+    rows = [[r.name, r.strategy, str(r.runs), f"{r.seconds:.3f}", f"{r.compiling:.3f}"] for r in chosen]
+    names = ["rule", "kept by", "runs", "seconds", "compiling"]
+    lines = table_lines(session.screen, names, rows, [False, False, True, True, True])
+    session.screen.lines(lines, paged=True, ready=session.screen.seen)
+
+
+@command(".mem", "", "memory of the process and of each relation", THEME, words=(0, 0))
+def mem(session: Session, words: Words) -> None:
+    """
+    Bytes of a relation are those of its tables, indexes, counts and witnesses, without the values in them.
+    """
+    from everlog.core.guards import memory_in_use
+    from everlog.repl.modes import table_lines
+
+    rows = [[r.name, str(r.facts), str(r.bytes)] for r in session.db.stats().relations]
+    lines = table_lines(session.screen, ["relation", "facts", "bytes"], rows, [False, True, True])
+    session.screen.lines(lines, paged=True, ready=session.screen.seen)
+    session.screen.line(f"process: {memory_in_use() / (1 << 20):.1f} MB")
+
+
+@command(".progress", "[on|off]", "tell on the terminal what a long step is doing", THEME, completes=("on|off",))
+def progress(session: Session, words: Words) -> None:
+    """
+    After half a second, the round of the recursion and the facts so far.
+    """
+    change_or_show(session, "progress", words)
+
+
+@command(
+    ".limit",
+    "[NAME [VALUE|off]]",
+    "what one step may take",
+    THEME,
+    words=(0, 2),
+    completes=("seconds|memory|facts|iterations", "off"),
+)
+def limit(session: Session, words: Words) -> None:
+    """
+    NAME is `seconds`, `memory` (such as 800M), `facts` (derived in one step) or `iterations` (of a recursion
+    that computes new values).  A step that goes past one is given up, and everything is as before.
+    """
+    from attrs import evolve
+
+    from everlog.commands.limits import count, seconds, size
+
+    readers: dict[str, Any] = {"seconds": seconds, "memory": size, "facts": count, "iterations": count}
+    if words and words[0] not in readers:
+        raise CommandError(f"no limit `{words[0]}`; there are {', '.join(readers)}")
+    limits = session.db.limits
+    if len(words) < 2:
+        session.screen.lines(_told(limits, name) for name in words or readers)
+        return
+    name, text = words
+    try:
+        value = None if text == "off" else readers[name](text)
+    except ValueError:
+        raise CommandError(f"`{text}` is no limit of {name}; `.limit {name} off` is none") from None
+    session.db.limits = session.limits = evolve(limits, **{name: value})
+
+
+def _told(limits: Limits, name: str) -> str:
+    value = getattr(limits, name)
+    if value is not None and name == "memory":
+        return f"memory: {value >> 20}M"
+    return f"{name}: {'off' if value is None else value}"
+
+
+def _number(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise CommandError(f"`{text}` is no number of rules")
+    return int(text)

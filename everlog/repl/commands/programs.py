@@ -1,0 +1,118 @@
+"""Commands of programs: `.load`, `.reload`, `.read`, `.check`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from everlog.repl.table import CommandError, Words, command
+
+if TYPE_CHECKING:
+    from everlog.repl.session import Session
+
+THEME = "Programs"
+
+
+@command(
+    ".load", "FILE [FOLDER]", "begin anew with a program and its facts", THEME, words=(1, 2), completes=("file",)
+)
+def load(session: Session, words: Words) -> None:
+    """
+    The program takes the place of the present one, with its rules and its facts.  The files of its `.input`
+    directives are looked for in FOLDER, else where `-F` says, else here.  If it has mistakes, everything stays
+    as it is.
+    """
+    from everlog.repl.opening import load_program
+    from everlog.repl.transactions import refuse_in_transaction
+
+    refuse_in_transaction(session, "a program is loaded")
+    folder = Path(words[1]).expanduser() if len(words) > 1 else session.places.facts
+    session.screen.line(load_program(session, Path(words[0]).expanduser(), folder))
+    for warning in session.db.warnings():
+        session.screen.note(warning)
+
+
+@command(".reload", "", "read the file of the program again; facts stay", THEME, words=(0, 0))
+def reload(session: Session, words: Words) -> None:
+    """
+    Rules become those of the file; what was inserted stays, and only what depends on a difference is computed.
+    Rules that were typed at the prompt are not in the file: they go, and are printed, to be typed again.
+    """
+    from everlog.repl.opening import functions_for
+    from everlog.repl.transactions import refuse_in_transaction, told
+
+    refuse_in_transaction(session, "a program is loaded")
+    path = session.places.program
+    if path is None:
+        raise CommandError("no program was loaded: `.load FILE` loads one")
+    typed = session.db.statements(added=True)
+    try:
+        functors = functions_for(session, path) if session.places.libraries else None
+        changes = session.db.replace_program(path, functors=functors)
+    except OSError as problem:
+        raise CommandError(f"cannot read {path}: {problem.strerror}") from None
+    kept = set(session.db.statements())
+    gone = [text for text in typed if text not in kept]
+    if gone:
+        session.screen.note("not in the file, and gone:\n" + "\n".join(gone))
+    same = session.db.relations
+    session.watched = {text: seen for text, seen in session.watched.items() if same.get(seen[0].name) == seen[0]}
+    told(session, changes)
+
+
+@command(
+    ".read", "FILE", "run the lines of a file as if they were typed", THEME, words=(1, 1), completes=("file",)
+)
+def read(session: Session, words: Words) -> None:
+    """
+    A file that ends in .dl is a program: its statements are added as one, whatever their order.  Any other file is
+    a script of lines; an error is told with its line, and the lines after it are run (but see `.set bail`).
+    """
+    from everlog.repl.statements import run_statements
+
+    if not words[0].endswith(".dl"):
+        if not session.read_script(words[0]):
+            raise CommandError(f"not all lines of {words[0]} went well")
+        return
+    try:
+        text = Path(words[0]).expanduser().read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError as problem:
+        raise CommandError(f"cannot read {words[0]}: {problem.strerror}") from None
+    run_statements(session, text)
+
+
+@command(
+    ".check",
+    "[FILE]",
+    "compute everything from scratch and compare; or check a program",
+    THEME,
+    completes=("file",),
+)
+def check(session: Session, words: Words) -> None:
+    """
+    Without FILE every relation is computed from what is given, and compared with the one that has followed each
+    step; every invariant of the engine is looked at, too.  With FILE all mistakes of that program are told.
+    """
+    if words:
+        _check_file(session, Path(words[0]).expanduser())
+        return
+    different = session.db.check()
+    if different:
+        raise CommandError(f"different from an evaluation from scratch: {', '.join(different)}; please report it")
+    session.screen.line(f"{len(session.db.relations)} relations, all as if computed from scratch")
+
+
+def _check_file(session: Session, path: Path) -> None:
+    from everlog.dsl.check import diagnose
+    from everlog.dsl.preprocess import load as load_text
+
+    try:
+        source, problems = load_text(path, session.places.include_dirs, session.places.macros)
+    except OSError as problem:
+        raise CommandError(f"cannot read {path}: {problem.strerror}") from None
+    program, report = diagnose(source, problems)
+    if report.items:
+        session.screen.line(report.text())
+    if program is not None:
+        counted = f"{len(program.relations)} relations, {len(program.rules)} rules"
+        session.screen.line(f"{path}: {counted}, no errors")

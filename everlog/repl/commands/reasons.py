@@ -1,0 +1,51 @@
+"""Commands of reasons: `.why`, `.why-not`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from everlog.repl.table import CommandError, Words, command
+
+if TYPE_CHECKING:
+    from everlog.core.proofs import Proof, WhyNot
+    from everlog.repl.session import Session
+
+THEME = "Reasons"
+
+
+@command(".why", "FACT", "a proof of a fact, down to given facts", THEME, words=None, completes=("fact",))
+def why(session: Session, words: Words) -> None:
+    """
+    Such as `.why path(1, 3)`.  In mode json, the proof is an object for programs.
+    """
+    _show(session, session.db.why(_fact(words, ".why")))
+
+
+@command(
+    ".why-not",
+    "FACT",
+    "what each rule lacks to derive a fact",
+    THEME,
+    words=None,
+    completes=("fact",),
+    aliases=(".why_not", ".whynot"),
+)
+def why_not(session: Session, words: Words) -> None:
+    """
+    Such as `.why-not path(3, 1)`.
+    """
+    _show(session, session.db.why_not(_fact(words, ".why-not")))
+
+
+def _fact(words: Words, name: str) -> str:
+    if not words:
+        raise CommandError(f"usage: {name} FACT")
+    return words[0].rstrip("?")
+
+
+def _show(session: Session, found: Proof | WhyNot) -> None:
+    if session.settings.mode == "json":
+        session.screen.line(json.dumps(found.to_json(), ensure_ascii=False, indent=1))
+    else:
+        session.screen.lines(found.text().split("\n"), paged=True)

@@ -1,0 +1,109 @@
+"""Commands of rules: `.rules`, `.class`, `.plan`, `.code`, `.drop`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from everlog.repl.table import CommandError, Words, command
+
+if TYPE_CHECKING:
+    from everlog.repl.session import Session
+
+THEME = "Rules"
+
+
+@command(".rules", "[REL]", "the rules with their names", THEME, completes=("name",))
+def rules(session: Session, words: Words) -> None:
+    """
+    With REL those that derive it.  `-path#2.` drops a rule by its name.
+    """
+    named = session.db.rules
+    chosen = _chosen(session, words[0]) if words else list(named)
+    width = max(map(len, chosen), default=0)
+    lines = (f"{name:<{width}}  {_one_line(named[name])}" for name in chosen)
+    session.screen.lines(lines, paged=True)
+
+
+def _one_line(text: str) -> str:
+    return re.sub(r"\s*\n\s*", " ", text)
+
+
+def _chosen(session: Session, name: str) -> list[str]:
+    """The rules of a relation, or one rule."""
+    from everlog.rows import declared
+
+    if name in session.db.rules:
+        return [name]
+    if "#" in name:
+        raise CommandError(f"no rule is named `{name}`")
+    relation = declared(session.db.relations, name).name
+    return [rule.name for rule in session.db.program.rules if rule.head.relation == relation]
+
+
+@command(".class", "[NAME]", "the class of each rule, and what one update costs", THEME, completes=("name",))
+def class_(session: Session, words: Words) -> None:
+    """
+    Hierarchical, acyclic, cyclic or recursive, the widths w and ŵ, and the promise of the strategy in use.
+    NAME is a rule or a relation; `.plan NAME` says why.
+    """
+    from everlog.repl.telling import told_rules
+
+    chosen = _chosen(session, words[0]) if words else list(session.db.rules)
+    session.screen.lines(told_rules(session.db, chosen), paged=True)
+
+
+@command(".plan", "[NAME]", "how relations are kept current, and why so", THEME, completes=("name",))
+def plan(session: Session, words: Words) -> None:
+    """
+    Of everything, or of one relation or rule, as `everlog explain` has it.  The language's own `.plan 0:(2,1)`
+    stands on the line of its rule.
+    """
+    if words and ":" in words[0]:
+        raise CommandError("the plan of a rule stands on the line of that rule")
+    session.screen.lines(session.db.explain(words[0] if words else None).split("\n"), paged=True)
+
+
+@command(
+    ".code", "[NAME] [deltas]", "the Python that rules become", THEME, words=(0, 2), completes=("name", "deltas")
+)
+def code(session: Session, words: Words) -> None:
+    """
+    Of all rules, or of one relation or rule; with `deltas`, the Python that follows changes.
+    """
+    from everlog.core.engine.explain import explain_delta_code
+    from everlog.core.seminaive import explain_code
+
+    deltas = words[-1:] == ["deltas"]
+    names = words[:-1] if deltas else words
+    name = names[0] if names else None
+    if name is not None and not _chosen(session, name):
+        raise CommandError(f"`{name}` has no rules")
+    if deltas:
+        text = explain_delta_code(session.db.program, session.strategies, name)
+    else:
+        text = explain_code(session.db.program, name)
+    session.screen.lines(text.split("\n"), paged=True)
+
+
+@command(
+    ".drop",
+    "NAME",
+    "drop a rule, or a relation with all that is its own",
+    THEME,
+    words=(1, 1),
+    completes=("name",),
+)
+def drop(session: Session, words: Words) -> None:
+    """
+    A rule such as `path#2`, or a relation with its declaration, rules, facts and directives; nothing else may
+    use it.
+    """
+    from everlog.repl.transactions import refuse_in_transaction, told
+
+    refuse_in_transaction(session, "something is dropped")
+    if "#" in words[0]:
+        told(session, session.db.drop_rule(words[0]))
+        return
+    told(session, session.db.drop_relation(words[0]))
+    session.watched = {text: seen for text, seen in session.watched.items() if seen[0].name != words[0]}

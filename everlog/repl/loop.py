@@ -1,0 +1,117 @@
+"""Line after line: from a terminal until Ctrl-D, or from a script until its end.
+
+Ctrl-C on a terminal drops what is being typed, or cancels what is running: the engine then takes the step
+back.  In a script it ends the process, as everywhere.  A script goes on after an error, and ends with status 1
+if there was one.
+
+Reads: everlog.repl.session, everlog.repl.lines; everlog.repl.prompt on a terminal.  Read by:
+everlog.commands.repl.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TextIO
+
+from everlog._version import __version__
+from everlog.repl.modes import number_of
+from everlog.repl.session import Session
+
+CANCELLED = "cancelled"
+BANNER = f"everlog {__version__}: .help tells what can be typed, Ctrl-D leaves"
+
+
+def converse(session: Session) -> int:
+    """Ask and answer on a terminal; the exit status."""
+    from everlog.repl.prompt import Prompt
+
+    session.screen.note(BANNER)
+    prompt = Prompt(session)
+    while session.status is None:
+        try:
+            text = prompt.ask()
+        except KeyboardInterrupt:
+            continue
+        except EOFError:
+            break
+        try:
+            session.run(text)
+        except KeyboardInterrupt:
+            session.screen.note(f"\n{CANCELLED}")
+    return _ended(session)
+
+
+def run_input(session: Session, stream: TextIO, name: str = "<stdin>") -> int:
+    """Run what is piped in; the exit status."""
+    from everlog.core.values import decoded
+
+    buffer = getattr(stream, "buffer", None)
+    lines = iter(stream.readline, "") if buffer is None else map(decoded, iter(buffer.readline, b""))
+    return end_of_script(session, run_script(session, lines, name))
+
+
+def end_of_script(session: Session, well: bool) -> int:
+    if session.pending is not None:
+        waiting = number_of(len(session.pending), "update")
+        session.screen.error(f"error: the script ends inside a transaction: {waiting} dropped")
+        well = False
+    status = _ended(session)
+    return status or (0 if well else 1)
+
+
+def run_script(session: Session, lines: Iterable[str], name: str) -> bool:
+    """Run the statements of a script, each as soon as it is complete; whether all went well."""
+    well = True
+    for number, text in texts(session, lines):
+        well = session.run(text, f"{name}:{number}") and well
+        if session.status is not None or (session.settings.bail and not well):
+            break
+    return well
+
+
+def run_all(session: Session, given: Iterable[str]) -> bool:
+    """Run texts one after the other, each whole; whether all went well."""
+    well = True
+    for text in given:
+        well = session.run(text) and well
+        if session.status is not None or (session.settings.bail and not well):
+            break
+    return well
+
+
+def texts(session: Session, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """What belongs together, with the number of its first line.
+
+    >>> list(texts(Session(), ["p(x) :-", "  q(x).", "", ".tables"]))
+    [(1, 'p(x) :-\\n  q(x).'), (4, '.tables')]
+    """
+    from everlog.repl.lines import is_complete
+
+    text, first = "", 0
+    for number, line in enumerate(lines, 1):
+        if not text:
+            if not line.strip():
+                continue
+            first = number
+        text += ("\n" if text else "") + line.rstrip("\r\n")
+        if is_complete(text, session.relations):
+            yield first, text
+            text = ""
+    if text.strip():
+        yield first, text
+
+
+def _ended(session: Session) -> int:
+    session.close()
+    return session.status or 0
+
+
+def on_terminal() -> bool:
+    """Whether somebody sits there: both ends are a terminal."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def wants_colour() -> bool:
+    return "NO_COLOR" not in os.environ and os.environ.get("TERM", "dumb") != "dumb"

@@ -1,0 +1,113 @@
+"""The database of a conversation: an empty one, that of a program, or one that is kept in a file.
+
+Fact files that `.input` names and that are not there make no error here: one may well load a program to see
+what it needs.  They are told, and their relations begin empty.
+
+Reads: everlog.database, everlog.files, everlog.functors.  Read by: everlog.repl.session, the commands of programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from everlog.database import Database
+from everlog.files import NoSuchFile, read_facts
+from everlog.functors import load_functions
+from everlog.repl.modes import number_of
+from everlog.repl.table import CommandError
+
+if TYPE_CHECKING:
+    from everlog.core.program import Directive, Relation, Row
+    from everlog.repl.session import Session
+
+
+def opened(session: Session) -> Database:
+    """The database with which a conversation begins; a program is loaded into it by `.load`."""
+    path = session.places.database
+    if path is not None:
+        return open_file(session, path)
+    return Database.from_text("", file="<prompt>", **_options(session))
+
+
+def open_file(session: Session, path: Path) -> Database:
+    """A database that is kept in a file, which is made if need be; the program of the session goes into it."""
+    opener = getattr(Database, "open", None)
+    if opener is None:
+        raise CommandError("databases that are kept in files are not part of this version")
+    program, is_new = session.places.program, not path.exists()
+    text = {"file": program} if program is not None else {"text": ""} if is_new else {}
+    database: Database = opener(path, **text, **_options(session))
+    if is_new and program is not None:
+        given, missing = read_inputs(database.program.inputs, database.relations, session.places.facts)
+        database.insert_all(given)
+        tell_missing(session, missing)
+    return database
+
+
+def load_program(session: Session, path: Path, facts: Path) -> str:
+    """Begin with a program and its facts, and say what it has; after an error everything is as before."""
+    places = session.places
+    if places.database is not None:
+        raise CommandError("the database is kept in a file: `.reload` and `.read FILE` change its program")
+    functors = functions_for(session, path) if places.libraries else None
+    try:
+        database = Database.from_file(path, functors=functors, **_options(session))
+    except OSError as problem:
+        raise CommandError(f"cannot read {path}: {problem.strerror}") from None
+    given, missing = read_inputs(database.program.inputs, database.relations, facts)
+    database.insert_all(given)
+    session.db, session.watched = database, {}
+    places.program, places.facts = path, facts
+    tell_missing(session, missing)
+    return f"{path}: {described(database)}"
+
+
+def tell_missing(session: Session, missing: list[str]) -> None:
+    """What is to be said of fact files that are not there."""
+    for what in missing:
+        session.screen.note(f"note: {what}")
+    if missing:
+        session.screen.note("(`-F FOLDER` and `.load FILE FOLDER` say where fact files are)")
+
+
+def described(database: Database) -> str:
+    """What a database has, in one line."""
+    facts = sum(map(database.size, database.relations))
+    counted = [number_of(len(database.relations), "relation"), number_of(len(database.rules), "rule")]
+    return ", ".join([*counted, number_of(facts, "fact")])
+
+
+def read_inputs(
+    directives: Iterable[Directive], relations: dict[str, Relation] | Any, folder: Path
+) -> tuple[dict[str, list[Row]], list[str]]:
+    """The facts of `.input` files, and what is to be said of those that are not there."""
+    rows: dict[str, list[Row]] = {}
+    missing = []
+    for directive in directives:
+        name, params = directive.relation, directive.params
+        if params.get("IO") in ("stdin", "json") and "filename" not in params:
+            missing.append(f"`{name}` is empty: standard input, where its facts are, is the prompt's")
+            continue
+        try:
+            rows.setdefault(name, []).extend(read_facts(relations[name], params, folder))
+        except NoSuchFile as problem:
+            missing.append(f"`{name}` is empty: {problem}")
+    return rows, missing
+
+
+def functions_for(session: Session, path: Path | None) -> dict[str, Any]:
+    """The Python functions of `-l` files, or of `functors.py` here or beside the program."""
+    places = session.places
+    return load_functions(str(path or ""), places.libraries, places.library_dirs)
+
+
+def _options(session: Session) -> dict[str, Any]:
+    return {
+        "limits": session.limits,
+        "progress": session.deriving,
+        "strategies": session.strategies,
+        "include_dirs": session.places.include_dirs,
+        "macros": session.places.macros,
+    }

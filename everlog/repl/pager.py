@@ -1,0 +1,143 @@
+"""Long answers, page by page.
+
+The lines are made while they are shown.  The pager of our own stops asking for more of them when the page is full,
+so whatever follows is not even computed before somebody wants to see it.  A program such as `less` is fed as
+fast as it reads, and that ends when it does.
+
+Reads: everlog.repl.table.  Read by: everlog.repl.screen.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import chain, islice
+from typing import TextIO
+
+from everlog.repl.table import CommandError
+
+QUESTION = "── more: space a page, enter a line, a all, q stop ──"
+_KEYS = {"\r": "line", "\n": "line", "j": "line", "\x1b[B": "line", "Q": "q", "\x04": "q", "\x1b": "q"}
+_REST = 0.05  # seconds in which the rest of a key's sequence comes
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def page(lines: Iterable[str], out: TextIO, height: int, width: int) -> None:
+    """Write lines, and stop after each page to ask."""
+    room = height - 1
+    for text in lines:
+        taken = rows_of(text, width)
+        if room < taken:
+            match _answer(out):
+                case "q":
+                    return
+                case "a":
+                    room = sys.maxsize
+                case "line":
+                    room = taken
+                case _:
+                    room = height - 1
+        out.write(text + "\n")
+        out.flush()
+        room -= taken
+
+
+def rows_of(text: str, width: int) -> int:
+    """How many rows of a terminal a line takes.
+
+    >>> rows_of("x" * 81, 80), rows_of("", 80), rows_of("\\x1b[1mx\\x1b[0m", 1)
+    (2, 1, 1)
+    """
+    return max(1, -(-width_of(_COLOURS.sub("", text)) // width))
+
+
+def width_of(text: str) -> int:
+    """Columns of a terminal that a text takes.
+
+    >>> width_of("Zürich"), width_of("東京")
+    (6, 4)
+    """
+    if text.isascii():
+        return len(text)
+    from wcwidth import wcswidth
+
+    width = wcswidth(text)
+    return width if width >= 0 else len(text)
+
+
+def _answer(out: TextIO) -> str:
+    """Ask, and take the question away again."""
+    with _key_by_key():
+        out.write(QUESTION)
+        out.flush()
+        try:
+            key = _read_key()
+        finally:
+            out.write("\r" + " " * len(QUESTION) + "\r")
+            out.flush()
+    return _KEYS.get(key, key)
+
+
+@contextmanager
+def _key_by_key() -> Iterator[None]:
+    """Keys come one by one, not line by line; what was typed before the question counts."""
+    try:
+        import termios
+        import tty
+    except ImportError:  # no such terminals here: a line will do
+        yield
+        return
+    keyboard = sys.stdin.fileno()
+    before = termios.tcgetattr(keyboard)
+    try:
+        tty.setcbreak(keyboard, termios.TCSANOW)
+        yield
+    finally:
+        termios.tcsetattr(keyboard, termios.TCSADRAIN, before)
+
+
+def _read_key() -> str:
+    """One key of the keyboard, of some the whole sequence; Ctrl-C is KeyboardInterrupt, as everywhere."""
+    if sys.platform == "win32":
+        return input()[:1] or "\n"
+    keyboard = sys.stdin.fileno()
+    key = os.read(keyboard, 1)
+    while key.startswith(b"\x1b") and select.select([keyboard], [], [], _REST)[0]:
+        key += os.read(keyboard, 1)
+        if (len(key) > 2 and key[-1:].isalpha()) or key.endswith(b"~"):
+            break
+    return key.decode("ascii", "replace") or "q"
+
+
+def pipe_to(command: str, lines: Iterable[str], out: TextIO, height: int) -> None:
+    """Write lines that fit on a page, and send more of them to a program."""
+    lines = iter(lines)
+    first = list(islice(lines, height - 1))
+    if len(first) < height - 1:
+        out.writelines(text + "\n" for text in first)
+        out.flush()
+        return
+    try:
+        program = subprocess.Popen(shlex.split(command), stdin=subprocess.PIPE, text=True, errors="replace")
+    except (OSError, ValueError) as problem:
+        raise CommandError(f"cannot start the pager `{command}`: {problem}; `.set pager on` is our own") from None
+    with program:
+        assert program.stdin is not None
+        try:
+            for text in chain(first, lines):
+                program.stdin.write(text + "\n")
+                program.stdin.flush()
+        except (BrokenPipeError, KeyboardInterrupt):
+            pass  # enough was seen
+        finally:
+            with suppress(BrokenPipeError):
+                program.stdin.close()
+            while program.poll() is None:
+                with suppress(KeyboardInterrupt):  # the key is the program's
+                    program.wait()

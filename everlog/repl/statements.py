@@ -1,0 +1,184 @@
+"""Statements of the language at the prompt: rules and declarations, facts in and out, queries.
+
+Of one text, declarations and rules come first, checked together; then facts and queries in the order in which they
+stand there, facts that stand together as one step.
+
+Reads: dsl.typed, everlog.database, everlog.repl.transactions.  Read by: everlog.repl.session.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from everlog.core.program import Column, Kind, Relation
+from everlog.database import Database
+from everlog.dsl import ast
+from everlog.dsl.diagnostics import DatalogError
+from everlog.dsl.facts import is_fact
+from everlog.dsl.typed import QUERY, Reading, Typed, read_typed
+from everlog.repl import lines
+from everlog.repl.modes import show_rows
+from everlog.repl.opening import functions_for, read_inputs, tell_missing
+from everlog.repl.table import CommandError
+from everlog.repl.telling import tell, told_rules
+from everlog.repl.transactions import apply, import_rows, refuse_in_transaction
+from everlog.rows import FactError, line_update, pattern_of
+
+if TYPE_CHECKING:
+    from everlog.core.executor import Update
+    from everlog.core.program import Directive
+    from everlog.repl.session import Session
+
+ANSWER = "answer"  # the name of the relation that a query's rows are of, where one is needed
+_KINDS = {ast.Number: "number", ast.Unsigned: "unsigned", ast.Float: "float", ast.String: "symbol"}
+_VISIBLE = re.compile(r"[^\n]")
+
+
+def run_statements(session: Session, text: str) -> None:
+    """Do what a text says."""
+    if lines.has_macros(text):
+        add(session, text)
+        return
+    reading = read_typed(text, "<prompt>")
+    if reading.report.errors:
+        raise DatalogError(reading.report)
+    if any(_what(typed) == "rule" for typed in reading.statements):
+        add(session, _without(text, (t for t in reading.statements if _what(t) != "rule")))
+    for what, group in groupby(reading.statements, _what):
+        match what:
+            case "fact":
+                apply(session, [_update(session.db, reading, typed) for typed in group])
+            case "query":
+                for typed in group:
+                    ask(session, text[typed.pos + len(QUERY) : typed.end - 1])
+            case "drop":
+                for typed in group:
+                    drop(session, text[typed.pos + 1 : typed.end])
+
+
+def _what(typed: Typed) -> str:
+    match typed.mark:
+        case "?-":
+            return "query"
+        case "+":
+            return "fact"
+        case "-":
+            return "drop" if isinstance(typed.statement, ast.Clause) and typed.statement.body else "fact"
+    return "fact" if is_fact(typed.statement) else "rule"
+
+
+def _without(text: str, others: Iterable[Typed]) -> str:
+    """Blanks where other statements stand: what stays keeps its place."""
+    for typed in others:
+        text = text[: typed.pos] + _VISIBLE.sub(" ", text[typed.pos : typed.end]) + text[typed.end :]
+    return text.rstrip()
+
+
+# ── rules and declarations ───────────────────────────────────────────────────────────────────
+
+
+def add(session: Session, text: str) -> None:
+    """Add statements to the program, and tell what is new: relations, and rules with class and cost."""
+    refuse_in_transaction(session, "rules are added")
+    db, screen = session.db, session.screen
+    relations, rules, inputs = set(db.relations), set(db.rules), len(db.program.inputs)
+    functors = functions_for(session, session.places.program) if ".functor" in text else None
+    changes = db.add_rule(text, functors=functors)
+    for warning in db.warnings(added=True):
+        screen.note(warning)
+    told = [str(relation) for name, relation in db.relations.items() if name not in relations]
+    told += told_rules(db, (name for name in db.rules if name not in rules))
+    screen.lines(told or ([] if changes else ["added"]), style="name")
+    if changes and session.settings.changes:
+        tell(screen, changes, session.watched)
+    if len(db.program.inputs) > inputs:
+        _read_inputs(session, db.program.inputs[inputs:])
+
+
+def _read_inputs(session: Session, directives: Iterable[Directive]) -> None:
+    """`.input` at the prompt reads its file now."""
+    rows, missing = read_inputs(directives, session.db.relations, session.places.facts)
+    tell_missing(session, missing)
+    if any(rows.values()):
+        import_rows(session, rows)
+
+
+def drop_rules(session: Session, names: Iterable[str]) -> None:
+    for name in names:
+        drop(session, name)
+
+
+def drop(session: Session, name_or_text: str) -> None:
+    """Drop a rule by its name, or a statement by its text."""
+    refuse_in_transaction(session, "rules are dropped")
+    changes = session.db.drop_rule(name_or_text)
+    if session.settings.changes:
+        tell(session.screen, changes, session.watched)
+
+
+# ── facts ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _update(db: Database, reading: Reading, typed: Typed) -> Update:
+    """The update of a fact that was typed; of an undeclared relation, with a hint how to declare it."""
+    text, name = reading.source.text[typed.pos : typed.end], _name(typed.statement)
+    if name not in db.relations and name:
+        close = get_close_matches(name, db.relations, 1)
+        hint = f"did you mean `{close[0]}`?" if close else f"declare it first: {_declaration(typed.statement)}"
+        raise CommandError(f"undefined relation `{name}`; {hint}")
+    return line_update(db.relations, text.replace("\n", " "))
+
+
+def _name(statement: ast.Statement) -> str:
+    match statement:
+        case ast.FactLine(name=name) | ast.Clause(heads=[ast.Atom(name=name)]):
+            return name
+    return ""
+
+
+def _declaration(statement: ast.Statement) -> str:
+    """A `.decl` that a fact would fit."""
+    kinds = []
+    match statement:
+        case ast.FactLine(values=values):
+            kinds = ["symbol" if isinstance(value, str) else "number" for value in values]
+        case ast.Clause(heads=[ast.Atom(args=args)]):
+            kinds = [_KINDS.get(type(arg), "number") for arg in args]
+    columns = ", ".join(f"{letter}:{kind}" for letter, kind in zip(_letters(), kinds, strict=False))
+    return f".decl {_name(statement)}({columns})"
+
+
+def _letters() -> Iterator[str]:
+    yield from "abcdefghijklmnopqrstuvwxyz"
+    number = 1
+    while True:
+        yield f"c{number}"
+        number += 1
+
+
+# ── queries ──────────────────────────────────────────────────────────────────────────────────
+
+
+def ask(session: Session, body: str) -> None:
+    """Answer a query: the values of its variables, or whether it holds if it has none."""
+    if session.pending:
+        session.screen.note("(as before the open transaction)")
+    found = session.db.query(body)
+    try:
+        pattern_of(session.db.relations, body)
+    except FactError:
+        pass
+    else:
+        found = session.db.query(
+            f"{body.rstrip().removesuffix('.')}, true"
+        )  # values of variables, not whole facts
+    if not found.columns:
+        words = ("true", "false") if session.settings.mode == "json" else ("yes", "no")
+        session.screen.line(words[0] if found else words[1])
+        return
+    columns = [Column(name, Kind(kind)) for name, kind in zip(found.columns, found.kinds, strict=True)]
+    show_rows(session.screen, Relation(ANSWER, tuple(columns)), found)

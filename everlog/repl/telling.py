@@ -1,0 +1,95 @@
+"""What a step changed, as `-fact.` and `+fact.` lines, and of a new rule its class and cost, in one line.
+
+A step may change millions of facts: no more of them are sorted and written than `.maxrows` allows.  While
+relations are watched, only their changes are told, and the number of all others.
+
+Reads: everlog.changes, core.engine.explain.  Read by: everlog.repl.statements, everlog.repl.transactions, the
+commands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from heapq import nsmallest
+from typing import TYPE_CHECKING, TypeAlias
+
+from everlog.repl.modes import number_of
+from everlog.repl.screen import Screen
+
+if TYPE_CHECKING:
+    from everlog.changes import Changes
+    from everlog.core.program import Relation, Row
+    from everlog.database import Database
+    from everlog.rows import Pattern
+
+Watched: TypeAlias = "Mapping[str, Pattern]"  # what was written → its reading
+NONE = "0 changed"
+
+
+def size_of(changes: Changes) -> int:
+    """How many facts came or went."""
+    return sum(len(changes[name]) for name in changes)
+
+
+def tell(screen: Screen, changes: Changes, watched: Watched | None = None, whole: bool = False) -> None:
+    """Tell a step: at most `.maxrows` of its changes, unless the `whole` is asked for."""
+    if not changes:
+        screen.line(NONE)
+        return
+    most = None if whole else screen.settings.maxrows
+    parts = _parts(changes, watched)
+    total = sum(len(rows) for _, rows, _ in parts)
+    screen.lines(_lines(screen, parts, most), paged=True, ready=screen.seen)
+    if most is not None and total > most:
+        screen.note(f"… and {total - most} more: .changes tells them all")
+    others = size_of(changes) - total
+    if others:
+        screen.note(f"({number_of(others, 'change')} of what is not watched)")
+
+
+def _parts(changes: Changes, watched: Watched | None) -> list[tuple[Relation, list[Row], str]]:
+    """Rows by relation and sign: first what goes, then what comes, relations as they were declared."""
+    parts = []
+    for sign, mark in ((-1, "-"), (+1, "+")):
+        for name in changes:
+            relation = changes.relation(name)
+            rows = [row for row, told in changes[name].items() if told == sign]
+            if watched:
+                patterns = [pattern for pattern in watched.values() if pattern[0].name == name]
+                rows = [row for row in rows if any(matches(pattern, row) for pattern in patterns)]
+            if rows:
+                parts.append((relation, rows, mark))
+    return parts
+
+
+def matches(pattern: Pattern, row: Row) -> bool:
+    """Whether a fact is one of those that an atom such as `path(1, x)` stands for."""
+    _, bound, equal = pattern
+    return all(row[i] == value for i, value in bound.items()) and all(row[i] == row[j] for i, j in equal)
+
+
+def _lines(screen: Screen, parts: Iterable[tuple[Relation, list[Row], str]], most: int | None) -> Iterator[str]:
+    from everlog.dsl.facts import fact_text
+    from everlog.files.values import sorted_rows
+    from everlog.repl.screen import visible
+
+    left = most
+    for relation, rows, mark in parts:
+        if left is not None and len(rows) > left:
+            shown = nsmallest(left, rows)
+        else:
+            shown = sorted_rows(relation, rows)
+        style = "insert" if mark == "+" else "delete"
+        for row in shown:
+            text = f"{mark}{fact_text(relation, row)}."
+            yield screen.styled(visible(text), style) if screen.seen else text
+        if left is not None:
+            left -= len(shown)
+            if left <= 0:
+                return
+
+
+def told_rules(database: Database, names: Iterable[str]) -> Iterator[str]:
+    """Of each rule its class and what one update costs, in a line."""
+    for name in names:
+        yield f"{name}: {database.cost(name)}"

@@ -1,0 +1,155 @@
+"""Steps at the prompt: applied at once, or kept until `commit` if a transaction is open.
+
+The updates of an open transaction are the session's own list, checked when they are given.  They become one
+step at `commit`; should that fail, or be cancelled, they are still there: mend and commit again, or roll back.
+Queries see the state before the transaction.
+
+Reads: everlog.rows, everlog.repl.ddlog.  Read by: everlog.repl.session, everlog.repl.statements, the commands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from time import sleep, time
+from typing import TYPE_CHECKING
+
+from everlog.core.executor import InsertOnly, Update
+from everlog.repl import ddlog
+from everlog.repl.modes import number_of, show_rows
+from everlog.repl.table import CommandError, find_command
+from everlog.repl.telling import NONE, size_of, tell
+from everlog.rows import declared, line_update
+
+if TYPE_CHECKING:
+    from everlog.changes import Changes
+    from everlog.core.program import Row
+    from everlog.repl.session import Session
+
+
+def apply(session: Session, updates: Sequence[Update]) -> None:
+    """Apply updates as one step and tell what they changed; in a transaction, keep them."""
+    if session.pending is None:
+        told(session, session.db.apply(updates))
+        return
+    for update in updates:
+        if not update.insert and session.db.relations[update.relation].insert_only:
+            raise InsertOnly(update.relation)
+    session.pending += updates
+
+
+def told(session: Session, changes: Changes) -> None:
+    if session.settings.changes:
+        tell(session.screen, changes, session.watched)
+
+
+def import_rows(session: Session, rows: Mapping[str, Iterable[Row]]) -> None:
+    """Insert many rows, and tell how many were new and how many facts changed."""
+    if session.pending is not None:
+        session.pending += [Update(name, row) for name, found in rows.items() for row in found]
+        return
+    changes = session.db.insert_all(rows)
+    for name, found in rows.items():
+        session.screen.line(f"{name}: {number_of(len(list(found)), 'fact')} read, {len(changes[name])} new")
+    others = size_of(changes) - sum(len(changes[name]) for name in rows)
+    if others:
+        session.screen.line(f"{others} changed in other relations")
+
+
+# ── transactions ─────────────────────────────────────────────────────────────────────────────
+
+
+def refuse_in_transaction(session: Session, what: str) -> None:
+    if session.pending is not None:
+        raise CommandError(f"a transaction is open: {what} after `commit` or `rollback`")
+
+
+def begin(session: Session, quiet_commit: bool = False) -> None:
+    if session.pending is not None:
+        raise CommandError("a transaction is open already: `commit` or `rollback` ends it")
+    session.pending, session.quiet_commit = [], quiet_commit
+
+
+def commit(session: Session, dump_changes: bool = False) -> None:
+    """Apply the open transaction as one step."""
+    changes = session.db.apply(_open(session))
+    quiet = session.quiet_commit and not dump_changes
+    session.pending = None
+    if quiet:
+        session.screen.line(f"{size_of(changes)} changed" if changes else NONE)
+    else:
+        told(session, changes)
+
+
+def rollback(session: Session) -> None:
+    dropped = len(_open(session))
+    session.pending = None
+    session.screen.line(f"{number_of(dropped, 'update')} dropped")
+
+
+def _open(session: Session) -> list[Update]:
+    if session.pending is None:
+        raise CommandError("no transaction is open: `begin` opens one")
+    return session.pending
+
+
+# ── DDlog's words ────────────────────────────────────────────────────────────────────────────
+
+
+def run_ddlog(session: Session, text: str) -> None:
+    """Run the statements of a text one after the other."""
+    for statement in ddlog.statements(text):
+        match statement.word, statement.rest:
+            case "begin", "":
+                begin(session)
+            case "start", "":
+                begin(session, quiet_commit=True)
+            case "commit", "" | "dump_changes" as how:
+                commit(session, dump_changes=bool(how))
+            case "rollback", "":
+                rollback(session)
+            case (("insert" | "insert_or_update" | "delete"), _):
+                apply(session, _updates(session, statement))
+            case "dump", rest:
+                dump(session, rest)
+            case "clear", name:
+                clear(session, name)
+            case "echo", rest:
+                session.screen.line(rest)
+            case "sleep", milliseconds if milliseconds.isdigit():
+                sleep(int(milliseconds) / 1000)
+            case "timestamp", "":
+                session.screen.line(f"Timestamp: {time():.9f}")
+            case "profile", _:
+                find_command(".prof").run(session, "")
+            case "log_level", _:
+                pass  # there is no log
+            case "exit", "":
+                session.leave()
+            case _:
+                raise CommandError(f"`{statement.word} {statement.rest}`;  `.help ddlog` lists what can be said")
+
+
+def _updates(session: Session, statement: ddlog.Statement) -> list[Update]:
+    relations = session.db.relations
+    columns = {name: [column.name for column in relation.columns] for name, relation in relations.items()}
+    return [line_update(relations, line) for line in ddlog.updates(statement, columns)]
+
+
+def dump(session: Session, names: str) -> None:
+    """The facts of a relation, or of all, as the language writes them."""
+    relations = session.db.relations
+    for name in names.replace(",", " ").split() or list(relations):
+        show_rows(session.screen, declared(relations, name), session.db.rows(name), ordered=True, mode="dl")
+
+
+def clear(session: Session, name: str) -> None:
+    """Delete what was given of a relation, by then."""
+    relation = declared(session.db.relations, name)
+    given = dict.fromkeys(session.db.given(relation.name))
+    for update in session.pending or ():
+        if update.relation == relation.name:
+            if update.insert:
+                given[update.row] = None
+            else:
+                given.pop(update.row, None)
+    apply(session, [Update(relation.name, row, insert=False) for row in given])

@@ -1,0 +1,306 @@
+"""A database for many threads: everybody sees the state before a step or the state after it.
+
+A `Database` belongs to one thread.  Here threads take turns at one, first come, first served (`everlog.turns`).
+A query has a turn, and so has a step with all that it causes, its writing to disk and the telling of its
+subscribers; so no query ever sees half of a step.  What can be done without the database is done outside of a
+turn: sorting what was found, and computing states of the past.
+
+Why no readers side by side: Python runs one thread at a time anyway, so they would gain nothing but interleaving;
+and queries make indexes and remember what they have compiled, which is then nobody else's concern.
+
+Reads: everlog.database, everlog.turns.  Read by: users, services.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from everlog.changes import Changes
+from everlog.core.engine import Statistics
+from everlog.core.executor import Update
+from everlog.core.program import Column, Relation, Row
+from everlog.database import Database, Functions
+from everlog.files.values import sorted_rows
+from everlog.rows import Step, declared, step_updates, updates
+from everlog.subscriptions import Callback, Subscription
+from everlog.transactions import NestedWrite
+from everlog.turns import Turns
+
+if TYPE_CHECKING:
+    from everlog.core.proofs import Proof, WhyNot
+    from everlog.store.database import DurableDatabase
+    from everlog.store.past import Past
+
+_T = TypeVar("_T")
+_READING = "this thread reads one state: write when it has left `with shared.reading():`"
+
+
+class SharedDatabase:
+    """A database that many threads may use.
+
+    >>> from everlog import Database
+    >>> shared = SharedDatabase(Database.from_text(".decl n(x:number)  .decl m(x:number)  m(x) :- n(x)."))
+    >>> print(shared.insert("n", (1,)))
+    +n(1).
+    +m(1).
+    >>> with shared.reading():           # several questions to one state
+    ...     shared.view("n"), shared.view("m")
+    ([(1,)], [(1,)])
+
+    The database itself must not be used beside it.  Each method is one turn; answers are lists of their own.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._turns = Turns()
+        self._reading = False  # whether whoever has the turn reads one state
+
+    @contextmanager
+    def reading(self) -> Iterator[SharedDatabase]:
+        """Everything that is asked inside is answered from one state; writing there is `NestedWrite`.
+
+        Others wait meanwhile, so ask what is to be asked, and leave.
+        """
+        with self._turns:
+            before, self._reading = self._reading, True
+            try:
+                yield self
+            finally:
+                self._reading = before
+
+    @contextmanager
+    def _writing(self) -> Iterator[Database]:
+        if self._turns.mine and self._reading:
+            raise NestedWrite(_READING)
+        with self._turns:
+            yield self._database
+
+    def _asked(self, question: Callable[[Database], _T]) -> _T:
+        with self._turns:
+            return question(self._database)
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────
+
+    def query(self, text: str) -> list[Row]:
+        """As `Database.query`, as a list."""
+        return self.answers(text)[1]
+
+    def answers(self, text: str) -> tuple[tuple[Column, ...], list[Row]]:
+        """The columns of a query's answers, and the answers, sorted."""
+        with self._turns:
+            result = self._database.query(text)
+            columns, found = result._relation.columns, list(result)
+        return columns, sorted_rows(Relation("", columns), found)
+
+    def view(self, relation: str) -> list[Row]:
+        """All facts of a relation, sorted."""
+        with self._turns:
+            found = declared(self._database.relations, relation)
+            rows = list(self._database._engine.stream(relation))
+        return sorted_rows(found, rows)
+
+    def given(self, relation: str) -> list[Row]:
+        """The facts of a relation that were given, sorted."""
+        return self._asked(lambda db: db.given(relation))
+
+    def holds(self, relation: str, row: object = None) -> bool:
+        """Whether a fact holds."""
+        return self._asked(lambda db: db.holds(relation, row))
+
+    def size(self, relation: str) -> int:
+        """How many facts a relation has."""
+        return self._asked(lambda db: db.size(relation))
+
+    @property
+    def relations(self) -> Mapping[str, Relation]:
+        """The relations of the program."""
+        return self._asked(lambda db: dict(db.relations))
+
+    @property
+    def rules(self) -> Mapping[str, str]:
+        """The rules, by name."""
+        return self._asked(lambda db: dict(db.rules))
+
+    @property
+    def step(self) -> int:
+        """The number of the last step, of a database in a file."""
+        return self._asked(lambda db: _durable(db).step)
+
+    def why(self, relation: str, row: object = None) -> Proof:
+        """A proof of a fact."""
+        return self._asked(lambda db: db.why(relation, row))
+
+    def why_not(self, relation: str, row: object = None) -> WhyNot:
+        """What is missing for a fact."""
+        return self._asked(lambda db: db.why_not(relation, row))
+
+    def explain(self, name: str | None = None) -> str:
+        """How relations are kept current, and what an update can cost."""
+        return self._asked(lambda db: db.explain(name))
+
+    def explanation(self) -> dict[str, Any]:
+        """The same as an object for JSON."""
+        return self._asked(lambda db: db.explanation())
+
+    def stats(self) -> Statistics:
+        """Facts, bytes and time of relations and rules."""
+        return self._asked(lambda db: db.stats())
+
+    # ── writing: one step each ───────────────────────────────────────────────────────────────
+
+    def insert(self, relation: str, rows: object = None) -> Changes:
+        """As `Database.insert`."""
+        with self._writing() as db:
+            return db.insert(relation, rows)
+
+    def delete(self, relation: str, rows: object = None) -> Changes:
+        """As `Database.delete`."""
+        with self._writing() as db:
+            return db.delete(relation, rows)
+
+    def apply(self, step: Step, *, positions: Mapping[str, str] | None = None) -> Changes:
+        """As `Database.apply`, and of a database in a file with `positions`."""
+        with self._writing() as db:
+            return db.apply(step) if positions is None else _durable(db).apply(step, positions=positions)
+
+    def transaction(self) -> SharedTransaction:
+        """Collect inserts and deletes, and apply them as one step at the end of a `with` block.
+
+        Nobody waits while they are collected.
+        """
+        return SharedTransaction(self)
+
+    def add_rule(self, text: str, *, functors: Functions | None = None) -> Changes:
+        """As `Database.add_rule`."""
+        with self._writing() as db:
+            return db.add_rule(text, functors=functors)
+
+    def drop_rule(self, name_or_text: str) -> Changes:
+        """As `Database.drop_rule`."""
+        with self._writing() as db:
+            return db.drop_rule(name_or_text)
+
+    def drop_relation(self, name: str) -> Changes:
+        """As `Database.drop_relation`."""
+        with self._writing() as db:
+            return db.drop_relation(name)
+
+    # ── being told ───────────────────────────────────────────────────────────────────────────
+
+    def subscribe(self, relation: str | None, callback: Callback) -> Subscription:
+        """Have `callback(changes)` called after each step that changes the relation (None or "*": any).
+
+        It is called in the thread that wrote, in the order of steps, while everybody else waits: so let it hand
+        the changes on (to a queue, say) and return.  It may read, and sees the state after that step.  To
+        have the state and all changes that follow it, subscribe inside `with shared.reading():`.
+        """
+        return self._asked(lambda db: db.subscribe(relation, callback))
+
+    # ── databases in files ───────────────────────────────────────────────────────────────────
+
+    @property
+    def positions(self) -> Mapping[str, str]:
+        return self._asked(lambda db: _durable(db).positions)
+
+    @property
+    def oldest(self) -> int:
+        """The oldest state that `as_of` leads back to."""
+        return self._asked(lambda db: _durable(db).oldest)
+
+    def as_of(self, step: int) -> Database:
+        """The state after a step of the past, as a database for the thread that asks."""
+        from everlog.store.past import moment
+
+        return self._asked(lambda db: moment(_durable(db), step)).as_of()
+
+    def diff(self, before: int, after: int, relation: str | None = None) -> Changes:
+        """How the state after one step differs from that after another."""
+        from everlog.store.past import difference, moment
+
+        first, last = sorted((before, after))
+        found = self._asked(lambda db: moment(_durable(db), first, last))
+        return difference(found, before > after, relation)
+
+    def history(self, relation: str) -> list[Past]:
+        """Each step that changed a relation."""
+        from everlog.store.past import moment, of_relation
+
+        def from_the_oldest(db: Database) -> Any:
+            durable = _durable(db)
+            return moment(durable, durable.oldest, durable.step)
+
+        return of_relation(self._asked(from_the_oldest), relation)
+
+    def checkpoint(self, *, history: int | str | None = None, state: bool | None = None) -> None:
+        """As `DurableDatabase.checkpoint`; everybody waits for it."""
+        with self._writing() as db:
+            _durable(db).checkpoint(history=history, state=state)
+
+    def refresh(self) -> Changes:
+        """As `DurableDatabase.refresh`."""
+        with self._writing() as db:
+            return _durable(db).refresh()
+
+    def save(self, path: Path | str) -> None:
+        """As `Database.save`; everybody waits for it."""
+        self._asked(lambda db: db.save(path))
+
+    def close(self) -> None:
+        """Give a database file back, after the step that is under way."""
+        with self._writing() as db:
+            close = getattr(db, "close", None)
+            if close is not None:
+                close()
+
+    def __enter__(self) -> SharedDatabase:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return self._asked(lambda db: f"<shared {repr(db)[1:]}")
+
+
+class SharedTransaction:
+    """As `Transaction`, but others go on reading and writing until it is applied.
+
+    What it deletes and inserts is settled then: it says nothing about what others have written meanwhile.
+    """
+
+    def __init__(self, shared: SharedDatabase) -> None:
+        self._shared = shared
+        self._step: list[Update] = []
+        self.changes: Changes | None = None
+
+    def insert(self, relation: str, rows: object = None) -> None:
+        self._step += updates(self._shared.relations, relation, rows, True)
+
+    def delete(self, relation: str, rows: object = None) -> None:
+        self._step += updates(self._shared.relations, relation, rows, False)
+
+    def apply(self, step: Step) -> None:
+        self._step += list(step_updates(self._shared.relations, step))
+
+    def __enter__(self) -> SharedTransaction:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.changes = self._shared.apply(self._step)
+
+
+def _durable(database: Database) -> DurableDatabase:
+    from everlog.store.database import DurableDatabase
+
+    if isinstance(database, DurableDatabase):
+        return database
+    raise TypeError("this database is not kept in a file: open it with `Database.open(path)`")

@@ -1,0 +1,120 @@
+"""The programs that ship with everlog: where they are, what they say of themselves, what they come with.
+
+A program is a folder of `everlog.programs` with `NAME.dl`, whose first comment tells what it answers and,
+under `Why:`, `Class:`, `Facts:` and `Limits:`, the rest; `facts/`, which it runs on; `updates.txt`, a stream
+of steps with a story; `NAME.dlt`, its specification; and a script that makes other facts, if it has one.
+
+Reads: everlog.programs.  Read by: everlog.programs_shown, everlog.commands.programs, everlog.demo.
+"""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from importlib.resources import files
+from pathlib import Path
+
+from attrs import frozen
+
+MAKERS = ("make.py", "extract.py")
+_REMARK = re.compile(r"([A-Z][a-z]+):\s+(.*)")
+
+
+class NoSuchProgram(ValueError):
+    """No program of that name ships with everlog."""
+
+
+@frozen
+class Shipped:
+    """One program: its folder, and what its header tells."""
+
+    folder: Path
+    what: str
+    remarks: dict[str, str]
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @property
+    def title(self) -> str:
+        """The first sentence of what it answers."""
+        return re.split(r"(?<=[.?])\s", self.what)[0]
+
+    @property
+    def program(self) -> Path:
+        return self.folder / f"{self.name}.dl"
+
+    @property
+    def facts(self) -> Path:
+        return self.folder / "facts"
+
+    @property
+    def updates(self) -> Path:
+        return self.folder / "updates.txt"
+
+    @property
+    def maker(self) -> Path | None:
+        """The script that makes facts for it."""
+        return next((self.folder / name for name in MAKERS if (self.folder / name).is_file()), None)
+
+
+def shipped_folder() -> Path:
+    """The folder of all programs, in the repository or installed."""
+    return Path(str(files("everlog.programs")))
+
+
+def names() -> list[str]:
+    """The programs that ship, by name.
+
+    >>> "transitive_closure" in names()
+    True
+    """
+    return sorted(path.parent.name for path in shipped_folder().glob("*/*.dl") if path.stem == path.parent.name)
+
+
+def shipped(name: str) -> Shipped:
+    """A program by its name.
+
+    >>> shipped("transitive_closure").title
+    'What can be reached from where.'
+    >>> shipped("transitive_closur")
+    Traceback (most recent call last):
+    everlog.shipped.NoSuchProgram: no program `transitive_closur`; did you mean `transitive_closure`?
+    """
+    known = names()
+    if name not in known:
+        close = get_close_matches(name, known, n=1)
+        hint = f"did you mean `{close[0]}`?" if close else f"there are {', '.join(known)}"
+        raise NoSuchProgram(f"no program `{name}`; {hint}")
+    folder = shipped_folder() / name
+    what, remarks = read_header((folder / f"{name}.dl").read_text(encoding="utf-8"))
+    return Shipped(folder, what, remarks)
+
+
+def read_header(text: str) -> tuple[str, dict[str, str]]:
+    """What the first comment of a program tells: its first paragraph, and its remarks by their names.
+
+    >>> read_header('''// Who is
+    ... // where?
+    ... //
+    ... // Why:    to know,
+    ... //         at any time
+    ... // Class:  recursive
+    ... .decl a(x:number)
+    ... // Not: this''')
+    ('Who is where?', {'Why': 'to know, at any time', 'Class': 'recursive'})
+    """
+    parts: dict[str, list[str]] = {"": []}
+    at = ""
+    for line in text.splitlines():
+        if not line.startswith("//"):
+            break
+        words = line.removeprefix("//").strip()
+        if found := _REMARK.fullmatch(words):
+            at = found[1]
+            parts[at] = [found[2]]
+        elif words:
+            parts[at].append(words)
+    what, *remarks = ((name, " ".join(" ".join(words).split())) for name, words in parts.items())
+    return what[1], dict(remarks)

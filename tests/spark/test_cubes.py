@@ -1,0 +1,121 @@
+"""A cyclic join inside the tasks finds what the reference finds, each answer once, however it is cut into cells."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from specs import tiny
+
+from everlog.core import reference
+from everlog.core.program import Program
+from everlog.dsl.check import compile_text
+from everlog.spark_backend.columns import fetch, kinds_of
+from everlog.spark_backend.cubes import Cubes, cyclic_join, even_codes, murmur3
+from everlog.spark_backend.evaluate import evaluate
+from everlog.spark_backend.plan import explain
+from everlog.spark_backend.settings import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+E = ".decl e(x:number, y:number) .input e\n.decl label(x:number, s:symbol) .input label\n.decl q(x:number, y:number, z:number)\n"
+BODIES = {
+    "triangle": "q(x, y, z) :- e(x, y), e(y, z), e(x, z), x < y, y < z.",
+    "projected": "q(x, 1, x + 1) :- e(x, y), e(y, z), e(z, x).",
+    "nullary test and constant": "q(x, y, z) :- e(x, y), e(y, z), e(z, x), e(1, 2), x != 2.",
+    "with negation and a count": "q(x, y, n) :- e(x, y), e(y, z), e(x, z), !e(z, x), n = count : { e(x, _) }.",
+    "four atoms": "q(a, b, c) :- e(a, b), e(b, c), e(c, d), e(d, a), a <= c.",
+    "through symbols": 'q(x, y, 0) :- label(x, s), label(y, s), e(x, y), s != "a".',
+    "wildcards and repeats": "q(x, y, z) :- e(x, y), e(y, z), e(z, x), e(x, x), e(y, _).",
+}
+NODES = st.integers(0, 4)
+EDGES = st.frozensets(st.tuples(NODES, NODES), max_size=14)
+LABELS = st.frozensets(st.tuples(NODES, st.sampled_from(["a", "b", "é", "\udcff"])), max_size=6)
+
+
+def agree(spark: SparkSession, program: Program, inputs: Any, partitions: int) -> None:
+    expected = reference.evaluate(program, inputs)["q"]
+    with tiny(spark):
+        found = evaluate(spark, program, inputs, Settings(cyclic="cube", partitions=partitions), wanted=["q"])
+        rows = fetch({"q": (found["q"], kinds_of(program.relations["q"]))})
+        found.release()
+    assert rows is not None
+    assert sorted(rows["q"]) == sorted(expected)
+
+
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@given(name=st.sampled_from(sorted(BODIES)), edges=EDGES, labels=LABELS, partitions=st.sampled_from([1, 2, 4]))
+def test_a_cube_finds_what_the_reference_finds(
+    spark: SparkSession, name: str, edges: Any, labels: Any, partitions: int
+) -> None:
+    agree(spark, compile_text(E + BODIES[name]), {"e": edges, "label": labels}, partitions)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", sorted(BODIES))
+def test_many_cubes_find_what_the_reference_finds(spark: SparkSession, name: str) -> None:
+    @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(edges=EDGES, labels=LABELS, partitions=st.sampled_from([1, 2, 6]))
+    def test(edges: Any, labels: Any, partitions: int) -> None:
+        agree(spark, compile_text(E + BODIES[name]), {"e": edges, "label": labels}, partitions)
+
+    test()
+
+
+@pytest.mark.parametrize("name", sorted(BODIES))
+def test_the_join_of_each_body_is_cyclic(name: str) -> None:
+    assert cyclic_join(compile_text(E + BODIES[name]).rules[0]) is not None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "q(x, y, z) :- e(x, y), e(y, z), e(z, _).",  # acyclic
+        "q(x, y, z) :- e(x, y), e(y, z), e(x, z), 10 / x > y.",  # may fail
+        "q(x, y, z) :- e(x, y), e(y, z), e(x, z + 1).",  # a computed argument
+    ],
+)
+def test_what_is_not_cyclic_or_may_fail_stays_with_the_plan(body: str) -> None:
+    assert cyclic_join(compile_text(E + body).rules[0]) is None
+
+
+def test_a_cube_is_made_only_where_it_is_worth_it(spark: SparkSession) -> None:
+    """A hub in the middle of many paths of which few close, and a sparse ring."""
+    program = compile_text(E + BODIES["triangle"])
+    hub = [(n, 500) for n in range(400)] + [(500, n) for n in range(501, 900)] + [(0, 501)]
+    ring = [(n, n + 1) for n in range(800)] + [(5, 7)]
+    for edges, worth in ((hub, True), (ring, False)):
+        frame = spark.createDataFrame(edges, "c0 bigint, c1 bigint")
+        found = evaluate(spark, program, {"e": frame, "label": []}, wanted=["q"])
+        tasks = "MapInArrow" in found["q"]._jdf.queryExecution().toString()  # type: ignore[operator]
+        assert (tasks, found["q"].count()) == (worth, 1)
+        found.release()
+
+
+def test_a_cell_that_would_be_too_large_is_cut_further() -> None:
+    rule = compile_text(E + BODIES["triangle"]).rules[0]
+    join = cyclic_join(rule)
+    assert join is not None
+    schemas: Any = [atom.args for atom in join.atoms]
+    few, many = (Cubes(2, load=load).split(schemas, [1000, 1000, 1000]) for load in (5000, 300))
+    assert sorted(few.values()) == [1, 1, 2]
+    assert sorted(many.values()) == [4, 4, 4]
+
+
+def test_each_cell_has_a_partition_of_its_own(spark: SparkSession) -> None:
+    from pyspark.sql import functions as F
+
+    codes = even_codes(7)
+    frame = spark.createDataFrame([(code,) for code in codes], "cell int")
+    assert [row[0] for row in frame.select(F.hash("cell")).collect()] == [murmur3(code) for code in codes]
+    parts = frame.repartition(7, "cell").select(F.spark_partition_id()).distinct()
+    assert parts.count() == 7
+
+
+def test_explain_tells_of_cyclic_joins() -> None:
+    assert "cyclic" in explain(compile_text(E + BODIES["triangle"]))
