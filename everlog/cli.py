@@ -40,9 +40,9 @@ _EPILOG = """examples:
   everlog run prog.dl -F facts -D out     read facts/*.facts, write out/*.csv
   everlog run prog.dl -D-                 write every .output relation to the screen
   everlog run prog.dl -F facts --watch    stay, and follow the fact files as they change
-  everlog why prog.dl 'path(1, 3)'        prove a fact
-  everlog follow prog.dl --from orders.jsonl --to changes.jsonl
+  everlog follow prog.dl --from in.jsonl --to out.jsonl
                                           change events in, change events out
+  everlog why prog.dl 'path(1, 3)'        prove a fact
   everlog check prog.dl --json            diagnostics for an editor
   everlog fmt prog.dl                     print the program, formatted
 

@@ -26,9 +26,10 @@ from everlog.rows import FactError
 from everlog.store.errors import StoreError
 
 EXAMPLES = """
-  everlog follow prog.dl --from orders.jsonl --to changes.jsonl       change events in, change events out
-  everlog follow prog.dl --from postgresql:///shop --to - --live      follow the tables of a database
-  everlog follow prog.dl --from tcp://localhost:9000 --db shop.db     and after a crash go on where it was
+  everlog follow p.dl --from in.jsonl --to out.jsonl    change events in, what they change out
+  everlog follow p.dl --from in.jsonl --live --db p.db  go on as the file grows, and after a restart
+  everlog follow p.dl --from postgresql:///shop --to postgresql:///shop --live   tables, and tables that follow
+  everlog follow p.dl --from tcp-listen://127.0.0.1:9000 --live   whoever connects; changes on the screen
 """
 
 
