@@ -72,9 +72,9 @@ def random_programs(way: str, examples: int) -> Any:
     return test
 
 
-test_random_programs_agree_with_the_reference = random_programs("auto", 25)
-test_random_programs_agree_when_recursion_is_iterated = random_programs("iterated", 6)
-test_random_programs_agree_when_recursion_is_decomposed = random_programs("decomposed", 6)
+test_random_programs_agree_with_the_reference = random_programs("auto", 12)
+test_random_programs_agree_when_recursion_is_iterated = random_programs("iterated", 3)
+test_random_programs_agree_when_recursion_is_decomposed = random_programs("decomposed", 4)
 test_many_random_programs = pytest.mark.deep(random_programs("auto", 1000))
 test_many_random_programs_iterated = pytest.mark.deep(random_programs("iterated", 300))
 test_many_random_programs_decomposed = pytest.mark.deep(random_programs("decomposed", 300))

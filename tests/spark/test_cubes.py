@@ -48,7 +48,7 @@ def agree(spark: SparkSession, program: Program, inputs: Any, partitions: int) -
     assert sorted(rows["q"]) == sorted(expected)
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 @given(name=st.sampled_from(sorted(BODIES)), edges=EDGES, labels=LABELS, partitions=st.sampled_from([1, 2, 4]))
 def test_a_cube_finds_what_the_reference_finds(
     spark: SparkSession, name: str, edges: Any, labels: Any, partitions: int

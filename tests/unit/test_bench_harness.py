@@ -202,6 +202,7 @@ def test_the_window_keeps_its_size() -> None:
     assert sum(1 if insert else -1 for _, _, insert in updates) == 0
 
 
+@pytest.mark.deep
 def test_a_soak_looks_at_memory(tmp_path: Path) -> None:
     workload = workloads()["join_count"]
     case = make_case(tmp_path / "case", workload, workload.small)
