@@ -74,9 +74,11 @@ class LiveText:
         return _read(*load(path, include_dirs, macros), include_dirs, macros)
 
     @staticmethod
-    def from_source(source: Source, include_dirs: Sequence[Path], macros: Mapping[str, str]) -> LiveText:
-        """A text that was preprocessed before."""
-        return _read(source, (), include_dirs, macros)
+    def from_source(
+        source: Source, problems: Sequence[Problem], include_dirs: Sequence[Path], macros: Mapping[str, str]
+    ) -> LiveText:
+        """A text that was preprocessed before, with what was found to be wrong then."""
+        return _read(source, problems, include_dirs, macros)
 
     # ── changes ──────────────────────────────────────────────────────────────────────────────
 

@@ -1,7 +1,7 @@
 """`everlog run`: facts in, relations out, with Soufflé's flags and files.
 
 A program runs once, by semi-naive evaluation; with `--updates` it lives on, and follows the stream; with `--watch`
-it stays, and follows its fact files.
+it stays, and follows its fact files; with `--db` it is kept in a file.
 
 Reads: dsl.check, core.seminaive, everlog.commands.on_spark, everlog.stream, everlog.following, everlog.files,
 everlog.functors, everlog.progress.
@@ -10,15 +10,18 @@ everlog.functors, everlog.progress.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from attrs import evolve
 
 from everlog._version import __version__
-from everlog.commands.common import add_functor_arguments, add_program_arguments, load_program
+from everlog.commands.common import add_functor_arguments, add_program_arguments, load_live, load_program
+from everlog.commands.durable import add_database_argument, opened_database
 from everlog.commands.limits import add_limit_arguments, limits_of, seconds
 from everlog.commands.on_spark import (
     add_spark_arguments,
@@ -36,7 +39,9 @@ from everlog.files.place import write_stream
 from everlog.functors import FunctorError, bind_functors
 from everlog.inputs import read_inputs
 from everlog.progress import Meter, meter_for
+from everlog.rows import FactError
 from everlog.spark_backend.errors import SparkError
+from everlog.store.errors import StoreError
 
 if TYPE_CHECKING:
     from everlog.changes import Changes
@@ -103,6 +108,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--poll", type=seconds, default=0.5, metavar="S", help="look at them so often, in seconds (default: 0.5)"
     )
+    add_database_argument(parser)
     add_strategy_argument(parser)
     add_limit_arguments(parser)
     add_spark_arguments(parser)
@@ -128,6 +134,8 @@ def run(arguments: argparse.Namespace) -> int:
         other = "--engine spark" if arguments.updates is None else "--updates"
         print(f"error: --watch and {other} exclude each other", file=sys.stderr)
         return 2
+    if arguments.db is not None and arguments.show is None:
+        return _run_durable(arguments)
     # the stream, or files that come later, may fill what the program leaves empty
     lives_on = arguments.watch or arguments.updates is not None
     program = load_program(arguments, untold=("DL060",) if lives_on else ())
@@ -137,29 +145,71 @@ def run(arguments: argparse.Namespace) -> int:
         for rule in program.rules:
             print(rule)
         return 0
+    return _guarded(lambda: _run(program, arguments))
+
+
+def _guarded(work: Callable[[], int]) -> int:
+    """Do the work, or say why it cannot be done; the exit status."""
     try:
-        _check_strategies(program, arguments)
-        program = bind_functors(program, arguments.program, arguments.library, arguments.library_dir)
-        if arguments.engine == "spark":
-            run_job(job_of(program, arguments), spark_options_of(arguments))
-            return 0
-        refuse_spark_arguments(arguments)
-        _check_places(program, arguments)
-        with meter_for(sys.stderr, wanted=not arguments.verbose) as meter:
-            if arguments.watch:
-                _watch(program, arguments, meter)
-            given = read_inputs(program, Path(arguments.fact_dir), arguments.no_warn, reading=meter.reading)
-            if arguments.updates is not None:
-                return _follow(program, given, arguments, meter)
-            _write(program, _evaluated(program, given, arguments, meter), arguments, meter)
-    except (EvaluationError, FactsError, FunctorError, SparkError) as error:
+        return work()
+    except (EvaluationError, FactError, FactsError, FunctorError, SparkError, StoreError) as error:
         sys.stdout.flush()
         print(f"error: {error}", file=sys.stderr)
         return 1
     except MemoryError:
         print("error: out of memory", file=sys.stderr)
         return 1
+
+
+def _run(program: Program, arguments: argparse.Namespace) -> int:
+    _check_strategies(program, arguments)
+    program = bind_functors(program, arguments.program, arguments.library, arguments.library_dir)
+    if arguments.engine == "spark":
+        run_job(job_of(program, arguments), spark_options_of(arguments))
+        return 0
+    refuse_spark_arguments(arguments)
+    _check_places(program, arguments)
+    with meter_for(sys.stderr, wanted=not arguments.verbose) as meter:
+        if arguments.watch:
+            _watch(program, arguments, meter)
+        given = read_inputs(program, Path(arguments.fact_dir), arguments.no_warn, reading=meter.reading)
+        if arguments.updates is not None:
+            return _follow(lambda: _living(program, given, arguments, meter), arguments, meter)
+        _write(program, _evaluated(program, given, arguments, meter), arguments, meter)
     return 0
+
+
+def _run_durable(arguments: argparse.Namespace) -> int:
+    """A program whose database is kept in a file."""
+    if arguments.watch or arguments.engine == "spark":
+        other = "--watch" if arguments.watch else "--engine spark"
+        print(f"error: --db and {other} exclude each other", file=sys.stderr)
+        return 2
+    live = load_live(arguments)
+    if live is None:
+        return 1
+
+    def work() -> int:
+        refuse_spark_arguments(arguments)
+        _check_strategies(live.program, arguments, lives_on=True)
+        _check_places(live.program, arguments, reads_facts=not os.path.lexists(arguments.db))
+        told = _teller(arguments, "so far")
+        with meter_for(sys.stderr, wanted=not arguments.verbose) as meter, ExitStack() as opened:
+
+            def begin() -> Database:
+                found = opened_database(arguments, live, told or meter.deriving, meter)
+                database = opened.enter_context(found)
+                database.progress = told  # single updates are faster if nobody listens
+                meter.clear()
+                return database
+
+            if arguments.updates is not None:
+                return _follow(begin, arguments, meter)
+            database = begin()
+            _write(database.program, database, arguments, meter)
+        return 0
+
+    return _guarded(work)
 
 
 def _evaluated(
@@ -192,7 +242,7 @@ def _living(
     return database
 
 
-def _check_strategies(program: Program, arguments: argparse.Namespace) -> None:
+def _check_strategies(program: Program, arguments: argparse.Namespace, lives_on: bool = False) -> None:
     if arguments.strategy:
         from everlog.core.engine.plan import NoSuchStrategy, make_plan  # a run that asks for none does without
 
@@ -200,37 +250,38 @@ def _check_strategies(program: Program, arguments: argparse.Namespace) -> None:
             make_plan(program, strategies_of(arguments))
         except NoSuchStrategy as error:
             raise FactsError(str(error)) from None
-        if arguments.updates is None and not arguments.watch and not arguments.no_warn:
+        if arguments.updates is None and not arguments.watch and not lives_on and not arguments.no_warn:
             print(
                 "note: --strategy is for --updates and --watch; what runs once is evaluated set at a time",
                 file=sys.stderr,
             )
 
 
-def _check_places(program: Program, arguments: argparse.Namespace) -> None:
+def _check_places(program: Program, arguments: argparse.Namespace, reads_facts: bool = True) -> None:
     """What can be known to fail is told before anything runs."""
     output = Path(arguments.output_dir)
     if arguments.output_dir != "-" and program.outputs and not output.is_dir():
         raise FactsError(f"output directory `{output}` does not exist")
-    if not Path(arguments.fact_dir).is_dir() and program.inputs and not arguments.no_warn:
+    if reads_facts and not Path(arguments.fact_dir).is_dir() and program.inputs and not arguments.no_warn:
         raise FactsError(f"fact directory `{arguments.fact_dir}` does not exist")
     piped = [
         d.relation
         for d in program.inputs
-        if d.params.get("IO") in ("stdin", "json") and "filename" not in d.params
+        if reads_facts and d.params.get("IO") in ("stdin", "json") and "filename" not in d.params
     ]
     if arguments.updates == "-" and (piped or arguments.program == "-"):
         other = f"the facts of `{piped[0]}`" if piped else "the program"
         raise FactsError(f"standard input cannot have both the updates and {other}")
 
 
-def _follow(program: Program, given: dict[str, list[Row]], arguments: argparse.Namespace, meter: Meter) -> int:
+def _follow(begin: Callable[[], Database], arguments: argparse.Namespace, meter: Meter) -> int:
     """Apply the stream; whatever ends it, the files hold the relations after the last complete step."""
     from everlog.stream import follow, stream_lines
 
     name = "<stdin>" if arguments.updates == "-" else arguments.updates
     with stream_lines(arguments.updates, sys.stdin) as lines:
-        database = _living(program, given, arguments, meter)
+        database = begin()
+        program = database.program
         if arguments.updates != "-" and not sys.stdout.isatty():  # where answers are seen, no bar is needed
             lines = meter.lines(lines, Path(arguments.updates).stat().st_size)
         try:

@@ -8,13 +8,14 @@ Reads: everlog.database, everlog.files, everlog.functors.  Read by: everlog.repl
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from everlog.database import Database
 from everlog.files import NoSuchFile, read_facts
-from everlog.functors import load_functions
+from everlog.functors import FunctorError, load_functions
 from everlog.repl.modes import number_of
 from everlog.repl.table import CommandError
 
@@ -33,12 +34,13 @@ def opened(session: Session) -> Database:
 
 def open_file(session: Session, path: Path) -> Database:
     """A database that is kept in a file, which is made if need be; the program of the session goes into it."""
-    opener = getattr(Database, "open", None)
-    if opener is None:
-        raise CommandError("databases that are kept in files are not part of this version")
-    program, is_new = session.places.program, not path.exists()
-    text = {"file": program} if program is not None else {"text": ""} if is_new else {}
-    database: Database = opener(path, **text, **_options(session))
+    program, is_new = session.places.program, not os.path.lexists(path)
+    text: dict[str, Any] = {"file": program} if program is not None else {"text": ""} if is_new else {}
+    functors = functions_for(session, program) if session.places.libraries else None
+    try:
+        database = Database.open(path, **text, functors=functors, **_options(session))
+    except FunctorError:  # the program in the file has some: those here, or beside the file of the program
+        database = Database.open(path, **text, functors=functions_for(session, program), **_options(session))
     if is_new and program is not None:
         given, missing = read_inputs(database.program.inputs, database.relations, session.places.facts)
         database.insert_all(given)

@@ -110,6 +110,9 @@ class Session:
     def close(self) -> None:
         """The end: files are complete, and a database that is kept in one lets it go."""
         self.screen.to_screen()
+        self.close_database()
+
+    def close_database(self) -> None:
         close = getattr(self._database, "close", None)
         if close is not None:
             close()
@@ -204,8 +207,9 @@ def _is_known(problem: Exception) -> bool:
     from everlog.core.values import EvaluationError
     from everlog.files.values import FactsError
     from everlog.functors import FunctorError
+    from everlog.store.errors import StoreError
     from everlog.transactions import NestedWrite
 
-    known = (EvaluationError, FactsError, FunctorError, NestedWrite, OSError)
+    known = (EvaluationError, FactsError, FunctorError, NestedWrite, OSError, StoreError)
     ours = isinstance(problem, ValueError) and type(problem).__module__.startswith("everlog.")
     return ours or isinstance(problem, known)
