@@ -368,6 +368,7 @@ def _files(folder: Path) -> None:
 
 
 # command → lines after the edges 1 – 2 – 3 are there, and what the last one says
+IN_FILE = [".save new.db", ".open new.db", "edge(3, 4)."]
 EXAMPLES: dict[str, tuple[list[str], str]] = {
     ".help": ([".help why-not"], r"\.why-not FACT\nwhat each rule lacks .*\n(.*\n)*also: \.why_not, \.whynot"),
     ".load": ([".load paths.dl"], r"paths\.dl: 2 relations, 2 rules, 2 facts"),
@@ -407,6 +408,12 @@ EXAMPLES: dict[str, tuple[list[str], str]] = {
     ".set": ([".set headers off", "edge(1, x)?"], r"2\n\(1 row\)"),
     ".show": ([".show"], r"setting +value +meaning\n(.*\n)+mode +table +(.*\n)+watched: everything"),
     ".drop": ([".drop path", ".tables path"], r"relation +columns.*\n[ -]+"),
+    ".save": ([".save new.db"], r"saved to new\.db"),
+    ".open": ([".save new.db", ".open new.db"], r"new\.db: 2 relations, 2 rules, 5 facts, step 0"),
+    ".checkpoint": ([*IN_FILE, ".checkpoint 0"], r"step 1; history goes back to step 1"),
+    ".as-of": ([*IN_FILE, ".as-of 0 edge(x, y)?"], r"x  y\n-  -\n1  2\n2  3\n\(2 rows\)"),
+    ".diff": ([*IN_FILE, ".diff 0 1 edge"], r"\+edge\(3, 4\)\."),
+    ".history": ([*IN_FILE, ".history path"], r"step 1\n(\+path\(., 4\)\.\n?){3}"),
     ".quit": ([".quit 3"], r""),
 }
 

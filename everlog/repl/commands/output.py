@@ -91,6 +91,7 @@ def show(session: Session, words: Words) -> None:
     screen.lines(
         [
             f"program: {session.places.program or 'none was loaded'}",
+            f"kept in: {session.places.database or 'memory'}",
             f"facts from: {session.places.facts}",
             f"answers go to: {screen.file_name or 'the screen'}",
             f"transaction: {pending}",
