@@ -4,11 +4,12 @@ Fact files that `.input` names and that are not there make no error here: one ma
 what it needs.  They are told, and their relations begin empty.
 
 Reads: everlog.database, everlog.store, everlog.files, everlog.functors.
-Read by: everlog.repl.session, everlog.repl.durable, the commands of programs.
+Read by: everlog.repl.session, the commands of programs and of databases in files.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,7 +39,7 @@ def open_file(session: Session, path: Path, program: Path | None, read_only: boo
         options["functors"] = functions_for(session, program)
     if read_only:
         return Database.open(path, read_only=True, **options)
-    is_new, missing = not path.exists(), list[str]()
+    is_new, missing = not os.path.lexists(path), list[str]()
     if program is not None:
         options["file"] = program
     elif is_new:

@@ -76,7 +76,11 @@ class Opening:
         engine = Engine(program, given=given, strategies=self.strategies, **self.how)
         begin_file(self.path, engine, self.written, number_of_steps(self.history, HISTORY))
         file = DatabaseFile(self.path, lock)
-        file.begin_writing()
+        try:
+            file.begin_writing()
+        except BaseException:
+            file.close()
+            raise
         return self._made(file, engine, self.written)
 
     def _continued(self, lock: WriterLock | None) -> DurableDatabase:
@@ -111,7 +115,7 @@ class Opening:
                 f"{file.path} has another program; only programs with a text (text=… or file=…) can be exchanged"
             )
         refuse_losses(file.path, database, self.written.program)
-        database.exchange(now.replaced_by(self.written), self.functors)
+        database._go_by(now.replaced_by(self.written), self.functors, self.written.digest)
 
 
 def begin_file(path: Path, engine: Engine, written: Written, history: int | None = HISTORY) -> None:
