@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 EXAMPLES = """
   everlog follow p.dl --from in.jsonl --to out.jsonl    change events in, what they change out
   everlog follow p.dl --from in.jsonl --live --db p.db  go on as the file grows, and after a restart
-  everlog follow p.dl --from postgresql:///shop --to postgresql:///shop --live   tables, and tables that follow
+  everlog follow p.dl --from postgresql:///shop --to postgresql:///shop --live   tables that follow
   everlog follow p.dl --from tcp-listen://127.0.0.1:9000 --live   whoever connects; changes on the screen
 """
 

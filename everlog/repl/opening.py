@@ -21,8 +21,10 @@ from everlog.live import LiveText
 from everlog.repl.modes import number_of
 from everlog.repl.table import CommandError
 from everlog.store.database import DurableDatabase
+from everlog.store.opening import exchange_program
 
 if TYPE_CHECKING:
+    from everlog.changes import Changes
     from everlog.core.program import Directive, Relation, Row
     from everlog.repl.session import Session
 
@@ -55,11 +57,24 @@ def open_file(session: Session, path: Path, program: Path | None, read_only: boo
     return database
 
 
+def other_program(session: Session, database: DurableDatabase, program: Path) -> Changes:
+    """Go on with another program in a database that is open; what was given stays."""
+    options = _options(session)
+    try:
+        live = LiveText.from_file(program, options["include_dirs"], options["macros"])
+    except OSError as problem:
+        raise CommandError(f"cannot read {program}: {problem.strerror}") from None
+    return exchange_program(database, live, functions_for(session, program))
+
+
 def load_program(session: Session, path: Path, facts: Path) -> str:
     """Begin with a program and its facts, and say what it has; after an error everything is as before."""
     places = session.places
     if isinstance(session.opened, DurableDatabase) or session.present is not None:
-        raise CommandError("the database is kept in a file: `.reload` and `.read FILE` change its program")
+        raise CommandError(
+            "the database is kept in a file: `.open FILE PROGRAM` goes on with another program there,"
+            " `.read PROGRAM` adds to it, and `.open` leaves it"
+        )
     functors = functions_for(session, path) if places.libraries else None
     try:
         database = Database.from_file(path, functors=functors, **_options(session))

@@ -28,7 +28,7 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-_ADVICE = "open it with read_only=True to look, or end that process"
+_ADVICE = "open it with read_only=True (`.open FILE read-only`, `--read-only`) to look, or end that process"
 _FAR = 1 << 30  # where Windows locks a byte: what it locks nobody can read
 
 
@@ -110,8 +110,10 @@ def _holder(handle: int) -> str:
     with suppress(OSError, ValueError):
         os.lseek(handle, 0, os.SEEK_SET)
         number, _, since = os.read(handle, 100).decode().partition(" ")
-        who = "this process, " if int(number) == os.getpid() else "process "
-        return f"{who}{int(number)}, writes to it since {since.strip()}"
+        who = f"process {int(number)}"
+        if int(number) == os.getpid():
+            who = f"this {who.replace(' ', ', ')},"
+        return f"{who} writes to it since {since.strip()}"
     return "another process writes to it"
 
 

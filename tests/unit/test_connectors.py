@@ -520,6 +520,20 @@ def test_a_failed_write_leaves_the_table(tmp_path: Path, name: str) -> None:
     assert read_facts(EDGE, path) == [(1, 1)]
 
 
+@pytest.mark.parametrize("table", ["edge", "log"])
+@pytest.mark.parametrize("mode", ["overwrite", "append", "ignore"])
+def test_a_database_of_our_own_is_no_place_for_tables(tmp_path: Path, table: str, mode: str) -> None:
+    """Whatever the name: it might be that of a table that the database itself needs."""
+    path = tmp_path / "roads.db"
+    with Database.open(path, text=".decl edge(x:number, y:number)  edge(1, 2).") as db:
+        with pytest.raises(FactsError, match=r"roads\.db is a database of everlog's own, and is left as it is"):
+            db.export("edge", path, dbtable=table, mode=mode)
+        with pytest.raises(FactsError, match=r"no table or view edge; it is a database of everlog's own"):
+            db.load("edge", path)
+    with Database.open(path) as db:
+        assert db.view("edge") == [(1, 2)]
+
+
 def test_a_duckdb_schema_is_named_before_the_table(tmp_path: Path) -> None:
     with duckdb.connect(str(tmp_path / "e.duckdb")) as connection:
         connection.execute("CREATE SCHEMA shop; CREATE TABLE shop.orders AS SELECT 1 AS x, 2 AS y")

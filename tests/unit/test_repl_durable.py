@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from everlog import AlreadyOpen, Database
+from everlog.cli import main
 from everlog.repl.loop import run_script
 from everlog.repl.session import Session
 
@@ -215,6 +216,30 @@ def test_what_cannot_be_opened_leaves_everything_as_it_is(folder: Path) -> None:
         assert talk.say("edge(2, 3).", ".as-of").endswith("step 1; history goes back to step 0")
 
 
+def test_another_program_goes_by_the_same_facts(folder: Path) -> None:
+    (folder / "back.dl").write_text(PROGRAM.replace("path(x, y) :- edge(x, y).", "path(y, x) :- edge(x, y)."))
+    (folder / "none.dl").write_text(".decl road(x:number)")
+    with Talk() as talk:
+        talk.say(".open roads.db paths.dl")
+        assert talk.say(".open roads.db back.dl", "path(x, y)?") == (
+            "roads.db: 2 relations, 2 rules, 3 facts, step 1\nx  y\n-  -\n2  1\n2  2\n(2 rows)"
+        )
+        assert "1 given fact(s) of `edge(x:number, y:number)`" in talk.say(".open roads.db none.dl")
+        assert "cannot read gone.dl" in talk.say(".open roads.db gone.dl")
+        assert talk.say(".reload") == "0 changed"
+        assert "`.open FILE PROGRAM` goes on with another program" in talk.say(".load paths.dl")
+        assert talk.say(".as-of 0 path(x, y)") == "x  y\n-  -\n1  2\n(1 row)"
+
+
+def test_a_database_is_no_program(capsys: pytest.CaptureFixture[str]) -> None:
+    Database.open("roads.db", file="paths.dl").close()
+    with Talk() as talk:
+        told = "cannot read roads.db: it is a database, and no program: --db and .open open those"
+        assert talk.say(".load roads.db") == f"script:1: error: {told}"
+    assert main(["run", "roads.db"]) == 1
+    assert "it is a database, and no program" in capsys.readouterr().err
+
+
 def test_one_writes_and_others_may_look() -> None:
     with Talk() as writer, Talk() as reader:
         writer.say(".open roads.db paths.dl")
@@ -233,6 +258,10 @@ def test_the_command_keeps_everything_in_the_file() -> None:
     assert first.stdout.endswith("+edge(2, 3).\n+path(1, 3).\n+path(2, 3).\n")
     again = everlog("repl", "--db", "roads.db", stdin=".diff 0\n")
     assert again.stdout.split("\n")[:2] == ["roads.db: 2 relations, 2 rules, 5 facts, step 1", "+edge(2, 3)."]
+    look = everlog("repl", "--db", "roads.db", "--read-only", "-c", "edge(5, 6).", "-c", ".count edge")
+    assert look.stdout.endswith("edge: 2\n")
+    assert "was opened with read_only=True" in look.stderr
+    assert everlog("repl", "paths.dl", "--read-only").returncode == 2
     other = everlog("repl", "--db", "paths.dl", "-c", ".count")
     assert other.returncode == 1
     assert "paths.dl" in other.stderr

@@ -99,7 +99,7 @@ def test_another_process_has_it(folder: Path, capsys: pytest.CaptureFixture[str]
         child.stdin.flush()
         assert child.stdout.readline() == '+reach("Basel", "Ulm").\n'
         assert main(["run", "p.dl", "--db", "p.db"]) == 1
-        assert f"process {child.pid}, writes to it" in capsys.readouterr().err
+        assert f"process {child.pid} writes to it" in capsys.readouterr().err
         with Database.open("p.db", read_only=True) as reader:  # what was told is there
             assert reader.size("line") == 2
         child.kill()

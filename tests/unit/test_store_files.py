@@ -55,7 +55,7 @@ def holding(path: Path) -> subprocess.Popen[str]:
 def test_a_second_writer_is_told_who_is_the_first(path: Path) -> None:
     Database.open(path, text=PATHS).close()
     with holding(path) as child:
-        with pytest.raises(AlreadyOpen, match=f"process {child.pid}, writes to it since .* read_only=True"):
+        with pytest.raises(AlreadyOpen, match=f"process {child.pid} writes to it since .* read_only=True"):
             Database.open(path)
         with Database.open(path, read_only=True) as reader:
             assert reader.size("path") == 1

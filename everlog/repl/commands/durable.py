@@ -36,12 +36,12 @@ READ_ONLY = "read-only"
 def open_database(session: Session, words: Words) -> None:
     """
     From now on each step is on disk before it is told.  A file that is not there is made, with PROGRAM and the
-    facts that its `.input` directives name, or empty; one that is there goes on where it was, with PROGRAM if one
-    is given.  With read-only it can be looked at, also while somebody else writes to it.  What was in memory alone
-    is left; `.save` keeps it.  If FILE cannot be opened, everything stays as it is.  Without FILE, the file is
-    closed, and an empty database begins in memory.
+    facts that its `.input` directives name, or empty; one that is there goes on where it was, with the facts that
+    it has, and with PROGRAM if one is given.  With read-only it can be looked at, also while somebody else writes
+    to it.  What was in memory alone is left; `.save` keeps it.  If FILE cannot be opened, everything stays as it
+    is.  Without FILE, the file is closed, and an empty database begins in memory.
     """
-    from everlog.repl.opening import begun, described, open_file
+    from everlog.repl.opening import begun, described, open_file, other_program
     from everlog.repl.transactions import refuse_in_transaction
     from everlog.store.database import DurableDatabase
 
@@ -54,11 +54,15 @@ def open_database(session: Session, words: Words) -> None:
         path, read_only = Path(words[0]).expanduser(), words[1:] == [READ_ONLY]
         program = Path(words[1]).expanduser() if len(words) > 1 and not read_only else None
         if isinstance(former, DurableDatabase) and not former.read_only and former.path == path.resolve():
-            raise CommandError(f"{words[0]} is open already")
-        session.db = database = open_file(session, path, program, read_only)
+            if program is None:
+                raise CommandError(f"{words[0]} is open already")
+            other_program(session, former, program)
+            session.db = database = former
+        else:
+            session.db = database = open_file(session, path, program, read_only)
         told = f"{words[0]}: {described(database)}, step {database.step}"
     session.present, session.watched, session.places.program = None, {}, program
-    if isinstance(former, DurableDatabase):
+    if isinstance(former, DurableDatabase) and former is not session.db:
         former.close()
     session.screen.line(told)
 
