@@ -6,8 +6,10 @@ Reads: everlog.repl.
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +27,24 @@ EXAMPLES = """
   everlog repl --db roads.db --read-only       look at it while another process writes
   cat script.txt | everlog repl                run lines as if they were typed
 """
+
+
+_GOES = re.compile(r"-\s*[?\w.]+[(#].*", re.DOTALL)
+
+
+def prepared(words: Sequence[str]) -> list[str]:
+    """The text of `-c` may be a fact or a rule that goes, which is no flag.
+
+    >>> prepared(["-c", "-edge(1,2).", "-c", "-path#2.", "-c", "--bail"])
+    ['--command=-edge(1,2).', '--command=-path#2.', '-c', '--bail']
+    """
+    out: list[str] = []
+    for word in words:
+        if out[-1:] in (["-c"], ["--command"]) and _GOES.fullmatch(word):
+            out[-1] = f"--command={word}"
+        else:
+            out.append(word)
+    return out
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -258,6 +258,8 @@ def test_the_command_keeps_everything_in_the_file() -> None:
     assert first.stdout.endswith("+edge(2, 3).\n+path(1, 3).\n+path(2, 3).\n")
     again = everlog("repl", "--db", "roads.db", stdin=".diff 0\n")
     assert again.stdout.split("\n")[:2] == ["roads.db: 2 relations, 2 rules, 5 facts, step 1", "+edge(2, 3)."]
+    gone = everlog("repl", "--db", "roads.db", "-c", "-edge(2,3).", "-c", "edge(2, 3).")
+    assert (gone.returncode, gone.stdout.count("edge(2, 3)")) == (0, 2)
     look = everlog("repl", "--db", "roads.db", "--read-only", "-c", "edge(5, 6).", "-c", ".count edge")
     assert look.stdout.endswith("edge: 2\n")
     assert "was opened with read_only=True" in look.stderr
