@@ -103,7 +103,7 @@ class Guard:
         self.limits, self.progress = limits, progress
         self.shield = Shield()
         self.facts = 0
-        self.told = False  # that a limit was met: the timer goes on, but a step is told once
+        self.told = False  # that it must end: it is told once, and then takes itself back
         self.stands = False  # the step has been sealed, and is not given up any more
         self._deadline: float | None = None
         self._outer: Guard | None = None
@@ -172,6 +172,7 @@ class Guard:
         """Compare clock and memory with the limits."""
         found = self.exceeded()
         if found is not None:
+            self.told = True
             raise found
 
     def exceeded(self) -> LimitExceeded | None:
@@ -186,6 +187,7 @@ class Guard:
         return None
 
     def interrupt(self, error: BaseException) -> None:
+        self.told = True
         if self.shield.held:
             self.shield.pending = error
         else:
@@ -223,7 +225,7 @@ class _Watch:
     def _interrupted(self, number: int, frame: FrameType | None) -> None:
         if self.guard is None:
             raise KeyboardInterrupt
-        if self.guard.stands or _is_leaving(frame):
+        if self.guard.told or self.guard.stands or _is_leaving(frame):
             self.late = True
         else:
             self.guard.interrupt(KeyboardInterrupt())
@@ -235,7 +237,6 @@ class _Watch:
             over = self.guard.told or self.guard.stands or _is_leaving(frame)
             found = None if over else self.guard.exceeded()
             if found is not None:
-                self.guard.told = True
                 self.guard.interrupt(found)
 
 

@@ -49,7 +49,7 @@ def soaked(case: Case, system: Living, updates: int, size: int) -> dict[str, Any
     system.load()
     facts = {relation: case.rows(relation) for relation in case.given}
     stream = updates_of("window", workload, facts, size)
-    every = max(1, updates // _SAMPLES)
+    every = max(50, updates // _SAMPLES)
     samples: list[tuple[int, float, int]] = []
     spent = 0.0
     for number in range(updates):

@@ -11,9 +11,10 @@ import sys
 from pathlib import Path
 
 EXAMPLES = """
-  everlog bench                         all of them, which takes a while
-  everlog bench costs first_use         some
-  everlog bench figure4 --plot plots    Figure 4 of the MVIVM paper, with its plot
+  everlog bench --small                             see that everything runs
+  everlog bench --only bars                         what everlog is held to
+  everlog bench --only join_count --against sqlite  one workload, one competitor
+  everlog bench figure4 --plot plots                Figure 4 of the MVIVM paper, with its plot
 """
 
 

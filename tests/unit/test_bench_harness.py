@@ -1,7 +1,7 @@
 """The benchmarks side by side: every workload on every side that is installed, at small sizes, answers compared.
 
-What is measured is not asserted.  All but one test measure in this process, which is quick; Pathway is left to
-the one that runs the command, and to `everlog bench --small`.
+What is measured is not asserted.  Sides are measured in this process, which is quick, but for those that need one
+for themselves (Pathway, where it is installed), and for the test that runs the command.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from everlog.bench.harness.soak import growth_of, soaked
 from everlog.bench.harness.streams import make_stream
 
 HERE = Limits(rounds=1, apart=False)
-SIDES = [name for name in installed()[0] if not sides()[name].apart]
+SIDES = list(installed()[0])
 
 
 # ── everything runs and agrees ───────────────────────────────────────────────────────────────
@@ -210,7 +210,7 @@ def test_a_soak_looks_at_memory(tmp_path: Path) -> None:
     assert living is not None
     found = soaked(case, living(case), 500, workload.small)
     assert found["updates"] == 500
-    assert len(found["samples"]) == 100
+    assert len(found["samples"]) == 10
     assert abs(growth_of(found, 2)) < 0.5
 
 

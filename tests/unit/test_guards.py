@@ -48,6 +48,23 @@ def test_a_limit_is_told_once_and_no_guard_stays_on_watch() -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("signalled", [guards._watch._ticked, guards._watch._interrupted])
+def test_a_step_that_takes_itself_back_hears_of_nothing_else(signalled: Callable[..., None]) -> None:
+    """A limit was found between two rounds; the timer, or Ctrl-C, comes just before the shield is held."""
+    guard = Guard(Limits(seconds=0.0))
+    guard.__enter__()
+    with pytest.raises(LimitExceeded):
+        guard.look()
+    signalled(0, None)
+    if signalled == guards._watch._interrupted:
+        with pytest.raises(KeyboardInterrupt):
+            guard.__exit__(None, None, None)
+    else:
+        guard.__exit__(None, None, None)
+    assert guards._watch.guard is None
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_a_signal_while_the_guard_leaves_waits_until_it_has_left() -> None:
     guard = Guard(Limits(seconds=0.0))
     leaving = SimpleNamespace(f_code=Guard.__exit__.__code__)
