@@ -14,9 +14,8 @@ core.guards.  Read by: the front door, core.engine (units that no other strategy
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 from attrs import define
@@ -30,6 +29,7 @@ from everlog.core.dependencies import Unit, units
 from everlog.core.equivalence import Equivalence
 from everlog.core.guards import Guard, Limits
 from everlog.core.program import Program, Row, Rule
+from everlog.core.recursion import recursion_up_to
 from everlog.core.shapes import shapes_of
 from everlog.core.subsume import dominance_rule, dominated
 from everlog.core.tables import Facts, Shape, Table, facts_of, rows_of, size_of, sorted_rows
@@ -85,15 +85,9 @@ def evaluate(
         return Evaluation(program, context.tables)
 
 
-@contextmanager
-def deep_calls() -> Iterator[None]:
+def deep_calls() -> AbstractContextManager[None]:
     """A body of many atoms is a chain of functions: allow more of them than Python does."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, 20_000))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(limit)
+    return recursion_up_to(20_000)
 
 
 def _started(program: Program, guard: Guard, progress: Progress | None) -> Context:

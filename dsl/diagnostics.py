@@ -9,13 +9,13 @@ Reads: dsl.source.  Read by: every stage of dsl, the command line.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from attrs import define, field, frozen
 
+from everlog.core.recursion import recursion_up_to
 from everlog.dsl.catalogue import RULES
 from everlog.dsl.source import Location, Source
 
@@ -152,11 +152,8 @@ class Report:
 @contextmanager
 def deep_nesting(report: Report) -> Iterator[None]:
     """Allow deeply nested programs; past any reason, a diagnostic instead of a traceback."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
     try:
-        yield
+        with recursion_up_to(_RECURSION_LIMIT):
+            yield
     except RecursionError:
         report.error("DL016", "the program is nested too deeply to be checked")
-    finally:
-        sys.setrecursionlimit(limit)

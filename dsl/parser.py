@@ -9,13 +9,13 @@ Reads: dsl.lexer, dsl.automaton, dsl.ast, dsl.diagnostics.  Read by: dsl.check, 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
 from everlog.core.collector import collector_paused
+from everlog.core.recursion import recursion_up_to
 from everlog.dsl import ast
 from everlog.dsl.automaton import Automaton, automaton
 from everlog.dsl.diagnostics import Diagnostic, Report
@@ -96,13 +96,8 @@ def parse(source: Source, report: Report) -> ast.Program:
 @contextmanager
 def deep_text() -> Iterator[None]:
     """Room for texts that nest deeply: `2 ^ 2 ^ 2 ^ …` nests to the right."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, 100_000))
-    try:
-        with collector_paused():
-            yield
-    finally:
-        sys.setrecursionlimit(limit)
+    with recursion_up_to(100_000), collector_paused():
+        yield
 
 
 def parse_text(text: str, file: str = "<text>") -> tuple[ast.Program, Report]:

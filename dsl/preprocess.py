@@ -19,6 +19,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from errno import EINVAL
 from pathlib import Path
 from typing import TypeAlias
 
@@ -47,6 +48,7 @@ from everlog.dsl.words import PREPROCESSOR as DIRECTIVES
 DEEPEST = 200  # files inside each other
 MOST_FILES, MOST_TEXT = 10_000, 1 << 28  # inclusions, and characters included, in one program
 MANY = 40  # more macro names than this are not tried one by one
+_SQLITE = b"SQLite format 3\0"
 PREDEFINED = {"RAM_DOMAIN_SIZE": "64", "__SOUFFLE__": "1", "__FILE__": '""', "__LINE__": "0"}
 
 _OPENER = re.compile(r'"|//')
@@ -113,7 +115,10 @@ def preprocess_text(
 
 
 def _read(path: str | Path) -> str:
-    return _normal(Path(path).read_bytes().decode("utf-8", "surrogateescape"))
+    data = Path(path).read_bytes()
+    if data.startswith(_SQLITE):  # and there would be an error for each of its bytes
+        raise OSError(EINVAL, "it is a database, and no program: --db and .open open those", str(path))
+    return _normal(data.decode("utf-8", "surrogateescape"))
 
 
 def _normal(text: str) -> str:

@@ -1,7 +1,8 @@
 """The command line: `everlog COMMAND …`.
 
 Each command is a module of `everlog.commands`, imported when it is called, with two functions,
-`add_arguments(parser)` and `run(arguments) -> exit status`, and a text `EXAMPLES` for its `--help`.
+`add_arguments(parser)` and `run(arguments) -> exit status`, and a text `EXAMPLES` for its `--help`.  One whose
+arguments need a look before they are parsed has `prepared(words) -> words`, too.
 
 Exit status: 0 all well; 1 the program, its data or its evaluation has an error; 2 wrong usage; 130 Ctrl-C.
 """
@@ -40,9 +41,9 @@ _EPILOG = """examples:
   everlog run prog.dl -F facts -D out     read facts/*.facts, write out/*.csv
   everlog run prog.dl -D-                 write every .output relation to the screen
   everlog run prog.dl -F facts --watch    stay, and follow the fact files as they change
-  everlog why prog.dl 'path(1, 3)'        prove a fact
-  everlog follow prog.dl --from orders.jsonl --to changes.jsonl
+  everlog follow prog.dl --from in.jsonl --to out.jsonl
                                           change events in, change events out
+  everlog why prog.dl 'path(1, 3)'        prove a fact
   everlog check prog.dl --json            diagnostics for an editor
   everlog fmt prog.dl                     print the program, formatted
 
@@ -61,7 +62,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if name not in COMMANDS:
         return _usage(name)
     try:
-        status: int = command_of(name).run(parser_of(name).parse_args(arguments[1:]))
+        command = command_of(name)
+        words = getattr(command, "prepared", list)(arguments[1:])
+        status: int = command.run(parser_of(name).parse_args(words))
         sys.stdout.flush()
         return status
     except BrokenPipeError:  # the reader of our output has gone: nothing more to say

@@ -580,7 +580,7 @@ class Database:
             raise RuleError(_NO_TEXT)
         other = LiveText.from_file(path, self._live.include_dirs, self._live.macros)
         found = functors_beside(other.program, path) if functors is None else functors
-        return self._change(partial(LiveText.replaced_by, other=other), found)
+        return self._go_by(self._live.replaced_by(other), self._functors | dict(found), other.digest)
 
     def statements(self, added: bool = False) -> list[str]:
         """The statements of the program's text but its facts; with `added`, those that came by `add_rule`."""
@@ -596,7 +596,7 @@ class Database:
         return self._go_by(edit(self._live), self._functors | dict(more or {}))
 
     def _go_by(self, live: LiveText, functors: Functions, given: str | None = None) -> Changes:
-        """Go on with another program."""
+        """Go on with another program; `given` is the digest of a text that somebody gave as a whole."""
         from everlog.store.programs import saved
 
         program = with_functors(live.program, functors)

@@ -26,6 +26,7 @@ from everlog.core.program import Directive, Program, Row
 from everlog.core.values import EvaluationError
 from everlog.database import Database
 from everlog.files import read_facts
+from everlog.files.formats import way_of
 from everlog.files.values import FactsError
 from everlog.files.zipped import SUFFIXES
 
@@ -171,7 +172,9 @@ def follow_files(files: FactFiles, database: Database, tell: Callable[[Changes],
 
 def is_followed(directive: Directive) -> bool:
     """Whether the facts of a directive come from a file, which may change, rather than from a stream."""
-    way = directive.params.get("IO", "file")
+    way = way_of(directive.params)
+    if way in ("postgres", "jdbc"):
+        return False
     return way != "stdin" and (way != "json" or "filename" in directive.params)
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -74,9 +75,16 @@ class LiveText:
         return _read(*load(path, include_dirs, macros), include_dirs, macros)
 
     @staticmethod
-    def from_source(source: Source, include_dirs: Sequence[Path], macros: Mapping[str, str]) -> LiveText:
-        """A text that was preprocessed before."""
-        return _read(source, (), include_dirs, macros)
+    def from_source(
+        source: Source, problems: Sequence[Problem], include_dirs: Sequence[Path], macros: Mapping[str, str]
+    ) -> LiveText:
+        """A text that was preprocessed before, with what was found to be wrong then."""
+        return _read(source, problems, include_dirs, macros)
+
+    @property
+    def digest(self) -> str:
+        """What tells one text from another, wherever it stood."""
+        return sha256(self.source.text.encode("utf-8", "surrogatepass")).hexdigest()
 
     # ── changes ──────────────────────────────────────────────────────────────────────────────
 

@@ -251,7 +251,7 @@ _DEAR = {"file", "json", "jsonfile", "jdbc"}  # parsed by Python, or asked of a 
 
 def dear_inputs(program: Program) -> set[str]:
     """The inputs that had better be read once."""
-    return {one.relation for one in program.inputs if one.params.get("IO", "file") in _DEAR}
+    return {one.relation for one in program.inputs if way_of(one.params) in _DEAR}
 
 
 # ── out ──────────────────────────────────────────────────────────────────────────────────────

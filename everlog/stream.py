@@ -23,6 +23,7 @@ from everlog.database import Database
 from everlog.files.place import reason, write_stream
 from everlog.files.values import FactsError
 from everlog.rows import FactError, is_idle, line_update
+from everlog.store.errors import StoreError
 
 NO_ANSWER = "(no answer)"
 Step: TypeAlias = list[tuple[int, str]]  # lines with their numbers
@@ -64,7 +65,7 @@ def _applied(database: Database, name: str, step: Step, shown: set[str], mistake
     if not mistakes:
         try:
             return database.apply(updates).text(shown)
-        except (EvaluationError, MemoryError) as problem:
+        except (EvaluationError, MemoryError, StoreError) as problem:
             first, last = step[0][0], step[-1][0]
             place = f"{name}:{first}" if first == last else f"{name}:{first}-{last}"
             mistakes.append(f"{place}: {problem if str(problem) else 'out of memory'}")

@@ -16,7 +16,7 @@ ALLOWED = {
     "spark_backend": {"spark_backend", "core"},
     "everlog": {"everlog", "dsl", "core", "ies", "spark_backend", "programs"},
 }
-HEAVY = {"pyspark", "numpy", "scipy", "pandas", "pyarrow", "duckdb", "psycopg", "matplotlib"}
+HEAVY = {"pyspark", "numpy", "scipy", "pandas", "pyarrow", "duckdb", "psycopg", "matplotlib", "zstandard"}
 FILES = [path for folder in ALLOWED for path in sorted((ROOT / folder).rglob("*.py"))]
 
 

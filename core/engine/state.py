@@ -12,8 +12,9 @@ Reads: core.tables, core.equivalence.  Read by: the strategies, core.engine.engi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, islice, repeat
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 from attrs import frozen
@@ -84,9 +85,13 @@ def classes_from(columns: Iterator[list[Any]]) -> Facts:
     return facts
 
 
-def turned(rows: Any, width: int) -> Columns:
-    """Rows as columns."""
-    return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(width)]
+def turned(rows: Collection[Any], width: int) -> Columns:
+    """Rows as columns.  (`zip(*rows)` would make an iterator of each row.)
+
+    >>> turned([(1, "a"), (2, "b")], 2), turned([], 2)
+    ([[1, 2], ['a', 'b']], [[], []])
+    """
+    return [list(map(itemgetter(column), rows)) for column in range(width)]
 
 
 # ── facts with something beside them ─────────────────────────────────────────────────────────
@@ -205,7 +210,7 @@ def _rules(head: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def _hidden(number: int, runs: Runs) -> Columns:
-    return turned(runs.witnesses, 1)[1:] if number else []
+    return turned(runs.witnesses, len(runs.witnesses[0]))[1:] if number else []
 
 
 def _witnesses(number: int, width: int, columns: Iterator[list[Any]]) -> Iterator[tuple[Any, ...]]:

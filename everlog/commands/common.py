@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 from everlog.core.program import Program
 from everlog.dsl.check import diagnose
 from everlog.dsl.diagnostics import Report
-from everlog.dsl.preprocess import load, preprocess_text
+from everlog.dsl.preprocess import Problem, load, preprocess_text
+from everlog.dsl.source import Source
 
 if TYPE_CHECKING:
+    from everlog.live import LiveText
     from everlog.progress import Meter
 
 
@@ -65,20 +67,48 @@ def tell_note(text: str, meter: Meter | None = None) -> None:
     print(f"note: {text}", file=sys.stderr)
 
 
-def diagnosed(arguments: argparse.Namespace) -> tuple[Program | None, Report | None]:
-    """The program and what there is to tell; no report where the file cannot be read."""
-    path = arguments.program
-    include_dirs = [Path(d) for d in arguments.include_dir]
-    macros = macros_of(arguments.macro)
+def load_live(arguments: argparse.Namespace) -> LiveText | None:
+    """The checked program with its text, warnings told; None after its errors were told."""
+    from everlog.dsl.diagnostics import DatalogError
+    from everlog.live import LiveText
+
+    found = _source(arguments)
+    if found is None:
+        return None
+    try:
+        live = LiveText.from_source(*found, _include_dirs(arguments), macros_of(arguments.macro))
+    except DatalogError as error:
+        print(error.report.text(warnings=not arguments.no_warn), file=sys.stderr)
+        return None
+    text = live.report.text(warnings=not arguments.no_warn)
+    if text:
+        print(text, file=sys.stderr)
+    return live
+
+
+def _include_dirs(arguments: argparse.Namespace) -> list[Path]:
+    return [Path(d) for d in arguments.include_dir]
+
+
+def _source(arguments: argparse.Namespace) -> tuple[Source, list[Problem]] | None:
+    """The text that was named, preprocessed; None after it was told that it cannot be read."""
+    path, include_dirs, macros = arguments.program, _include_dirs(arguments), macros_of(arguments.macro)
     use = not arguments.no_preprocessor
     try:
         if path == "-":
-            source, problems = preprocess_text(sys.stdin.read(), "<stdin>", include_dirs, macros, use)
-        else:
-            source, problems = load(path, include_dirs, macros, use)
+            return preprocess_text(sys.stdin.read(), "<stdin>", include_dirs, macros, use)
+        return load(path, include_dirs, macros, use)
     except OSError as error:
         print(f"error: cannot read `{path}`: {error.strerror or error}", file=sys.stderr)
+        return None
+
+
+def diagnosed(arguments: argparse.Namespace) -> tuple[Program | None, Report | None]:
+    """The program and what there is to tell; no report where the file cannot be read."""
+    found = _source(arguments)
+    if found is None:
         return None, None
+    source, problems = found
     pragmas = dict(text.partition(":")[::2] for text in getattr(arguments, "pragma", []))
     return diagnose(source, problems, pragmas)
 

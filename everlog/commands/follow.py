@@ -10,25 +10,28 @@ import signal
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from everlog.commands.common import add_functor_arguments, add_program_arguments, load_program, tell_note
-from everlog.commands.databases import add_database_argument, database_of
-from everlog.commands.limits import add_limit_arguments, limits_of
-from everlog.commands.strategies import add_strategy_argument, strategies_of
+from everlog.commands.common import add_functor_arguments, add_program_arguments, tell_note
+from everlog.commands.durable import add_database_argument, database_of, load_written, program_in, with_functions
+from everlog.commands.limits import add_limit_arguments
+from everlog.commands.strategies import add_strategy_argument
 from everlog.core.engine.plan import NoSuchStrategy
-from everlog.core.program import Program
 from everlog.core.values import EvaluationError
 from everlog.files import FactsError
-from everlog.functors import FunctorError, bind_functors
+from everlog.functors import FunctorError
 from everlog.inputs import read_inputs
 from everlog.rows import FactError
 from everlog.store.errors import StoreError
 
+if TYPE_CHECKING:
+    from everlog.store.programs import Written
+
 EXAMPLES = """
-  everlog follow prog.dl --from orders.jsonl --to changes.jsonl       change events in, change events out
-  everlog follow prog.dl --from postgresql:///shop --to - --live      follow the tables of a database
-  everlog follow prog.dl --from tcp://localhost:9000 --db shop.db     and after a crash go on where it was
+  everlog follow p.dl --from in.jsonl --to out.jsonl    change events in, what they change out
+  everlog follow p.dl --from in.jsonl --live --db p.db  go on as the file grows, and after a restart
+  everlog follow p.dl --from postgresql:///shop --to postgresql:///shop --live   tables that follow
+  everlog follow p.dl --from tcp-listen://127.0.0.1:9000 --live   whoever connects; changes on the screen
 """
 
 
@@ -99,14 +102,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     # changes may fill what the program leaves empty
-    program = load_program(arguments, untold=("DL060",))
-    if program is None:
+    written = load_written(arguments, untold=("DL060",))
+    if written is None:
         return 1
     previous = signal.signal(signal.SIGTERM, _terminate)
     try:
         if arguments.forget:
             return _forget(arguments)
-        _follow(program, arguments)
+        _follow(written, arguments)
     except (EvaluationError, FactError, FactsError, FunctorError, NoSuchStrategy, StoreError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -124,16 +127,15 @@ def _terminate(number: int, frame: object) -> NoReturn:
     raise _Terminated
 
 
-def _follow(program: Program, arguments: argparse.Namespace) -> None:
+def _follow(written: Written, arguments: argparse.Namespace) -> None:
     from everlog.streams import follow
 
     if "-" in (arguments.sources or ["-"]) and arguments.program == "-":
         raise FactsError("standard input cannot have both the changes and the program")
-    program = bind_functors(program, arguments.program, arguments.library, arguments.library_dir)
-    folder = Path(arguments.fact_dir)
+    written = with_functions(written, arguments)
+    program, folder = program_in(written), Path(arguments.fact_dir)
     facts = partial(read_inputs, program, folder, missing_ok=arguments.no_warn, tell=tell_note)
-    how: dict[str, Any] = {"limits": limits_of(arguments), "strategies": strategies_of(arguments)}
-    with database_of(program, arguments, facts, **how) as database:
+    with database_of(written, arguments, facts) as database:
         follow(database, arguments.sources or ["-"], arguments.sinks or ["-"], **_options(arguments))
 
 

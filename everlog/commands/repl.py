@@ -6,8 +6,10 @@ Reads: everlog.repl.
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,13 +24,35 @@ EXAMPLES = """
   everlog repl prog.dl -F facts                begin with a program and its facts
   everlog repl prog.dl -c 'path(1, x)?'        ask, and leave
   everlog repl --db roads.db                   a database that is kept in a file, from where it was
+  everlog repl --db roads.db --read-only       look at it while another process writes
   cat script.txt | everlog repl                run lines as if they were typed
 """
+
+
+_GOES = re.compile(r"-\s*[?\w.]+[(#].*", re.DOTALL)
+
+
+def prepared(words: Sequence[str]) -> list[str]:
+    """The text of `-c` may be a fact or a rule that goes, which is no flag.
+
+    >>> prepared(["-c", "-edge(1,2).", "-c", "-path#2.", "-c", "--bail"])
+    ['--command=-edge(1,2).', '--command=-path#2.', '-c', '--bail']
+    """
+    out: list[str] = []
+    for word in words:
+        if out[-1:] in (["-c"], ["--command"]) and _GOES.fullmatch(word):
+            out[-1] = f"--command={word}"
+        else:
+            out.append(word)
+    return out
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("program", nargs="?", metavar="FILE", help="a program (.dl) to begin with")
     parser.add_argument("--db", metavar="FILE", help="keep everything in this file")
+    parser.add_argument(
+        "--read-only", action="store_true", help="look at the database of --db, also while another process writes"
+    )
     parser.add_argument(
         "-F", "--fact-dir", default=".", metavar="DIR", help="where .facts files are (default: here)"
     )
@@ -60,6 +84,9 @@ def run(arguments: argparse.Namespace) -> int:
     from everlog.repl import loop
     from everlog.repl.table import CommandError
 
+    if arguments.read_only and (arguments.db is None or arguments.program is not None):
+        print("everlog repl: --read-only is for --db FILE, without a program", file=sys.stderr)
+        return 2
     session = _session(arguments)
     try:
         if arguments.mode is not None:
@@ -105,8 +132,8 @@ def _session(arguments: argparse.Namespace) -> Session:
 def _begun(arguments: argparse.Namespace, session: Session) -> bool:
     """Open the database and load the program that were named; on a terminal one may go on without the program."""
     if arguments.db is not None:
-        named = [arguments.db] if arguments.program is None else [arguments.db, arguments.program]
-        return session.run(shlex.join([".open", *named]))
+        more = ["read-only"] if arguments.read_only else [arguments.program] if arguments.program else []
+        return session.run(shlex.join([".open", arguments.db, *more]))
     if arguments.program is None:
         return True
     return session.run(f".load {shlex.quote(arguments.program)}") or session.screen.terminal

@@ -20,8 +20,15 @@ from typing import TYPE_CHECKING, NoReturn, Protocol, TypeAlias
 from attrs import evolve
 
 from everlog._version import __version__
-from everlog.commands.common import add_functor_arguments, add_program_arguments, load_program, tell_note
-from everlog.commands.databases import add_database_argument, database_of
+from everlog.commands.common import add_functor_arguments, add_program_arguments, tell_note
+from everlog.commands.durable import (
+    add_database_argument,
+    database_of,
+    goes_on,
+    load_written,
+    program_in,
+    with_functions,
+)
 from everlog.commands.limits import add_limit_arguments, limits_of, seconds
 from everlog.commands.on_spark import (
     add_spark_arguments,
@@ -37,15 +44,17 @@ from everlog.core.values import EvaluationError
 from everlog.files import FactsError, write_facts, write_size
 from everlog.files.formats import way_of
 from everlog.files.place import write_stream
-from everlog.functors import FunctorError, bind_functors
+from everlog.functors import FunctorError
 from everlog.inputs import read_inputs
 from everlog.progress import Meter, meter_for
+from everlog.rows import FactError
 from everlog.spark_backend.errors import SparkError
 from everlog.store.errors import StoreError
 
 if TYPE_CHECKING:
     from everlog.changes import Changes
     from everlog.database import Database
+    from everlog.store.programs import Written
 
 Facts: TypeAlias = Callable[[], dict[str, list[Row]]]  # reads what a program begins with
 
@@ -139,16 +148,17 @@ def run(arguments: argparse.Namespace) -> int:
         return 2
     # the stream, or files that come later, may fill what the program leaves empty
     lives_on = arguments.watch or arguments.updates is not None
-    program = load_program(arguments, untold=("DL060",) if lives_on else ())
-    if program is None:
+    written = load_written(arguments, untold=("DL060",) if lives_on else ())
+    if written is None:
         return 1
     if arguments.show is not None:
-        for rule in program.rules:
+        for rule in program_in(written).rules:
             print(rule)
         return 0
     try:
-        _check_strategies(program, arguments)
-        program = bind_functors(program, arguments.program, arguments.library, arguments.library_dir)
+        _check_strategies(program_in(written), arguments)
+        written = with_functions(written, arguments)
+        program = program_in(written)
         if arguments.engine == "spark":
             run_job(job_of(program, arguments), spark_options_of(arguments))
             return 0
@@ -160,13 +170,13 @@ def run(arguments: argparse.Namespace) -> int:
             folder, tell = Path(arguments.fact_dir), partial(tell_note, meter=meter)
             facts = partial(read_inputs, program, folder, arguments.no_warn, tell, meter.reading)
             if arguments.updates is not None:
-                return _follow(program, facts, arguments, meter)
+                return _follow(written, facts, arguments, meter)
             if arguments.db is None:
                 _write(program, _evaluated(program, facts(), arguments, meter), arguments, meter)
             else:
-                with _living(program, facts, arguments, meter) as database:
+                with _living(written, facts, arguments, meter) as database:
                     _write(database.program, database, arguments, meter)
-    except (EvaluationError, FactsError, FunctorError, SparkError, StoreError) as error:
+    except (EvaluationError, FactError, FactsError, FunctorError, SparkError, StoreError) as error:
         sys.stdout.flush()
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -201,11 +211,10 @@ def _evaluated(
 
 
 @contextmanager
-def _living(program: Program, facts: Facts, arguments: argparse.Namespace, meter: Meter) -> Iterator[Database]:
+def _living(written: Written, facts: Facts, arguments: argparse.Namespace, meter: Meter) -> Iterator[Database]:
     """The program as a database, which goes on."""
     told = _teller(arguments, "so far")
-    how = {"limits": limits_of(arguments), "strategies": strategies_of(arguments)}
-    with database_of(program, arguments, facts, progress=told or meter.deriving, **how) as database:
+    with database_of(written, arguments, facts, told or meter.deriving) as database:
         database.progress = told  # single updates are faster if nobody listens
         meter.clear()
         yield database
@@ -229,26 +238,27 @@ def _check_places(program: Program, arguments: argparse.Namespace) -> None:
     output = Path(arguments.output_dir)
     if arguments.output_dir != "-" and program.outputs and not output.is_dir():
         raise FactsError(f"output directory `{output}` does not exist")
-    if not Path(arguments.fact_dir).is_dir() and program.inputs and not arguments.no_warn:
+    reads_facts = not goes_on(arguments)
+    if reads_facts and not Path(arguments.fact_dir).is_dir() and program.inputs and not arguments.no_warn:
         raise FactsError(f"fact directory `{arguments.fact_dir}` does not exist")
     piped = [
         d.relation
         for d in program.inputs
-        if d.params.get("IO") in ("stdin", "json") and "filename" not in d.params
+        if reads_facts and d.params.get("IO") in ("stdin", "json") and "filename" not in d.params
     ]
     if arguments.updates == "-" and (piped or arguments.program == "-"):
         other = f"the facts of `{piped[0]}`" if piped else "the program"
         raise FactsError(f"standard input cannot have both the updates and {other}")
 
 
-def _follow(program: Program, facts: Facts, arguments: argparse.Namespace, meter: Meter) -> int:
+def _follow(written: Written, facts: Facts, arguments: argparse.Namespace, meter: Meter) -> int:
     """Apply the stream; whatever ends it, the files hold the relations after the last complete step."""
     from everlog.stream import follow, stream_lines
 
     name = "<stdin>" if arguments.updates == "-" else arguments.updates
     with (
         stream_lines(arguments.updates, sys.stdin) as lines,
-        _living(program, facts, arguments, meter) as database,
+        _living(written, facts, arguments, meter) as database,
     ):
         if arguments.updates != "-" and not sys.stdout.isatty():  # where answers are seen, no bar is needed
             lines = meter.lines(lines, Path(arguments.updates).stat().st_size)

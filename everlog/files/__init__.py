@@ -16,6 +16,7 @@
     postgres     tables by COPY
     jdbc         Spark's name for databases
     formats      the table of formats: `IO=`, or the name of the file, picks one of the above
+    suffixes     the name of a file as parameters
     dispatch     the facts of a directive
     connect      the facts of a path or a URL, from Python and the prompt
 

@@ -17,12 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from types import ModuleType
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from everlog.core.program import Column, Kind, Row
 from everlog.core.values import NAN
-from everlog.files.place import Place, reason
+from everlog.extras import MissingPackage, optional
+from everlog.files.place import Place, Reading, found, reason, replacing
 from everlog.files.rejects import Refuse
 from everlog.files.typed import Typed, check_columns, distinct_names, typed_rows, typed_value
 from everlog.files.values import FactsError, sorted_rows
@@ -36,14 +37,12 @@ _FLOATS = frozenset({Kind.FLOAT})
 _TEXTS = frozenset({Kind.SYMBOL})
 
 
-def needs(package: str, extra: str, what: str) -> ModuleType:
+def needs(package: str, extra: str, what: str) -> Any:
     """A library that only some formats need, or FactsError that says how to get it."""
-    from importlib import import_module
-
     try:
-        return import_module(package)
-    except ImportError:
-        raise FactsError(f"{what} needs the package {package}: pip install 'everlog[{extra}]'") from None
+        return optional(package, extra, what)
+    except MissingPackage as problem:
+        raise FactsError(str(problem)) from None
 
 
 @contextmanager
@@ -58,6 +57,14 @@ def arrow_errors(where: object) -> Iterator[None]:
 
 
 # ── in ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def columns_file(reading: Reading, suffix: str) -> Path | None:
+    """The file of a directive, which is there; None if it is not and that is fine."""
+    path = found(reading.place, reading.place.path(suffix), reading.missing_ok)
+    if path is not None:
+        needs("pyarrow", "arrow", suffix)
+    return path
 
 
 def kinds_of_type(given: pa.DataType) -> frozenset[Kind]:
@@ -99,6 +106,18 @@ def _values(column: Any, of: Column) -> list[object]:
 
 
 # ── out ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def write_columns(
+    place: Place, rows: Iterable[Row], suffix: str, write: Callable[[pa.Table, Path], object]
+) -> None:
+    """Write the facts of a relation to its file, whole or not at all."""
+    needs("pyarrow", "arrow", suffix)
+    path = place.path(suffix)
+    if not place.keeps(path.exists(), path):
+        table = table_of_rows(place, rows)
+        with arrow_errors(path), replacing(path) as temporary:
+            write(table, temporary)
 
 
 def table_of_rows(place: Place, rows: Iterable[Row]) -> pa.Table:

@@ -6,11 +6,15 @@ Reads: columnar, place.  Read by: formats.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
 
 from everlog.core.program import Row
-from everlog.files.columnar import arrow_errors, needs, rows_of_columns, table_of_rows, wanted_columns
-from everlog.files.place import Place, Reading, found, replacing
+from everlog.files.columnar import arrow_errors, columns_file, rows_of_columns, wanted_columns, write_columns
+from everlog.files.place import Place, Reading
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _FILE = b"ARROW1"
 
@@ -18,10 +22,9 @@ _FILE = b"ARROW1"
 def read_ipc(reading: Reading) -> list[Row]:
     """`IO=arrow`"""
     place = reading.place
-    path = found(place, place.path(".arrow"), reading.missing_ok)
+    path = columns_file(reading, ".arrow")
     if path is None:
         return []
-    needs("pyarrow", "arrow", "IO=arrow")
     from pyarrow import ipc
 
     with arrow_errors(path), path.open("rb") as file:
@@ -38,14 +41,12 @@ def read_ipc(reading: Reading) -> list[Row]:
 
 def write_ipc(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
     """`IO=arrow`"""
-    needs("pyarrow", "arrow", "IO=arrow")
-    from pyarrow import ipc
 
-    path = place.path(".arrow")
-    if not place.keeps(path.exists(), path):
-        table = table_of_rows(place, rows)
-        with arrow_errors(path), replacing(path) as temporary:
-            options = ipc.IpcWriteOptions(compression=place.params.get("compression"))
-            file = ipc.new_file(str(temporary), table.schema, options=options)
+    def write(table: pa.Table, path: Path) -> None:
+        from pyarrow import ipc
+
+        options = ipc.IpcWriteOptions(compression=place.params.get("compression"))
+        with ipc.new_file(str(path), table.schema, options=options) as file:
             file.write_table(table)
-            file.close()
+
+    write_columns(place, rows, ".arrow", write)

@@ -8,20 +8,23 @@ Reads: columnar, place.  Read by: formats.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
 
 from everlog.core.program import Row
-from everlog.files.columnar import arrow_errors, needs, rows_of_columns, table_of_rows, wanted_columns
-from everlog.files.place import Place, Reading, found, replacing
+from everlog.files.columnar import arrow_errors, columns_file, rows_of_columns, wanted_columns, write_columns
+from everlog.files.place import Place, Reading
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def read_parquet(reading: Reading) -> list[Row]:
     """`IO=parquet`"""
     place = reading.place
-    path = found(place, place.path(".parquet"), reading.missing_ok)
+    path = columns_file(reading, ".parquet")
     if path is None:
         return []
-    needs("pyarrow", "arrow", "Parquet")
     import pyarrow.parquet as pq
 
     with arrow_errors(path):
@@ -37,11 +40,10 @@ def read_parquet(reading: Reading) -> list[Row]:
 
 def write_parquet(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
     """`IO=parquet`"""
-    needs("pyarrow", "arrow", "Parquet")
-    import pyarrow.parquet as pq
 
-    path = place.path(".parquet")
-    if not place.keeps(path.exists(), path):
-        table = table_of_rows(place, rows)
-        with arrow_errors(path), replacing(path) as temporary:
-            pq.write_table(table, temporary, compression=place.params.get("compression", "snappy"))
+    def write(table: pa.Table, path: Path) -> None:
+        import pyarrow.parquet as pq
+
+        pq.write_table(table, path, compression=place.params.get("compression", "snappy"))
+
+    write_columns(place, rows, ".parquet", write)

@@ -27,6 +27,7 @@ from everlog.files.typed import distinct_names, typed_rows
 from everlog.files.values import PARSERS, FactsError, column_label, encoded_text, shown, sorted_rows, with_article
 
 _TYPES = {Kind.NUMBER: "INTEGER", Kind.UNSIGNED: "INTEGER", Kind.FLOAT: "REAL", Kind.SYMBOL: "TEXT"}
+EVERLOG = int.from_bytes(b"evlg", "big")  # the application id of databases of everlog's own: see everlog.store
 PRESENCE = Column("present", Kind.NUMBER)  # a table must have a column: that of a nullary relation
 
 
@@ -63,7 +64,8 @@ def read_sqlite(reading: Reading) -> list[Row]:
     with _connected(database, uri=database.startswith("file:")) as connection:
         query = place.params.get("query")
         if query is None and _kind_of(connection, place.table) is None:
-            raise FactsError(f"{path or database}: there is no table or view {place.table}")
+            hint = "; it is a database of everlog's own, which .open and --db open" if _is_ours(connection) else ""
+            raise FactsError(f"{path or database}: there is no table or view {place.table}{hint}")
         cursor = connection.execute(query or f"SELECT * FROM {quoted_name(place.table)}")
         where = f"{path.name if path else database}: {'the query' if query else f'table {place.table}'}"
         return _rows(place, len(cursor.description or ()), cursor.fetchall(), where, reading.refuse)
@@ -119,6 +121,8 @@ def write_sqlite(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
     try:
         with _connected(database, uri=path is None) as connection:
             connection.execute("BEGIN IMMEDIATE")
+            if _is_ours(connection):  # whose tables may have the names of relations
+                raise FactsError(f"{path or database} is a database of everlog's own, and is left as it is")
             kind = _kind_of(connection, place.table)
             if place.keeps(kind is not None, f"a {kind} {place.table}"):
                 return
@@ -170,6 +174,12 @@ def _bindable(symbol: object) -> str | bytes:
         return text
     data = encoded_text(text)
     return data if any("\udc80" <= c <= "\udcff" for c in text) else text
+
+
+def _is_ours(connection: sqlite3.Connection) -> bool:
+    """Whether it is a database that `Database.open` has made."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    return bool(application == EVERLOG)
 
 
 def _kind_of(connection: sqlite3.Connection, name: str) -> str | None:

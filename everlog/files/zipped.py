@@ -4,7 +4,7 @@ What is read is known by its first bytes, whatever its name; what is written is 
 says so (`compress=true`, `compress=zstd`, or Spark's word, `compression=gzip`), or when its name ends in `.gz`
 or `.zst`.
 
-Reads: values.  Read by: place, connect, everlog.spark_facts.
+Reads: values.  Read by: place, suffixes, everlog.spark_facts.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import ModuleType
 from typing import Any, BinaryIO
 
+from everlog.extras import MissingPackage, optional
 from everlog.files.values import FactsError, shown
 
 SUFFIXES: Mapping[str, str] = {".gz": "gzip", ".zst": "zstd"}
@@ -55,22 +55,6 @@ def _frames(data: bytes, source: str) -> bytes:
     return b"".join(parts)
 
 
-def beginning(path: Path, size: int) -> bytes:
-    """The first bytes of a file, unzipped, as far as they can be read: who reads all of it tells what is wrong."""
-    with suppress(OSError, EOFError, zlib.error), path.open("rb") as raw:
-        start = raw.read(len(_ZSTD))
-        raw.seek(0)
-        if start.startswith(_GZIP):
-            return gzip.GzipFile(fileobj=raw).read(size)
-        if start == _ZSTD:
-            zstd = _zstandard(str(path))
-            with suppress(zstd.ZstdError):
-                data: bytes = zstd.ZstdDecompressor().stream_reader(raw).read(size)
-                return data
-        return raw.read(size)
-    return b""
-
-
 def zipped(data: bytes, method: str | None, target: str) -> bytes:
     match method:
         case None:
@@ -95,8 +79,30 @@ def zipping(raw: BinaryIO, method: str | None) -> Iterator[Any]:
             yield out
 
 
-def is_zipped(beginning: bytes) -> bool:
-    return beginning.startswith((_GZIP, _ZSTD))
+def is_zipped(data: bytes) -> bool:
+    return data.startswith((_GZIP, _ZSTD))
+
+
+def beginning(path: Path, size: int = 1 << 16) -> bytes:
+    """The first bytes of a file, unzipped; nothing where there is none, or a pipe, which can be read but once."""
+    try:
+        if not path.is_file():
+            return b""
+        with path.open("rb") as file:
+            data = file.read(4)
+            file.seek(0)
+            if data.startswith(_GZIP):
+                with gzip.open(file) as unpacked:
+                    return unpacked.read(size)
+            if data.startswith(_ZSTD):
+                zstd = _zstandard(str(path))
+                with suppress(zstd.ZstdError):  # whoever reads all of it tells
+                    packed: bytes = zstd.ZstdDecompressor().stream_reader(file).read(size)
+                    return packed
+                return b""
+            return file.read(size)
+    except (OSError, EOFError, zlib.error):
+        return b""
 
 
 def method_of(params: Mapping[str, str]) -> str | None:
@@ -124,9 +130,8 @@ def without_suffix(name: str) -> str:
     return next((name.removesuffix(suffix) for suffix in SUFFIXES if name.endswith(suffix)), name)
 
 
-def _zstandard(place: str) -> ModuleType:
+def _zstandard(place: str) -> Any:
     try:
-        import zstandard
-    except ImportError:
-        raise FactsError(f"{place}: zstd needs the package zstandard: pip install 'everlog[zstd]'") from None
-    return zstandard
+        return optional("zstandard", "zstd", f"{place}: zstd")
+    except MissingPackage as problem:
+        raise FactsError(str(problem)) from None

@@ -4,11 +4,12 @@ Fact files that `.input` names and that are not there make no error here: one ma
 what it needs.  They are told, and their relations begin empty.
 
 Reads: everlog.database, everlog.store, everlog.files, everlog.functors.
-Read by: everlog.repl.session, everlog.repl.durable, the commands of programs.
+Read by: everlog.repl.session, the commands of programs and of databases in files.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,8 +21,10 @@ from everlog.live import LiveText
 from everlog.repl.modes import number_of
 from everlog.repl.table import CommandError
 from everlog.store.database import DurableDatabase
+from everlog.store.opening import exchange_program
 
 if TYPE_CHECKING:
+    from everlog.changes import Changes
     from everlog.core.program import Directive, Relation, Row
     from everlog.repl.session import Session
 
@@ -38,7 +41,7 @@ def open_file(session: Session, path: Path, program: Path | None, read_only: boo
         options["functors"] = functions_for(session, program)
     if read_only:
         return Database.open(path, read_only=True, **options)
-    is_new, missing = not path.exists(), list[str]()
+    is_new, missing = not os.path.lexists(path), list[str]()
     if program is not None:
         options["file"] = program
     elif is_new:
@@ -54,11 +57,24 @@ def open_file(session: Session, path: Path, program: Path | None, read_only: boo
     return database
 
 
+def other_program(session: Session, database: DurableDatabase, program: Path) -> Changes:
+    """Go on with another program in a database that is open; what was given stays."""
+    options = _options(session)
+    try:
+        live = LiveText.from_file(program, options["include_dirs"], options["macros"])
+    except OSError as problem:
+        raise CommandError(f"cannot read {program}: {problem.strerror}") from None
+    return exchange_program(database, live, functions_for(session, program))
+
+
 def load_program(session: Session, path: Path, facts: Path) -> str:
     """Begin with a program and its facts, and say what it has; after an error everything is as before."""
     places = session.places
     if isinstance(session.opened, DurableDatabase) or session.present is not None:
-        raise CommandError("the database is kept in a file: `.reload` and `.read FILE` change its program")
+        raise CommandError(
+            "the database is kept in a file: `.open FILE PROGRAM` goes on with another program there,"
+            " `.read PROGRAM` adds to it, and `.open` leaves it"
+        )
     functors = functions_for(session, path) if places.libraries else None
     try:
         database = Database.from_file(path, functors=functors, **_options(session))

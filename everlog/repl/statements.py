@@ -170,13 +170,18 @@ def ask(session: Session, body: str) -> None:
     """Answer a query: the values of its variables, or whether it holds if it has none."""
     if session.pending:
         session.screen.note("(as before the open transaction)")
-    found = session.db.query(body)
+    answer(session, session.db, body)
+
+
+def answer(session: Session, database: Database, body: str) -> None:
+    """Answer a query from some database."""
+    found = database.query(body)
     try:
-        pattern_of(session.db.relations, body)
+        pattern_of(database.relations, body)
     except FactError:
         pass
     else:
-        found = session.db.query(f"{body}, true")  # the values of variables, and not whole facts
+        found = database.query(f"{body.rstrip().removesuffix('.')}, true")  # values of variables, not whole facts
     if not found.columns:
         words = ("true", "false") if session.settings.mode == "json" else ("yes", "no")
         session.screen.line(words[0] if found else words[1])

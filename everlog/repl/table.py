@@ -28,7 +28,7 @@ MODULES = [
     "everlog.repl.commands.programs",
     "everlog.repl.commands.relations",
     "everlog.repl.commands.facts",
-    "everlog.repl.durable",
+    "everlog.repl.commands.durable",
     "everlog.repl.commands.rules",
     "everlog.repl.commands.reasons",
     "everlog.repl.commands.changes",

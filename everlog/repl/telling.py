@@ -47,6 +47,11 @@ def tell(screen: Screen, changes: Changes, watched: Watched | None = None, whole
         screen.note(f"({number_of(others, 'change')} of what is not watched)")
 
 
+def lines_of(screen: Screen, changes: Changes) -> Iterator[str]:
+    """All changes of a step, with their colours where there are some."""
+    return _lines(screen, _parts(changes, None), None)
+
+
 def _parts(changes: Changes, watched: Watched | None) -> list[tuple[Relation, list[Row], str]]:
     """Rows by relation and sign: first what goes, then what comes, relations as they were declared."""
     parts = []

@@ -50,7 +50,7 @@ def unfinished_file(path: Path) -> Iterator[sqlite3.Connection]:
 def _settle(unfinished: Path, path: Path) -> None:
     """Give a complete file its name, on disk, unless there is one of that name by now."""
     try:
-        _synced(unfinished)
+        _synced(unfinished, os.O_RDWR)
         try:
             os.link(unfinished, path)
         except FileExistsError:
@@ -60,13 +60,13 @@ def _settle(unfinished: Path, path: Path) -> None:
                 raise StoreError(f"{path} is there already, and is left as it is") from None
             os.rename(unfinished, path)
         with suppress(OSError):  # folders cannot be opened everywhere
-            _synced(path.parent)
+            _synced(path.parent, os.O_RDONLY)
     except OSError as problem:
         raise StoreError(f"{path} cannot be made: {problem.strerror or problem}") from None
 
 
-def _synced(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
+def _synced(path: Path, way: int) -> None:
+    handle = os.open(path, way)
     try:
         os.fsync(handle)
     finally:

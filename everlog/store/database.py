@@ -70,7 +70,7 @@ class DurableDatabase(Database):
 
     @property
     def positions(self) -> Mapping[str, str]:
-        """How far each source of changes had been read at the last step: see `apply`."""
+        """How far each source of changes has been read, as the file says: see `apply`."""
         return self._file.positions()
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────
@@ -80,10 +80,6 @@ class DurableDatabase(Database):
         somewhere, and after a crash must go on exactly where the last step ended.  A step that changes nothing
         writes them as well."""
         return self._writer.apply(list(step_updates(self.relations, step)), positions)
-
-    def exchange(self, live: LiveText, functors: Mapping[str, Callable[..., Value]]) -> Changes:
-        """Go on with another program, as one step; given facts stay."""
-        return self._go_by(live, dict(functors), recovery.digest(live))
 
     def checkpoint(self, *, history: int | str | None = None, state: bool | None = None) -> None:
         """Write the facts as they are now, so that opening is quick, and drop steps of long ago.

@@ -7,7 +7,7 @@ is tried at once, and again before the file is closed.
 
 A file begins under another name and gets its own when it is complete: nobody ever sees half of one.
 
-Reads: everlog.store.format, log, checkpoint, locking.  Read by: everlog.store.recovery, history, database.
+Reads: everlog.store.format, log, checkpoint, locking.  Read by: everlog.store.recovery, past, database.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from everlog.store.copying import unfinished_file
 from everlog.store.errors import NotWritten, ReadOnly, StoreError
 from everlog.store.format import for_reading, for_writing, is_passing, prepare, told_of, words_of
 from everlog.store.locking import WriterLock
-from everlog.store.log import Entry
 
 HISTORY = 1000  # steps that a checkpoint keeps, if nothing else is said
 
@@ -44,7 +43,7 @@ class DatabaseFile:
         """Open a file to look at; StoreError, and it is as it was."""
         self.path, self._lock = path, lock
         self._process = os.getpid()
-        self._writes = self._in_doubt = False
+        self._writes = self._in_doubt = self._closed = False
         self._connection = for_reading(path)
         try:
             self.look()
@@ -57,7 +56,7 @@ class DatabaseFile:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """One state of the file, whoever writes to it meanwhile."""
-        self._check_process()
+        self._check()
         with told_of(self.path):
             self._connection.execute("BEGIN")
             try:
@@ -71,16 +70,15 @@ class DatabaseFile:
         with self.reading() as connection:
             self.find_steps(connection)
 
-    def find_steps(self, connection: sqlite3.Connection) -> None:
+    def find_oldest(self, connection: sqlite3.Connection) -> None:
         about = checkpoint.read_about(connection, "steps")
         self.oldest, self.history = int(about["oldest"]), about["history"]
+
+    def find_steps(self, connection: sqlite3.Connection) -> None:
+        self.find_oldest(connection)
         self.given = checkpoint.read_about(connection, "given")  # the digest of the program that was given last
         self.base = int(checkpoint.read_about(connection, "facts")["step"])
         self.step = log.last_step(connection, self.base)
-
-    def entries(self, after: int, upto: int) -> list[Entry]:
-        with self.reading() as connection:
-            return list(log.entries(connection, after, upto))
 
     def program_at(self, step: int) -> tuple[int, str]:
         with self.reading() as connection:
@@ -150,17 +148,19 @@ class DatabaseFile:
 
     @contextmanager
     def _writing(self, consequence: str) -> Iterator[sqlite3.Connection]:
-        self._check_process()
+        self._check()
         if not self._writes:
             raise ReadOnly(f"{self.path} was opened for reading only")
-        connection = self._connection
+        connection, begun = self._connection, False
         try:
             connection.execute("BEGIN IMMEDIATE")
+            begun = True
             yield connection
             connection.execute("COMMIT")
         except BaseException as problem:
-            self._in_doubt = True
-            self._give_up()
+            if begun:
+                self._in_doubt = True
+                self._give_up()
             if isinstance(problem, sqlite3.Error | MemoryError | OverflowError):
                 words = words_of(problem) if is_passing(problem) or str(problem) else "out of memory"
                 raise NotWritten(f"{self.path} cannot be written: {words}; {consequence}") from problem
@@ -181,12 +181,15 @@ class DatabaseFile:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
 
-    def _check_process(self) -> None:
+    def _check(self) -> None:
+        if self._closed:
+            raise ReadOnly(f"the database {self.path} is closed")
         if os.getpid() != self._process:
             raise StoreError(f"{self.path} was opened by process {self._process}: open it anew in this one")
 
     def close(self) -> None:
-        if os.getpid() == self._process:
+        if os.getpid() == self._process and not self._closed:
+            self._closed = True
             if self._writes and self._in_doubt:
                 self._give_up()
             self._connection.close()

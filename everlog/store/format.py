@@ -11,7 +11,7 @@ Each row has a checksum over its other columns.  A file is ours by its applicati
 version.  Whether a file is ours, and whole, is found out by a connection that can only read: what is refused is
 not touched, and not even the recovery that SQLite would do on the way happens to it.
 
-Reads: everlog.store.errors.  Read by: everlog.store.file.
+Reads: everlog.store.errors, everlog.store.locking, everlog.files.sqlite.  Read by: everlog.store.file.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from everlog.files.sqlite import EVERLOG
 from everlog.store.columns import BadRecord
 from everlog.store.errors import Damaged, ForeignFile, NewerFormat, NoSuchDatabase, StoreError
+from everlog.store.locking import LOOK
 from everlog.store.programs import BadProgram
 
-APPLICATION = int.from_bytes(b"evlg", "big")
 FORMAT = 1
 PATIENCE = 10.0  # seconds to wait for whoever else holds SQLite's own locks
 
@@ -81,6 +82,8 @@ def for_reading(path: Path) -> sqlite3.Connection:
 
 def for_writing(path: Path) -> sqlite3.Connection:
     """A connection to a file that was recognised before: whatever is committed is on disk."""
+    if not os.access(path, os.W_OK):  # which SQLite would tell at the first step
+        raise StoreError(f"{path} cannot be opened for writing: the file is read-only; {LOOK}")
     with told_of(path):
         connection = connected(path, "mode=rw")
         try:
@@ -89,7 +92,7 @@ def for_writing(path: Path) -> sqlite3.Connection:
                 raise StoreError(f"{path} cannot be opened for writing: its file system allows no write-ahead log")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA fullfsync = ON")  # where a plain sync ends in the cache of the drive
-            connection.execute("BEGIN IMMEDIATE")  # a file that is read-only is told now, not at the first step
+            connection.execute("BEGIN IMMEDIATE")  # a disk that is read-only is told now, not at the first step
             connection.execute("ROLLBACK")
         except BaseException:
             connection.close()
@@ -103,7 +106,7 @@ def prepare(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA fullfsync = ON")
-    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.execute(f"PRAGMA application_id = {EVERLOG}")
     connection.execute(f"PRAGMA user_version = {FORMAT}")
     for statement in SCHEMA.split(";"):
         connection.execute(statement)
@@ -140,7 +143,7 @@ def _look(path: Path) -> None:
 def _recognise(connection: sqlite3.Connection, path: Path) -> None:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if application != APPLICATION:
+    if application != EVERLOG:
         raise ForeignFile(f"{path} is no everlog database: it is an SQLite database of something else")
     if version > FORMAT:
         raise NewerFormat(

@@ -10,7 +10,7 @@ name: a lock on a file that was removed a moment ago is none.
 The lock is not on the database file: SQLite has locks of its own there, which POSIX would drop as soon as we
 closed any handle on that file.
 
-Reads: nothing.  Read by: everlog.store.file.
+Reads: nothing.  Read by: everlog.store.file, everlog.store.format.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-_ADVICE = "open it with read_only=True to look, or end that process"
+LOOK = "open it with read_only=True (`.open FILE read-only`, `--read-only`) to look"
 _FAR = 1 << 30  # where Windows locks a byte: what it locks nobody can read
 
 
@@ -54,7 +54,9 @@ class WriterLock:
         handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             if not _locked(handle):
-                raise AlreadyOpen(f"{database} is open for writing: {_holder(handle)}; {_ADVICE}")
+                raise AlreadyOpen(
+                    f"{database} is open for writing: {_holder(handle)}; {LOOK}, or end that process"
+                )
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(handle), os.stat(self.path)):
                     _write_holder(handle)
@@ -110,8 +112,10 @@ def _holder(handle: int) -> str:
     with suppress(OSError, ValueError):
         os.lseek(handle, 0, os.SEEK_SET)
         number, _, since = os.read(handle, 100).decode().partition(" ")
-        who = "this process, " if int(number) == os.getpid() else "process "
-        return f"{who}{int(number)}, writes to it since {since.strip()}"
+        who = f"process {int(number)}"
+        if int(number) == os.getpid():
+            who = f"this {who.replace(' ', ', ')},"
+        return f"{who} writes to it since {since.strip()}"
     return "another process writes to it"
 
 

@@ -4,7 +4,8 @@ A program that is given to a file which has one already is compared with the one
 same text, the database goes on as it is, with all rules that came and went since.  If it is another text, the
 database goes on with that, as one step; but not if facts would be lost by it.
 
-Reads: everlog.store.recovery, everlog.store.file.  Read by: everlog.database.
+Reads: everlog.store.recovery, everlog.store.file.  Read by: everlog.database, everlog.commands,
+everlog.repl.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 from attrs import frozen
 
+from everlog.changes import Changes
 from everlog.core.engine import Engine
 from everlog.core.guards import Limits, Progress
 from everlog.core.program import Program, Value
@@ -76,7 +78,11 @@ class Opening:
         engine = Engine(program, given=given, strategies=self.strategies, **self.how)
         begin_file(self.path, engine, self.written, number_of_steps(self.history, HISTORY))
         file = DatabaseFile(self.path, lock)
-        file.begin_writing()
+        try:
+            file.begin_writing()
+        except BaseException:
+            file.close()
+            raise
         return self._made(file, engine, self.written)
 
     def _continued(self, lock: WriterLock | None) -> DurableDatabase:
@@ -90,7 +96,7 @@ class Opening:
                 shorten(file, contents, engine)
             database = self._made(file, engine, contents.written)
             if lock is not None:
-                self._adjust(file, database, contents.written)
+                self._adjust(file, database)
             return database
         except BaseException:
             file.close()
@@ -101,17 +107,26 @@ class Opening:
 
     # ── what is given to a database that is there ────────────────────────────────────────────
 
-    def _adjust(self, file: DatabaseFile, database: DurableDatabase, now: Written) -> None:
+    def _adjust(self, file: DatabaseFile, database: DurableDatabase) -> None:
         if self.history is not None and number_of_steps(self.history, 0) != file.history:
             file.keep(number_of_steps(self.history, 0))
-        if self.written is None or digest(self.written) in (file.given, digest(now)):
-            return
-        if not isinstance(self.written, LiveText) or not isinstance(now, LiveText):
-            raise OtherProgram(
-                f"{file.path} has another program; only programs with a text (text=… or file=…) can be exchanged"
-            )
-        refuse_losses(file.path, database, self.written.program)
-        database.exchange(now.replaced_by(self.written), self.functors)
+        if self.written is not None:
+            exchange_program(database, self.written, self.functors)
+
+
+def exchange_program(
+    database: DurableDatabase, written: Written, functors: Mapping[str, Callable[..., Value]]
+) -> Changes:
+    """Go on with another program, unless it was the last one that was given; OtherProgram if facts were lost."""
+    now, path = database._live or database.program, database.path
+    if digest(written) in (database._file.given, digest(now)):
+        return Changes({}, database.relations)
+    if not isinstance(written, LiveText) or not isinstance(now, LiveText):
+        raise OtherProgram(
+            f"{path} has another program; only programs with a text (text=… or file=…) can be exchanged"
+        )
+    refuse_losses(path, database, written.program)
+    return database._go_by(now.replaced_by(written), dict(functors), written.digest)
 
 
 def begin_file(path: Path, engine: Engine, written: Written, history: int | None = HISTORY) -> None:

@@ -9,7 +9,7 @@ Reads: everlog.store.file, everlog.store.records.  Read by: everlog.store.databa
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from everlog.core.program import Program, Relation, Row
 from everlog.database import Database, Functions
 from everlog.live import LiveText, with_functors
 from everlog.rows import declared
+from everlog.store import log
 from everlog.store.errors import NoSuchStep, ReadOnly
 from everlog.store.log import Entry
 from everlog.store.programs import program_of, restored, saved
@@ -82,16 +83,18 @@ class Moment:
 
 def moment(database: DurableDatabase, step: int, upto: int | None = None) -> Moment:
     """The state after a step; NoSuchStep if it has not been yet, or is not kept any more."""
-    upto = step if upto is None else upto
-    for number in (step, upto):
-        if number > database.step:
-            raise NoSuchStep(f"there is no step {number} yet: the last one is {database.step}")
-        if number < database.oldest:
-            raise NoSuchStep(
-                f"the state after step {number} is not kept: history goes back to step {database.oldest}"
-            )
-    later = database._file.entries(step, database.step)
-    _, text = database._file.program_at(step)
+    upto, file = step if upto is None else upto, database._file
+    with file.reading() as connection:
+        file.find_oldest(connection)  # of a reader: its writer may have dropped some
+        for number in (step, upto):
+            if number > database.step:
+                raise NoSuchStep(f"there is no step {number} yet: the last one is {database.step}")
+            if number < file.oldest:
+                raise NoSuchStep(
+                    f"the state after step {number} is not kept: history goes back to step {file.oldest}"
+                )
+        later = list(log.entries(connection, step, database.step))
+        _, text = log.program_at(connection, step)
     now = {name: database._engine.given(name) for name in database.program.relations}
     then = applied(now, [undone(entry.change) for entry in reversed(later)])
     given = {name: list(rows) for name, rows in then.items()}
@@ -201,11 +204,13 @@ def _past(entry: Entry, changes: Changes) -> Past:
 def follow(reader: DurableDatabase) -> Changes:
     """Do what the writer has done since; the sum of the changes."""
     file = reader._file
-    file.look()
+    with file.reading() as connection:  # at once, since the writer may drop steps between two looks
+        file.find_steps(connection)
+        dropped = file.oldest > reader._step
+        entries = [] if dropped else list(log.entries(connection, reader._step, file.step))
     total: dict[str, dict[Row, int]] = {}
     relations = dict(reader.relations)
-    parts = _steps(reader) if file.oldest <= reader._step else _whole(reader)
-    for changes in parts:
+    for changes in _whole(reader) if dropped else _steps(reader, entries):
         relations |= reader.relations
         _add(total, changes)
         reader._writer.tell(changes)
@@ -213,9 +218,9 @@ def follow(reader: DurableDatabase) -> Changes:
     return reader._writer.changes
 
 
-def _steps(reader: DurableDatabase) -> Iterable[Changes]:
+def _steps(reader: DurableDatabase, entries: Iterable[Entry]) -> Iterator[Changes]:
     """Step by step; whatever fails, the reader is at the last step that it could follow."""
-    for entry in reader._file.entries(reader._step, reader._file.step):
+    for entry in entries:
         if entry.program is None:
             changes = reader._writer.follow(reader._engine.change, entry.change)
         else:
@@ -224,7 +229,7 @@ def _steps(reader: DurableDatabase) -> Iterable[Changes]:
         yield changes
 
 
-def _whole(reader: DurableDatabase) -> Iterable[Changes]:
+def _whole(reader: DurableDatabase) -> Iterator[Changes]:
     """From what the file holds now: the steps in between have been dropped."""
     contents = contents_of(reader._file)
     if contents.text != saved(reader._live if reader._live is not None else reader.program):

@@ -63,7 +63,7 @@ def restored(text: str) -> Written:
             return program
         source = Source(found["text"], found["file"], _lines(found["origins"]))
         folders = [Path(folder) for folder in found["include_dirs"]]
-        live = LiveText.from_source(source, folders, found["macros"])
+        live = LiveText.from_source(source, (), folders, found["macros"])
         names, rules = found["rules"], live.program.rules
         if len(names) == len(rules):  # else another everlog makes other rules of this text
             named = tuple(evolve(rule, name=name) for rule, name in zip(rules, names, strict=True))

@@ -18,6 +18,7 @@ from typing import TypeAlias
 from zlib import crc32
 
 from everlog.core.engine.engine import Net
+from everlog.core.engine.state import turned
 from everlog.core.program import Row
 from everlog.store.columns import BadRecord, decoded_columns, encoded_columns
 
@@ -50,7 +51,7 @@ def pieces_of(data: bytes) -> list[bytes]:
 
 def encoded_rows(rows: Collection[Row]) -> bytes:
     """Rows of one relation as bytes; their number is not in them, for a relation may have no columns."""
-    return encoded_columns(list(zip(*rows, strict=True)))
+    return encoded_columns(turned(rows, len(next(iter(rows), ()))))
 
 
 def decoded_rows(data: bytes, number: int, shared: dict[str, str]) -> list[Row]:

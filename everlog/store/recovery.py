@@ -19,7 +19,7 @@ from attrs import frozen
 
 from everlog.core.engine import Engine
 from everlog.core.program import Row
-from everlog.live import with_functors
+from everlog.live import LiveText, with_functors
 from everlog.store import checkpoint, log, states
 from everlog.store.errors import StoreError
 from everlog.store.file import DatabaseFile
@@ -106,6 +106,5 @@ def write_checkpoint(
 
 
 def digest(written: Written) -> str:
-    """What tells one program that was given from another: its text, wherever it stood."""
-    text = saved(written) if not hasattr(written, "source") else written.source.text
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    """What tells one program that was given from another."""
+    return written.digest if isinstance(written, LiveText) else sha256(saved(written).encode("ascii")).hexdigest()

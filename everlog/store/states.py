@@ -32,7 +32,8 @@ from everlog.core.engine.state import Kept
 from everlog.core.program import Program, calls_of
 from everlog.store.columns import decoded_columns, encoded_columns
 
-FEW = 2000  # facts of a unit, below which it is computed in no time
+FEW = 2000  # facts of a unit, below which it is computed in no time, unless more is known
+SHORT = 0.01  # seconds of computing that are not worth a state
 COMPARABLE = 4  # a time that was measured says something up to so many times the facts
 
 
@@ -52,20 +53,25 @@ def worth_keeping(engine: Engine, text: str, strategies: Mapping[str, str], alwa
     shared: dict[str, str] = {}
     with collector_paused():
         for name, facts, columns in engine.state():
-            if facts < FEW and not always:
+            computing = _estimate(engine, name, facts)
+            if not always and (facts < FEW if computing is None else computing < SHORT):
                 continue
             data = encoded_columns(columns)
             start = perf_counter()
             decoded_columns(data, shared)
             # what was read is then put into sets and dicts, which takes about as long again
             reading = 2 * (perf_counter() - start)
-            seconds, before = engine.computed.get(name, (0.0, 0))
-            known = before * COMPARABLE >= facts and before >= FEW
-            if always or not known or reading < seconds * facts / before:
+            if always or computing is None or reading < computing:
                 units[name] = data
     if not units:
         return None
     return State({"key": _key(text, strategies), "numbers": dict(engine.rule_numbers)}, units)
+
+
+def _estimate(engine: Engine, unit: str, facts: int) -> float | None:
+    """Seconds that a unit takes to compute, from the last time that it was computed; None if that says nothing."""
+    seconds, before = engine.computed.get(unit, (0.0, 0))
+    return seconds * facts / before if before and before * COMPARABLE >= facts else None
 
 
 def usable(state: State, text: str, program: Program, strategies: Mapping[str, str]) -> Kept | None:

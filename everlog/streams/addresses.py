@@ -85,6 +85,9 @@ def follow(database: Database, sources: Sequence[str], sinks: Sequence[str], **o
     docs/streams.md says what is promised.
     """
     chosen = Options(**options)
+    twice = [name for name in (*sources, *sinks) if sources.count(name) > 1 or sinks.count(name) > 1]
+    if twice:
+        raise FactsError(f"{twice[0]} is given twice")
     with ExitStack() as closing:
         refuse = closing.enter_context(_rejecting(chosen.rejects))
         opened: list[tuple[Source, Resolver]] = []
@@ -146,6 +149,8 @@ def open_sink(name: str, database: Database, options: Options, sources: Sequence
             return ListenSink(address, told, naming, options.snapshot)
         return PipeSink(lambda: address.connect().detach(), name, told, naming, options.snapshot)
     path = Path(name)
+    if any(path.exists() and Path(source).exists() and path.samefile(source) for source in sources):
+        raise FactsError(f"{name} cannot be read and written at once")
     if name == "-":
         return PipeSink(lambda: 1, "standard output", told, naming, options.snapshot)
     if path.exists() and not path.is_file():

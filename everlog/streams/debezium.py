@@ -25,6 +25,8 @@ from everlog.files.values import PARSERS, shown
 from everlog.streams.model import RowChange
 
 OPS = frozenset("crudt")
+CONNECTOR = "everlog"
+BEGINNING = '{"status": "BEGIN", "id": "'  # of each transaction that we write
 _UNWRITABLE = {float("inf"): "Infinity", float("-inf"): "-Infinity"}
 
 
@@ -40,11 +42,13 @@ class Marker:
 
 @frozen
 class Event:
-    """A change, with the transaction that it belongs to; `snapshot` says what Debezium's snapshot is at."""
+    """A change, with the transaction that it belongs to; `snapshot` says what Debezium's snapshot is at, and
+    `connector` who has told it."""
 
     change: RowChange
     transaction: str | None
     snapshot: str = "false"
+    connector: str = ""
 
 
 Entry: TypeAlias = Event | Marker
@@ -97,7 +101,7 @@ def _event(value: Mapping[str, object], op: str, number: int) -> Event:
     id_ = transaction.get("id") if isinstance(transaction, Mapping) else None
     snapshot = str(source.get("snapshot", "false")).lower()
     change = RowChange(table, op, before, after if op in "cru" else None, number)
-    return Event(change, None if id_ is None else str(id_), snapshot)
+    return Event(change, None if id_ is None else str(id_), snapshot, str(source.get("connector", "")))
 
 
 def _row(value: Mapping[str, object], key: str) -> Mapping[str, object] | None:
@@ -140,7 +144,7 @@ def transaction_text(
     for order, (relation, change) in enumerate(changes, start=1):
         name = relation.name
         counts[name] = counts.get(name, 0) + 1
-        source = {"connector": "everlog", "table": name}
+        source = {"connector": CONNECTOR, "table": name}
         event = {
             "before": change.before,
             "after": change.after,

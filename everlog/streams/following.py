@@ -81,8 +81,7 @@ class Follower:
             changes = self.database.apply(updates, positions=positions)
         except (EvaluationError, InsertOnly) as problem:
             self._give_up(transaction, problem)
-            self.database.apply([], positions=positions)
-            return
+            updates, changes = [], self.database.apply([], positions=positions)
         self.steps += bool(updates)
         self._positions.update(positions)
         if self._telling:
@@ -92,7 +91,7 @@ class Follower:
 
     def _give_up(self, transaction: Transaction, problem: Exception) -> None:
         """A step on which a rule fails: an error, or all of its changes are rejected."""
-        if self._refuse is abort:
+        if self._refuse is abort or transaction.whole:
             raise FactsError(f"{transaction.place}: a transaction cannot be applied: {problem}") from problem
         for change in transaction.changes:
             values = change.after if change.after is not None else change.before

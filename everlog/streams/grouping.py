@@ -43,10 +43,11 @@ class _Open:
     changes: list[RowChange] = field(factory=list)
     ended: bool = False
     wanted: int = 0
+    lost: int = 0
 
     @property
     def complete(self) -> bool:
-        return self.ended and len(self.changes) >= self.wanted
+        return self.ended and len(self.changes) + self.lost >= self.wanted
 
 
 class Grouper:
@@ -82,6 +83,11 @@ class Grouper:
             current.wanted = sum(count for table, count in entry.counts.items() if self._known(table))
         if current.complete:
             yield self._completed(name, end, line)
+
+    def lose(self) -> None:
+        """A line was refused: nobody knows which transaction it was of, and none may wait for it."""
+        for of in self._open.values():
+            of.lost += 1
 
     def finish(self, end: int, line: int) -> Iterator[Group]:
         """There will be no more: a transaction without markers is complete."""

@@ -12,6 +12,7 @@ Reads: streams.debezium, streams.sockets, everlog.changes.  Read by: streams.add
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,7 +24,16 @@ from everlog.core.values import decoded
 from everlog.database import Database
 from everlog.files.place import reason, require_directory
 from everlog.files.values import FactsError
-from everlog.streams.debezium import Event, Marker, decode, event_value, row_changes, row_object, transaction_text
+from everlog.streams.debezium import (
+    BEGINNING,
+    Event,
+    Marker,
+    decode,
+    event_value,
+    row_changes,
+    row_object,
+    transaction_text,
+)
 from everlog.streams.model import RowChange
 from everlog.streams.naming import Naming
 from everlog.streams.sockets import Address
@@ -86,27 +96,41 @@ class FileSink(_JsonSink):
         require_directory(path)
         try:
             self._file = path.open("r+b" if path.exists() else "w+b")
-            self._read_back()
         except OSError as problem:
             raise FactsError(f"cannot write {path}: {reason(problem)}") from None
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._read_back()
+        except BlockingIOError:
+            self._file.close()
+            raise FactsError(f"cannot write {path}: another everlog writes to it") from None
+        except BaseException:
+            self._file.close()
+            raise
 
     def _read_back(self) -> None:
-        """Add up what the file has, and cut off what is not complete."""
+        """Add up what the file has, and cut off what is not complete.  A file of somebody else is left alone."""
         offset = complete = 0
         pending: list[RowChange] = []
+        begun = False
         for number, line in enumerate(self._file, start=1):
-            offset += len(line)
-            if not line.endswith(b"\n"):
-                break
+            whole = line.endswith(b"\n")
             try:
-                entry = decode(decoded(line), number)
-                match entry:
-                    case Event(change=change):
+                if not begun and not _may_begin(decoded(line)):
+                    raise ValueError("a transaction should begin here")
+                begun = True
+                if not whole:
+                    break
+                offset += len(line)
+                match decode(decoded(line), number):
+                    case Event(change=change, connector="everlog"):
                         pending.append(change)
-                    case Marker(begins=False):
+                    case Marker(begins=False) as end:
                         self._add_up(pending)
-                        pending, complete = [], offset
-                        self._number, self.positions = int(entry.id), entry.positions
+                        pending, complete, begun = [], offset, False
+                        self._number, self.positions = int(end.id), end.positions
+                    case Event():
+                        raise ValueError("a change that somebody else tells")
             except ValueError as problem:
                 raise FactsError(f"{self._path}:{number}: everlog has not written this: {problem}") from None
         self._file.truncate(complete)
@@ -150,6 +174,11 @@ class FileSink(_JsonSink):
 
     def close(self) -> None:
         self._file.close()
+
+
+def _may_begin(line: str) -> bool:
+    """Whether a line is the first one of a transaction of ours, or what a crash has left of it."""
+    return line.startswith(BEGINNING) or BEGINNING.startswith(line)
 
 
 def _row(relation: Relation, values: Mapping[str, object]) -> Row:

@@ -92,6 +92,7 @@ class JsonSource:
             if line.end == line.begin + len(line.data):  # it has no end: whoever writes it has not finished
                 return []
             self._refuse(BadRow(self.name, line.number, str(problem), text, "line"))
+            self._grouper.lose()
             return []
         return [] if entry is None else list(self._grouper.add(entry, line.begin, line.end, line.number))
 

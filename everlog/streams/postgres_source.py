@@ -10,6 +10,7 @@ Reads: streams.tables, replication, triggers.  Read by: streams.addresses.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +28,22 @@ from everlog.streams.triggers import Triggers, remove
 if TYPE_CHECKING:
     from psycopg import Connection
 
-VIAS = ("auto", "replication", "triggers")
-DEFAULT_SLOT = "everlog"
+_VIAS = ("auto", "replication", "triggers")
+_PREFIX = "everlog"
+_NAME = re.compile(r"[a-z0-9_]{1,40}")
+
+
+def slot_name(name: str | None) -> str:
+    """What a slot, or our triggers, are called on the server: always ours, so that nobody else's are touched.
+
+    >>> slot_name(None), slot_name("mine"), slot_name("everlog_2")
+    ('everlog', 'everlog_mine', 'everlog_2')
+    """
+    if name is not None and not _NAME.fullmatch(name):
+        raise FactsError(f"{name!r} is no name of a slot: small letters, digits and _ make one")
+    if name is None or name == _PREFIX or name.startswith(f"{_PREFIX}_"):
+        return name or _PREFIX
+    return f"{_PREFIX}_{name}"
 
 
 class PostgresSource:
@@ -45,6 +60,8 @@ class PostgresSource:
         via: str = "auto",
         tell: Callable[[str], object] | None = None,
     ) -> None:
+        if via not in _VIAS:
+            raise FactsError(f"via={via!r}: known are {', '.join(_VIAS)}")
         self.name = redacted(url)
         self._url, self._naming, self._refuse, self._tell = url, naming, refuse, tell
         self._live, self._slot, self._via = live, slot, via
@@ -55,15 +72,13 @@ class PostgresSource:
     def open(self, database: Database) -> None:
         with server_errors(self._url):
             self._connection = connect(self._url)
-            slot = self._slot
-            if slot is None and isinstance(database, DurableDatabase):
-                slot = DEFAULT_SLOT  # a database in a file goes on where it was
+            lasting = self._slot is not None or isinstance(database, DurableDatabase)
+            slot = slot_name(self._slot) if lasting else None
             derived = {rule.head.relation for rule in database.program.rules}
             tables = find_tables(self._connection, self._naming, sorted(derived))
             chosen = self._chosen(self._connection)
             if slot is not None or chosen is Triggers:
-                name = slot or DEFAULT_SLOT
-                lock(self._connection, f"follows as `{name}`", "choose another name by --slot")
+                lock(self._connection, f"follows as `{slot or slot_name(None)}`", "choose another name by --slot")
             self._feed = chosen(self._connection, tables, slot)
             stored = database.positions.get(self.name)
             position = None if stored is None else json.loads(stored)
@@ -84,9 +99,9 @@ class PostgresSource:
         return False
 
     def _chosen(self, connection: Connection[Any]) -> type[Replication] | type[Triggers]:
-        why_not = None if self._via == "triggers" else can_replicate(connection)
         if self._via == "triggers":
             return Triggers
+        why_not = can_replicate(connection)
         if why_not is None:
             return Replication
         if self._via == "replication":
@@ -100,9 +115,12 @@ class PostgresSource:
         if self._waiting:
             taken, self._waiting = self._waiting, []
             return taken
-        with server_errors(self._url):
-            taken = [self._transaction(noted) for noted in self._feed.take()]
-        return taken if taken or self._live else None
+        if self._live or not self._feed.caught_up:
+            with server_errors(self._url):
+                taken = [self._transaction(noted) for noted in self._feed.take()]
+            if taken or self._live or not self._feed.caught_up:
+                return taken
+        return None
 
     def _transaction(self, noted: Noted) -> Transaction:
         place = f"{self.name}: transaction {noted.id}"
@@ -140,5 +158,5 @@ def forget_source(url: str, slot: str | None) -> None:
     with server_errors(url), connect(url) as connection:
         row = connection.execute("SELECT current_schema()").fetchone()
         assert row is not None
-        forget(connection, slot or DEFAULT_SLOT)
-        remove(connection, str(row[0]), slot or DEFAULT_SLOT)
+        forget(connection, slot_name(slot))
+        remove(connection, str(row[0]), slot_name(slot))

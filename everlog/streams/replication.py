@@ -69,6 +69,7 @@ class Replication:
         self._read = 0  # the end of the last transaction that was taken
         self._advanced = 0
         self._looked = (-1, 0.0)  # where the log was when we last looked, and when
+        self._target = self._log()  # where it was at first
         self._snapshot: tuple[Snapshot, str, int] | None = None
         for table in tables:
             if table.identity == "n" or (table.identity == "d" and not _has_primary_key(connection, table)):
@@ -132,9 +133,7 @@ class Replication:
 
     def take(self) -> list[Noted]:
         """The transactions that were committed since, in the order of their commits."""
-        row = self._connection.execute("SELECT pg_current_wal_flush_lsn() - '0/0'::pg_lsn").fetchone()
-        assert row is not None
-        log, now = int(row[0]), time.monotonic()
+        log, now = self._log(), time.monotonic()
         if log == self._looked[0]:
             return []
         messages = self._connection.execute(
@@ -153,6 +152,17 @@ class Replication:
             self._looked = (log, self._looked[1])
         return noted
 
+    def _log(self) -> int:
+        """Where the server's log ends."""
+        row = self._connection.execute("SELECT pg_current_wal_flush_lsn() - '0/0'::pg_lsn").fetchone()
+        assert row is not None
+        return int(row[0])
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether all that was there when we began has been taken."""
+        return self._read >= self._target or self._looked[0] >= self._target
+
     def _transactions(self, messages: Sequence[bytes]) -> list[Noted]:
         noted: list[Noted] = []
         known: dict[int, Table] = {}
@@ -167,7 +177,8 @@ class Replication:
                 case Change() as change:
                     changes.append(self._row_change(known[change.oid], change, len(changes) + 1))
                 case Truncate(oids=oids):
-                    changes += [RowChange(_name(known[oid]), "t", number=len(changes) + 1) for oid in oids]
+                    names = [self._ours(known[oid]).full_name for oid in oids]
+                    changes += [RowChange(name, "t", number=len(changes) + 1) for name in names]
                 case Commit(end_lsn=end):
                     if end > self._read:
                         self._read = end
@@ -192,15 +203,21 @@ class Replication:
         return position
 
     def _checked(self, table: Table) -> Table:
-        """A table as it is at this point; FactsError if it has lost a column."""
+        """A table as it is at this point; FactsError if it has lost a column.  Partitions come here, too."""
         ours = self._tables.get(_name(table))
         for column in ours.columns if ours is not None else ():
             if column not in table.columns:
                 raise FactsError(f"table {_name(table)} has no column `{column}` any more")
         return table
 
+    def _ours(self, table: Table) -> SourceTable:
+        ours = self._tables.get(_name(table))
+        if ours is None:
+            raise FactsError(f"a table that is followed has become {_name(table)}: begin anew with --table")
+        return ours
+
     def _row_change(self, table: Table, change: Change, number: int) -> RowChange:
-        ours = self._tables[_name(table)]
+        ours = self._ours(table)
 
         def values(row: Tuple | None) -> dict[str, object] | None:
             if row is None:

@@ -115,11 +115,15 @@ class Resolver:
             return []
         if key is not None:
             for values in (change.before, change.after):  # a key that stays may be told in the new row only
-                known = self._known(relation, values)
-                if known is not None and all(c in known for c in key):
-                    return step.matching({c: known[c] for c in key})
+                known = self._known(relation, values or {}, key)
+                if known is None:
+                    return []
+                if len(known) == len(key):
+                    return step.matching(known)
             raise _Bad(f"the key of {relation.name} is missing")
-        known = self._known(relation, change.before) or {}
+        known = self._known(relation, change.before or {}, range(relation.arity))
+        if known is None:
+            return []
         nulls = [column for column in relation.columns if _told(change.before or {}, column.name) is None]
         if (not known and relation.columns) or nulls:  # a null is one, or a value that is not told
             raise _Bad(
@@ -133,18 +137,19 @@ class Resolver:
             raise _Bad(f"one row is meant, and {len(rows)} facts of {relation.name} fit; name the key of it")
         return rows
 
-    def _known(self, relation: Relation, values: Mapping[str, object] | None) -> dict[int, Value] | None:
-        """The values of the columns that are told; columns that are null are not."""
-        if values is None:
-            return None
+    def _known(
+        self, relation: Relation, values: Mapping[str, object], columns: Iterable[int]
+    ) -> dict[int, Value] | None:
+        """The values of those of the columns that are told and not null; None if that was never a fact."""
         known: dict[int, Value] = {}
-        for number, column in enumerate(relation.columns):
+        for number in columns:
+            column = relation.columns[number]
             found = _told(values, column.name)
             if found is not _MISSING and found is not None and found is not UNCHANGED:
                 try:
                     known[number] = self._convert(column.kind, found)
-                except ValueError as problem:
-                    raise _Bad(f"{column_label(column, number + 1)}: {problem}") from None
+                except ValueError:
+                    return None
         return known
 
     def _row(self, relation: Relation, values: Mapping[str, object]) -> Row:

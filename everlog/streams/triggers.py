@@ -37,7 +37,7 @@ class Triggers:
         self._schema = str(row[0])
         self._snapshot = ""
         self._beyond: list[int] = []
-        self._woken = True
+        self._woken, self._has_looked = True, False
         connection.add_notify_handler(self._wake)
         connection.execute(self._sql("LISTEN {}", self._identifier("changes", "")))
 
@@ -150,7 +150,13 @@ class Triggers:
             noted = self._new()
         return noted
 
+    @property
+    def caught_up(self) -> bool:
+        """Whether all that was there when we began has been taken: one look finds it."""
+        return self._has_looked
+
     def _new(self) -> list[Noted]:
+        self._has_looked = True
         with self._connection.transaction():
             self._connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             now = self._connection.execute("SELECT pg_current_snapshot()::text").fetchone()

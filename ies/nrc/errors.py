@@ -3,14 +3,14 @@
 A text that does not parse or check is told as a `dsl.diagnostics.Report`, all of it at once.  A checked term can
 fail in one way only: it divides by zero.  That is a `CalculusError`, which names the place of the division.
 
-Reads: nothing.  Read by: ies.nrc, ies.making, ies.running.
+Reads: core.recursion.  Read by: ies.nrc, ies.making, ies.running.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+
+from everlog.core.recursion import recursion_up_to
 
 MAX_DEPTH = 200  # how deep a term may be nested
 MAX_CALLS = 5_000  # how often functions may be put in the place of their calls
@@ -51,12 +51,6 @@ class CalculusError(ArithmeticError):
         super().__init__(message)
 
 
-@contextmanager
-def deep_recursion() -> Iterator[None]:
+def deep_recursion() -> AbstractContextManager[None]:
     """Room for functions that follow a term: a level of MAX_DEPTH costs them several frames."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, 50_000))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(limit)
+    return recursion_up_to(50_000)

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize("name", ["costs", "ies", "replay"])
+@pytest.mark.parametrize("name", ["costs", "durable", "ies", "replay"])
 def test_a_benchmark_runs_at_its_small_size(name: str) -> None:
     done = subprocess.run(
         [sys.executable, "-P", "-m", "everlog", "bench", name, "--small"],

@@ -112,8 +112,17 @@ def test_a_format_has_one_entry_that_reads_or_writes() -> None:
 
 
 def test_csv_means_commas_and_quotes_from_python(tmp_path: Path) -> None:
+    """A first line with the names of the columns is a header; tabs are seen, as Soufflé writes them."""
     (tmp_path / "e.csv").write_text('x,y\n1,"a, ""b"""\n')
-    assert read_facts(relation(N, S), tmp_path / "e.csv", headers=True) == [(1, 'a, "b"')]
+    assert read_facts(relation(N, S), tmp_path / "e.csv") == [(1, 'a, "b"')]
+    for text in ("x;y\n1;a\n", "1;a\n"):
+        (tmp_path / "e.csv").write_text(text)
+        assert read_facts(relation(N, S), tmp_path / "e.csv", delimiter=";") == [(1, "a")]
+    for text in ("x\ty\n1\ta\n", "1\ta\n"):
+        (tmp_path / "e.csv.zst").write_bytes(zstandard.compress(text.encode()))
+        assert read_facts(relation(N, S), tmp_path / "e.csv.zst") == [(1, "a")]
+    write_facts(relation(N, S), [(1, "a")], tmp_path / "e.csv")
+    assert (tmp_path / "e.csv").read_text() == 'x,y\n1,"a"\n'
     (tmp_path / "e.csv").write_text("1;a\n")
     assert read_facts(relation(N, S), tmp_path / "e.csv", delimiter=";") == [(1, "a")]
     assert read_facts(relation(S, N), str(tmp_path / "e.csv"), delimiter=";", columns=[1, 0]) == [("a", 1)]
@@ -133,21 +142,27 @@ def test_the_first_line_of_a_csv_tells_what_is_not_given(tmp_path: Path, suffix:
         path.write_bytes(zipped(text.encode(), {"": None, ".gz": "gzip", ".zst": "zstd"}[suffix], ""))
         assert read_facts(EDGE, path) == [(1, 2)]
     of = relation(S, S)
-    write_facts(of, [("x", "y")], path)
-    assert read_facts(of, path) == [("x", "y")]
-    write_facts(of, [("x", "y")], path, headers=True)
-    assert read_facts(of, path) == [("x", "y")]
-    write_facts(of, [("a\tb", "c")], path, rfc4180=True)
-    assert read_facts(of, path) == [("a\tb", "c")]
+    for headers in (True, False):
+        write_facts(of, [("x", "y")], path, headers=headers)
+        assert read_facts(of, path) == [("x", "y")]
+        write_facts(relation(S), [("a\tb",)], path, headers=headers)
+        assert read_facts(relation(S), path) == [("a\tb",)]
     path.write_bytes(b"\x1f\x8b\x08")
     with pytest.raises(FactsError, match="begins like a gzip file but is not one"):
         read_facts(EDGE, path)
 
 
 def test_the_wrong_delimiter_is_told(tmp_path: Path) -> None:
-    (tmp_path / "e.csv").write_text("1;2\n")
-    with pytest.raises(FactsError, match=r"e.csv:1: column 2 .* is missing from '1;2': .* separated by ','"):
-        read_facts(EDGE, tmp_path / "e.csv")
+    (tmp_path / "e.tsv").write_text("1,2\n")
+    with pytest.raises(FactsError, match=r"e.tsv:1: column 2 .* is missing from '1,2': .* separated by '\\t'"):
+        read_facts(EDGE, tmp_path / "e.tsv")
+
+
+def test_a_name_that_says_nothing_needs_a_parameter(tmp_path: Path) -> None:
+    with pytest.raises(FactsError, match=r"does not say how facts are written: known are \.csv, .*\.parquet"):
+        write_facts(EDGE, [], tmp_path / "edges")
+    write_facts(EDGE, [(1, 2)], tmp_path / "edges", IO="parquet")
+    assert read_facts(EDGE, tmp_path / "edges", IO="parquet") == [(1, 2)]
 
 
 def test_an_unknown_parameter_is_refused_from_python(tmp_path: Path) -> None:
@@ -505,6 +520,20 @@ def test_a_failed_write_leaves_the_table(tmp_path: Path, name: str) -> None:
     assert read_facts(EDGE, path) == [(1, 1)]
 
 
+@pytest.mark.parametrize("table", ["edge", "log"])
+@pytest.mark.parametrize("mode", ["overwrite", "append", "ignore"])
+def test_a_database_of_our_own_is_no_place_for_tables(tmp_path: Path, table: str, mode: str) -> None:
+    """Whatever the name: it might be that of a table that the database itself needs."""
+    path = tmp_path / "roads.db"
+    with Database.open(path, text=".decl edge(x:number, y:number)  edge(1, 2).") as db:
+        with pytest.raises(FactsError, match=r"roads\.db is a database of everlog's own, and is left as it is"):
+            db.export("edge", path, dbtable=table, mode=mode)
+        with pytest.raises(FactsError, match=r"no table or view edge; it is a database of everlog's own"):
+            db.load("edge", path)
+    with Database.open(path) as db:
+        assert db.view("edge") == [(1, 2)]
+
+
 def test_a_duckdb_schema_is_named_before_the_table(tmp_path: Path) -> None:
     with duckdb.connect(str(tmp_path / "e.duckdb")) as connection:
         connection.execute("CREATE SCHEMA shop; CREATE TABLE shop.orders AS SELECT 1 AS x, 2 AS y")
@@ -565,7 +594,7 @@ def test_a_load_that_fails_changes_nothing(tmp_path: Path) -> None:
 
 def test_a_pipe_is_read_and_written(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
-    writing = threading.Thread(target=lambda: write_facts(EDGE, [(1, 2)], tmp_path / "pipe.csv"))
+    writing = threading.Thread(target=lambda: write_facts(EDGE, [(1, 2)], tmp_path / "pipe.csv", headers=False))
     writing.start()
     assert read_facts(EDGE, tmp_path / "pipe.csv") == [(1, 2)]
     writing.join()

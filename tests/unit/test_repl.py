@@ -783,7 +783,7 @@ def test_a_database_in_a_file_is_opened_with_what_it_needs(
     assert main(["repl", "--db", "a.db", "-c", ".count"]) == 0
     shown = capsys.readouterr()
     assert shown.out.endswith("a.db: 1 relation, 0 rules, 1 fact, step 2\nn: 1\n")
-    assert "kept in a file: `.reload` and `.read FILE` change its program" in shown.err
+    assert "kept in a file: `.open FILE PROGRAM` goes on with another program there" in shown.err
     assert main(["repl", "paths.dl", "--db", "b.db", "-c", ".count edge", "-c", ".reload"]) == 0
     assert capsys.readouterr().out == "b.db: 2 relations, 2 rules, 2 facts, step 0\nedge: 1\n0 changed\n"
 

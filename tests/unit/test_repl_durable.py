@@ -1,18 +1,16 @@
-"""Databases in files, at the prompt and of `everlog run`: what was told is there again the next time."""
+"""Databases in files at the prompt: what was told is there again the next time."""
 
 from __future__ import annotations
 
-import os
-import signal
+import re
 import subprocess
 import sys
-from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
 
 import pytest
 
-from everlog import Database
+from everlog import AlreadyOpen, Database
 from everlog.cli import main
 from everlog.repl.loop import run_script
 from everlog.repl.session import Session
@@ -80,7 +78,9 @@ def test_the_past_is_looked_at_and_cannot_be_changed() -> None:
         assert talk.say(".as-of") == "step 2; history goes back to step 0"
         assert talk.say(".as-of 1 path(1, x)?") == "x\n-\n2\n3\n(2 rows)"
         assert talk.say("path(1, x)?") == "x\n-\n(0 rows)"
-        assert talk.say(".as-of 1", ".count") == "edge: 2\npath: 3"
+        assert talk.say(".as-of 1", ".count") == (
+            "after step 1: 2 relations, 2 rules, 5 facts; `.as-of now` comes back\nedge: 2\npath: 3"
+        )
         assert talk.session.waiting == "[past]"
         assert talk.say("edge(8, 9).") == (
             "script:1: error: this is the state after step 1, which is past: it cannot be changed"
@@ -89,7 +89,9 @@ def test_the_past_is_looked_at_and_cannot_be_changed() -> None:
         assert talk.say(".as-of 0 .count path", ".count path") == "path: 1\npath: 3"
         assert "there is no step 7 yet: the last one is 2" in talk.say(".as-of 7 .count")
         assert "`x` is no step" in talk.say(".as-of x")
-        assert talk.say(".as-of now", "edge(8, 9).") == "+edge(8, 9).\n+path(8, 9)."
+        assert talk.say(".as-of now", "edge(8, 9).") == (
+            "step 2; history goes back to step 0\n+edge(8, 9).\n+path(8, 9)."
+        )
         assert talk.session.waiting == ""
         talk.say("begin")
         assert "a transaction is open" in talk.say(".as-of 0")
@@ -108,6 +110,64 @@ def test_differences_and_the_history_of_a_relation() -> None:
         steps = talk.say(".history path").split("\n")
         assert [line.split(",")[0] for line in steps if line.startswith("step")] == ["step 1", "step 2"]
         assert steps[1:3] == ["+path(1, 3).", "+path(2, 3)."]
+
+
+def test_a_conversation_that_defines_everything_lasts() -> None:
+    with Talk() as talk:
+        talk.say(".open talk.db", ".decl n(x:number)", ".decl m(x:number)", "m(x + 1) :- n(x).", "n(1). n(2).")
+    with Talk() as talk:
+        assert talk.say(".open talk.db", "m(x)?").endswith("step 4\nx\n-\n2\n3\n(2 rows)")
+        assert talk.say(".drop m#1") == "-m(2).\n-m(3)."
+    with Database.open("talk.db") as db:
+        assert (db.step, dict(db.rules)) == (5, {})
+
+
+def test_a_past_with_other_rules() -> None:
+    with Talk() as talk:
+        talk.say(".open talk.db", ".decl n(x:number)", ".decl m(x:number)", "m(x + 1) :- n(x).")
+        talk.say("n(1). n(2).", "n(3).", "-n(1).")
+        assert talk.say(".as-of 4 ?- m(x), x > 2.") == "x\n-\n3\n(1 row)"
+        for line in (".as-of 4 n(1)", ".asof 4 n(1)?", ".as_of 4 ?- n(1)."):
+            assert talk.say(line) == "yes"
+        assert "cannot be changed" in talk.say(".as-of 4 n(7).")
+        assert talk.say(".as-of 3 .count") == "n: 0\nm: 0"
+        assert talk.say(".as-of 2 .rules") != talk.say(".rules")
+        assert talk.say(".diff 4 6 m") == "-m(2).\n+m(4)."
+        assert talk.say(".diff 6 4") == "-n(3).\n-m(4).\n+n(1).\n+m(2)."
+        times = r", [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}(?=\n)"
+        told = talk.say(".history n")
+        assert re.sub(times, "", told) == "step 4\n+n(1).\n+n(2).\nstep 5\n+n(3).\nstep 6\n-n(1)."
+        assert len(re.findall(times, told)) == 3
+        assert talk.say(".history m").splitlines()[-1] == "-m(2)."
+        talk.say(".decl none(x:number)")
+        assert talk.say(".history none") == "0 steps"
+        assert "undefined relation `other`" in talk.say(".history other")
+        assert "no step 9 yet" in talk.say(".diff 5 9 n")
+        assert talk.say(".checkpoint 2") == "step 7; history goes back to step 5"
+        assert "history goes back to step 5" in talk.say(".as-of 3")
+        assert talk.say(".checkpoint all") == "step 7; history goes back to step 5"
+
+
+def test_without_a_file_there_is_no_past() -> None:
+    with Talk() as talk:
+        for line in (".as-of 0", ".diff 0 0", ".history n", ".checkpoint"):
+            assert "the database is in memory alone, and has no past" in talk.say(line)
+
+
+def test_a_database_that_is_left_is_free_for_others() -> None:
+    with Talk() as talk:
+        talk.say(".decl n(x:number)", "n(1).", ".save one.db", ".open one.db", "n(2).")
+        assert "script:1: error: there is no folder" in talk.say(".open none/two.db")
+        assert "no everlog database" in talk.say(".open paths.dl")
+        assert talk.say("n(x)?") == "x\n-\n1\n2\n(2 rows)"  # nothing has changed
+        with pytest.raises(AlreadyOpen):
+            Database.open("one.db")
+        assert "a transaction is open" in talk.say("begin", ".open two.db")
+        talk.say("rollback")
+        assert talk.say(".open two.db") == "two.db: 0 relations, 0 rules, 0 facts, step 0"
+        with Database.open("one.db") as db:
+            assert db.size("n") == 2
+        assert f"database: {Path('two.db').resolve()}" in talk.say(".show")
 
 
 def test_a_checkpoint_shortens_history() -> None:
@@ -156,6 +216,30 @@ def test_what_cannot_be_opened_leaves_everything_as_it_is(folder: Path) -> None:
         assert talk.say("edge(2, 3).", ".as-of").endswith("step 1; history goes back to step 0")
 
 
+def test_another_program_goes_by_the_same_facts(folder: Path) -> None:
+    (folder / "back.dl").write_text(PROGRAM.replace("path(x, y) :- edge(x, y).", "path(y, x) :- edge(x, y)."))
+    (folder / "none.dl").write_text(".decl road(x:number)")
+    with Talk() as talk:
+        talk.say(".open roads.db paths.dl")
+        assert talk.say(".open roads.db back.dl", "path(x, y)?") == (
+            "roads.db: 2 relations, 2 rules, 3 facts, step 1\nx  y\n-  -\n2  1\n2  2\n(2 rows)"
+        )
+        assert "1 given fact(s) of `edge(x:number, y:number)`" in talk.say(".open roads.db none.dl")
+        assert "cannot read gone.dl" in talk.say(".open roads.db gone.dl")
+        assert talk.say(".reload") == "0 changed"
+        assert "`.open FILE PROGRAM` goes on with another program" in talk.say(".load paths.dl")
+        assert talk.say(".as-of 0 path(x, y)") == "x  y\n-  -\n1  2\n(1 row)"
+
+
+def test_a_database_is_no_program(capsys: pytest.CaptureFixture[str]) -> None:
+    Database.open("roads.db", file="paths.dl").close()
+    with Talk() as talk:
+        told = "cannot read roads.db: it is a database, and no program: --db and .open open those"
+        assert talk.say(".load roads.db") == f"script:1: error: {told}"
+    assert main(["run", "roads.db"]) == 1
+    assert "it is a database, and no program" in capsys.readouterr().err
+
+
 def test_one_writes_and_others_may_look() -> None:
     with Talk() as writer, Talk() as reader:
         writer.say(".open roads.db paths.dl")
@@ -168,76 +252,18 @@ def test_one_writes_and_others_may_look() -> None:
         assert reader.say(".open roads.db read-only", ".count edge").endswith("edge: 2")
 
 
-def test_the_command_keeps_everything_in_the_file() -> None:
+def test_the_command_keeps_everything_in_the_file(capsys: pytest.CaptureFixture[str]) -> None:
     first = everlog("repl", "--db", "roads.db", "paths.dl", "-c", "edge(2, 3).")
     assert (first.returncode, first.stderr) == (0, "")
     assert first.stdout.endswith("+edge(2, 3).\n+path(1, 3).\n+path(2, 3).\n")
     again = everlog("repl", "--db", "roads.db", stdin=".diff 0\n")
     assert again.stdout.split("\n")[:2] == ["roads.db: 2 relations, 2 rules, 5 facts, step 1", "+edge(2, 3)."]
-    other = everlog("repl", "--db", "paths.dl", "-c", ".count")
-    assert other.returncode == 1
-    assert "paths.dl" in other.stderr
-
-
-# ── everlog run --db ─────────────────────────────────────────────────────────────────────────
-
-
-def run(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    status = main(["run", "paths.dl", "--db", "roads.db", *arguments])
-    said = capsys.readouterr()
-    return status, said.out, said.err
-
-
-def test_a_run_goes_on_where_the_last_one_ended(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "news.txt").write_text("+edge(2, 3).\n\n-edge(1, 2).\n")
-    assert run("--updates", "news.txt", capsys=capsys) == (
-        0,
-        "+path(1, 3).\n+path(2, 3).\n-path(1, 2).\n-path(1, 3).\n",
-        "",
-    )
-    assert (folder / "path.csv").read_text() == "2\t3\n"
-    (folder / "news.txt").write_text("+edge(3, 4).\n")
-    assert run("--updates", "news.txt", capsys=capsys) == (0, "+path(2, 4).\n+path(3, 4).\n", "")
-    assert run(capsys=capsys)[0] == 0
-    assert (folder / "path.csv").read_text() == "2\t3\n2\t4\n3\t4\n"
-    with Database.open("roads.db") as db:
-        assert db.step == 3
-        assert db.as_of(0).view("edge") == [(1, 2)]
-
-
-def test_a_run_that_is_killed_has_kept_each_step_that_it_told(folder: Path) -> None:
-    command = [sys.executable, "-P", "-m", "everlog", "run", "paths.dl", "--db", "roads.db", "--updates", "-"]
-    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert child.stdin is not None
-    assert child.stdout is not None
-    child.stdin.write("+edge(2, 3).\n\n")
-    child.stdin.flush()
-    assert [child.stdout.readline(), child.stdout.readline()] == ["+path(1, 3).\n", "+path(2, 3).\n"]
-    os.kill(child.pid, signal.SIGKILL)
-    child.communicate()
-    with Database.open("roads.db") as db:
-        assert (db.step, db.view("edge")) == (1, [(1, 2), (2, 3)])
-
-
-@pytest.mark.parametrize(
-    ("more", "told"),
-    [
-        (["--watch"], "--db and --watch exclude each other"),
-        (["--engine", "spark"], "--db and --engine spark exclude each other"),
-        (["--no-preprocessor"], "--db needs a program in a file"),
-    ],
-)
-def test_what_does_not_go_with_a_file_is_refused(
-    more: Sequence[str], told: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    status, _, err = run(*more, capsys=capsys)
-    assert status
-    assert told in err
-    assert not (folder / "roads.db").exists()
-
-
-def test_a_foreign_file_is_refused_and_left(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "roads.db").write_bytes(b"no database at all" * 100)
-    status, _, err = run(capsys=capsys)
-    assert (status, err.startswith("error: ")) == (1, True)
-    assert (folder / "roads.db").read_bytes() == b"no database at all" * 100
+    assert main(["repl", "--db", "roads.db", "-c", "-edge(2,3).", "-c", "edge(2, 3)."]) == 0
+    assert capsys.readouterr().out.count("edge(2, 3)") == 2
+    assert main(["repl", "--db", "roads.db", "--read-only", "-c", "edge(5, 6).", "-c", ".count edge"]) == 1
+    look = capsys.readouterr()
+    assert look.out.endswith("edge: 2\n")
+    assert "was opened with read_only=True" in look.err
+    assert main(["repl", "paths.dl", "--read-only"]) == 2
+    assert main(["repl", "--db", "paths.dl", "-c", ".count"]) == 1
+    assert "paths.dl is no everlog database" in capsys.readouterr().err

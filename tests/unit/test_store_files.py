@@ -55,7 +55,7 @@ def holding(path: Path) -> subprocess.Popen[str]:
 def test_a_second_writer_is_told_who_is_the_first(path: Path) -> None:
     Database.open(path, text=PATHS).close()
     with holding(path) as child:
-        with pytest.raises(AlreadyOpen, match=f"process {child.pid}, writes to it since .* read_only=True"):
+        with pytest.raises(AlreadyOpen, match=f"process {child.pid} writes to it since .* read_only=True"):
             Database.open(path)
         with Database.open(path, read_only=True) as reader:
             assert reader.size("path") == 1
@@ -220,6 +220,35 @@ except Exception as problem:
     assert "[(1, 2)]" in run.stdout, run.stderr
     assert "StoreError" in run.stdout
     assert "Permission denied" in run.stdout
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs a system with rights")
+def test_a_file_that_is_read_only_is_told_when_it_is_opened(path: Path) -> None:
+    """Its folder is ours, but not the file: SQLite alone would tell that at the first step."""
+    Database.open(path, text=PATHS).close()
+    for folder in [path.parent, *path.parent.parents]:
+        if str(folder).startswith("/tmp/"):
+            os.chmod(folder, 0o777)
+    script = f"""
+import os
+from everlog import Database
+with Database.open({str(path)!r}) as db:  # all modules are there before we are somebody else
+    db.view("path")
+os.chmod({str(path)!r}, 0o444)
+if not os.getuid():
+    os.setuid(65534)
+try:
+    Database.open({str(path)!r})
+except Exception as problem:
+    print(type(problem).__name__, problem)
+with Database.open({str(path)!r}, read_only=True) as db:
+    print(db.view("path"))
+"""
+    run = subprocess.run([sys.executable, "-P", "-c", script], capture_output=True, text=True, check=False)
+    told, seen = run.stdout.splitlines()
+    assert "StoreError" in told, run.stderr
+    assert "cannot be opened for writing: the file is read-only; open it with read_only=True" in told
+    assert seen == "[(1, 2)]"
 
 
 # ── files that are not ours ──────────────────────────────────────────────────────────────────

@@ -187,7 +187,7 @@ def test_changes_between_the_slot_and_the_snapshot_come_once(url: str, sql: Any,
     assert paths(sql) == closure(edges(sql))
 
 
-@pytest.mark.parametrize("runs", [3, pytest.param(40, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("runs", [2, pytest.param(40, marks=pytest.mark.deep)])
 def test_kills_lose_nothing_and_repeat_nothing(url: str, sql: Any, via: str, tmp_path: Path, runs: int) -> None:
     """The process is killed while somebody writes; each new one goes on.  The derived table has a key of its own, so
     that a row that came twice would be refused, and a log of all that was ever written to it."""
@@ -231,7 +231,7 @@ def test_a_database_in_a_file_has_each_transaction_once_through_kills(
     random, there, transactions = Random(5), set[Any](), list[dict[Any, int]]()
     sql.execute(EDGES)
     arguments = ("--from", url, "--to", url, "--db", "steps.db", "--via", via)
-    for run in range(3):
+    for run in range(2):
         with following(tmp_path, *arguments, "--live") as process:
             if run == 0:
                 wait_until(lambda: paths(sql) == set(), process)
@@ -349,9 +349,9 @@ def test_a_slot_of_its_own_name_keeps_changes_between_runs(url: str, sql: Any, v
     assert follow(database, [url], [], **options) == 0
     assert not told
     if via == "replication":
-        sql.execute("SELECT pg_drop_replication_slot('mine')")
+        sql.execute("SELECT pg_drop_replication_slot('everlog_mine')")
     else:
-        sql.execute("DROP TRIGGER mine_rows ON edge")
+        sql.execute("DROP TRIGGER everlog_mine_rows ON edge")
     sql.execute("DELETE FROM edge WHERE x = 10")
     assert follow(database, [url], [], **options) == 1
     assert "so all tables are compared" in told[0]
@@ -456,6 +456,18 @@ def test_a_column_that_goes_while_following_is_told(url: str, sql: Any) -> None:
         follow(database, [url], [], slot="mine", via="replication")
 
 
+def test_a_table_that_gets_another_name_while_following_is_told(url: str, sql: Any, tmp_path: Path) -> None:
+    sql.execute("CREATE TABLE edge (x int PRIMARY KEY, y int)")
+    with following(tmp_path, "--from", url, "--to", "out.jsonl", "--live", "--via", "replication") as process:
+        wait_until(lambda: (tmp_path / "out.jsonl").exists(), process)
+        sql.execute("INSERT INTO edge VALUES (1, 2)")
+        wait_until(lambda: '"x": 1' in (tmp_path / "out.jsonl").read_text(), process)
+        sql.execute("ALTER TABLE edge RENAME TO edges; INSERT INTO edges VALUES (2, 3)")
+        assert process.wait(30) == 1
+        assert process.stderr is not None
+        assert b"a table that is followed has become public.edges" in process.stderr.read()
+
+
 # ── sinks ────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -514,7 +526,9 @@ def test_one_writer_at_a_time(url: str, sql: Any, tmp_path: Path, monkeypatch: p
         wait_until(lambda: paths(sql) == set(), process)
         with pytest.raises(FactsError, match="another everlog writes to the table path; end it first"):
             follow(Database.from_text(PATHS), [str(tmp_path / "none")], [url])
-        with pytest.raises(FactsError, match="another everlog follows as `mine`; choose another name by --slot"):
+        with pytest.raises(
+            FactsError, match="another everlog follows as `everlog_mine`; choose another name by --slot"
+        ):
             follow(Database.from_text(PATHS), [url], [], slot="mine")
 
 

@@ -25,18 +25,18 @@ THEME = "Facts in files"
 )
 def import_facts(session: Session, words: Words) -> None:
     """
-    The name of the file says how it is written: .csv, .tsv, .facts, .txt, .json, .jsonl, also with .gz or .zst;
-    .parquet, .arrow, .sqlite, .duckdb; or it is a URL, such as postgresql://host/database.  KEY=VALUE says it more
-    exactly, with the parameters of `.input`: delimiter=; headers=true columns=2:0 dbtable=t rejects=FILE.
-    Either all facts are inserted, as one step, or none.
+    The name of the file says how it is written: .csv, .tsv, .facts, .txt, .json, .jsonl, .parquet, .arrow,
+    .sqlite, .duckdb, texts also with .gz or .zst; postgresql://host/database is a database. KEY=VALUE says it
+    more exactly, with the parameters of `.input`: delimiter=; headers=true columns=2:0 IO=sqlite dbtable=t
+    rejects=bad.jsonl. Either all facts are inserted, as one step, or none.
     """
     from everlog.files import read_facts
-    from everlog.files.connect import reading_parameters
+    from everlog.files.connect import to_read
     from everlog.repl.transactions import import_rows
     from everlog.rows import declared
 
     relation = declared(session.db.relations, words[1])
-    params = reading_parameters(relation, *_place(words[0], words[2:]))
+    params = to_read(relation, expanduser(words[0]), _parameters(words[2:]))
     import_rows(session, {relation.name: read_facts(relation, params, Path(), tell=session.screen.note)})
 
 
@@ -54,31 +54,16 @@ def export_facts(session: Session, words: Words) -> None:
     The file appears whole, or stays as it was.
     """
     from everlog.files import write_facts
-    from everlog.files.connect import parameters_of
+    from everlog.files.connect import to_write
     from everlog.repl.modes import number_of
     from everlog.rows import declared
 
     relation = declared(session.db.relations, words[0])
-    target, given = _place(words[1], words[2:])
-    headers = {"headers": "true"} if parameters_of(target, {}).get("rfc4180") and "IO" not in given else {}
-    params = parameters_of(target, {**headers, **given})
+    params = to_write(relation, expanduser(words[1]), _parameters(words[2:]))
     screen = StringIO()
     write_facts(relation, session.db.rows(relation.name), params, Path(), screen)
     session.screen.lines(screen.getvalue().splitlines())
     session.screen.line(f"{words[1]}: {number_of(session.db.size(relation.name), 'fact')}")
-
-
-def _place(name: str, words: Words) -> tuple[str, dict[str, str]]:
-    """A path or a URL, and the parameters that are given with it; one of the two says how facts are written."""
-    from everlog.files.connect import known_suffixes, says_how
-
-    parameters = _parameters(words)
-    if not parameters and not says_how(name):
-        raise CommandError(
-            f"the name of {name} does not say how facts are written: known are {', '.join(known_suffixes())};"
-            " or say it, such as delimiter=; or IO=sqlite"
-        )
-    return expanduser(name), parameters
 
 
 def _parameters(words: Words) -> dict[str, str]:

@@ -44,7 +44,7 @@ def reload(session: Session, words: Words) -> None:
     refuse_in_transaction(session, "a program is loaded")
     path = session.places.program
     if path is None:
-        raise CommandError("no program was loaded: `.load FILE` loads one")
+        raise CommandError("no program was loaded: `.load FILE` or `.open DATABASE FILE` loads one")
     typed = session.db.statements(added=True)
     try:
         functors = functions_for(session, path) if session.places.libraries else None

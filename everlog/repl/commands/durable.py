@@ -8,14 +8,17 @@ Reads: everlog.store, everlog.repl.opening.  Read by: everlog.repl.table.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from everlog.repl.table import CommandError, Words, command
 
 if TYPE_CHECKING:
+    from everlog.repl.screen import Screen
     from everlog.repl.session import Session
     from everlog.store.database import DurableDatabase
+    from everlog.store.past import Past
 
 THEME = "Databases in files"
 NOW = "now"
@@ -33,11 +36,12 @@ READ_ONLY = "read-only"
 def open_database(session: Session, words: Words) -> None:
     """
     From now on each step is on disk before it is told.  A file that is not there is made, with PROGRAM and the
-    facts that its `.input` directives name, or empty; one that is there goes on where it was, with PROGRAM if one
-    is given.  With read-only it can be looked at, also while somebody else writes to it.  What was in memory alone
-    is left; `.save` keeps it.  Without FILE, the file is closed, and an empty database begins in memory.
+    facts that its `.input` directives name, or empty; one that is there goes on where it was, with the facts that
+    it has, and with PROGRAM if one is given.  With read-only it can be looked at, also while somebody else writes
+    to it.  What was in memory alone is left; `.save` keeps it.  If FILE cannot be opened, everything stays as it
+    is.  Without FILE, the file is closed, and an empty database begins in memory.
     """
-    from everlog.repl.opening import begun, described, open_file
+    from everlog.repl.opening import begun, described, open_file, other_program
     from everlog.repl.transactions import refuse_in_transaction
     from everlog.store.database import DurableDatabase
 
@@ -50,11 +54,15 @@ def open_database(session: Session, words: Words) -> None:
         path, read_only = Path(words[0]).expanduser(), words[1:] == [READ_ONLY]
         program = Path(words[1]).expanduser() if len(words) > 1 and not read_only else None
         if isinstance(former, DurableDatabase) and not former.read_only and former.path == path.resolve():
-            raise CommandError(f"{words[0]} is open already")
-        session.db = database = open_file(session, path, program, read_only)
+            if program is None:
+                raise CommandError(f"{words[0]} is open already")
+            other_program(session, former, program)
+            session.db = database = former
+        else:
+            session.db = database = open_file(session, path, program, read_only)
         told = f"{words[0]}: {described(database)}, step {database.step}"
     session.present, session.watched, session.places.program = None, {}, program
-    if isinstance(former, DurableDatabase):
+    if isinstance(former, DurableDatabase) and former is not session.db:
         former.close()
     session.screen.line(told)
 
@@ -70,8 +78,9 @@ def open_database(session: Session, words: Words) -> None:
 def save(session: Session, words: Words) -> None:
     """
     A name that ends in .db, .sqlite or .everlog becomes a database, for `.open` and `--db`: with the program, and
-    of a database that is kept in a file with all of its history.  Any other name is that of a folder, where each
-    relation gets a file of its given facts.
+    of a database that is kept in a file with all of its history.  Such a file must not be there yet.  Any other
+    name is that of a folder, where each relation gets a file of its given facts.  The database at the prompt stays
+    the one that it was: `.open PATH` goes on with the copy.
     """
     from everlog.repl.opening import described
 
@@ -104,13 +113,15 @@ def checkpoint(session: Session, words: Words) -> None:
     "look at the state after a step of the past",
     THEME,
     words=None,
-    aliases=(".as_of",),
+    aliases=(".as_of", ".asof"),
 )
 def as_of(session: Session, words: Words) -> None:
     """
-    `.as-of 3 path(1, x)?` runs one line on that state.  `.as-of 3` alone stays there, where nothing can be
-    changed; `.as-of now` comes back.  Without a step, how far back history goes.
+    `.as-of 3 path(1, x)` runs one line on that state, a query or a command; facts and rules are those of then.
+    `.as-of 3` alone stays there, where nothing can be changed; `.as-of now` comes back.  Step 0 is what the file
+    began with.  Without a step, how far back history goes.
     """
+    from everlog.repl.opening import described
     from everlog.repl.transactions import refuse_in_transaction
 
     database = _kept(session)
@@ -124,10 +135,14 @@ def as_of(session: Session, words: Words) -> None:
     session.opened, session.present = seen, present
     if line.strip():
         try:
-            session.do(line)
+            session.do(_asked(line, session.relations))
         finally:
             if session.opened is seen:  # and no other one was opened
                 session.opened, session.present = before
+    elif present is None:
+        session.screen.line(_where(database))
+    else:
+        session.screen.line(f"after step {step}: {described(seen)}; `.as-of now` comes back")
 
 
 @command(
@@ -157,11 +172,25 @@ def history(session: Session, words: Words) -> None:
     """
     Its number, its time, and what it changed; as far back as history goes.
     """
-    from everlog.repl.telling import tell
+    found = _kept(session).history(words[0])
+    screen = session.screen
+    screen.lines(_told(screen, found) if found else ["0 steps"], paged=True, ready=screen.seen)
 
-    for past in _kept(session).history(words[0]):
-        session.screen.line(f"step {past.step}, {past.time.astimezone():%Y-%m-%d %H:%M:%S}", style="head")
-        tell(session.screen, past.changes, whole=True)
+
+def _told(screen: Screen, steps: list[Past]) -> Iterator[str]:
+    from everlog.repl.telling import lines_of
+
+    for past in steps:
+        yield screen.styled(f"step {past.step}, {past.time.astimezone():%Y-%m-%d %H:%M:%S}", "head")
+        yield from lines_of(screen, past.changes)
+
+
+def _asked(line: str, relations: Mapping[str, object]) -> str:
+    """A line that can only be a query may go without its mark."""
+    from everlog.repl import lines
+
+    is_statement = lines.read_line(line, relations).kind == lines.STATEMENTS
+    return f"{line}?" if is_statement and not line.rstrip().endswith(".") else line
 
 
 def _kept(session: Session) -> DurableDatabase:
@@ -170,7 +199,8 @@ def _kept(session: Session) -> DurableDatabase:
     database = session.present or session.db
     if not isinstance(database, DurableDatabase):
         raise CommandError(
-            "the database is in memory alone: `.open FILE` opens one in a file, `.save FILE` makes one of this"
+            "the database is in memory alone, and has no past: `.open FILE`, or `--db FILE` at the start,"
+            " opens one in a file, `.save FILE` makes one of this"
         )
     return database
 

@@ -1,0 +1,88 @@
+"""The database that a command works on: in memory, or with `--db FILE` in a file, where it goes on.
+
+The program of the command line goes into a file that is new, with the facts that its `.input` directives name.  A
+file that is there goes on where it was: its `.input` files are not read again, and a program that has changed
+since takes the place of the one before.
+
+Reads: everlog.database, everlog.store, everlog.commands.common.  Read by: everlog.commands.run,
+everlog.commands.follow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from attrs import evolve
+
+from everlog.commands.common import load_live, load_program
+from everlog.commands.limits import limits_of
+from everlog.commands.strategies import strategies_of
+from everlog.core.guards import Progress
+from everlog.core.program import Program, Row
+from everlog.functors import bind_functors, load_functions
+
+if TYPE_CHECKING:
+    from everlog.database import Database
+    from everlog.store.programs import Written
+
+
+def add_database_argument(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("--db", metavar="FILE", help=f"keep {what} in this file, and go on where it is")
+
+
+def load_written(arguments: argparse.Namespace, untold: Collection[str] = ()) -> Written | None:
+    """The checked program, with its text if it is to be kept in a file; None after its errors were told."""
+    return load_program(arguments, untold) if arguments.db is None else load_live(arguments)
+
+
+def program_in(written: Written) -> Program:
+    return written if isinstance(written, Program) else written.program
+
+
+def with_functions(written: Written, arguments: argparse.Namespace) -> Written:
+    """The program with the functors that the command line names."""
+    bound = bind_functors(program_in(written), arguments.program, arguments.library, arguments.library_dir)
+    return bound if isinstance(written, Program) else evolve(written, program=bound)
+
+
+def goes_on(arguments: argparse.Namespace) -> bool:
+    """Whether there is a database in a file already, so that no facts are read to begin with."""
+    return arguments.db is not None and os.path.lexists(arguments.db)
+
+
+@contextmanager
+def database_of(
+    written: Written,
+    arguments: argparse.Namespace,
+    facts: Callable[[], Mapping[str, list[Row]]],
+    progress: Progress | None = None,
+) -> Iterator[Database]:
+    """The database of a program; `facts` reads those that it begins with, unless it is in a file and goes on."""
+    from everlog.database import Database  # here: a program that runs once does without it
+
+    limits, strategies = limits_of(arguments), strategies_of(arguments)
+    if isinstance(written, Program):
+        yield Database(written, facts=facts(), limits=limits, strategies=strategies, progress=progress)
+        return
+    from everlog.store.opening import opened
+
+    functions = {name: f.function for name, f in written.program.functors.items() if f.function is not None}
+    is_new = not goes_on(arguments)
+    if not is_new:  # it may have rules that came later, with functors of theirs
+        functions |= load_functions(arguments.program, arguments.library, arguments.library_dir)
+    with opened(
+        arguments.db,
+        written=written,
+        functors=functions,
+        strategies=strategies,
+        limits=limits,
+        progress=progress,
+        facts=facts() if is_new else None,
+        history=None,
+        read_only=False,
+    ) as database:
+        yield database
