@@ -198,7 +198,7 @@ class AtomWriter(Writer):
             else:
                 self.line(f"{name} = {self.index(atom.relation, (), (column,))}")
             self.line(f"if not {name}: {self.skip}")
-        elif key:
+        elif key or self.sets:  # nothing but the set leads here: through its values there are fewer matches
             raise NoSet
         else:
             index = self.index(atom.relation, tuple(rest), (column,))
