@@ -14,15 +14,16 @@ core.guards.  Read by: the front door, core.engine (units that no other strategy
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sized
 from contextlib import AbstractContextManager
-from typing import Any
+from time import perf_counter
+from typing import Any, TypeAlias
 
 from attrs import define
 
 from everlog.core import program as p
 from everlog.core.choice import Chooser
-from everlog.core.codegen import Compiled, compile_rule
+from everlog.core.codegen import Compiled, compile_late, compile_rule
 from everlog.core.collector import collector_paused
 from everlog.core.counters import Counting
 from everlog.core.dependencies import Unit, units
@@ -36,6 +37,8 @@ from everlog.core.tables import Facts, Shape, Table, facts_of, rows_of, size_of,
 from everlog.core.values import EvaluationError
 
 Progress = Callable[[str, int, int], None]
+Derive: TypeAlias = Callable[[Facts, Facts], None]  # from Δ, into what is new
+_KEY = 1e-6  # seconds that a key of an index takes, before anything was measured
 
 
 @define
@@ -127,6 +130,7 @@ class Context:
         self.gone: dict[str, set[Row]] = {}
         self.counting = Counting(program)
         self.cache: dict[tuple[int, int | None], tuple[Rule, Compiled]] = {}
+        self.late: dict[tuple[int, int], Compiled | None] = {}
 
     def load_all(self, inputs: Mapping[str, Iterable[Row]]) -> None:
         for name in self.program.relations:
@@ -146,21 +150,67 @@ class Context:
         else:
             self.tables[name] = Table(shape, facts_of(shape, rows))
 
-    def compiled(self, rule: Rule, delta: int | None, unit: Unit) -> Compiled:
+    def _sizes(self, rule: Rule, unit: Unit) -> dict[str, int]:
         sizes = {name: len(self.tables[name]) for name in {a.relation for a, _ in p.atoms_of(rule.body)}}
         for name in unit.relations:
             sizes[name] = max(sizes.get(name, 0), 1_000_000)
+        return sizes
+
+    def compiled(self, rule: Rule, delta: int | None, unit: Unit) -> Compiled:
         known = self.cache.get((id(rule), delta))
         if known is None:  # the rule is kept beside its code, so that its id stays its own
-            known = rule, compile_rule(rule, delta, self.shapes, sizes, self.program.functors)
+            sizes = self._sizes(rule, unit)
+            functors, settled = self.program.functors, self._is_settled(rule)
+            known = rule, compile_rule(rule, delta, self.shapes, sizes, functors, known=settled)
             self.cache[id(rule), delta] = known
         return known[1]
 
-    def bound(self, rule: Rule, delta: int | None, unit: Unit) -> Callable[[Facts, Facts], None]:
+    def task(self, rule: Rule, delta: int | None, unit: Unit) -> _Task:
         """A compiled rule on the indexes it asks for."""
         compiled = self.compiled(rule, delta, unit)
-        indexes = [self.tables[a.relation].index(a.key, a.rest) for a in compiled.accesses]
-        return compiled.make(*indexes)
+        early = compiled.make(*self._indexes(compiled))
+        if delta is None:
+            return _Task(rule, None, early, compiled.only_new)
+        atom = rule.body[delta]
+        assert isinstance(atom, p.Atom)
+        if (id(rule), delta) not in self.late:
+            sizes = self._sizes(rule, unit)
+            functors, settled = self.program.functors, self._is_settled(rule)
+            self.late[id(rule), delta] = compile_late(rule, delta, self.shapes, sizes, functors, settled)
+        other = self.late[id(rule), delta]
+        if other is None or other.driver is None:
+            return _Task(rule, atom.relation, early, compiled.only_new)
+        indexes = self._indexes(other)
+        either = _EitherWay(early, other.make(*indexes), indexes[other.driver])
+        return _Task(rule, atom.relation, either, compiled.only_new and other.only_new)
+
+    def _is_settled(self, rule: Rule) -> bool:
+        """Whether a fact of the head that is there need not be derived again."""
+        head = self.program.relations.get(rule.head.relation)
+        return head is not None and not head.equivalence and not head.choices
+
+    def _indexes(self, compiled: Compiled) -> list[Any]:
+        return [self.tables[a.relation].index(a.key, a.rest) for a in compiled.accesses]
+
+
+class _EitherWay:
+    """A rule from Δ outwards, or through all of another atom: whichever took less time, for a Δ of this size.
+
+    At first a key of either is thought to take as long; what is found out is remembered for the next rounds.
+    """
+
+    def __init__(self, early: Derive, late: Derive, driver: Sized) -> None:
+        self.early, self.late, self.driver = early, late, driver
+        self.early_key, self.late_key = _KEY, _KEY  # seconds
+
+    def __call__(self, changed: Facts, new: Facts) -> None:
+        keys, start = len(changed), perf_counter()
+        if self.early_key * keys > self.late_key * len(self.driver):
+            self.late(changed, new)
+            self.late_key = (perf_counter() - start) / max(len(self.driver), 1)
+        else:
+            self.early(changed, new)
+            self.early_key = (perf_counter() - start) / max(keys, 1)
 
 
 def _positions(rule: Rule, unit: Unit) -> list[int]:
@@ -174,7 +224,8 @@ class _Task:
 
     rule: Rule
     source: str | None
-    run: Callable[[Facts, Facts], None]
+    run: Derive
+    only_new: bool  # whether it derives no fact that is there
 
 
 class UnitRun:
@@ -193,13 +244,10 @@ class UnitRun:
         for rule in unit.rules:
             positions = _positions(rule, unit) if unit.recursive else []
             if any(call.name == "autoinc" for call in p.calls_of(rule)):
-                once.append(_Task(rule, None, self._numbered(rule)))
+                once.append(_Task(rule, None, self._numbered(rule), only_new=False))
             elif not positions:
-                once.append(_Task(rule, None, run.bound(rule, None, unit)))
-            for position in positions:
-                atom = rule.body[position]
-                assert isinstance(atom, p.Atom)
-                each.append(_Task(rule, atom.relation, run.bound(rule, position, unit)))
+                once.append(run.task(rule, None, unit))
+            each += [run.task(rule, position, unit) for position in positions]
         self.once, self.each = once, each
         self.dominance = [(s, dominance_rule(s)) for s in unit.subsumptions]
 
@@ -217,11 +265,14 @@ class UnitRun:
     def _round(self, tasks: list[_Task], delta: dict[str, Facts], number: int) -> dict[str, Facts]:
         """Run the tasks on the state as it is, then merge what is new; the Δ of the next round."""
         new: dict[str, Facts] = {}
+        mixed: set[str] = set()  # relations of whose new facts some may be there already
         candidates: list[tuple[Rule, Facts]] = []
         for task in tasks:
             if task.source is not None and task.source not in delta:
                 continue
             head = task.rule.head.relation
+            if not task.only_new:
+                mixed.add(head)
             if head in self.context.choosers:
                 if not candidates or candidates[-1][0] is not task.rule:
                     candidates.append((task.rule, self.shapes[head].empty()))
@@ -237,7 +288,7 @@ class UnitRun:
         self._choose(candidates, new)
         out_delta: dict[str, Facts] = {}
         for name, facts in new.items():
-            fresh = self._fresh(name, facts)
+            fresh = self._fresh(name, facts, name in mixed)
             if fresh:
                 out_delta[name] = self._merged(name, fresh)
         if self.dominance and out_delta:
@@ -258,11 +309,13 @@ class UnitRun:
         for name, rows_in in admitted.items():
             new[name] = facts_of(self.shapes[name], rows_in)
 
-    def _fresh(self, name: str, facts: Facts) -> Facts:
+    def _fresh(self, name: str, facts: Facts, mixed: bool) -> Facts:
         """What of the derived facts is not known yet; `facts` is used up."""
         shape, known = self.shapes[name], self.tables[name].facts
         gone = self.context.gone.get(name)
-        if shape.arity != 2:
+        if not mixed:
+            pass
+        elif shape.arity != 2:
             facts -= known
         elif known:
             get = known.get

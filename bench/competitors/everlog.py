@@ -22,9 +22,10 @@ class Once:
 
     def __init__(self, case: Case) -> None:
         import everlog.core.seminaive
-        import everlog.dsl.check
         import everlog.inputs  # noqa: F401  # loaded before the clock runs
+        from everlog.dsl.automaton import automaton
 
+        automaton()  # the tables of the grammar, which others have compiled in
         self.case = case
 
     def load(self) -> None:
@@ -54,7 +55,9 @@ class Kept:
 
     def __init__(self, case: Case, strategy: str = "") -> None:
         import everlog.database  # noqa: F401
+        from everlog.dsl.automaton import automaton
 
+        automaton()
         self.case, self.strategies = case, {"*": strategy} if strategy else {}
 
     def load(self) -> None:

@@ -67,7 +67,7 @@ class AtomWriter(Writer):
             column = atom.args.index(variable)
             others = [c for c, a in enumerate(atom.args) if c != column and not isinstance(a, p.Wildcard)]
             if len(others) == 1 and self.is_new(atom.args[others[0]]):
-                out.append(self.index(atom.relation, (column,), (others[0],)))
+                out.append(self.index_of(atom, (column,), (others[0],)))
         return out
 
     def values(self, container: str, arg: p.Term) -> None:
@@ -107,6 +107,7 @@ class AtomWriter(Writer):
             container += f" & {index}.keys()"
         name = self.temporary("_fan")
         self.line(f"{name} = _set().union(*_map({index}.__getitem__, {container}))")
+        self.made[name] = self.depth
         return name
 
     def rows(self, container: str, args: Sequence[p.Term]) -> None:
@@ -159,10 +160,10 @@ class AtomWriter(Writer):
         elif not key and len(rest) == len(atom.args):
             self.scan(atom)
         elif not key:
-            container = self.index(atom.relation, (), tuple(rest))
+            container = self.index_of(atom, (), tuple(rest))
             self.columns(container, [atom.args[c] for c in rest])
         else:
-            index = self.index(atom.relation, tuple(key), tuple(rest))
+            index = self.index_of(atom, tuple(key), tuple(rest))
             union = self.union_over_loop(atom, key, index)
             self.columns(union or f"{index}.get({self.key(atom, key)}, _EMPTY)", [atom.args[c] for c in rest])
 
@@ -175,14 +176,15 @@ class AtomWriter(Writer):
     def scan(self, atom: Atom) -> None:
         shape = self.shapes[atom.relation]
         if shape.arity == 2:
-            index = self.index(atom.relation, (shape.key,), (shape.fan,))
+            columns = (shape.fan, shape.key) if self.turned else (shape.key, shape.fan)
+            index = self.index_of(atom, columns[:1], columns[1:])
             name = self.temporary("_fan")
-            key = atom.args[shape.key]
+            key, fan = (atom.args[column] for column in columns)
             self.loop([key], name, f"{index}.items()")
             self.existence_tests(key)
-            self.fan(name, atom.args[shape.fan])
+            self.fan(name, fan)
         else:
-            container = self.index(atom.relation, (), tuple(range(shape.arity)))
+            container = self.index_of(atom, (), tuple(range(shape.arity)))
             self.columns(container, list(atom.args))
 
     def set_atom(self, atom: Atom, key: list[int], rest: list[int], column: int) -> None:
@@ -190,18 +192,18 @@ class AtomWriter(Writer):
         name = self.temporary("_S")
         if not rest:
             if key:
-                index = self.index(atom.relation, tuple(key), (column,))
+                index = self.index_of(atom, tuple(key), (column,))
                 union = self.union_over_loop(atom, key, index)
                 if union is None:
                     self.line(f"{name} = {index}.get({self.key(atom, key)})")
                 name = union or name
             else:
-                self.line(f"{name} = {self.index(atom.relation, (), (column,))}")
+                self.line(f"{name} = {self.index_of(atom, (), (column,))}")
             self.line(f"if not {name}: {self.skip}")
         elif key or self.sets:  # nothing but the set leads here: through its values there are fewer matches
             raise NoSet
         else:
-            index = self.index(atom.relation, tuple(rest), (column,))
+            index = self.index_of(atom, tuple(rest), (column,))
             self.loop([atom.args[c] for c in rest], name, f"{index}.items()")
         self.sets.append(name)
 
@@ -217,15 +219,15 @@ class AtomWriter(Writer):
         """The test that some fact has these values in its `key` columns."""
         shape = self.shapes[atom.relation]
         if not key:
-            return self.nonempty(atom.relation)
+            return self.nonempty(atom)
         if shape.arity == 2 and len(key) == 2:
-            index = self.index(atom.relation, (shape.key,), (shape.fan,))
+            index = self.index_of(atom, (shape.key,), (shape.fan,))
             key_text, fan_text = self.expr(atom.args[shape.key]), self.expr(atom.args[shape.fan])
             return f"{fan_text} in {index}.get({key_text}, _EMPTY)"
-        return f"{self.key(atom, key)} in {self.index(atom.relation, tuple(key), ())}"
+        return f"{self.key(atom, key)} in {self.index_of(atom, tuple(key), ())}"
 
-    def nonempty(self, relation: str) -> str:
-        shape = self.shapes[relation]
+    def nonempty(self, atom: Atom) -> str:
+        shape = self.shapes[atom.relation]
         if shape.arity == 2:
-            return self.index(relation, (shape.key,), (shape.fan,))
-        return self.index(relation, (), tuple(range(shape.arity)))
+            return self.index_of(atom, (shape.key,), (shape.fan,))
+        return self.index_of(atom, (), tuple(range(shape.arity)))

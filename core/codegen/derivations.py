@@ -234,22 +234,14 @@ class WitnessWriter(LivingWriter):
 class SavingWriter(WitnessWriter):
     """`_new` maps facts that are there to another witness; the first one that is found serves."""
 
-    made: bool = False  # whether the set at the bottom was made here, and is nobody's fan
-
-    def filter_set(self, literal: Literal) -> None:
-        super().filter_set(literal)
-        self.made = True
-
-    def own_set(self) -> str:
-        made = self.made or len(self.sets) > 1
-        return self.single_set() if made else f"_set({self.single_set()})"
-
     def emit(self, head: Atom, shape: Shape) -> None:
         witness = self.witness()
         if shape.arity == 2:
             self.line(f"_k = {self.expr(head.args[shape.key])}")
         if self.grouped:
-            values = self.own_set() if self.set_in_head else f"{{{self.expr(head.args[shape.fan])}}}"
+            values = (
+                self.owned(self.single_set()) if self.set_in_head else f"{{{self.expr(head.args[shape.fan])}}}"
+            )
             self.line(f"_n = {values}")
             self.add_to_group(witness)
             return

@@ -35,7 +35,7 @@ class JoinWriter(AtomWriter):
         """Loops and tests for the whole body, then `emit` at the bottom."""
         agenda = Agenda(body, self.set_variable)
         self.agenda = agenda
-        if delta is not None:
+        if delta is not None and self.late is None:
             first = body[delta]
             assert isinstance(first, Atom)
             agenda.done(delta)
@@ -111,6 +111,8 @@ class JoinWriter(AtomWriter):
                 cost = self.expected(relation, args)
                 new = [a for a in args if isinstance(a, Variable) and self.is_new(a) and a != self.set_variable]
                 bound = any(a in self.bound for a in args)
+                if literal is self.late and not bound:
+                    return math.inf
                 return min(cost, 50.0) if bound and len(new) == 1 and self.leads_on(new[0]) else cost
             case Range(start=start, stop=stop, step=step):
                 return 20.0 if self.is_bound((start, stop) if step is None else (start, stop, step)) else None
@@ -192,19 +194,34 @@ class JoinWriter(AtomWriter):
                 sides = (inner, value) if left == variable else (value, inner)
                 condition = self.expressions.comparison(op, *sides, kind)
                 if op == "!=":
-                    self.line(f"{name} = {current} - {{{value}}}")
-                else:
-                    self.line(f"{name} = {{{inner} for {inner} in {current} if {condition}}}")
+                    self.dropped = value
+                    return
+                self.line(f"{name} = {{{inner} for {inner} in {current} if {condition}}}")
             case _:
                 raise AssertionError(f"no test on a set: {literal}")
         self.line(f"if not {name}: {self.skip}")
-        self.sets = [name]
+        self.sets, self.made[name] = [name], self.depth
 
     def single_set(self) -> str:
-        """The intersection of what every atom gave, under one name."""
+        """The intersection of what every atom gave, under one name, without what is to be dropped."""
+        current = self.intersection()
+        if self.dropped:  # copying a set and dropping a value is quicker than a difference
+            name = self.temporary("_S")
+            self.line(f"{name} = {self.owned(current)}")
+            self.line(f"{name}.discard({self.dropped})")
+            self.line(f"if not {name}: {self.skip}")
+            self.sets, self.made[name], self.dropped = [name], self.depth, ""
+        return self.sets[0]
+
+    def intersection(self) -> str:
         if len(self.sets) > 1:
             name = self.temporary("_S")
             self.line(f"{name} = {' & '.join(self.sets)}")
             self.line(f"if not {name}: {self.skip}")
             self.sets = [name]
+            self.made[name] = self.depth
         return self.sets[0]
+
+    def owned(self, values: str) -> str:
+        """A set that may be changed: a copy, unless it was made in this turn of the innermost loop."""
+        return values if self.made.get(values) == self.depth else f"_set({values})"

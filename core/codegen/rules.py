@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from itertools import product
 from typing import Any
 
 from attrs import define
@@ -33,21 +34,54 @@ def compile_rule(
     functors: Mapping[str, p.Functor],
     writer: Callable[..., RuleWriter] | None = None,
     sets: bool = True,
+    known: bool = False,
 ) -> Compiled:
     """The function that derives `rule`; with `delta` the body atom at that position reads Δ.
 
     `writer` says what becomes of a derivation (see `core.codegen.derivations`); by default its
-    fact is added to a set.  Without `sets` no variable is one: better where Δ has few facts of a key.
+    fact is added to a set.  Without `sets` no variable is one: better where Δ has few facts of a key.  With
+    `known`, sets of facts are left out that the head's relation has: most of what a recursion derives.
     """
     body = without_calls(rule.body)
     make = writer or RuleWriter
     candidates = set_variables(rule, body, delta, shapes) if sets else []
     for candidate in [*candidates, None]:
         try:
-            return make(shapes, sizes, functors, candidate).rule(rule, body, delta)
+            return make(shapes, sizes, functors, candidate, known=known).rule(rule, body, delta)
         except NoSet:
             continue
     raise AssertionError("a rule without set variable always compiles")
+
+
+def compile_late(
+    rule: Rule,
+    delta: int,
+    shapes: Mapping[str, Shape],
+    sizes: Mapping[str, int],
+    functors: Mapping[str, p.Functor],
+    known: bool,
+) -> Compiled | None:
+    """The function that derives `rule` from another atom than Δ, by one union of fans of Δ each time.
+
+    Where Δ has many keys those are fewer and larger operations: `points_to(v, o) :- load(v, p), points_to(p, q),
+    Δ(q, o)` is one union for each load.  None if the rule has no such form.
+    """
+    body = without_calls(rule.body)
+    position = delta_position(rule.body, body, delta)
+    assert position is not None
+    atom = body[position]
+    if not isinstance(atom, Atom) or sum(literal is atom for literal in body) > 1:
+        return None
+    for candidate, turned in product(set_variables(rule, body, None, shapes), (True, False)):
+        try:
+            writer = RuleWriter(shapes, sizes, functors, candidate, known=known, late=atom, turned=turned)
+            found = writer.rule(rule, body, delta)
+        except NoSet:
+            continue
+        unions, scans = "_delta.__getitem__" in found.source, found.source.count(".items():")
+        if found.driver is not None and unions and scans == 1:
+            return found
+    return None
 
 
 @define
@@ -74,7 +108,9 @@ class RuleWriter(JoinWriter):
         source = "\n".join(text)
         scope: dict[str, Any] = dict(self.expressions.scope)
         exec(compile(source, f"<rule {rule.name}>", "exec"), scope)  # our own text, made above
-        return Compiled(source, tuple(self.accesses), scope["make"])
+        name = self.driver.partition(".")[0]
+        driver = order.index(name) if self.late is not None and name in order else None
+        return Compiled(source, tuple(self.accesses), scope["make"], driver, self.only_new)
 
     # ── heads ────────────────────────────────────────────────────────────────────────────────
 
@@ -121,13 +157,24 @@ class RuleWriter(JoinWriter):
             self.any_value()
             self.emit_row(shape, [self.expr(a) for a in head.args])
             return
-        values = self.single_set()
+        known = self.known and shape.arity == 2
+        values = self.intersection() if known else self.single_set()
         if shape.arity == 1:
             self.line(f"_new |= {values}")
         elif shape.arity == 2:
             self.line(f"_k = {self.expr(head.args[shape.key])}")
+            new = self.owned(values)
+            if known:
+                there = self.index(head.relation, (shape.key,), (shape.fan,))
+                self.line(f"_f = {there}.get(_k)")
+                self.line(f"_n = {new} if _f is None else {values} - _f")
+                if self.dropped:
+                    self.line(f"_n.discard({self.dropped})")
+                self.line(f"if not _n: {self.skip}")
+                new = values = "_n"
+                self.only_new = True
             self.line("_a = _new.get(_k)")
-            self.line(f"if _a is None: _new[_k] = _set({values})")
+            self.line(f"if _a is None: _new[_k] = {new}")
             self.line(f"else: _a |= {values}")
         else:
             columns = [values if a == variable else f"_repeat({self.expr(a)})" for a in head.args]
@@ -135,7 +182,7 @@ class RuleWriter(JoinWriter):
 
     def any_value(self) -> None:
         """Go on only where the sets have a value in common."""
-        if len(self.sets) == 2:
+        if len(self.sets) == 2 and not self.dropped:
             self.line(f"if {self.sets[0]}.isdisjoint({self.sets[1]}): {self.skip}")
         else:
             self.single_set()

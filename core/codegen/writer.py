@@ -15,7 +15,7 @@ from attrs import define, field, frozen
 from everlog.core import program as p
 from everlog.core.codegen.agenda import Agenda
 from everlog.core.codegen.expressions import Expressions
-from everlog.core.program import Variable
+from everlog.core.program import Atom, Variable
 from everlog.core.tables import Columns, Shape
 
 MAX_LOOPS = 16  # Python allows 20 nested blocks in one function
@@ -41,6 +41,8 @@ class Compiled:
     source: str
     accesses: tuple[Access, ...]
     make: Callable[..., Callable[[Any, Any], None]]
+    driver: int | None = None  # of code that reads Δ late: the access that its outermost loop runs through
+    only_new: bool = False  # whether it derives no fact that its relation has
 
 
 @define
@@ -48,7 +50,8 @@ class Writer:
     """Code in the making.
 
     `bound` maps a variable to the Python name that holds it; `sets` are the names of the sets
-    whose intersection the set variable ranges over.
+    whose intersection the set variable ranges over; `made` says at which depth a set was made that nobody
+    else has.  If there is a `late` atom, it is joined in its turn, and its index is Δ.
     """
 
     shapes: Mapping[str, Shape]
@@ -72,6 +75,13 @@ class Writer:
     kept: frozenset[Variable] = frozenset()
     current: frozenset[Variable] = frozenset()
     last_loop: tuple[Variable, str, int] | None = None
+    made: dict[str, int] = field(factory=dict)
+    dropped: str = ""  # a value that the set at the bottom is still to lose
+    known: bool = False  # whether derived facts are compared with those that the head's relation has
+    only_new: bool = False
+    late: Atom | None = None
+    turned: bool = False  # whether relations that are run through are so by their fans
+    driver: str = ""
 
     def __attrs_post_init__(self) -> None:
         self.expressions = Expressions(self.functors)
@@ -95,6 +105,15 @@ class Writer:
             self.names[variable.name] = plain
         return self.names[variable.name]
 
+    def index_of(self, atom: Atom, key: Columns, rest: Columns) -> str:
+        """The index that an atom is read through."""
+        if atom is not self.late:
+            return self.index(atom.relation, key, rest)
+        shape = self.shapes[atom.relation]
+        if shape.arity != 2 or (key, rest) != ((shape.key,), (shape.fan,)):
+            raise NoSet
+        return "_delta"
+
     def index(self, relation: str, key: Columns, rest: Columns) -> str:
         access = Access(relation, key, rest)
         if access not in self.accesses:
@@ -105,6 +124,7 @@ class Writer:
         """Begin a `for`; past Python's limit of nested blocks the rest goes into a new function."""
         if self.loops >= MAX_LOOPS:
             self.split(container)
+        self.driver = self.driver or container
         self.line(text)
         self.depth += 1
         self.loops += 1
@@ -120,7 +140,7 @@ class Writer:
         part = f"_part{self.expressions.number()}"
         self.line(f"{part}({', '.join(arguments)})")
         self.pending.append((part, arguments, self.lines))
-        self.lines, self.last_loop = [], None
+        self.lines, self.last_loop, self.made = [], None, {}
         self.depth, self.loops, self.skip = 1, 0, "return"
 
     def collect_parts(self) -> None:

@@ -59,6 +59,28 @@ def test_each_shape_agrees_with_the_reference(name: str, inputs: Any) -> None:
     agree(compile_text(f"{declarations}\n{PROGRAMS[name]}\n"), inputs)
 
 
+@given(generators.programs(), generators.facts())
+@example(
+    text=""".decl e(x:number, y:number)  .decl s(x:number, y:number)
+.decl p(x:number, y:number)
+p(x, y) :- e(x, y).
+p(x, z) :- s(x, y), p(y, z).
+p(x, z) :- s(x, y), p(y, w), p(w, z), x != z.
+p(y, z) :- s(x, w), p(x, y), p(w, z).
+""",
+    inputs={"e": [(1, 2), (2, 3), (3, 1)], "s": [(1, 1), (2, 1), (3, 2)]},
+)
+def test_rules_that_read_what_is_new_late_agree_with_the_reference(text: str, inputs: Any) -> None:
+    """Whether a rule goes from Δ outwards or through another atom is a matter of time, not of what it means."""
+    try:
+        program = compile_text(text)
+    except DatalogError:
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(seminaive._EitherWay, "__call__", lambda self, changed, new: self.late(changed, new))
+        agree(program, inputs)
+
+
 def test_a_body_of_many_atoms_is_cut_into_functions() -> None:
     """More loops than Python nests in one function: a walk of 40 steps on a path of 60."""
     walk = ", ".join(f"e(x{i}, x{i + 1})" for i in range(40))
