@@ -218,6 +218,7 @@ def stats(service: Service, call: Call) -> Any:
         "seconds": round(monotonic() - service.started, 3),
         "memory": memory_in_use(),
         "subscribers": len(service.hub.followers),
+        "behind": max((follower.waiting_bytes for follower in list(service.hub.followers)), default=0),
         "lagged": service.hub.lagged,
         "relations": [plain(attrs.asdict(each)) for each in found.relations],
         "rules": [plain(attrs.asdict(each)) for each in found.rules],

@@ -182,7 +182,11 @@ EXPLANATION = obj(
 )
 STATS = obj(
     {"step": STEP, "version": text(), "seconds": {"type": "number"}, "memory": integer(), "subscribers": integer()}
-    | {"lagged": integer(), "relations": array({"type": "object"}), "rules": array({"type": "object"})}
+    | {
+        "behind": integer("bytes that wait for the slowest subscriber"),
+        "lagged": integer("subscribers that were too slow"),
+    }
+    | {"relations": array({"type": "object"}), "rules": array({"type": "object"})}
 )
 POSITIONS = obj({"step": STEP, "positions": {"type": "object", "additionalProperties": text()}})
 DIFF = obj({"before": STEP, "after": STEP, "changes": ref("Changes")})

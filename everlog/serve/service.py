@@ -9,6 +9,7 @@ Reads: everlog.database, everlog.store, everlog.serve.events.  Read by: everlog.
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 from collections.abc import Callable, Iterator
 from time import monotonic
@@ -85,9 +86,8 @@ class Service:
 
     def number(self, label: str) -> int | None:
         """The step of an id; None if it is not one of ours."""
-        run, _, number = label.rpartition("-")
-        fits = run == ("" if self.durable is not None else self._run)
-        return int(number) if fits and number.isascii() and number.isdigit() and len(number) < 19 else None
+        number = label.removeprefix("" if self.durable is not None else f"{self._run}-")
+        return int(number) if re.fullmatch("[0-9]{1,18}", number) else None
 
     def _hear(self, changes: Changes) -> None:
         self._steps += 1

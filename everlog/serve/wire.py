@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from everlog.changes import Changes
 from everlog.core.program import Column, Kind, Relation, Row, Value
-from everlog.core.values import decoded, float_text
+from everlog.core.values import decoded
 from everlog.files.values import PARSERS, column_label, shown
 from everlog.rows import FactError, checked_row
 from everlog.serve.errors import ApiError
@@ -100,7 +100,7 @@ def _finite(value: Any) -> Any:
 _TEXT: Mapping[Kind, Callable[[Any], Any]] = {
     Kind.NUMBER: str,
     Kind.UNSIGNED: str,
-    Kind.FLOAT: lambda value: float_text(value) if abs(value) < float("inf") else _finite(value),
+    Kind.FLOAT: lambda value: str(_finite(value)),
     Kind.SYMBOL: _same,
 }
 
