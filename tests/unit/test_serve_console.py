@@ -234,6 +234,12 @@ def test_it_never_scrolls_sideways(page: Page, one: Served, width: int) -> None:
     page.sees("#why-told", "holds")
     at_width(page.browser, width)
     assert page.browser.execute_script("return document.documentElement.scrollWidth") <= width
+    outside = page.browser.execute_script("""
+        return [...document.querySelectorAll('body *')].filter((e) =>
+          !e.closest('.scroll, .skip, #marks') && e.getBoundingClientRect().right > innerWidth + 1
+        ).map((e) => e.outerHTML.slice(0, 90))""")
+    assert outside == [], "what is wide scrolls in a box of its own"
+    assert not page.find("#pages").is_displayed()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
