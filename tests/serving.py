@@ -104,9 +104,17 @@ def served(
     folder: Path, *flags: str, program: str = PATHS, token: str | None = None, **environment: str
 ) -> Iterator[Served]:
     """A process that serves a program, on a free port; its end is that of the block."""
-    file, log = folder / "prog.dl", folder / "serve.log"
-    file.write_text(program, encoding="utf-8")
-    command = [sys.executable, "-P", "-m", "everlog", "serve", str(file), "--port", "0", *flags]
+    (folder / "prog.dl").write_text(program, encoding="utf-8")
+    with running(folder, "prog.dl", *flags, token=token, **environment) as one:
+        yield one
+
+
+@contextmanager
+def running(folder: Path, *arguments: str, token: str | None = None, **environment: str) -> Iterator[Served]:
+    """The same, of a program that is there."""
+    log = folder / "serve.log"
+    port = [] if "--port" in arguments else ["--port", "0"]
+    command = [sys.executable, "-P", "-m", "everlog", "serve", *arguments, *port]
     inherited = {name: value for name, value in os.environ.items() if name != "EVERLOG_TOKEN"}
     with log.open("w", encoding="utf-8") as errors:
         process = subprocess.Popen(
