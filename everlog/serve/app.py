@@ -1,7 +1,8 @@
 """Requests to jobs, and answers to responses: the application that a server of HTTP runs.
 
-A request is held to the shapes that the table of routes has for it, done at the desk, and what comes of it is
-written as JSON, also by the desk: so an answer has its time limit to the end.
+A request is held to the shapes that the table of routes has for it, and done at the desk, which also writes the
+answer as JSON.  What needs no database (is it there, what can be asked) the event loop answers itself, however
+busy the desk is.
 
 Reads: everlog.serve.routes, shapes, desk, service, gate, static.  Read by: everlog.serve.server.
 """
@@ -192,7 +193,9 @@ async def _describe(described: bytes, request: Request, call: Call) -> Response:
     return _response(200, described)
 
 
-async def _changes(service: Service, desk: Desk, request: Request, call: Call) -> EventStream:
+async def _changes(service: Service, desk: Desk, request: Request, call: Call) -> EventStream | Response:
+    if request.method == "HEAD":  # there is nothing to follow
+        return Response(media_type="text/event-stream")
     names = call.query.get("relation")
     wish = Wish(None if names is None else frozenset(names), call.as_text)
     last = call.query.get("Last-Event-ID")

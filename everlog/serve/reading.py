@@ -14,6 +14,7 @@ import attrs
 from attrs import frozen
 
 from everlog._version import __version__
+from everlog.changes import Changes
 from everlog.core.engine.costs import rule_costs
 from everlog.core.engine.plan import make_plan
 from everlog.core.guards import memory_in_use
@@ -23,6 +24,7 @@ from everlog.dsl.diagnostics import DatalogError
 from everlog.files.values import sorted_rows
 from everlog.functors import FunctorError
 from everlog.live import LiveText, RuleError, with_functors
+from everlog.serve.errors import ApiError
 from everlog.serve.service import Service
 from everlog.serve.wire import changes_json, columns_json, plain, row_in, rows_json
 
@@ -237,6 +239,7 @@ def diff(service: Service, call: Call) -> Any:
     before, after = asked["before"], durable.step if asked.get("after") is None else asked["after"]
     with durable._engine.guard:
         changes = durable.diff(before, after, asked.get("relation"))
+    _bounded(service, [changes])
     return {"before": before, "after": after, "changes": changes_json(changes, call.as_text)}
 
 
@@ -244,12 +247,23 @@ def history(service: Service, call: Call) -> Any:
     durable, name = service.in_file(), call.query["relation"]
     with durable._engine.guard:
         found = durable.history(name)
-    limit = call.query["limit"]
+    found = found[-call.query["limit"] :]
+    _bounded(service, [past.changes for past in found])
     steps = [
         {"step": past.step, "time": past.time.isoformat(), "changes": changes_json(past.changes, call.as_text)}
-        for past in found[-limit:]
+        for past in found
     ]
     return {"step": durable.step, "oldest": durable.oldest, "relation": name, "steps": steps}
+
+
+def _bounded(service: Service, told: list[Changes]) -> None:
+    """An answer has so many rows, and no more."""
+    rows = sum(len(changes[name]) for changes in told for name in changes)
+    if rows > service.bounds.rows:
+        message = (
+            f"the answer would have {rows} rows, more than {service.bounds.rows}: ask for fewer steps, or of one"
+        )
+        raise ApiError(422, "limit-exceeded", f"{message} relation")
 
 
 def _step(service: Service, call: Call) -> int:

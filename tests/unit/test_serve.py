@@ -204,6 +204,16 @@ def test_rules_come_and_go(tmp_path: Path) -> None:
         assert one.query("path(1, x)") == [(1, 2)]
 
 
+def test_rules_that_were_added_are_there_after_a_restart(tmp_path: Path) -> None:
+    with served(tmp_path, "--db", "rules.db") as one:
+        one.post("/rules", {"text": ".decl back(x:number, y:number)  back(y, x) :- edge(x, y)."})
+        right(one.client.delete("/rules/path%232"))
+        assert one.stop() == 0
+    with served(tmp_path, "--db", "rules.db") as one:
+        assert [rule["name"] for rule in one.get("/rules")["rules"]] == ["path#1", "back#1"]
+        assert one.query("back(x, y)") == [(2, 1), (3, 2)]
+
+
 def test_mistakes_of_rules_are_told_with_their_places_and_nothing_changes(tmp_path: Path) -> None:
     with served(tmp_path) as one:
         text = "path(x) :- edge(x, _).\n\npath(x, y) :- nope(x, y)."
@@ -295,7 +305,7 @@ def test_queries_and_steps_that_take_too_long_are_stopped_and_leave_no_trace(tmp
 
 
 def test_large_requests_and_answers_are_bounded(tmp_path: Path) -> None:
-    with served(tmp_path, "--max-body", "1000", "--max-rows", "2") as one:
+    with served(tmp_path, "--db", "rows.db", "--max-body", "1000", "--max-rows", "2") as one:
         rows = [[n, n] for n in range(500)]
         refused(one.client.post("/steps", json={"insert": {"edge": rows}}), 413, "body-too-large")
         assert one.query("edge(x, y)") == [(1, 2), (2, 3)]
@@ -303,6 +313,11 @@ def test_large_requests_and_answers_are_bounded(tmp_path: Path) -> None:
         assert (len(found["rows"]), found["more"]) == (2, True)
         refused(one.client.post("/query", json={"query": "path(x, y)", "limit": 3}), 400, "bad-request")
         refused(one.client.get("/relations/path/facts", params={"limit": 3}), 400, "bad-parameter")
+        one.insert("edge", (3, 4))
+        message = refused(one.client.get("/diff", params={"before": 0}), 422, "limit-exceeded")
+        assert "4 rows" in message
+        assert one.get("/diff", before=0, relation="edge")["changes"]["edge"]["inserted"] == [[3, 4]]
+        refused(one.client.get("/history", params={"relation": "path"}), 422, "limit-exceeded")
 
         host, port = one.url.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port)), timeout=30) as raw:
