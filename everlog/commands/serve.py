@@ -44,7 +44,6 @@ EXAMPLES = """
   everlog serve prog.dl                                 console and API at http://127.0.0.1:8765/, in memory
   everlog serve prog.dl --db shop.db -F facts           facts and steps are kept in a file
   everlog serve prog.dl --host 0.0.0.0 --token-file t   for others: who has the token may ask
-  curl -d '{"query": "path(1, x)"}' -H 'Content-Type: application/json' http://127.0.0.1:8765/api/v1/query
 """
 _SECONDS = 10.0
 _SHORTEST = 16  # characters of a token
@@ -108,6 +107,8 @@ def run(arguments: argparse.Namespace) -> int:
         optional("uvicorn", "serve", "everlog serve")
         if arguments.program == "-" or arguments.no_preprocessor:
             raise ServeError("a service needs a program in a file, with the preprocessor")
+        if not Path(arguments.fact_dir).is_dir():
+            raise ServeError(f"there is no folder `{arguments.fact_dir}` to read facts from")
         token = token_of(arguments)
         program = load_program(arguments, untold=("DL060",))  # facts may come by requests
         if program is None:

@@ -37,7 +37,33 @@ from everlog.serve.streaming import EventStream
 from everlog.serve.wire import dumped, parsed
 
 _SLOWEST = 30.0  # seconds in which a body must arrive
+_BODIES = 8  # of the largest size that may be held at once
 _INTEGER = re.compile(r"-?[0-9]{1,25}")
+
+
+class _Intake:
+    """The bodies of all requests that are not answered yet: together they have a bound, too."""
+
+    def __init__(self, most: int) -> None:
+        self.most, self.total = most, most * _BODIES
+        self.held = 0
+
+    async def read(self, request: Request) -> bytes:
+        """A body; `release` gives its room back."""
+        data = bytearray()
+        request.state.held = 0
+        async for part in request.stream():
+            data += part
+            self.held += len(part)
+            request.state.held += len(part)
+            if len(data) > self.most:
+                raise ApiError(413, "body-too-large", f"the body has more than {self.most} bytes")
+            if self.held > self.total:
+                raise ApiError(503, "busy", "too many large requests are waiting already: try again later")
+        return bytes(data)
+
+    def release(self, request: Request) -> None:
+        self.held -= getattr(request.state, "held", 0)
 
 
 def application(service: Service, desk: Desk, admission: Admission) -> ASGIApp:
@@ -49,10 +75,11 @@ def application(service: Service, desk: Desk, admission: Admission) -> ASGIApp:
         "describe": partial(_describe, described),
         "changes": partial(_changes, service, desk),
     }
+    intake = _Intake(service.bounds.body)
     routes = [
         Route(
             PREFIX + operation.path.replace("{name}", "{name:path}"),
-            partial(_answer, operation, service, desk, own.get(operation.name)),
+            partial(_answer, operation, service, desk, intake, own.get(operation.name)),
             methods=[operation.method],
         )
         for operation in table
@@ -66,11 +93,12 @@ async def _answer(
     operation: Operation,
     service: Service,
     desk: Desk,
+    intake: _Intake,
     own: Callable[[Request, Call], Awaitable[Any]] | None,
     request: Request,
 ) -> Any:
     try:
-        call = await _call(operation, service, request)
+        call = await _call(operation, intake, request)
         if own is not None:
             return await own(request, call)
         assert operation.work is not None
@@ -79,6 +107,8 @@ async def _answer(
         return Response(status_code=400)
     except Exception as error:
         return _problem(told(error))
+    finally:
+        intake.release(request)
 
 
 def _done(work: Callable[[Service, Call], Any], service: Service, call: Call) -> bytes:
@@ -113,7 +143,7 @@ async def _refused(request: Request, error: Exception) -> Response:
 # ── what is asked ────────────────────────────────────────────────────────────────────────────
 
 
-async def _call(operation: Operation, service: Service, request: Request) -> Call:
+async def _call(operation: Operation, intake: _Intake, request: Request) -> Call:
     """The request, if it fits its description."""
     query: dict[str, Any] = {}
     given: dict[str, list[str]] = {}
@@ -136,7 +166,7 @@ async def _call(operation: Operation, service: Service, request: Request) -> Cal
     if given:
         known = ", ".join(p.name for p in operation.parameters if p.place == "query") or "none"
         raise ApiError(400, "bad-parameter", f"there is no parameter `{min(given)}`; known are: {known}")
-    body = None if operation.body is None else await _body(operation, service, request)
+    body = None if operation.body is None else await _body(operation, intake, request)
     return Call(dict(request.path_params), query, body)
 
 
@@ -158,20 +188,15 @@ def _value(parameter: Parameter, values: list[str]) -> Any:
     return value
 
 
-async def _body(operation: Operation, service: Service, request: Request) -> Any:
+async def _body(operation: Operation, intake: _Intake, request: Request) -> Any:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise ApiError(415, "media-type", "send JSON, with `Content-Type: application/json`")
-    data = bytearray()
-    most = service.bounds.body
     try:
         async with asyncio.timeout(_SLOWEST):
-            async for part in request.stream():
-                data += part
-                if len(data) > most:
-                    raise ApiError(413, "body-too-large", f"the body has more than {most} bytes")
+            data = await intake.read(request)
     except TimeoutError:
         raise ApiError(408, "timeout", f"the body has not come within {_SLOWEST:g} s") from None
-    body = parsed(bytes(data))
+    body = parsed(data)
     problem = misfit(operation.body or {}, body)
     if problem is not None:
         raise ApiError(400, "bad-request", problem)

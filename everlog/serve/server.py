@@ -28,7 +28,7 @@ from everlog.serve.gate import Admission
 from everlog.serve.service import Service
 
 _CONNECTIONS = 1000
-_GRACE = 5  # seconds for connections to end by themselves
+_GRACE = 3  # seconds for connections to end by themselves
 _ENOUGH = 0.002  # seconds that a thread may compute while another one waits
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -326,6 +328,22 @@ def test_large_requests_and_answers_are_bounded(tmp_path: Path) -> None:
             assert raw.recv(100).startswith(b"HTTP/1.1 413"), "without waiting for the rest"
 
 
+def test_bodies_of_requests_that_do_not_end_have_a_bound_together(tmp_path: Path) -> None:
+    """Nine clients send most of a body, and then nothing; the ninth is refused, and when they go there is room."""
+    with served(tmp_path, "--max-body", "1M") as one, contextlib.ExitStack() as open_ones:
+        host, port = one.url.removeprefix("http://").split(":")
+        head = "POST /api/v1/steps HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        raws = [open_ones.enter_context(socket.create_connection((host, int(port)), timeout=30)) for _ in range(9)]
+        for raw in raws:
+            raw.sendall(f"{head}Content-Length: 1000000\r\n\r\n".encode() + b" " * 999_000)
+        answered, _, _ = select.select(raws, [], [], 30)
+        assert [raw.recv(12) for raw in answered] == [b"HTTP/1.1 503"]
+        open_ones.close()
+        assert until(
+            lambda: one.client.post("/steps", json={"insert": {"edge": [[5, 6]]}}).status_code == 200, "room"
+        )
+
+
 @pytest.mark.parametrize(
     ("body", "code", "status"),
     [
@@ -431,6 +449,7 @@ def test_what_stands_in_the_way_of_a_service_is_told(tmp_path: Path) -> None:
         (("wrong.dl",), "DL050"),
         (("nowhere.dl",), "cannot read"),
         (("-",), "in a file"),
+        (("prog.dl", "-F", "no_such_folder"), "no_such_folder"),
         (("prog.dl", "--db", "prog.dl"), "prog.dl"),
     ):
         status, told = started(tmp_path, *flags)

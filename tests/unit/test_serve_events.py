@@ -198,6 +198,14 @@ def test_a_client_that_does_not_read_costs_a_bounded_queue_and_is_let_go(tmp_pat
         assert rest == [96, 97, 98, 99, 100, 100]
 
 
+def test_a_client_that_does_not_read_holds_up_no_stop(tmp_path: Path) -> None:
+    with served(tmp_path, program=WIDE) as one, contextlib.closing(lazy(one)):
+        until(lambda: one.get("/stats")["subscribers"] == 1, "it follows")
+        for n in range(30):
+            one.post("/steps", {"insert": {"word": [[n, "x" * 300_000]]}, "tell": "counts"})
+        assert one.stop() == 0
+
+
 def test_a_queue_never_holds_more_than_its_bound() -> None:
     async def main() -> None:
         follower = Follower(Wish(), 1000, asyncio.get_running_loop())
