@@ -71,8 +71,10 @@ class Admission:
         if not path.startswith(PREFIX):
             return None  # the console, which is public
         origin = headers.get("origin")
-        foreign = origin is not None and urlsplit(origin).netloc.lower() != host.lower()
-        if foreign or headers.get("sec-fetch-site") in ("cross-site", "same-site"):
+        if (origin is not None and _place(origin) != host.lower()) or headers.get("sec-fetch-site") in (
+            "cross-site",
+            "same-site",
+        ):
             return ApiError(403, "forbidden", "pages of other origins may not ask this service")
         if self.token is not None and not is_open and not self._is_right(headers.get("authorization", "")):
             return ApiError(401, "token", "send the token of this service: `Authorization: Bearer TOKEN`")
@@ -82,6 +84,18 @@ class Admission:
         scheme, _, given = authorization.partition(" ")
         right = (self.token or "").encode()
         return hmac.compare_digest(given.strip().encode("utf-8", "replace"), right) and scheme.lower() == "bearer"
+
+
+def _place(origin: str) -> str:
+    """Host and port of an origin; nothing if it has none.
+
+    >>> _place("http://localhost:8765"), _place("null"), _place("http://[")
+    ('localhost:8765', '', '')
+    """
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
 
 
 def _name(host: str) -> str:

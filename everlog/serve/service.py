@@ -86,8 +86,9 @@ class Service:
 
     def number(self, label: str) -> int | None:
         """The step of an id; None if it is not one of ours."""
-        number = label.removeprefix("" if self.durable is not None else f"{self._run}-")
-        return int(number) if re.fullmatch("[0-9]{1,18}", number) else None
+        run = "" if self.durable is not None else f"{self._run}-"
+        found = re.fullmatch(f"{run}([0-9]{{1,18}})", label)
+        return None if found is None else int(found[1])
 
     def _hear(self, changes: Changes) -> None:
         self._steps += 1

@@ -43,6 +43,7 @@ class EventStream:
         follower = self._follower
         for part in self._first:
             await self._send(send, part)
+            await asyncio.sleep(0)  # a large snapshot holds up nobody else
             if follower.ended == "gone":
                 return
         while True:

@@ -381,7 +381,12 @@ def test_parameters_and_methods_that_are_none(service: Served) -> None:
 
 def test_other_hosts_and_other_origins_are_refused(service: Served) -> None:
     refused(service.client.get("/relations", headers={"Host": "evil.example"}), 421, "host")
-    for headers in ({"Origin": "http://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}):
+    for headers in (
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://["},
+        {"Sec-Fetch-Site": "cross-site"},
+    ):
         refused(service.client.get("/relations", headers=headers), 403, "forbidden")
     right(service.client.get("/relations", headers={"Origin": service.url, "Sec-Fetch-Site": "same-origin"}))
     preflight = service.client.options("/steps", headers={"Origin": "http://evil.example"})

@@ -106,8 +106,9 @@ def test_in_memory_an_id_is_of_one_run(tmp_path: Path) -> None:
     with served(tmp_path) as one, one.events() as events:
         _, _, last = next(events)
     with served(tmp_path) as one:
-        with one.events({"Last-Event-ID": last}) as events:
-            assert next(events)[0] == "reset"
+        for foreign in (last, "0"):
+            with one.events({"Last-Event-ID": foreign}) as events:
+                assert next(events)[0] == "reset"
         with one.events() as events:
             _, _, now = next(events)
         with one.events({"Last-Event-ID": now}) as events:
