@@ -245,5 +245,11 @@ def _is_leaving(frame: FrameType | None) -> bool:
     return frame is not None and frame.f_code is Guard.__exit__.__code__
 
 
+def give_up(number: int, frame: FrameType | None) -> None:
+    """For other handlers of signals: what Ctrl-C does to the step under way; where there is none, nothing."""
+    if _watch.guard is not None:
+        _watch._interrupted(number, frame)
+
+
 _MAIN = threading.main_thread().ident
 _watch = _Watch()

@@ -91,8 +91,11 @@ def preprocess_text(
     include_dirs: Sequence[Path] = (),
     macros: Mapping[str, str] | None = None,
     preprocess: bool = True,
+    files: bool = True,
 ) -> tuple[Source, list[Problem]]:
     r"""Resolve macros, conditions and includes; with `preprocess` off only `.include` and `.once`.
+
+    With `files` off an include is a mistake: the text is of somebody who may not read files here.
 
     >>> preprocess_text("#define N 3\nsize(N).")[0].text
     '\nsize(3).'
@@ -105,7 +108,7 @@ def preprocess_text(
     triggers = ["#", ".include", ".once", *(["\\\n", *names] if preprocess else [])]
     if not any(trigger in text for trigger in triggers):
         return Source(text, file), []
-    reader = _Reader(file, tuple(Path(d) for d in include_dirs), preprocess)
+    reader = _Reader(file, tuple(Path(d) for d in include_dirs), preprocess, files)
     for name, value in table.items():
         try:
             reader.define(f"{name} {value}")
@@ -192,8 +195,8 @@ class _File:
 class _Reader:
     """Reads files one inside the other and writes the output, in one pass and without recursion."""
 
-    def __init__(self, file: str, dirs: tuple[Path, ...], preprocess: bool) -> None:
-        self.file, self.dirs, self.preprocess = file, dirs, preprocess
+    def __init__(self, file: str, dirs: tuple[Path, ...], preprocess: bool, may_read: bool) -> None:
+        self.file, self.dirs, self.preprocess, self.may_read = file, dirs, preprocess, may_read
         self.macros = Macros()
         self.problems: list[Problem] = []
         self.stack: list[_File] = []
@@ -431,6 +434,10 @@ class _Reader:
             self.report(mistake, place)
 
     def _include(self, f: _File, name: str) -> None:
+        if not self.may_read:
+            raise Mistake(
+                "DL101", f"include file `{name}` is not read: this text may not name files", "write its text here"
+            )
         dirs = list(dict.fromkeys([f.path.parent, *self.dirs]))
         path = next((d / name for d in dirs if os.path.isfile(d / name)), None)
         if path is None:

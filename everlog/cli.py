@@ -24,6 +24,7 @@ COMMANDS: dict[str, str] = {
     "repl": "the prompt: rules, facts, queries and commands; also what `everlog` alone starts",
     "run": "evaluate a program: facts in, relations out",
     "follow": "follow changes of tables elsewhere, and have tables elsewhere follow",
+    "serve": "a program as a service: HTTP and JSON, events, a console in the browser",
     "check": "tell everything that is wrong with a program",
     "why": "prove a fact, down to the facts that were given",
     "why-not": "tell what each rule lacks for a fact",
@@ -44,6 +45,7 @@ _EPILOG = """examples:
   everlog follow prog.dl --from in.jsonl --to out.jsonl
                                           change events in, change events out
   everlog why prog.dl 'path(1, 3)'        prove a fact
+  everlog serve prog.dl --db shop.db      a service, with a console at http://127.0.0.1:8765/
   everlog check prog.dl --json            diagnostics for an editor
   everlog fmt prog.dl                     print the program, formatted
 

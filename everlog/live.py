@@ -88,10 +88,10 @@ class LiveText:
 
     # ── changes ──────────────────────────────────────────────────────────────────────────────
 
-    def with_statements(self, text: str) -> LiveText:
-        """The program with more statements at its end."""
+    def with_statements(self, text: str, files: bool = True) -> LiveText:
+        """The program with more statements at its end; unless `files`, they may not include any."""
         file = f"<added {self.added + 1}>"
-        more, problems = preprocess_text(text, file, self.include_dirs, self.macros)
+        more, problems = preprocess_text(text, file, self.include_dirs, self.macros, files=files)
         before = self.source.text if self.source.text.endswith("\n") else self.source.text + "\n"
         origins = [*_origins(self.source)[: before.count("\n")], *_origins(more)]
         source = Source(before + more.text, self.source.file, origins)

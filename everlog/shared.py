@@ -8,7 +8,7 @@ turn: sorting what was found, and computing states of the past.
 Why no readers side by side: Python runs one thread at a time anyway, so they would gain nothing but interleaving;
 and queries make indexes and remember what they have compiled, which is then nobody else's concern.
 
-Reads: everlog.database, everlog.turns.  Read by: users, services.
+Reads: everlog.database, everlog.turns.  Read by: users.
 """
 
 from __future__ import annotations

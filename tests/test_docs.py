@@ -14,6 +14,8 @@ A fenced block of `docs/*.md` or `README.md` is checked by its language:
               for the whole page, and is answered with what follows it
 
 `<!-- file: NAME -->` above a block makes it a file that later blocks of the page find.
+`<!-- served: prog.dl FLAG … -->` above a console or Python block has `everlog serve` run while the block does, which is
+served at `http://127.0.0.1:8765`; earlier consoles that are served so are run on it first.
 `<!-- no-check -->` above a block says that it is a fragment.  Under a `...` in the output of a
 console the rest is left out.  `pytest --rewrite` writes reports, facts and output anew.
 """
@@ -26,15 +28,18 @@ import io
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from argparse import ArgumentParser
+from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from attrs import frozen
+from serving import Served, running
 
 from everlog.cli import COMMANDS, main
 from everlog.core.program import Program
@@ -74,6 +79,11 @@ class Block:
     @property
     def file(self) -> str:
         return next((c.removeprefix("file:").strip() for c in self.comments if c.startswith("file:")), "")
+
+    @property
+    def served(self) -> list[str]:
+        """The arguments of `everlog serve`, if it runs meanwhile."""
+        return next((c.split()[1:] for c in self.comments if c.startswith("served:")), [])
 
     @property
     def checked(self) -> bool:
@@ -174,6 +184,10 @@ _SHELL = re.compile(r"[|<>]|&&")
 def command_output(line: str, last: int) -> tuple[str, int]:
     """What a line of a console prints, on either stream, and its exit status."""
     words = shlex.split(line)
+    if words[0] == "curl":
+        if shutil.which("curl") is None:
+            pytest.skip("no curl on the PATH")
+        return shell_output(line)
     if _SHELL.search(re.sub(r"'[^']*'|\"[^\"]*\"", "", line)):
         return shell_output(line)
     match words:
@@ -236,22 +250,47 @@ def cut(output: str, under: list[str]) -> str:
     return output
 
 
+ADDRESS = "http://127.0.0.1:8765"
+
+
+@pytest.fixture
+def service(block: Block, folder: Path) -> Iterator[Served | None]:
+    """The service that a block talks to, after what earlier ones have done."""
+    if not block.served:
+        yield None
+        return
+    with running(folder, *block.served) as one:
+        for earlier in BLOCKS[block.page]:
+            if earlier.language == "console" and earlier.served == block.served and earlier.line < block.line:
+                for command, _ in commands_of(earlier.text):
+                    command_output(one_line(command).replace(ADDRESS, one.url), 0)
+        yield one
+
+
+def one_line(command: str) -> str:
+    return command[2:].replace("\\\n", " ")
+
+
 @pytest.mark.parametrize("block", blocks("console"), ids=str)
-def test_a_command_prints_what_the_page_says(block: Block, folder: Path, request: pytest.FixtureRequest) -> None:
+def test_a_command_prints_what_the_page_says(
+    block: Block, folder: Path, service: Served | None, request: pytest.FixtureRequest
+) -> None:
     shown, status = [], 0
     for command, under in commands_of(block.text):
-        output, status = command_output(command[2:].replace("\\\n", " "), status)
+        line = one_line(command) if service is None else one_line(command).replace(ADDRESS, service.url)
+        output, status = command_output(line, status)
         shown += [command] + ([cut(plain(output), under)] if output else [])
     same(block, block, "\n".join(shown), request)
 
 
 @pytest.mark.parametrize("block", blocks("python"), ids=str)
-def test_python_runs(block: Block, folder: Path) -> None:
+def test_python_runs(block: Block, folder: Path, service: Served | None) -> None:
     names: dict[str, object] = {"__name__": "docs"}
-    if ">>>" not in block.text:
-        exec(compile(block.text, str(block), "exec"), names)
+    text = block.text if service is None else block.text.replace(ADDRESS, service.url)
+    if ">>>" not in text:
+        exec(compile(text, str(block), "exec"), names)
         return
-    test = doctest.DocTestParser().get_doctest(block.text, names, str(block), str(block.page), block.line)
+    test = doctest.DocTestParser().get_doctest(text, names, str(block), str(block.page), block.line)
     out = io.StringIO()
     doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=out.write)
     assert not out.getvalue(), out.getvalue()

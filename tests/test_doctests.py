@@ -27,6 +27,7 @@ PACKAGES = [
     "everlog.ies.practical",
     "everlog.ies.sql",
     "everlog.streams",
+    "everlog.serve",
     "everlog.commands",
     "everlog.repl",
     "everlog.repl.commands",

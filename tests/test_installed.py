@@ -25,6 +25,13 @@ def test_the_grammar_and_the_type_marker_ship() -> None:
     assert resources.files("everlog").joinpath("py.typed").is_file()
 
 
+def test_the_console_ships_with_all_of_its_files() -> None:
+    installed = resources.files("everlog.serve").joinpath("console")
+    sources = [path.name for path in (ROOT / "everlog" / "serve" / "console").iterdir()]
+    assert len(sources) > 8
+    assert [name for name in sources if not installed.joinpath(name).is_file()] == []
+
+
 def test_the_command_says_its_version() -> None:
     done = subprocess.run(
         [sys.executable, "-P", "-m", "everlog", "--version"], capture_output=True, text=True, check=True

@@ -58,11 +58,11 @@ class Question:
         if not self._code or any(is_other_size(self._sizes[name], size) for name, size in sizes.items()):
             with deep_calls():
                 functors = self._engine.program.functors
-                self._code = [
+                compiled = [
                     compile_rule(rule, None, store.shapes, sizes, functors, AnswerWriter, sets=False)
                     for rule in self._rules
                 ]
-            self._sizes = sizes
+            self._code, self._sizes = compiled, sizes  # together: a limit may be met at any time
         runs: list[Any] = []
         for rule, code in zip(self._rules, self._code, strict=True):
             run = code.make(*[_index(store, access) for access in code.accesses])

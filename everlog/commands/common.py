@@ -53,11 +53,15 @@ def load_program(arguments: argparse.Namespace, untold: Collection[str] = ()) ->
     program, report = diagnosed(arguments)
     if report is None:
         return None
+    _tell_warnings(report, arguments, untold)
+    return program
+
+
+def _tell_warnings(report: Report, arguments: argparse.Namespace, untold: Collection[str]) -> None:
     report.items = [d for d in report.items if d.code not in untold]
     text = report.text(warnings=not arguments.no_warn)
     if text:
         print(text, file=sys.stderr)
-    return program
 
 
 def tell_note(text: str, meter: Meter | None = None) -> None:
@@ -67,8 +71,8 @@ def tell_note(text: str, meter: Meter | None = None) -> None:
     print(f"note: {text}", file=sys.stderr)
 
 
-def load_live(arguments: argparse.Namespace) -> LiveText | None:
-    """The checked program with its text, warnings told; None after its errors were told."""
+def load_live(arguments: argparse.Namespace, untold: Collection[str] = ()) -> LiveText | None:
+    """The checked program with its text, warnings told but for those `untold`; None after its errors were told."""
     from everlog.dsl.diagnostics import DatalogError
     from everlog.live import LiveText
 
@@ -80,9 +84,7 @@ def load_live(arguments: argparse.Namespace) -> LiveText | None:
     except DatalogError as error:
         print(error.report.text(warnings=not arguments.no_warn), file=sys.stderr)
         return None
-    text = live.report.text(warnings=not arguments.no_warn)
-    if text:
-        print(text, file=sys.stderr)
+    _tell_warnings(live.report, arguments, untold)
     return live
 
 

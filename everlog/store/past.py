@@ -171,16 +171,22 @@ def of_relation(moment: Moment, relation: str) -> list[Past]:
     past = moment.database()
     known = dict(past.relations)
     out = []
-    for entry in moment.later:
-        if entry.program is None:
-            changes = Changes(past._engine.change(entry.change), past.relations)
-        else:
-            changes = _go_by(past, entry.program)
+    for step in steps_from(moment, past):
         known |= past.relations
-        if relation in changes:
-            out.append(_past(entry, changes.only((relation,))))
+        if relation in step.changes:
+            out.append(Past(step.step, step.time, step.changes.only((relation,))))
     declared(known, relation)
     return out
+
+
+def steps_from(moment: Moment, past: Database | None = None) -> Iterator[Past]:
+    """Each step from a state of the past to the later one, with all that it changed; `past` is that state."""
+    past = moment.database() if past is None else past
+    for entry in moment.later:
+        if entry.program is None:
+            yield _past(entry, Changes(past._engine.change(entry.change), past.relations))
+        else:
+            yield _past(entry, _go_by(past, entry.program))
 
 
 def _is_given(program: Program, relation: Relation) -> bool:

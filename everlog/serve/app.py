@@ -1,0 +1,235 @@
+"""Requests to jobs, and answers to responses: the application that a server of HTTP runs.
+
+A request is held to the shapes that the table of routes has for it, and done at the desk, which also writes the
+answer as JSON.  What needs no database (is it there, what can be asked) the event loop answers itself, however
+busy the desk is.
+
+Reads: everlog.serve.routes, shapes, desk, service, gate, static.  Read by: everlog.serve.server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from everlog._version import __version__
+from everlog.serve.desk import Desk
+from everlog.serve.errors import ApiError, told
+from everlog.serve.events import Wish
+from everlog.serve.gate import Admission, Gate
+from everlog.serve.openapi import description
+from everlog.serve.reading import Call
+from everlog.serve.routes import PREFIX, Operation, Parameter, operations
+from everlog.serve.service import Service
+from everlog.serve.shapes import misfit
+from everlog.serve.static import static_files
+from everlog.serve.streaming import EventStream
+from everlog.serve.wire import dumped, parsed
+
+_SLOWEST = 30.0  # seconds in which a body must arrive
+_BODIES = 8  # of the largest size that may be held at once
+_INTEGER = re.compile(r"-?[0-9]{1,25}")
+
+
+class _Intake:
+    """The bodies of all requests that are not answered yet: together they have a bound, too."""
+
+    def __init__(self, most: int) -> None:
+        self.most, self.total = most, most * _BODIES
+        self.held = 0
+
+    async def read(self, request: Request) -> bytes:
+        """A body; `release` gives its room back."""
+        data = bytearray()
+        request.state.held = 0
+        async for part in request.stream():
+            data += part
+            self.held += len(part)
+            request.state.held += len(part)
+            if len(data) > self.most:
+                raise ApiError(413, "body-too-large", f"the body has more than {self.most} bytes")
+            if self.held > self.total:
+                raise ApiError(503, "busy", "too many large requests are waiting already: try again later")
+        return bytes(data)
+
+    def release(self, request: Request) -> None:
+        self.held -= getattr(request.state, "held", 0)
+
+
+def application(service: Service, desk: Desk, admission: Admission) -> ASGIApp:
+    """All that is served."""
+    table = operations(service.bounds)
+    described = dumped(description(table, admission.token is not None))
+    own: dict[str, Callable[[Request, Call], Awaitable[Any]]] = {
+        "health": partial(_health, desk),
+        "describe": partial(_describe, described),
+        "changes": partial(_changes, service, desk),
+    }
+    intake = _Intake(service.bounds.body)
+    routes = [
+        Route(
+            PREFIX + operation.path.replace("{name}", "{name:path}"),
+            partial(_answer, operation, service, desk, intake, own.get(operation.name)),
+            methods=[operation.method],
+        )
+        for operation in table
+    ]
+    routes += [Route(path, partial(_static, file)) for path, file in static_files().items()]
+    app = Starlette(routes=routes, exception_handlers={HTTPException: _refused, Exception: _refused})
+    return Gate(app, admission, {PREFIX + operation.path for operation in table if operation.open})
+
+
+async def _answer(
+    operation: Operation,
+    service: Service,
+    desk: Desk,
+    intake: _Intake,
+    own: Callable[[Request, Call], Awaitable[Any]] | None,
+    request: Request,
+) -> Any:
+    try:
+        call = await _call(operation, intake, request)
+        if own is not None:
+            return await own(request, call)
+        assert operation.work is not None
+        return _response(200, await desk.do(partial(_done, operation.work, service, call)))
+    except ClientDisconnect:
+        return Response(status_code=400)
+    except Exception as error:
+        return _problem(told(error))
+    finally:
+        intake.release(request)
+
+
+def _done(work: Callable[[Service, Call], Any], service: Service, call: Call) -> bytes:
+    return dumped(work(service, call))
+
+
+def _response(status: int, body: bytes) -> Response:
+    return Response(body, status, media_type="application/json", headers={"cache-control": "no-store"})
+
+
+def _problem(error: ApiError) -> Response:
+    response = _response(error.status, dumped(error.body()))
+    if error.status == 503:
+        response.headers["retry-after"] = "1"
+    return response
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    """What no route has answered."""
+    if not isinstance(error, HTTPException):
+        return _problem(told(error))
+    if error.status_code == 405:
+        response = _problem(ApiError(405, "method", f"{request.url.path} does not know {request.method}"))
+        response.headers["allow"] = (error.headers or {}).get("Allow", "")
+        return response
+    if error.status_code == 404:
+        where = f"{PREFIX}/openapi.json says what there is"
+        return _problem(ApiError(404, "not-found", f"there is no {request.url.path[:200]}; {where}"))
+    return _problem(ApiError(error.status_code, "bad-request", str(error.detail)))
+
+
+# ── what is asked ────────────────────────────────────────────────────────────────────────────
+
+
+async def _call(operation: Operation, intake: _Intake, request: Request) -> Call:
+    """The request, if it fits its description."""
+    query: dict[str, Any] = {}
+    given: dict[str, list[str]] = {}
+    for name, value in request.query_params.multi_items():
+        given.setdefault(name, []).append(value)
+    for parameter in operation.parameters:
+        if parameter.place == "path":
+            values = [request.path_params[parameter.name]]
+        elif parameter.place == "header":
+            header = request.headers.get(parameter.name)
+            values = [] if header is None else [header]
+        else:
+            values = given.pop(parameter.name, [])
+        if values:
+            query[parameter.name] = _value(parameter, values)
+        elif parameter.required:
+            raise ApiError(400, "bad-parameter", f"the parameter `{parameter.name}` is missing")
+        elif "default" in parameter.shape:
+            query[parameter.name] = parameter.shape["default"]
+    if given:
+        known = ", ".join(p.name for p in operation.parameters if p.place == "query") or "none"
+        raise ApiError(400, "bad-parameter", f"there is no parameter `{min(given)}`; known are: {known}")
+    body = None if operation.body is None else await _body(operation, intake, request)
+    return Call(dict(request.path_params), query, body)
+
+
+def _value(parameter: Parameter, values: list[str]) -> Any:
+    """A parameter, which came as text, as what it should be."""
+    shape, where = parameter.shape, f"the parameter `{parameter.name}`"
+    if shape["type"] == "array":
+        return values
+    if len(values) > 1:
+        raise ApiError(400, "bad-parameter", f"{where} is given {len(values)} times")
+    value: Any = values[0]
+    if shape["type"] == "integer" and _INTEGER.fullmatch(value):
+        value = int(value)
+    elif shape["type"] == "boolean" and value in ("true", "false"):
+        value = value == "true"
+    problem = misfit(shape, value, where)
+    if problem is not None:
+        raise ApiError(400, "bad-parameter", problem)
+    return value
+
+
+async def _body(operation: Operation, intake: _Intake, request: Request) -> Any:
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise ApiError(415, "media-type", "send JSON, with `Content-Type: application/json`")
+    try:
+        async with asyncio.timeout(_SLOWEST):
+            data = await intake.read(request)
+    except TimeoutError:
+        raise ApiError(408, "timeout", f"the body has not come within {_SLOWEST:g} s") from None
+    body = parsed(data)
+    problem = misfit(operation.body or {}, body)
+    if problem is not None:
+        raise ApiError(400, "bad-request", problem)
+    return body
+
+
+# ── what the event loop answers itself ───────────────────────────────────────────────────────
+
+
+async def _health(desk: Desk, request: Request, call: Call) -> Response:
+    status = "stopping" if desk.closed else "ok"
+    busy = round(desk.busy_for, 3)
+    return _response(
+        200, dumped({"status": status, "version": __version__, "waiting": desk.waiting, "busy": busy})
+    )
+
+
+async def _describe(described: bytes, request: Request, call: Call) -> Response:
+    return _response(200, described)
+
+
+async def _changes(service: Service, desk: Desk, request: Request, call: Call) -> EventStream | Response:
+    if request.method == "HEAD":  # there is nothing to follow
+        return Response(media_type="text/event-stream")
+    names = call.query.get("relation")
+    wish = Wish(None if names is None else frozenset(names), call.as_text)
+    last = call.query.get("Last-Event-ID")
+    loop = asyncio.get_running_loop()
+    begin = partial(service.follow, wish, call.query["snapshot"], last, loop)
+    follower, first = await desk.do(begin)
+    return EventStream(service.hub, follower, first, service.bounds)
+
+
+async def _static(file: tuple[bytes, str], request: Request) -> Response:
+    data, kind = file
+    return Response(data, media_type=kind, headers={"cache-control": "no-cache"})

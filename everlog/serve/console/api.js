@@ -1,0 +1,116 @@
+// Requests and events.  Numbers come as text, since JavaScript's own have 53 bits.
+
+import { byId } from "./dom.js";
+
+const PREFIX = "/api/v1";
+const KEY = "everlog-token";
+
+export class Refused extends Error {
+  constructor(status, error) {
+    super(error.message);
+    Object.assign(this, { status, code: error.code, diagnostics: error.diagnostics ?? [] });
+  }
+}
+
+function headers(more = {}) {
+  const token = sessionStorage.getItem(KEY);
+  return token ? { ...more, Authorization: `Bearer ${token}` } : more;
+}
+
+let asking = null;
+
+/** Ask for the token, once for all requests that need it. */
+function askForToken() {
+  asking ??= new Promise((resolve) => {
+    const dialog = byId("token-dialog");
+    if (sessionStorage.getItem(KEY)) byId("token-told").textContent = "That was not the token of this service.";
+    dialog.addEventListener("cancel", (event) => event.preventDefault(), { once: true });
+    dialog.addEventListener(
+      "close",
+      () => {
+        sessionStorage.setItem(KEY, byId("token").value.trim());
+        byId("token").value = "";
+        asking = null;
+        resolve();
+      },
+      { once: true },
+    );
+    dialog.showModal();
+  });
+  return asking;
+}
+
+async function fetched(path, options) {
+  for (;;) {
+    const response = await fetch(PREFIX + path, { ...options, headers: headers(options.headers), cache: "no-store" });
+    if (response.status !== 401) return response;
+    await askForToken();
+  }
+}
+
+async function answer(response) {
+  const body = await response.json();
+  if (!response.ok) throw new Refused(response.status, body.error);
+  return body;
+}
+
+const query = (parameters) => {
+  const text = new URLSearchParams(parameters).toString();
+  return text ? `?${text}` : "";
+};
+
+export const get = async (path, parameters = {}) => answer(await fetched(path + query(parameters), {}));
+
+export const post = async (path, body, parameters = {}) =>
+  answer(
+    await fetched(path + query(parameters), {
+      method: "POST",
+      body: JSON.stringify(body),
+      headers: { "Content-Type": "application/json" },
+    }),
+  );
+
+export const remove = async (path) => answer(await fetched(path, { method: "DELETE" }));
+
+/** Server-sent events, by fetch: an EventSource could not send the token. */
+export async function follow(onEvent, onState) {
+  let last = null;
+  for (;;) {
+    try {
+      const more = last === null ? {} : { "Last-Event-ID": last };
+      const response = await fetched(`/changes${query({ numbers: "text" })}`, { headers: more });
+      if (!response.ok) throw new Error((await response.json()).error.message);
+      onState("live", "live");
+      let rest = "";
+      let kind = "message";
+      let data = "";
+      for await (const part of texts(response.body)) {
+        const lines = (rest + part).split("\n");
+        rest = lines.pop();
+        for (const line of lines) {
+          if (line.startsWith("id: ")) last = line.slice(4);
+          else if (line.startsWith("event: ")) kind = line.slice(7);
+          else if (line.startsWith("data: ")) data += line.slice(6);
+          else if (line === "") {
+            if (data) onEvent(kind, JSON.parse(data));
+            kind = "message";
+            data = "";
+          }
+        }
+      }
+      onState("lost", "the stream has ended; asking again");
+    } catch (error) {
+      onState("lost", `not connected (${error.message})`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+  }
+}
+
+async function* texts(stream) {
+  const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    yield value;
+  }
+}

@@ -1,0 +1,38 @@
+// What happens, step by step, and steps of one's own.
+
+import { post } from "./api.js";
+import { byId, element, onSubmit, tell } from "./dom.js";
+import { roughText } from "./facts.js";
+
+const STEPS = 100; // that are shown
+const LINES = 20; // of one step
+
+let paused = false;
+
+export function showChange(data) {
+  if (paused) return;
+  const lines = [];
+  for (const [name, change] of Object.entries(data.changes)) {
+    for (const row of change.deleted) lines.push(element("p", { class: "go" }, `-${roughText(name, row)}`));
+    for (const row of change.inserted) lines.push(element("p", { class: "come" }, `+${roughText(name, row)}`));
+  }
+  const more = lines.length - LINES;
+  if (more > 0) lines.splice(LINES, more, element("p", {}, `… and ${more} more`));
+  const log = byId("log");
+  log.prepend(element("div", {}, element("p", { class: "step" }, `step ${data.step}`), ...lines));
+  while (log.children.length > STEPS) log.lastChild.remove();
+}
+
+export function setUpChanges() {
+  onSubmit("step-form", "step-told", async () => {
+    const told = await post("/steps", { text: byId("step-text").value, tell: "counts" });
+    const count = Object.values(told.changes).reduce((sum, change) => sum + change.inserted + change.deleted, 0);
+    tell("step-told", count ? `step ${told.step}: ${count} fact${count === 1 ? "" : "s"} changed` : "nothing has changed");
+    byId("step-text").value = "";
+  });
+  byId("pause").addEventListener("click", (event) => {
+    paused = !paused;
+    event.target.setAttribute("aria-pressed", String(paused));
+    event.target.textContent = paused ? "Go on" : "Pause";
+  });
+}

@@ -1,0 +1,46 @@
+// The console: sets up its parts, loads what is there, and follows what happens.
+
+import { follow } from "./api.js";
+import { setUpChanges, showChange } from "./changes.js";
+import { byId, problem } from "./dom.js";
+import { setUpProofs } from "./proof.js";
+import { setUpQuery, showFacts } from "./query.js";
+import { countChanges, loadRelations } from "./relations.js";
+import { loadRules, setUpRules } from "./rules.js";
+
+const show = (relation) => showFacts(relation).catch(problem);
+
+let loads = Promise.resolve(); // one after the other, so that the last one is what is shown
+
+function load() {
+  loads = loads.then(async () => {
+    try {
+      await loadRelations(show);
+      await loadRules();
+      problem(null);
+    } catch (error) {
+      problem(error);
+    }
+  });
+}
+
+function onEvent(kind, data) {
+  if (data.step !== undefined) byId("step").textContent = data.step;
+  if (kind === "change") {
+    countChanges(data);
+    showChange(data);
+  } else if (kind === "program" || kind === "ready" || kind === "reset") {
+    load();
+  }
+}
+
+function onState(state, text) {
+  byId("live").dataset.state = state;
+  byId("live").textContent = text;
+}
+
+setUpQuery();
+setUpRules();
+setUpChanges();
+setUpProofs();
+follow(onEvent, onState);

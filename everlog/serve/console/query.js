@@ -1,0 +1,62 @@
+// Queries and the facts of relations, a page at a time.
+
+import { get, post } from "./api.js";
+import { byId, element, onSubmit, tell } from "./dom.js";
+import { factText } from "./facts.js";
+
+const PAGE = 50;
+let ask = null; // (offset) → a page
+let offset = 0;
+let relation = null; // whose facts are shown, if it is one
+
+async function turn(to) {
+  const page = await ask(to);
+  offset = to;
+  const rows = page.rows.map((row) => {
+    const cells = row.map((value, n) => {
+      const number = page.columns[n].kind !== "symbol";
+      return element("td", { class: number ? "number" : null }, value);
+    });
+    if (relation !== null) cells.push(element("td", {}, whyButton(factText(relation, row))));
+    return element("tr", {}, ...cells);
+  });
+  const heads = page.columns.map((column) =>
+    element("th", { scope: "col", class: column.kind === "symbol" ? null : "number" }, `${column.name}:${column.type}`),
+  );
+  if (relation !== null) heads.push(element("th", { scope: "col" }, "Why"));
+  byId("result-head").replaceChildren(...heads);
+  byId("result-rows").replaceChildren(...rows);
+  byId("result").hidden = page.columns.length === 0;
+  byId("pages").hidden = offset === 0 && !page.more;
+  byId("previous").disabled = offset === 0;
+  byId("next").disabled = !page.more;
+  const range = rows.length ? `${offset + 1} to ${offset + rows.length} of ` : "";
+  tell("query-told", `${range}${page.total} answer${page.total === 1 ? "" : "s"}, after step ${page.step}`);
+}
+
+function whyButton(fact) {
+  const label = `Why ${fact}?`;
+  const asked = () => document.dispatchEvent(new CustomEvent("why", { detail: fact }));
+  return element("button", { type: "button", class: "small", "aria-label": label, onclick: asked }, "why");
+}
+
+export async function showFacts(shown) {
+  relation = shown;
+  const path = `/relations/${encodeURIComponent(shown.name)}/facts`;
+  ask = (from) => get(path, { offset: from, limit: PAGE, numbers: "text" });
+  await turn(0);
+  byId("query-text").value = `${shown.name}(${shown.columns.map((column) => column.name).join(", ")})`;
+}
+
+export function setUpQuery() {
+  onSubmit("query-form", "query-told", async () => {
+    const query = byId("query-text").value;
+    relation = null;
+    ask = (from) => post("/query", { query, offset: from, limit: PAGE }, { numbers: "text" });
+    byId("result").hidden = byId("pages").hidden = true;
+    await turn(0);
+  });
+  const go = (by) => () => turn(Math.max(0, offset + by)).catch((error) => tell("query-told", error.message));
+  byId("previous").addEventListener("click", go(-PAGE));
+  byId("next").addEventListener("click", go(PAGE));
+}

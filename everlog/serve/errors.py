@@ -1,0 +1,83 @@
+"""What is told when something is wrong: one shape, with a code that programs may go by.
+
+    {"error": {"code": "bad-fact", "message": "undefined relation `edg`; did you mean `edge`?"}}
+
+A user's mistake is 4xx, and says what to do.  An error of ours is 500 and says nothing but that: its traceback
+goes to the log of the service.
+
+Reads: the exceptions of everlog.  Read by: everlog.serve.app, everlog.serve.desk.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from typing import Any
+
+from everlog.core.engine.explain import NotInProgram
+from everlog.core.engine.plan import NoSuchStrategy
+from everlog.core.executor import InsertOnly
+from everlog.core.guards import LimitExceeded
+from everlog.core.proofs import NotDerived
+from everlog.core.values import EvaluationError
+from everlog.dsl.diagnostics import DatalogError
+from everlog.functors import FunctorError
+from everlog.live import RuleError
+from everlog.rows import FactError
+from everlog.store.errors import NoSuchStep, NotWritten, ReadOnly
+
+# the first that fits counts: a QueryError is a DatalogError and a FactError
+_KNOWN: tuple[tuple[type[Exception], int, str], ...] = (
+    (DatalogError, 422, "mistakes"),
+    (FactError, 422, "bad-fact"),
+    (RuleError, 422, "bad-rule"),
+    (NoSuchStrategy, 422, "bad-rule"),
+    (FunctorError, 422, "functor"),
+    (InsertOnly, 422, "insert-only"),
+    (NotDerived, 404, "not-derived"),
+    (NotInProgram, 404, "no-such-rule"),
+    (LimitExceeded, 422, "limit-exceeded"),
+    (EvaluationError, 422, "evaluation"),
+    (NoSuchStep, 404, "no-such-step"),
+    (ReadOnly, 409, "read-only"),
+    (NotWritten, 507, "not-written"),
+    (MemoryError, 503, "out-of-memory"),
+)
+CODES = (
+    "bad-fact bad-json bad-parameter bad-request bad-rule body-too-large busy evaluation forbidden functor host"
+    " insert-only internal limit-exceeded media-type method mistakes no-such-relation no-such-rule no-such-step"
+    " not-derived not-durable not-found not-written out-of-memory read-only stopping timeout token"
+    " too-many-subscribers"
+).split()
+
+
+class ApiError(Exception):
+    """A request that is refused."""
+
+    def __init__(self, status: int, code: str, message: str, **more: Any) -> None:
+        super().__init__(message)
+        assert code in CODES
+        self.status, self.code, self.message, self.more = status, code, message, more
+
+    def body(self) -> dict[str, Any]:
+        return {"error": {"code": self.code, "message": self.message, **self.more}}
+
+
+def told(error: BaseException) -> ApiError:
+    """What a client is told of an exception.
+
+    >>> told(FactError("undefined relation `edg`")).body()
+    {'error': {'code': 'bad-fact', 'message': 'undefined relation `edg`'}}
+    """
+    if isinstance(error, ApiError):
+        return error
+    for kind, status, code in _KNOWN:
+        if isinstance(error, kind):
+            if isinstance(error, DatalogError):
+                found = error.report.as_json()
+                first = next((d["message"] for d in found if d["severity"] == "error"), "the text has mistakes")
+                return ApiError(status, code, first, diagnostics=found)
+            return ApiError(status, code, str(error) or code)
+    print("error in the service:", file=sys.stderr)
+    traceback.print_exception(error)
+    return ApiError(500, "internal", "an error inside the service; its log says more")

@@ -1,0 +1,270 @@
+"""What can be asked of a service: each function is one job, of one state of the database.
+
+Reads: everlog.serve.service, core.engine, core.proofs.  Read by: everlog.serve.routes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from time import monotonic
+from typing import Any
+
+import attrs
+from attrs import frozen
+
+from everlog._version import __version__
+from everlog.changes import Changes
+from everlog.core.engine.costs import rule_costs
+from everlog.core.engine.plan import make_plan
+from everlog.core.guards import memory_in_use
+from everlog.core.program import Column, Row
+from everlog.database import Database
+from everlog.dsl.diagnostics import DatalogError
+from everlog.files.values import sorted_rows
+from everlog.functors import FunctorError
+from everlog.live import LiveText, RuleError, with_functors
+from everlog.serve.errors import ApiError
+from everlog.serve.service import Service
+from everlog.serve.wire import changes_json, columns_json, plain, row_in, rows_json
+
+
+@frozen
+class Call:
+    """A request that fits its description."""
+
+    path: dict[str, str]
+    query: dict[str, Any]
+    body: Any = None
+
+    @property
+    def as_text(self) -> bool:
+        return bool(self.query.get("numbers") == "text")
+
+    @property
+    def as_of(self) -> int | None:
+        step: int | None = self.query.get("as_of")
+        return step
+
+
+def relations(service: Service, call: Call) -> dict[str, Any]:
+    def found(database: Database) -> list[dict[str, Any]]:
+        program = database.program
+        inputs = {directive.relation for directive in program.inputs}
+        outputs = {directive.relation for directive in program.outputs}
+        rules: dict[str, int] = {}
+        for rule in program.rules:
+            rules[rule.head.relation] = rules.get(rule.head.relation, 0) + 1
+        return [
+            {
+                "name": name,
+                "columns": columns_json(relation.columns),
+                "size": database.size(name),
+                "rules": rules.get(name, 0),
+                "input": name in inputs,
+                "output": name in outputs,
+                "insert_only": relation.insert_only,
+                "strategy": database.strategy_of(name),
+            }
+            for name, relation in database.relations.items()
+        ]
+
+    return {"step": _step(service, call), "relations": service.reading(found, call.as_of)}
+
+
+def facts(service: Service, call: Call) -> dict[str, Any]:
+    name, given = call.path["name"], call.query["given"]
+
+    def found(database: Database) -> dict[str, Any]:
+        columns = service.relation(name, database).columns
+        rows: Iterable[Row] = database.given(name) if given else database.rows(name)
+        total = len(database.given(name)) if given else database.size(name)
+        return _page(call, columns, rows, total, call.query)
+
+    return {"step": _step(service, call), "relation": name, **service.reading(found, call.as_of)}
+
+
+def query(service: Service, call: Call) -> dict[str, Any]:
+    body = {"limit": min(1000, service.bounds.rows), "offset": 0, "ordered": True, **call.body}
+    as_of = body.get("as_of")
+
+    def found(database: Database) -> dict[str, Any]:
+        result = database.query(body["query"])
+        columns = result._relation.columns
+        if body["ordered"]:
+            rows = sorted_rows(result._relation, result)
+            return _page(call, columns, rows, len(rows), body)
+        return _page(call, columns, result, None, body)
+
+    return {"step": service.step if as_of is None else as_of, **service.reading(found, as_of)}
+
+
+def _page(
+    call: Call, columns: tuple[Column, ...], rows: Iterable[Row], total: int | None, asked: Any
+) -> dict[str, Any]:
+    """Some rows; one more is looked for to know whether there are more."""
+    start, limit = asked["offset"], asked["limit"]
+    found = list(islice(rows, start, start + limit + 1))
+    return {
+        "columns": columns_json(columns),
+        "rows": rows_json(columns, found[:limit], call.as_text),
+        "offset": start,
+        "more": len(found) > limit,
+        "total": total,
+    }
+
+
+def why(service: Service, call: Call) -> Any:
+    return _reasons(service, call, "why")
+
+
+def why_not(service: Service, call: Call) -> Any:
+    return _reasons(service, call, "why_not")
+
+
+def _reasons(service: Service, call: Call, method: str) -> dict[str, Any]:
+    body, as_of = call.body, call.body.get("as_of")
+
+    def found(database: Database) -> dict[str, Any]:
+        fact = [body["fact"]]
+        if "row" in body:
+            fact.append(row_in(service.relation(body["fact"], database), body["row"]))
+        reason = getattr(database, method)(*fact)
+        key = "proof" if method == "why" else "why_not"
+        return {key: plain(reason.to_json()), "text": reason.text()}
+
+    return {"step": service.step if as_of is None else as_of, **service.reading(found, as_of)}
+
+
+# ── rules ────────────────────────────────────────────────────────────────────────────────────
+
+
+def rules(service: Service, call: Call) -> dict[str, Any]:
+    def found(database: Database) -> dict[str, Any]:
+        written = database.rules
+        listed = [
+            {**_badges(rule), "text": written.get(rule["name"], rule["rule"])}
+            for rule in _explanation(service, database)["rules"]
+        ]
+        return {"rules": listed, "statements": database.statements(), "warnings": database.warnings()}
+
+    return {"step": service.step, **service.reading(found)}
+
+
+def _badges(rule: dict[str, Any]) -> dict[str, Any]:
+    """What is shown of a rule in a line."""
+    out = {key: rule[key] for key in ("name", "file", "line", "class", "reason", "w", "w_hat")}
+    return out | {
+        "relation": rule["head"],
+        "strategy": rule["in_use"]["strategy"],
+        "cost": rule["in_use"]["update_cost"],
+    }
+
+
+def check(service: Service, call: Call) -> dict[str, Any]:
+    """A text that might be added: what is wrong with it, or which rules it makes."""
+
+    def found(database: Database) -> dict[str, Any]:
+        try:
+            live = with_text(database, call.body["text"])
+            program = with_functors(live.program, database._functors)
+        except DatalogError as error:
+            return {"ok": False, "diagnostics": error.report.as_json(), "rules": []}
+        except FunctorError as error:
+            problem = {"code": "functor", "severity": "error", "message": str(error)}
+            return {"ok": False, "diagnostics": [{**problem, "labels": [], "rule": "", "hint": ""}], "rules": []}
+        file = f"<added {live.added}>"
+        remarks = [remark for remark in live.report.as_json() if remark.get("file") == file]
+        known = database.rules
+        new = [cost.to_json() for cost in rule_costs(make_plan(program, database._strategies))]
+        made = [{**_badges(r), "text": r["rule"]} for r in new if r["name"] not in known]
+        return {"ok": True, "diagnostics": remarks, "rules": made}
+
+    return {"step": service.step, **service.reading(found)}
+
+
+def with_text(database: Database, text: str) -> LiveText:
+    """The program with statements that came from elsewhere: they may not include files."""
+    if database._live is None:
+        raise RuleError("this database has no text to change")
+    return database._live.with_statements(text, files=False)
+
+
+def explain(service: Service, call: Call) -> Any:
+    name = call.query.get("name")
+
+    def found(database: Database) -> dict[str, Any]:
+        return {"text": database.explain(name), **_explanation(service, database)}
+
+    return {"step": service.step, "program": service.name, **service.reading(found)}
+
+
+def _explanation(service: Service, database: Database) -> dict[str, Any]:
+    """It follows from the program alone, and is computed once for each."""
+    program, known = service.explained
+    if program is not database.program:
+        known = plain(database.explanation())
+        service.explained = (database.program, known)
+    explanation: dict[str, Any] = known
+    return explanation
+
+
+# ── the service itself ───────────────────────────────────────────────────────────────────────
+
+
+def stats(service: Service, call: Call) -> Any:
+    found = service.reading(lambda database: database.stats())
+    return {
+        "step": service.step,
+        "version": __version__,
+        "seconds": round(monotonic() - service.started, 3),
+        "memory": memory_in_use(),
+        "subscribers": len(service.hub.followers),
+        "behind": max((follower.waiting_bytes for follower in list(service.hub.followers)), default=0),
+        "lagged": service.hub.lagged,
+        "relations": [plain(attrs.asdict(each)) for each in found.relations],
+        "rules": [plain(attrs.asdict(each)) for each in found.rules],
+    }
+
+
+# ── the past ─────────────────────────────────────────────────────────────────────────────────
+
+
+def positions(service: Service, call: Call) -> Any:
+    return {"step": service.step, "positions": dict(service.database.positions)}
+
+
+def diff(service: Service, call: Call) -> Any:
+    durable, asked = service.in_file(), call.query
+    before, after = asked["before"], durable.step if asked.get("after") is None else asked["after"]
+    with durable._engine.guard:
+        changes = durable.diff(before, after, asked.get("relation"))
+    _bounded(service, [changes])
+    return {"before": before, "after": after, "changes": changes_json(changes, call.as_text)}
+
+
+def history(service: Service, call: Call) -> Any:
+    durable, name = service.in_file(), call.query["relation"]
+    with durable._engine.guard:
+        found = durable.history(name)
+    found = found[-call.query["limit"] :]
+    _bounded(service, [past.changes for past in found])
+    steps = [
+        {"step": past.step, "time": past.time.isoformat(), "changes": changes_json(past.changes, call.as_text)}
+        for past in found
+    ]
+    return {"step": durable.step, "oldest": durable.oldest, "relation": name, "steps": steps}
+
+
+def _bounded(service: Service, told: list[Changes]) -> None:
+    """An answer has so many rows, and no more."""
+    rows = sum(len(changes[name]) for changes in told for name in changes)
+    if rows > service.bounds.rows:
+        message = (
+            f"the answer would have {rows} rows, more than {service.bounds.rows}: ask for fewer steps, or of one"
+        )
+        raise ApiError(422, "limit-exceeded", f"{message} relation")
+
+
+def _step(service: Service, call: Call) -> int:
+    return service.step if call.as_of is None else call.as_of

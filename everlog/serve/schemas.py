@@ -1,0 +1,205 @@
+"""The shapes of bodies and answers, as JSON Schema.
+
+Bodies are held to theirs (`everlog.serve.shapes`); answers are held to theirs by the tests.
+
+Reads: nothing.  Read by: everlog.serve.routes, everlog.serve.openapi.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Shape = dict[str, Any]
+
+
+def obj(required: Mapping[str, Shape], optional: Mapping[str, Shape] | None = None, closed: bool = False) -> Shape:
+    """An object with these properties."""
+    shape: Shape = {"type": "object", "properties": {**required, **(optional or {})}}
+    if required:
+        shape["required"] = list(required)
+    return shape | ({"additionalProperties": False} if closed else {})
+
+
+def array(items: Shape, about: str = "") -> Shape:
+    return {"type": "array", "items": items} | ({"description": about} if about else {})
+
+
+def ref(name: str) -> Shape:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def text(about: str = "", **more: Any) -> Shape:
+    return {"type": "string", **({"description": about} if about else {}), **more}
+
+
+def integer(about: str = "", low: int = 0, high: int = 2**63 - 1, **more: Any) -> Shape:
+    return {"type": "integer", "description": about, "minimum": low, "maximum": high, **more}
+
+
+FLAG: Shape = {"type": "boolean"}
+STEP = integer("the number of a step: the answer is of the state after it")
+VALUE: Shape = {
+    "type": ["string", "number"],
+    "description": "A value of a column. Numbers are exact to 64 bits; a number may be given as a string of it."
+    " Infinities and NaN are the strings `Infinity`, `-Infinity` and `NaN`.",
+}
+ROW = array(VALUE)
+GIVEN_ROW: Shape = {"anyOf": [array(VALUE), {"type": "object", "additionalProperties": VALUE}]}
+ROWS_BY_RELATION: Shape = {"type": "object", "additionalProperties": array(GIVEN_ROW)}
+PROGRAM_TEXT = text("Statements: declarations, rules, facts, directives.", maxLength=1_000_000)
+
+STEP_BODY = obj(
+    {},
+    {
+        "delete": {**ROWS_BY_RELATION, "description": "Rows to delete, by relation; they go first."},
+        "insert": {**ROWS_BY_RELATION, "description": "Rows to insert, by relation."},
+        "text": text("Lines `+fact.` and `-fact.`, which come last."),
+        "tell": text("What is answered: all changes, or how many.", enum=["changes", "counts"]),
+        "source": text("Who sends this, if it keeps a position.", minLength=1, maxLength=200),
+        "position": text("Its position; the same one sent again is not applied again.", maxLength=1000),
+    },
+    closed=True,
+)
+TEXT_BODY = obj({"text": PROGRAM_TEXT}, closed=True)
+CHECKPOINT_BODY = obj(
+    {},
+    {
+        "history": {
+            "anyOf": [integer("steps to keep"), {"type": "string", "enum": ["all"]}],
+            "description": "How many steps back the past is kept.",
+        }
+    },
+    closed=True,
+)
+FACT_BODY = obj(
+    {"fact": text("A fact, `path(1, 3)`, or with `row` the name of a relation.", minLength=1, maxLength=100_000)},
+    {"row": GIVEN_ROW, "as_of": STEP},
+    closed=True,
+)
+
+
+def query_body(rows: int) -> Shape:
+    """A query may ask for so many rows at a time."""
+    return obj(
+        {"query": text("An atom, or whatever can be the body of a rule.", minLength=1, maxLength=100_000)},
+        {
+            "limit": integer("rows in the answer", 0, rows, default=min(1000, rows)),
+            "offset": integer("rows before them", default=0),
+            "ordered": {
+                **FLAG,
+                "default": True,
+                "description": "Sorted, with their total; else as they are found, and no more than asked for.",
+            },
+            "as_of": STEP,
+        },
+        closed=True,
+    )
+
+
+_RULE = obj(
+    {
+        "name": text(),
+        "relation": text(),
+        "text": text(),
+        "file": text(),
+        "line": integer(),
+        "class": text("hierarchical, acyclic, cyclic, recursive"),
+        "reason": text(),
+        "w": text("fractional hypertree width"),
+        "w_hat": text("that of the multivariate extension"),
+        "strategy": text(),
+        "cost": text("of one update, with the strategy in use"),
+    }
+)
+COMPONENTS: dict[str, Shape] = {
+    "Error": obj(
+        {"error": obj({"code": text(), "message": text()}, {"diagnostics": array(ref("Diagnostic"))})},
+    ),
+    "Diagnostic": obj(
+        {"code": text(), "severity": text("", enum=["error", "warning"]), "message": text()},
+        {
+            "file": text(),
+            "line": integer(),
+            "column": integer(),
+            "end_line": integer(),
+            "end_column": integer(),
+            "labels": array({"type": "object"}),
+            "rule": text(),
+            "hint": text(),
+        },
+    ),
+    "Column": obj(
+        {"name": text(), "kind": text("", enum=["number", "unsigned", "float", "symbol"]), "type": text()}
+    ),
+    "Row": ROW,
+    "Relation": obj(
+        {
+            "name": text(),
+            "columns": array(ref("Column")),
+            "size": integer(),
+            "rules": integer("how many rules derive it"),
+            "input": FLAG,
+            "output": FLAG,
+            "insert_only": FLAG,
+            "strategy": text(),
+        }
+    ),
+    "Rows": obj(
+        {
+            "step": STEP,
+            "columns": array(ref("Column")),
+            "rows": array(ref("Row")),
+            "offset": integer(),
+            "more": FLAG,
+            "total": {"type": ["integer", "null"]},
+        }
+    ),
+    "Changes": {
+        "type": "object",
+        "description": "For each relation that changed, what it lost and gained, sorted; or how much.",
+        "additionalProperties": obj(
+            {
+                "deleted": {"anyOf": [array(ref("Row")), {"type": "integer"}]},
+                "inserted": {"anyOf": [array(ref("Row")), {"type": "integer"}]},
+            }
+        ),
+    },
+    "Changed": obj({"step": STEP, "changes": ref("Changes")}),
+    "Rule": _RULE,
+}
+RELATIONS = obj({"step": STEP, "relations": array(ref("Relation"))})
+STEPPED = obj({"step": STEP, "repeated": FLAG, "changes": ref("Changes")})
+RULES = obj(
+    {"step": STEP, "rules": array(ref("Rule")), "statements": array(text()), "warnings": array(text())},
+)
+ADDED = obj({"step": STEP, "changes": ref("Changes"), "rules": array(text()), "warnings": array(text())})
+CHECKED = obj({"step": STEP, "ok": FLAG, "diagnostics": array(ref("Diagnostic")), "rules": array(ref("Rule"))})
+PROOF = obj({"step": STEP, "proof": obj({"root": integer(), "nodes": array({"type": "object"})}), "text": text()})
+WHY_NOT = obj({"step": STEP, "why_not": {"type": "object"}, "text": text()})
+EXPLANATION = obj(
+    {"step": STEP, "text": text(), "relations": array({"type": "object"}), "rules": array({"type": "object"})}
+)
+STATS = obj(
+    {"step": STEP, "version": text(), "seconds": {"type": "number"}, "memory": integer(), "subscribers": integer()}
+    | {
+        "behind": integer("bytes that wait for the slowest subscriber"),
+        "lagged": integer("subscribers that were too slow"),
+    }
+    | {"relations": array({"type": "object"}), "rules": array({"type": "object"})}
+)
+POSITIONS = obj({"step": STEP, "positions": {"type": "object", "additionalProperties": text()}})
+DIFF = obj({"before": STEP, "after": STEP, "changes": ref("Changes")})
+HISTORY = obj(
+    {"step": STEP, "oldest": STEP, "relation": text()}
+    | {"steps": array(obj({"step": STEP, "time": text(), "changes": ref("Changes")}))}
+)
+CHECKPOINT = obj({"step": STEP, "oldest": STEP})
+HEALTH = obj(
+    {
+        "status": text("", enum=["ok", "stopping"]),
+        "version": text(),
+        "waiting": integer(),
+        "busy": {"type": "number"},
+    }
+)

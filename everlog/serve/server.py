@@ -1,0 +1,127 @@
+"""A service from its start to its end.
+
+The main thread is the desk, where the database lives and signals arrive; another thread runs the event loop
+that serves HTTP.  At the first SIGTERM or SIGINT the step under way is finished, requests that wait are
+refused, followers get an `end`, connections are closed and then the database; at the second the step under way
+is given up, without a trace.
+
+Reads: everlog.serve.app, desk, service; uvicorn.  Read by: everlog.commands.serve.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Thread
+from types import FrameType
+
+import uvicorn
+
+from everlog.core.guards import give_up
+from everlog.serve.app import application
+from everlog.serve.desk import Desk
+from everlog.serve.gate import Admission
+from everlog.serve.service import Service
+
+_CONNECTIONS = 1000
+_GRACE = 3  # seconds for connections to end by themselves
+_ENOUGH = 0.002  # seconds that a thread may compute while another one waits
+
+
+class CannotListen(Exception):
+    """The address is in use, or not ours; the message says what to do."""
+
+
+def listening(host: str, port: int, stalled: float) -> socket.socket:
+    """A socket that listens at an address."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, _, _, _, address = found[0]
+        # by the name of its protocol asyncio knows that it may send at once (TCP_NODELAY)
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if hasattr(socket, "TCP_USER_TIMEOUT"):  # whoever takes nothing for so long is gone
+                listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(stalled * 1000))
+            listener.bind(address)
+            listener.listen(1024)
+        except OSError:
+            listener.close()
+            raise
+        return listener
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+        hint = "; choose another one with `--port`, or 0 for any that is free"
+        raise CannotListen(f"cannot listen on {host}, port {port}: {reason}{hint}") from None
+
+
+def address_of(listener: socket.socket) -> str:
+    """The URL of a listening socket."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+
+def serve(
+    service: Service, listener: socket.socket, admission: Admission, ready: Callable[[], None] = lambda: None
+) -> None:
+    """Serve until a signal says that it is enough; to be called in the main thread."""
+    desk = Desk()
+    logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # what goes wrong is told by `errors.told`
+    config = uvicorn.Config(
+        application(service, desk, admission),
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        limit_concurrency=_CONNECTIONS,
+        timeout_graceful_shutdown=_GRACE,
+    )
+    server = uvicorn.Server(config)
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            server.run(sockets=[listener])
+        except BaseException as error:  # the desk must hear of it, or it would wait for ever
+            failed.append(error)
+        finally:
+            desk.close()
+
+    thread = Thread(target=run, name="everlog-http", daemon=True)
+    interval = sys.getswitchinterval()
+    with _signals(desk):
+        sys.setswitchinterval(_ENOUGH)
+        thread.start()
+        try:
+            ready()
+            desk.work()
+        finally:
+            service.hub.end("the service is stopping")
+            server.should_exit = True
+            thread.join(_GRACE + 5)
+            sys.setswitchinterval(interval)
+    if failed:
+        raise failed[0]
+
+
+@contextmanager
+def _signals(desk: Desk) -> Iterator[None]:
+    """The first signal closes the desk, the second interrupts what it is doing."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if desk.closed:
+            give_up(number, frame)
+        desk.close()
+
+    previous = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

@@ -1,0 +1,29 @@
+"""The files of the console as they are in the package, with the style and signs of `everlog explain --html`.
+
+Reads: everlog.explain_style, everlog.explain_drawing.  Read by: everlog.serve.app.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+
+from everlog.explain_drawing import SHAPES, sign
+from everlog.explain_style import STYLE
+
+_KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+
+def static_files() -> dict[str, tuple[bytes, str]]:
+    """Paths, with what is there and of what kind it is."""
+    signs = "export const SIGNS = " + json.dumps({name: str(sign(name)) for name in SHAPES}) + ";\n"
+    files = {
+        "/console/explain.css": (STYLE.encode(), "text/css"),
+        "/console/signs.js": (signs.encode(), "text/javascript"),
+    }
+    for entry in resources.files("everlog.serve").joinpath("console").iterdir():
+        kind = _KINDS.get(entry.name[entry.name.rfind(".") :])
+        if kind is not None:
+            path = "/" if entry.name == "index.html" else f"/console/{entry.name}"
+            files[path] = (entry.read_bytes(), kind)
+    return files
