@@ -19,7 +19,7 @@ pytestmark = pytest.mark.spark
 
 FILES = sorted((ROOT / "tests" / "spec").rglob("*.dlt")) + sorted((ROOT / "programs").rglob("*.dlt"))
 FILES = [path for path in FILES if has_steps(path)]
-USUAL = [path for path in FILES if "programs" not in path.parts][::2]  # the others in deep runs
+USUAL = [path for path in FILES if "programs" not in path.parts][::3]  # the others in deep runs
 USUAL += [path for path in FILES if path.parent.name in ("triangles", "access_control")]
 RECURSION = [path for path in FILES if "recursion" in path.parts]
 
