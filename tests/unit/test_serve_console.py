@@ -288,6 +288,21 @@ def test_the_token_is_asked_for(browser: Any, tmp_path: Path) -> None:
         browser.get("about:blank")
 
 
+def test_pages_that_were_left_are_not_followed(page: Page, one: Served) -> None:
+    """A browser may keep them, and has six connections for all; who comes back is told what was missed."""
+    for n in range(8):
+        page.browser.get("about:blank")
+        one.insert("edge", (50 + n, 60 + n))
+        page.browser.get(one.url)
+        page.sees("#live", "live")
+    until(lambda: one.get("/stats")["subscribers"] == 1, "only this one follows")
+    page.browser.get("about:blank")
+    until(lambda: one.get("/stats")["subscribers"] == 0, "nobody follows")
+    page.browser.back()
+    page.sees("#live", "live")
+    until(lambda: page.count("edge") == "10", "all is there again")
+
+
 def test_it_comes_back_by_itself(browser: Any, tmp_path: Path) -> None:
     with served(tmp_path, "--db", "back.db") as one:
         page = Page(browser, one.url)

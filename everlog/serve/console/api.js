@@ -72,37 +72,80 @@ export const post = async (path, body, parameters = {}) =>
 
 export const remove = async (path) => answer(await fetched(path, { method: "DELETE" }));
 
+// A browser has six connections to a service, for all of its tabs, and keeps pages that were left.  So nobody is
+// followed for a page that was left, or a tab that nobody has looked at for a while.
+
+const UNSEEN = 30000; // ms
+
+let paused = false;
+let resume = () => {};
+let stream = null;
+
+function pause() {
+  paused = true;
+  stream?.abort();
+}
+
+function goOn() {
+  paused = false;
+  resume();
+}
+
+function pauseWhenUnseen() {
+  let waiting = null;
+  addEventListener("pagehide", pause);
+  addEventListener("pageshow", goOn);
+  document.addEventListener("visibilitychange", () => {
+    clearTimeout(waiting);
+    if (document.hidden) waiting = setTimeout(pause, UNSEEN);
+    else goOn();
+  });
+}
+
 /** Server-sent events, by fetch: an EventSource could not send the token. */
 export async function follow(onEvent, onState) {
+  pauseWhenUnseen();
   let last = null;
   for (;;) {
+    if (paused) {
+      onState("waiting", "paused");
+      await new Promise((resolve) => {
+        resume = resolve;
+      });
+    }
     try {
-      const more = last === null ? {} : { "Last-Event-ID": last };
-      const response = await fetched(`/changes${query({ numbers: "text" })}`, { headers: more });
+      stream = new AbortController();
+      const headers = last === null ? {} : { "Last-Event-ID": last };
+      const response = await fetched(`/changes${query({ numbers: "text" })}`, { headers, signal: stream.signal });
       if (!response.ok) throw new Error((await response.json()).error.message);
       onState("live", "live");
-      let rest = "";
-      let kind = "message";
-      let data = "";
-      for await (const part of texts(response.body)) {
-        const lines = (rest + part).split("\n");
-        rest = lines.pop();
-        for (const line of lines) {
-          if (line.startsWith("id: ")) last = line.slice(4);
-          else if (line.startsWith("event: ")) kind = line.slice(7);
-          else if (line.startsWith("data: ")) data += line.slice(6);
-          else if (line === "") {
-            if (data) onEvent(kind, JSON.parse(data));
-            kind = "message";
-            data = "";
-          }
-        }
+      for await (const [kind, data, id] of events(response.body)) {
+        if (data) onEvent(kind, JSON.parse(data));
+        last = id ?? last;
       }
       onState("lost", "the stream has ended; asking again");
     } catch (error) {
-      onState("lost", `not connected (${error.message})`);
+      if (!paused) onState("lost", `not connected (${error.message})`);
     }
-    await new Promise((resolve) => setTimeout(resolve, 1500));
+    if (!paused) await new Promise((resolve) => setTimeout(resolve, 1500));
+  }
+}
+
+/** Kind, data and id of each event; an id may come without data. */
+async function* events(body) {
+  let [rest, kind, data, id] = ["", "message", "", null];
+  for await (const part of texts(body)) {
+    const lines = (rest + part).split("\n");
+    rest = lines.pop();
+    for (const line of lines) {
+      if (line.startsWith("id: ")) id = line.slice(4);
+      else if (line.startsWith("event: ")) kind = line.slice(7);
+      else if (line.startsWith("data: ")) data += line.slice(6);
+      else if (line === "") {
+        yield [kind, data, id];
+        [kind, data, id] = ["message", "", null];
+      }
+    }
   }
 }
 
