@@ -3,11 +3,9 @@
 Relations that need each other must be computed together; all else one after the other.  The
 groups are the strongly connected components of the graph head relation → body relation.  Tarjan's
 algorithm finds a component only after all that it reaches, so its order of discovery is already
-an order of evaluation: one linear pass, no sorting afterwards.  It keeps its own stack here, since
-a generated program may chain more relations than Python may nest calls.
+an order of evaluation: one linear pass, no sorting afterwards.
 
-Reads: core.program.  Read by: dsl (stratification), core.reference, core.plan.
-Source: Tarjan, Depth-first search and linear graph algorithms, SIAM J. Comput. 1(2), 1972.
+Reads: core.program, core.strong.  Read by: dsl (stratification), core.reference, core.plan.
 """
 
 from __future__ import annotations
@@ -18,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from attrs import frozen
 
 from everlog.core.program import Program, Rule, Subsumption, atoms_of
+from everlog.core.strong import strong_components
 
 
 @frozen
@@ -100,37 +99,8 @@ def components(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
     """
     ordered = _ordered(graph)
     rank = {name: number for number, name in enumerate(ordered)}
-    found: list[list[str]] = []
-    index: dict[str, int] = {}  # when a node was first met
-    low: dict[str, int] = {}  # the earliest node on `path` that it is known to reach
-    path: list[str] = []  # met, but its component is not complete yet
-    waiting: set[str] = set()  # the same, as a set
-
-    def enter(node: str) -> tuple[str, Iterator[str]]:
-        index[node] = low[node] = len(index)
-        path.append(node)
-        waiting.add(node)
-        return node, iter(ordered[node])
-
-    for root in ordered:
-        calls = [] if root in index else [enter(root)]
-        while calls:
-            node, successors = calls[-1]
-            for successor in successors:
-                if successor not in index:
-                    calls.append(enter(successor))
-                    break
-                if successor in waiting:
-                    low[node] = min(low[node], index[successor])
-            else:
-                calls.pop()
-                if calls:
-                    caller = calls[-1][0]
-                    low[caller] = min(low[caller], low[node])
-                if low[node] == index[node]:
-                    found.append(sorted(_popped_to(node, path), key=rank.__getitem__))
-                    waiting.difference_update(found[-1])
-    return found
+    found = strong_components(ordered, ordered.__getitem__)
+    return [sorted(component, key=rank.__getitem__) for component in found]
 
 
 def cycle_through(graph: Mapping[str, Iterable[str]], start: str, via: str) -> list[str]:
@@ -167,10 +137,3 @@ def _ordered(graph: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
     names = [*successors, *sorted(unlisted)]
     rank = {name: number for number, name in enumerate(names)}
     return {name: sorted(successors.get(name, ()), key=rank.__getitem__) for name in names}
-
-
-def _popped_to(node: str, path: list[str]) -> list[str]:
-    popped = [path.pop()]
-    while popped[-1] != node:
-        popped.append(path.pop())
-    return popped

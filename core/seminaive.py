@@ -22,6 +22,7 @@ from typing import Any, TypeAlias
 from attrs import define
 
 from everlog.core import program as p
+from everlog.core.carried import Steps, carried, flow
 from everlog.core.choice import Chooser
 from everlog.core.codegen import Compiled, compile_late, compile_rule
 from everlog.core.collector import collector_paused
@@ -38,6 +39,7 @@ from everlog.core.values import EvaluationError
 
 Progress = Callable[[str, int, int], None]
 Derive: TypeAlias = Callable[[Facts, Facts], None]  # from Δ, into what is new
+_MANY = 10_000  # facts after which limits are looked at again
 _KEY = 1e-6  # seconds that a key of an index takes, before anything was measured
 
 
@@ -81,6 +83,7 @@ def evaluate(
     """
     with deep_calls(), collector_paused(), Guard(limits or Limits()) as guard:
         context = _started(program, guard, progress)
+        context.shares = True
         context.load_all(inputs or {})
         for unit in units(program):
             if unit.rules or unit.recursive or unit.subsumptions:
@@ -131,6 +134,7 @@ class Context:
         self.counting = Counting(program)
         self.cache: dict[tuple[int, int | None], tuple[Rule, Compiled]] = {}
         self.late: dict[tuple[int, int], Compiled | None] = {}
+        self.shares = False  # whether fans of a relation may be one set: tables are never changed afterwards
 
     def load_all(self, inputs: Mapping[str, Iterable[Row]]) -> None:
         for name in self.program.relations:
@@ -241,8 +245,11 @@ class UnitRun:
         self.shapes = run.shapes
         once: list[_Task] = []
         each: list[_Task] = []
+        self.steps = carried(run.program, unit, run.shapes) if run.shares else None
         for rule in unit.rules:
             positions = _positions(rule, unit) if unit.recursive else []
+            if positions and self.steps is not None:
+                continue
             if any(call.name == "autoinc" for call in p.calls_of(rule)):
                 once.append(_Task(rule, None, self._numbered(rule), only_new=False))
             elif not positions:
@@ -251,12 +258,31 @@ class UnitRun:
         self.once, self.each = once, each
         self.dominance = [(s, dominance_rule(s)) for s in unit.subsumptions]
 
+    def _spread(self, steps: list[Steps]) -> None:
+        """All rounds at once, where the recursion only carries a column along."""
+        table, new = self.tables[self.name], 0
+        before, facts = len(table), {}
+        graphs = [self.tables[one.relation].index((one.start,), (one.end,)) for one in steps]
+        for keys, fan in flow(table.facts, graphs):
+            facts.update(dict.fromkeys(keys, fan))
+            new += len(keys) * len(fan)
+            if new > before + _MANY:
+                self.context.guard.round(self.name, 2, new - before, self.invents)
+                before = new
+        table.replace(facts)
+        self.context.guard.round(self.name, 2, max(new - before, 0), self.invents)
+        if self.context.progress is not None:
+            self.context.progress(self.name, 2, new)
+
     def run(self) -> None:
         delta = {name: self.tables[name].facts for name in self.unit.relations if self.tables[name].facts}
         if self.dominance:
             delta = self._subsumed(delta)
         self._round(self.once, delta, 1)
         delta = {name: self.tables[name].facts for name in self.unit.relations if self.tables[name].facts}
+        if self.steps is not None and delta:
+            self._spread(self.steps)
+            return
         number = 1
         while delta and self.each and not self._is_full():
             number += 1

@@ -8,9 +8,10 @@ import generators
 import pytest
 from generators import PROGRAMS
 from hypothesis import assume, example, given, note
+from hypothesis import strategies as st
 
 from everlog.core import reference, seminaive
-from everlog.core.program import Program
+from everlog.core.program import Program, Row
 from everlog.core.values import EvaluationError
 from everlog.dsl.check import compile_text
 from everlog.dsl.diagnostics import DatalogError
@@ -79,6 +80,41 @@ def test_rules_that_read_what_is_new_late_agree_with_the_reference(text: str, in
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(seminaive._EitherWay, "__call__", lambda self, changed, new: self.late(changed, new))
         agree(program, inputs)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=20),
+    st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7), st.integers(0, 1)), max_size=20),
+    st.sampled_from(["r(x, y) :- e(x, y).", "r(x, y) :- e(y, x).", "r(3, y) :- e(y, _)."]),
+    st.lists(
+        st.sampled_from(
+            [
+                "r(x, z) :- r(x, y), e(y, z).",
+                "r(x, z) :- e(z, y), r(x, y).",
+                "r(x, z) :- f(y, _, z), r(x, y).",
+                "r(x, z) :- r(x, y), f(z, y, _).",
+                "r(x, y) :- r(x, y), e(y, y).",
+                "r(x, z) :- r(x, y), e(y, z), x != z.",
+            ]
+        ),
+        min_size=1,
+        max_size=3,
+    ),
+)
+def test_what_only_carries_a_column_along_is_what_rounds_give(
+    edges: list[Row], more: list[Row], first: str, rules: list[str]
+) -> None:
+    text = ".decl e(x:number, y:number)  .decl f(x:number, y:number, z:number)  .decl r(x:number, y:number)\n"
+    agree(compile_text("\n".join([text, first, *rules])), {"e": edges, "f": more})
+
+
+def test_a_recursion_of_many_nodes_shares_sets() -> None:
+    """A ring: every node reaches every node, and one set says so."""
+    text = ".decl e(x:number, y:number)  .decl p(x:number, y:number)  p(x, y) :- e(x, y).  p(x, z) :- p(x, y), e(y, z)."
+    ring = [(x, (x + 1) % 5000) for x in range(5000)]
+    found = seminaive.evaluate(compile_text(text), {"e": ring})
+    assert found.size("p") == 5000 * 5000
+    assert len({id(fan) for fan in found.tables["p"].facts.values()}) == 1
 
 
 def test_a_body_of_many_atoms_is_cut_into_functions() -> None:
