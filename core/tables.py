@@ -169,6 +169,10 @@ class Table:
     def __len__(self) -> int:
         return size_of(self.shape, self.facts)
 
+    def about(self) -> int:
+        """About how many facts there are.  Cost: constant."""
+        return rough_size(self.shape, self.facts)
+
     def rows(self) -> Iterator[Row]:
         return rows_of(self.shape, self.facts)
 

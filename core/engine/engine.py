@@ -100,7 +100,8 @@ class _Ways:
         return self._unrolled[relation]
 
     def _sizes_now(self) -> dict[str, int]:
-        return {name: len(table) for name, table in self._network.store.tables.items()}
+        """About: counting a million facts takes as long as a thousand updates."""
+        return {name: table.about() for name, table in self._network.store.tables.items()}
 
     def forget_if_grown(self) -> None:
         if self._fused:

@@ -36,6 +36,9 @@ class GroupValues(Table):
     def __len__(self) -> int:
         return len(self.values)
 
+    def about(self) -> int:
+        return len(self)
+
     def facts_of(self, entries: dict[Any, Any]) -> Facts:
         """Pairs of group and value as facts (outer…, value)."""
         if self.arity == 2:

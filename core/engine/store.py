@@ -174,7 +174,7 @@ class Task:
         """
         for name, before in (self.compiled or {}).items():
             if name not in sizes:
-                sizes[name] = len(self.store.tables[name])
+                sizes[name] = self.store.tables[name].about()
             now = sizes[name]
             if is_other_size(before, now):
                 self.run = self.compiled = None
