@@ -105,8 +105,8 @@ class Found:
             self._drop(given, row)
 
     def _drop(self, given: Row, row: Row) -> None:
-        rows = self.memory[given]
-        if row not in rows:
+        rows = self.memory.get(given)
+        if rows is None or row not in rows:  # dropped before, or found by a search that was interrupted
             return
         self.bag.steps[0] += 1
         del rows[row]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
 
 from everlog._version import __version__
@@ -38,7 +39,8 @@ def converse(session: Session) -> int:
                 _take_turns(session, prompt)
             return _ended(session)
         except KeyboardInterrupt:  # one more, while the first was being told
-            continue
+            with suppress(KeyboardInterrupt):
+                session.screen.note(f"\n{CANCELLED}")
 
 
 def _take_turns(session: Session, prompt: Prompt) -> None:

@@ -211,6 +211,15 @@ def test_a_tiny_step_is_interrupted_at_each_line(executor: str, monkeypatch: pyt
         assert_step_is_interruptible(engine, twin, step)
 
 
+def test_a_search_that_was_interrupted_has_left_no_rows_to_drop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Found by the law above: the rows were noted where they are used, but not yet remembered."""
+    monkeypatch.setattr(sys.modules[__name__], "MOST", 120)
+    program = compile_text(f"{generators.DECLARATIONS}\n{SHAPES['an outer variable bound outside']}\n")
+    facts = {"e": [(0, 0), (0, 1), (1, 1)], "v": [(0,), (2,), (3,), (1,), (4,)], "t": [(0, 0, 0)]}
+    engine, twin = (EXECUTORS["generations"].start(program) for _ in range(2))
+    assert_step_is_interruptible(engine, twin, [Update(name, row) for name, rows in facts.items() for row in rows])
+
+
 def _without(program: Program, number: int) -> Program:
     rules = program.rules
     return evolve(program, rules=rules[:number] + rules[number + 1 :])
