@@ -28,6 +28,7 @@ EXECUTORS = {
     "follow": Incremental(large=10**9),
     "mixed": Incremental(large=3),
     "bulk": Bulk(),
+    "witness": Incremental({"*": "witness"}, large=10**9),
     "dred": Incremental({"*": "dred"}, large=10**9),
 }
 if "differential" in KEEPERS:

@@ -12,6 +12,7 @@ from typing import Any
 
 from everlog.core.codegen.derivations import hidden_variables
 from everlog.core.engine import Engine
+from everlog.core.engine.flowing import FlowKeeper
 from everlog.core.engine.network import Network
 from everlog.core.engine.witnessed import GIVEN, RecursiveKeeper
 from everlog.core.program import Aggregate, Atom, Negation, Row, Rule, Variable
@@ -31,11 +32,37 @@ def assert_witnessed(engine: Engine) -> None:
                 for row in keeper.tables[name].rows():
                     used[name, row] = _used(network, naive, keeper, name, row)
             _assert_well_founded(used)
+        elif isinstance(keeper, FlowKeeper):
+            _assert_well_founded({(keeper.name, row): _way(keeper, row) for row in _rows(keeper)})
+
+
+def _rows(keeper: FlowKeeper) -> list[Row]:
+    return list(keeper.store.tables[keeper.name].rows())
+
+
+def _way(keeper: FlowKeeper, row: Row) -> list[Fact]:
+    """The fact that the one before on a fact's way from its source is, if it is not a source's."""
+    known = keeper.derivation_of(keeper.name, row) if row not in keeper.given[keeper.name] else None
+    if known is None:
+        assert row in keeper.given[keeper.name], f"{row} is not given"
+        return []
+    shape = keeper.shape
+    node, element = row[shape.key], row[shape.fan]
+    tables = keeper.store.tables
+    for source in keeper.sources:
+        if source.rule == known[0]:
+            copied = (node, element) if source.key == 0 else (element, node)
+            assert copied in set(tables[source.relation].rows())
+            return []
+    (step,) = [step for step in keeper.steps if step.rule == known[0]]
+    before = keeper._ways[element, node]
+    assert ((before, node) if step.start == 0 else (node, before)) in set(tables[step.relation].rows())
+    return [(keeper.name, shape.row(before, element))]
 
 
 def _used(network: Network, naive: NaiveEvaluation, keeper: RecursiveKeeper, name: str, row: Row) -> list[Fact]:
     """The facts of its own unit that the witness of a fact used."""
-    kept = keeper.witness_of(name, row)
+    kept = keeper.proofs[name].get(row)
     assert kept is not None, f"{name}{row} has no witness"
     if kept == GIVEN:
         assert row in keeper.given[name], f"{name}{row} is not given"

@@ -25,10 +25,11 @@ Told: TypeAlias = Mapping[str, Mapping[Row, int]]  # relation → row → +1 or 
 
 @frozen
 class Promise:
-    """An exponent that a time is promised to grow with, at most, and why."""
+    """An exponent that a time grows with, at most, and why; that of each update, or `amortized` over many."""
 
     exponent: float
     why: str
+    amortized: bool = False
 
 
 @frozen

@@ -38,5 +38,5 @@ WORKLOAD = Workload(
     fresh=fresh,
     steps=5_000,
     static_promise=Promise(2, "the AGM bound, N^2"),
-    update_promise=Promise(1, "Õ(D^(ŵ−1)) amortized, and as many as there are changes"),
+    update_promise=Promise(1, "Õ(D^(ŵ−1)) amortized, and as many as there are changes", amortized=True),
 )

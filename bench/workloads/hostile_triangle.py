@@ -49,5 +49,5 @@ WORKLOAD = Workload(
     steps=20_000,
     budget=40.0,  # of which the first seconds pay for another strategy
     static_promise=Promise(1.5, "the AGM bound, N^3/2"),
-    update_promise=Promise(0.5, "Õ(D^1/2) amortized"),
+    update_promise=Promise(0.5, "Õ(D^1/2) amortized", amortized=True),
 )

@@ -76,5 +76,5 @@ WORKLOAD = Workload(
     hubs=hub_rows,
     steps=5_000,
     static_promise=Promise(1, "acyclic: rows and answers"),
-    update_promise=Promise(0.5, "Õ(D^(ŵ−1)) amortized"),
+    update_promise=Promise(0.5, "Õ(D^(ŵ−1)) amortized", amortized=True),
 )

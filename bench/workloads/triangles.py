@@ -36,5 +36,5 @@ WORKLOAD = Workload(
     fresh=fresh,
     steps=10_000,
     static_promise=Promise(1.5, "the AGM bound, N^3/2"),
-    update_promise=Promise(0.5, "Õ(D^1/2) amortized"),
+    update_promise=Promise(0.5, "Õ(D^1/2) amortized", amortized=True),
 )

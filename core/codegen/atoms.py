@@ -98,16 +98,21 @@ class AtomWriter(Writer):
             return None
         if variable in self.agenda.needed or variable in self.kept:
             return None
-        self.lines.pop()
-        self.depth -= 1
-        self.loops -= 1
-        if not self.loops:
-            self.skip = "return"
+        self.last_loop = None
+        self.leave_loop()
         if f"{index}.keys()" not in container:
             container += f" & {index}.keys()"
         name = self.temporary("_fan")
-        self.line(f"{name} = _set().union(*_map({index}.__getitem__, {container}))")
+        union = f"_set().union(*_map({index}.__getitem__, {container}))"
+        outside = []  # loops that the union does not depend on: it is made before them, once for all their turns
+        while self.loops and self.is_free_of_loop(union):
+            outside.append(self.leave_loop())
+        self.line(f"{name} = {union}")
         self.made[name] = self.depth
+        if outside:
+            self.line(f"if not {name}: {self.skip}")
+        for header in reversed(outside):
+            self.enter_loop(header)
         return name
 
     def rows(self, container: str, args: Sequence[p.Term]) -> None:

@@ -125,10 +125,29 @@ class Writer:
         if self.loops >= MAX_LOOPS:
             self.split(container)
         self.driver = self.driver or container
-        self.line(text)
+        self.enter_loop(text)
+
+    def enter_loop(self, header: str) -> None:
+        self.line(header)
         self.depth += 1
         self.loops += 1
         self.skip = "continue"
+
+    def leave_loop(self) -> str:
+        """Take back the header of the loop that the last line began."""
+        self.depth -= 1
+        self.loops -= 1
+        if not self.loops:
+            self.skip = "return"
+        return self.lines.pop().strip()
+
+    def is_free_of_loop(self, expression: str) -> bool:
+        """Whether the last line begins a loop, and an expression has none of its variables."""
+        header = self.lines[-1].strip()
+        if not (header.startswith("for ") and header.endswith(":")):
+            return False
+        targets = header.removeprefix("for ").split(" in ")[0]
+        return set(re.findall(r"\w+", targets)).isdisjoint(re.findall(r"\w+", expression))
 
     def split(self, container: str) -> None:
         """Go on in a function of its own, called from here with everything that is bound."""

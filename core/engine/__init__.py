@@ -4,8 +4,9 @@
 `normal`        rules rewritten so that every change reaches them through one relation
 `plan`          which strategy maintains which unit, and why
 `store`         tables, changes, witnesses and group values; rules compiled and bound to them
-`keeper`        what a strategy is; `given`, `counted`, `groups`, `witnessed`, `differential`,
-                `recomputed` are the strategies, `strategies` is their table
+`keeper`        what a strategy is; `given`, `counted`, `groups`, `flowing`, `witnessed`,
+                `differential`, `recomputed` are the strategies, `strategies` is their table
+`flow_rules`    which recursion carries a column along; `condensation` keeps its components
 `proofs`        where witnesses are kept; `ancestry` follows them up
 `step`          one step on its way: turns, spreading, undo
 `unrolled`      small steps on one relation, written out as one function; `fused`, row by row

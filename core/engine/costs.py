@@ -32,7 +32,7 @@ from everlog.core.classify.multivariate import MultivariateWidth, multivariate_w
 from everlog.core.classify.query import Query, query_of
 from everlog.core.classify.widths import Width, fractional_hypertree_width, free_connex_width
 from everlog.core.engine.choice_of_joins import JoinChoice, above_the_join
-from everlog.core.engine.plan import RECURSIVE, Plan, PlannedUnit
+from everlog.core.engine.plan import FLOW, RECURSIVE, Plan, PlannedUnit
 from everlog.core.engine.systems import systems
 from everlog.core.joins.orders import OrderNode, variable_order
 from everlog.core.joins.strategies import AUTO, CALIBRATED, CROWN, DELTA, GENERATIONS, JOINS, NAIVE, VIEW_TREE
@@ -40,6 +40,7 @@ from everlog.core.program import Rule
 
 MOST_ATOMS = 200  # of a body that is classified
 UNBOUNDED = "follows the facts whose proof breaks"
+FLOWING = "follows the facts that change, and the cycles that a step opens or closes"
 
 
 @frozen
@@ -80,7 +81,7 @@ class RuleCost:
     def update_cost(self) -> dict[str, str]:
         """What one update of the class costs: by Theorem 4.1, and by Theorem 4.4."""
         if self.query_class == "recursive":
-            return {"insert_only": UNBOUNDED, "insert_delete": UNBOUNDED}
+            return {"insert_only": self.cost_in_use, "insert_delete": self.cost_in_use}
         if self.join_class is QueryClass.HIERARCHICAL:
             return {"insert_only": "O(1)", "insert_delete": "O(1)"}
         exponent = self.multivariate.value - 1
@@ -94,7 +95,7 @@ class RuleCost:
             return systems()[self.in_use.strategy].described.cost
         match self.in_use.strategy:
             case name if name in RECURSIVE and self.query_class == "recursive":
-                return UNBOUNDED
+                return FLOWING if name == FLOW else UNBOUNDED
             case name if name == VIEW_TREE and self.join_class is QueryClass.HIERARCHICAL:
                 return "O(1)"
             case name if name == CALIBRATED and self.in_use.why != "asked for":

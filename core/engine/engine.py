@@ -19,7 +19,6 @@ from typing import Any, TypeAlias
 
 from attrs import frozen
 
-from everlog.core.codegen.derivations import hidden_variables
 from everlog.core.collector import collector_paused, without_collections
 from everlog.core.engine import forms
 from everlog.core.engine.changes import NOTHING, GivenRows, ToldChanges
@@ -37,7 +36,6 @@ from everlog.core.engine.store import Store, is_other_size
 from everlog.core.engine.systems import Refused, with_auxiliaries
 from everlog.core.engine.unrolled import Follow, unrolled
 from everlog.core.engine.watch import JoinWatch
-from everlog.core.engine.witnessed import GIVEN, RecursiveKeeper
 from everlog.core.equivalence import Classes
 from everlog.core.executor import Changes, InsertOnly, NotABaseRelation, Update
 from everlog.core.guards import Guard, LimitExceeded, Limits, Progress
@@ -511,19 +509,13 @@ class Engine:
     def witness(self, relation: str, row: Row) -> Witness | None:
         """The derivation that is kept for a fact; None if it is given, or its unit keeps none."""
         network = self._network
-        keeper = network.home[relation]
-        if not isinstance(keeper, RecursiveKeeper):
+        known = network.home[relation].derivation_of(relation, row)
+        if known is None:
             return None
-        kept = keeper.witness_of(relation, row)
-        if kept is None or kept == GIVEN:
-            return None
-        name = network.store.rules[kept[0]]
-        rule = network.rules[name]
-        binding: dict[str, Value] = {v.name: x for v, x in zip(hidden_variables(rule), kept[1:], strict=True)}
-        for arg, value in zip(rule.head.args, row, strict=True):
-            if isinstance(arg, Variable):
-                binding[arg.name] = value
-        return Witness(network.store.plan.written[name], binding)
+        name, binding = known
+        written = network.store.plan.written[name]
+        head = {a.name: value for a, value in zip(written.head.args, row, strict=True) if isinstance(a, Variable)}
+        return Witness(written, {**binding, **head})
 
     def strategy_of(self, relation: str) -> tuple[str, str]:
         """How a relation is maintained, and why so."""

@@ -26,13 +26,14 @@ from everlog.core.dbsp import delta_rules
 from everlog.core.engine.plan import PlannedUnit
 from everlog.core.engine.state import Columns
 from everlog.core.engine.store import Store, Task
-from everlog.core.program import Row, Rule
+from everlog.core.program import Row, Rule, Value
 from everlog.core.tables import Facts
 
 if TYPE_CHECKING:
     from everlog.core.engine.step import Step
 
 Listener = Callable[["Step", Facts], None]
+Derivation = tuple[str, Mapping[str, Value]]  # a rule's name, and values of variables of its body
 
 
 @define
@@ -116,6 +117,10 @@ class Keeper:
         Returns the facts of relations for which they happen to be there in other containers than the table's.
         """
         raise NotImplementedError
+
+    def derivation_of(self, relation: str, row: Row) -> Derivation | None:
+        """How a fact was derived, from facts that were there before it; None if it is given, or nobody knows."""
+        return None
 
     def snapshot(self) -> Callable[[], None]:
         """How to come back to the present state after `rebuild`."""

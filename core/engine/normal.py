@@ -158,9 +158,14 @@ class Normaliser:
 def _may_fail(literal: Aggregate) -> bool:
     """Whether the body or the target computes something that is not defined for all values."""
     head = Atom("", () if literal.target is None else (literal.target,))
+    return may_fail(Rule(head, literal.body))
+
+
+def may_fail(rule: Rule) -> bool:
+    """Whether a rule computes something that is not defined for all values."""
     return any(
         call.name.startswith(("@", "to_")) or call.name in ("/", "%", "^", "as")
-        for call in p.calls_of(Rule(head, literal.body))
+        for call in p.calls_of(rule)
         if not (call.name in ("/", "%") and isinstance(call.args[1], Constant) and call.args[1].value)
     )
 

@@ -18,6 +18,7 @@ from everlog.core import program as p
 from everlog.core.classify.query import query_of
 from everlog.core.dependencies import Unit, units
 from everlog.core.engine.choice_of_joins import JoinChoice, choose, growing_relations, refusal_of
+from everlog.core.engine.flow_rules import Flow, NoFlow, flow_of
 from everlog.core.engine.normal import Group, NeedsItself, Normaliser
 from everlog.core.engine.systems import Fit, systems, with_auxiliaries
 from everlog.core.joins.strategies import AUTO, DELTA, JOINS
@@ -26,17 +27,24 @@ from everlog.core.shapes import shapes_of
 from everlog.core.tables import Shape
 
 GIVEN, COUNTS, GROUPS, WITNESS, RECOMPUTE = "given", "counts", "groups", "witness", "recompute"
-DRED, DIFFERENTIAL = "dred", "differential"
+FLOW, DRED, DIFFERENTIAL = "flow", "dred", "differential"
 STRATEGIES: Mapping[str, str] = {
     GIVEN: "facts that are given, and nothing else",
     COUNTS: "the number of derivations of each fact",
     GROUPS: "a running total or an ordered multiset for each group",
+    FLOW: "sets that flow along steps, settled from the sources on",
     WITNESS: "one well-founded witness for each fact",
     DRED: "delete all that a lost fact may have supported, then derive again",
     DIFFERENTIAL: "the number of derivations of each fact at each iteration",
     RECOMPUTE: "computed again when something that it reads has changed",
 }
-RECURSIVE = (WITNESS, DRED, DIFFERENTIAL, RECOMPUTE)  # what a user may ask for, of a recursive unit; and systems
+RECURSIVE = (
+    FLOW,
+    WITNESS,
+    DRED,
+    DIFFERENTIAL,
+    RECOMPUTE,
+)  # what a user may ask for, of a recursive unit; and systems
 ALL = tuple(dict.fromkeys((*JOINS, *RECURSIVE)))
 VIEWS = tuple(name for name in JOINS if name not in (DELTA, RECOMPUTE, AUTO))  # that keep a view from the start
 _SYSTEMS = "and the systems of `everlog ies list`"
@@ -108,12 +116,15 @@ def _made(program: Program, asked: dict[str, str]) -> tuple[Plan, dict[str, tupl
     normaliser = Normaliser(program)
     chosen: dict[str, tuple[str, str]] = {}
     fits: dict[str, Fit] = {}
+    fans: dict[str, int] = {}  # of relations through which sets flow: the column that is carried along
     rules: list[p.Rule] = []
     for unit in units(program):
         strategy, why, own, fit = _planned(program, unit, normaliser, wishes)
-        rules += own
-        if fit is not None:
+        if isinstance(fit, Flow):
+            fans[unit.relations[0]], own = fit.fan, list(fit.rules)
+        elif fit is not None:
             fits.update(dict.fromkeys(unit.relations, fit))
+        rules += own
         chosen.update(dict.fromkeys(unit.relations, (strategy, why)))
     for name in normaliser.relations:
         if name in normaliser.groups:
@@ -138,6 +149,7 @@ def _made(program: Program, asked: dict[str, str]) -> tuple[Plan, dict[str, tupl
         planned.append(PlannedUnit(unit, strategy, why, group, joins, fit))
     shapes = dict(shapes_of(normal, ordered))
     shapes.update({name: Shape(normaliser.relations[name].arity, 1) for name in normaliser.groups})
+    shapes.update({name: Shape(2, fan) for name, fan in fans.items()})
     return Plan(normal, tuple(planned), shapes, {rule.name: rule for rule in program.rules}), wishes.refused
 
 
@@ -219,6 +231,12 @@ class Wishes:
             self.refused[rule.name] = f"`{name}` cannot keep {', '.join(unit.relations)}: {found}", ""
         return None
 
+    def no_flow(self, unit: Unit, why: str) -> None:
+        """Note that no sets flow through a unit, if its author wants them to."""
+        rule = next((rule for rule in unit.rules if self._of(rule) == FLOW), None)
+        if rule is not None:
+            self.refused[rule.name] = f"`{FLOW}` cannot keep {', '.join(unit.relations)}: {why}", ""
+
     def unkept(self, unit: Unit, program: Program, strategy: str) -> None:
         """Note who reads an auxiliary relation of another system than the one that keeps the unit, if one does."""
         if any(rule.name in self.refused for rule in unit.rules):
@@ -267,7 +285,7 @@ def _named(program: Program) -> Program:
 
 def _planned(
     program: Program, unit: Unit, normaliser: Normaliser, wishes: Wishes
-) -> tuple[str, str, list[p.Rule], Fit | None]:
+) -> tuple[str, str, list[p.Rule], Fit | Flow | None]:
     special = special_reason(program, unit)
     if not unit.rules and not special:
         wishes.nothing_to_keep(unit)
@@ -294,8 +312,15 @@ def _planned(
         return RECOMPUTE, "asked for", list(unit.rules), None
     if not unit.recursive:
         return COUNTS, "not recursive", rules, None
-    if asked in ("", WITNESS):
-        return WITNESS, "recursive", rules, None
+    if asked in ("", FLOW):
+        try:
+            flow = flow_of(program, unit, rules)
+        except NoFlow as reason:
+            wishes.no_flow(unit, str(reason))
+            return WITNESS, "recursive", rules, None
+        normaliser.relations.update(flow.relations)
+        normaliser.rules += flow.added
+        return FLOW, f"recursive, column {flow.fan + 1} is carried along", rules, flow
     return asked, "recursive, asked for", rules, None
 
 

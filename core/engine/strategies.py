@@ -11,6 +11,7 @@ from everlog.core.engine import plan
 from everlog.core.engine.auxiliary import AuxiliaryKeeper
 from everlog.core.engine.counted import CountKeeper
 from everlog.core.engine.differential import DifferentialKeeper
+from everlog.core.engine.flowing import FlowKeeper
 from everlog.core.engine.given import GivenKeeper
 from everlog.core.engine.groups import GroupKeeper
 from everlog.core.engine.keeper import Keeper
@@ -23,6 +24,7 @@ KEEPERS: dict[str, type[Keeper]] = {
     plan.GIVEN: GivenKeeper,
     plan.COUNTS: CountKeeper,
     plan.GROUPS: GroupKeeper,
+    plan.FLOW: FlowKeeper,
     plan.WITNESS: RecursiveKeeper,
     plan.DRED: RecursiveKeeper,
     plan.DIFFERENTIAL: DifferentialKeeper,

@@ -35,12 +35,21 @@ from everlog.core.codegen.derivations import (
     SavingWriter,
     SuspectWriter,
     WitnessWriter,
+    hidden_variables,
 )
 from everlog.core.dependencies import Unit
 from everlog.core.engine import forms
 from everlog.core.engine.ancestry import Ancestry
 from everlog.core.engine.group_ancestry import GroupAncestry
-from everlog.core.engine.keeper import Keeper, Listener, Readers, outside_relations, table_snapshot, versions
+from everlog.core.engine.keeper import (
+    Derivation,
+    Keeper,
+    Listener,
+    Readers,
+    outside_relations,
+    table_snapshot,
+    versions,
+)
 from everlog.core.engine.plan import DRED, PlannedUnit
 from everlog.core.engine.proofs import GroupedProofs, PlainProofs, Proofs
 from everlog.core.engine.state import Columns
@@ -434,8 +443,13 @@ class RecursiveKeeper(Keeper):
 
         return restore
 
-    def witness_of(self, name: str, row: Row) -> Any:
-        return self.proofs[name].get(row)
+    def derivation_of(self, relation: str, row: Row) -> Derivation | None:
+        kept = self.proofs[relation].get(row)
+        if kept is None or kept == GIVEN:
+            return None
+        name = self.store.rules[kept[0]]
+        hidden = hidden_variables(next(rule for rule in self.planned.unit.rules if rule.name == name))
+        return name, {variable.name: value for variable, value in zip(hidden, kept[1:], strict=True)}
 
     def check(self) -> None:
         for name in self.relations:

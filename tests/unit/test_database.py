@@ -952,7 +952,7 @@ def test_reasons_take_facts_in_both_forms(db: Database) -> None:
 def test_explanations_name_the_strategy_of_each_unit(db: Database) -> None:
     lines = db.explain().splitlines()
     assert lines[:2] == ["facts: edge", "unit 1: path"]
-    assert lines[2].startswith("  kept by witness: ")
+    assert lines[2].startswith("  kept by flow: ")
     assert [line for line in lines[3:] if not line.startswith("    ")] == [
         "  path#1  path(x, y) :- edge(x, y).",
         "  path#2  path(x, z) :- path(x, y), edge(y, z).",

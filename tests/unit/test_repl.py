@@ -58,7 +58,9 @@ def test_a_declaration_and_a_rule_are_answered_with_what_they_are_and_cost() -> 
     assert talk.say(PATHS[0]) == "edge(x:number, y:number)"
     talk.say(PATHS[1])
     assert talk.say(PATHS[2]) == "path#1: no join; one update costs O(1)"
-    assert talk.say(PATHS[3]) == ("path#2: recursive; one update follows the facts whose proof breaks (witness)")
+    assert talk.say(PATHS[3]) == (
+        "path#2: recursive; one update follows the facts that change, and the cycles that a step opens or closes (flow)"
+    )
     talk.say(".decl ring(x:number)")
     assert talk.say("ring(x) :- edge(x, y), edge(y, z), edge(z, x).") == (
         "ring#1: cyclic, w = 3/2, ŵ = 3/2; one update costs Õ(D^1/2) amortized (auto)"
@@ -411,7 +413,7 @@ EXAMPLES: dict[str, tuple[list[str], str]] = {
     ".as-of": ([*KEPT, ".as-of 0 .count"], r"edge: 2\npath: 3"),
     ".diff": ([*KEPT, ".diff 0 1 edge"], r"\+edge\(3, 4\)\."),
     ".history": ([*KEPT, ".history edge"], r"step 1, 2[-0-9]+ [0-9:]+\n\+edge\(3, 4\)\."),
-    ".tables": ([".tables"], r"relation +columns +facts +kept by\n(.*\n)+path +x:number, y:number +3 +witness"),
+    ".tables": ([".tables"], r"relation +columns +facts +kept by\n(.*\n)+path +x:number, y:number +3 +flow"),
     ".schema": ([".schema edge"], r"\.decl edge\(x:number, y:number\)"),
     ".rules": ([".rules"], r"path#1  path\(x, y\) :- edge\(x, y\)\.\npath#2  path\(x, z\) :- .*"),
     ".count": ([".count"], r"edge: 2\npath: 3"),
