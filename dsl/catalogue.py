@@ -181,7 +181,8 @@ ENTRIES: tuple[Entry, ...] = (
         "DL033",
         "operator without meaning for this kind",
         "an operator or aggregate is applied to values of a kind that it is defined for",
-        "There is no `*` for symbols and no `%` for floats; `sum`, `min`, `max` and `mean` need numbers.",
+        "There is no `*` for symbols, no `%` for floats and no `-x` for unsigned; `sum`, `min`, `max` and `mean` need "
+        "numbers. Operators do not take values of a union type either: `as(x, number)` says which type is meant.",
     ),
     Entry(
         "DL034",

@@ -159,7 +159,7 @@ def _may_fail(literal: Aggregate) -> bool:
     """Whether the body or the target computes something that is not defined for all values."""
     head = Atom("", () if literal.target is None else (literal.target,))
     return any(
-        call.name.startswith(("@", "to_")) or call.name in ("/", "%", "^", "as")
+        call.name.startswith(("@", "to_")) or call.name in ("/", "%", "as")
         for call in p.calls_of(Rule(head, literal.body))
         if not (call.name in ("/", "%") and isinstance(call.args[1], Constant) and call.args[1].value)
     )
