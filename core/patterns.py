@@ -2,7 +2,8 @@
 
 The two languages share most of their signs and differ where it hurts: here `a++` is a repeated repetition (there
 it is possessive), `a{` is no pattern, `[]` is the empty class, `\\q` is the letter q, `.` is no line end, and
-nothing like `(?i)` or `(?<=a)` exists.  So a pattern is read by ECMAScript's grammar and written out anew, byte by byte.
+nothing like `(?i)` or `(?<=a)` exists.  So a pattern is read by ECMAScript's grammar and written out anew, byte
+by byte.
 
 Reads: nothing.  Read by: core.values.
 """

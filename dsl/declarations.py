@@ -126,6 +126,8 @@ def _relation(decl: ast.RelationDecl, out: Declarations, report: Report) -> None
             report.error("DL020", f"relation `{name.name}` is declared twice", name, label)
         if "eqrel" in signature.qualifiers:
             _equivalence(signature, name, report)
+        if "btree_delete" in signature.qualifiers and not decl.attributes:
+            report.error("DL055", f"relation `{name.name}` is `btree_delete` but has no columns", name)
         _deprecated_io(decl, name, out, report)
 
 

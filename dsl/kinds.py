@@ -110,26 +110,28 @@ class ClauseKinds(Inference):
         signature = self.declarations.relations.get(atom.name)
         if signature is None or len(signature.types) != len(atom.args):
             return
-        types = self.declarations.types
         for arg, wanted, attribute in zip(atom.args, signature.types, signature.attributes, strict=True):
             if isinstance(arg, ast.Functor):
                 self._no_union(arg, frozenset((wanted,)), arg)
-            elif isinstance(arg, ast.Cast) and (given := self.type_of(arg)) is not None:
-                if not types.meet_all(given, frozenset((wanted,))):
-                    label = Label(attribute.pos, attribute.end, f"declared `{attribute.type_name}` here")
-                    message = f"no value is of type `{arg.type_name}` and of type `{attribute.type_name}`"
-                    self.report.error("DL031", message, arg, label)
+            elif isinstance(arg, ast.Cast) and not self._meet(arg, frozenset((wanted,))):
+                label = Label(attribute.pos, attribute.end, f"declared `{attribute.type_name}` here")
+                message = f"no value is of type `{arg.type_name}` and of type `{attribute.type_name}`"
+                self.report.error("DL031", message, arg, label)
 
     def _check_sides(self, constraint: ast.Constraint) -> None:
         """Types: two casts have a type in common; what is computed is no value of a union."""
         left, right = constraint.left, constraint.right
         a, b = self.type_of(left), self.type_of(right)
-        if isinstance(left, ast.Cast) and isinstance(right, ast.Cast) and a and b:
-            if not self.declarations.types.meet_all(a, b):
-                message = f"no value is of type `{left.type_name}` and of type `{right.type_name}`"
-                self.report.error("DL031", message, constraint)
+        if isinstance(left, ast.Cast) and isinstance(right, ast.Cast) and not self._meet(left, b):
+            message = f"no value is of type `{left.type_name}` and of type `{right.type_name}`"
+            self.report.error("DL031", message, constraint)
         self._no_union(left, b, left)
         self._no_union(right, a, right)
+
+    def _meet(self, cast: ast.Cast, types: frozenset[str] | None) -> bool:
+        """Whether a cast gives one of the types, as far as they are known."""
+        given = self.type_of(cast)
+        return given is None or types is None or bool(self.declarations.types.meet_all(given, types))
 
     def _no_union(self, computed: ast.Term, types: frozenset[str] | None, at: Any) -> None:
         """An operator neither takes nor gives values of a union: which member would they be of?"""
