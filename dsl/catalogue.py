@@ -381,6 +381,12 @@ ENTRIES: tuple[Entry, ...] = (
         "an inlined relation is not read, written, counted or limited",
         "It is only a way of writing: it has no facts of its own.",
     ),
+    Entry(
+        "DL084",
+        "counter in an inlined relation",
+        "neither the rules of an inlined relation nor its uses count with `autoinc()`",
+        "Every use would count anew, so the same relation would have other numbers in each place.",
+    ),
     # ── not in this language ─────────────────────────────────────────────────────────────────
     Entry(
         "DL090",

@@ -57,7 +57,8 @@ def resolve(clause: FlatClause, report: Report, head_grounded: bool = False) -> 
     if not loose:
         return True
     told: set[str] = set()
-    for name in loose:
+    written = [n for n in loose if clause.origin.pos <= n.pos < clause.origin.end]  # not what was inlined
+    for name in written or loose:
         if name.name not in told:
             told.add(name.name)
             _tell_ungrounded(name, clause, report)
