@@ -35,6 +35,7 @@ class Types:
     kinds: dict[str, Kind] = field(factory=lambda: dict(PRIMITIVES))
     supertypes: dict[str, frozenset[str]] = field(factory=lambda: {name: frozenset({name}) for name in PRIMITIVES})
     unions: dict[str, list[str]] = field(factory=dict)
+    declared: frozenset[str] = frozenset()  # also those that are not sound, which were told of
     _meets: dict[tuple[str, str], frozenset[str]] = field(factory=dict)
 
     def __contains__(self, name: str) -> bool:
@@ -103,7 +104,7 @@ def declared_types(statements: Iterable[ast.Statement], report: Report) -> Types
 
 
 def _ordered(decls: dict[str, ast.TypeDecl], report: Report) -> Types:
-    types = Types()
+    types = Types(declared=frozenset(decls))
     sound = {n: d for n, d in decls.items() if _defined(d, decls, report)}
     for name in _cyclic(sound):
         report.error("DL023", f"type `{name}` is defined by itself", sound[name])
