@@ -332,4 +332,6 @@ def article(kind: Kind) -> str:
 
 
 def shown(term: Any) -> str:
+    if isinstance(term, ast.Cast):
+        return f"as({shown(term.term)}, {term.type_name})"
     return term.name.split("@")[0] if isinstance(term, ast.Name) else "…"

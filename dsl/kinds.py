@@ -276,7 +276,7 @@ class ClauseKinds(Inference):
                     self._mismatch(arg, known, kind)
                     continue
                 given = self.types.get(arg.name)
-            elif isinstance(arg, ast.Cast) and arg.type_name in types:
+            elif isinstance(arg, ast.Cast) and arg.type_name in types and types.kind(arg.type_name) is kind:
                 given = frozenset((types.canonical[arg.type_name],))
             if not given or (isinstance(arg, ast.Name) and arg.name in self.told):
                 continue
