@@ -52,7 +52,9 @@ def _nan(function: Callable[..., float]) -> Callable[..., float]:
 
 
 def _text(value: Value) -> str:
-    return f"{value:.6f}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.6f}" if value == value else "-nan"
+    return str(value)
 
 
 BUILTINS: dict[tuple[str, Kind], Builtin] = {

@@ -171,9 +171,11 @@ class NaiveEvaluation:
 
     # ── bodies ───────────────────────────────────────────────────────────────────────────────
 
-    def solve(self, body: Iterable[Literal], binding: Binding) -> Iterator[Binding]:
+    def solve(self, body: Sequence[Literal], binding: Binding) -> Iterator[Binding]:
         """Every way to extend the binding so that all literals hold."""
         order, stuck = schedule(body, set(binding))
+        if stuck:
+            order, stuck = schedule([part for literal in body for part in _apart(literal)], set(binding))
         assert not stuck, f"not grounded: {', '.join(map(str, stuck))}"
         return self.extend(order, binding)
 
@@ -288,6 +290,16 @@ def schedule(body: Iterable[Literal], bound: set[str]) -> tuple[list[Literal], l
         order.append(chosen)
         bound = bound | _binds(chosen)
     return order, rest
+
+
+def _apart(literal: Literal) -> list[Literal]:
+    """`q(z + 1, y)` as `q(c, y), c = z + 1`: what it computes may need what it binds, as in `z = 2 * y`."""
+    if not isinstance(literal, Atom):
+        return [literal]
+    new = {n: Variable(f"{literal}@{n}") for n, arg in enumerate(literal.args) if isinstance(arg, Call)}
+    atom = Atom(literal.relation, tuple(new.get(n, arg) for n, arg in enumerate(literal.args)))
+    kinds = [(literal.args[n], variable) for n, variable in new.items()]
+    return [atom, *(Comparison("=", variable, arg, arg.kind) for arg, variable in kinds if isinstance(arg, Call))]
 
 
 def is_ready(literal: Literal, bound: set[str]) -> bool:

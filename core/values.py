@@ -6,7 +6,7 @@ positions count bytes of UTF-8, and bytes that are no UTF-8 survive as surrogate
 
 There is one NaN object, so that a set of rows finds it again; -0.0 is 0.0 wherever a float is made.
 
-Reads: core.exact.  Read by: core.functors, generated code, the readers and writers of files.
+Reads: core.exact, core.patterns.  Read by: core.functors, generated code, the readers and writers of files.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from functools import lru_cache
 
 from everlog.core.exact import NAN as NAN
 from everlog.core.exact import ExactSum
+from everlog.core.patterns import Malformed, as_python
 
 SIGNED_MIN = -(2**63)
 SIGNED_MAX = 2**63 - 1
@@ -88,19 +89,20 @@ def modulo(a: int, b: int) -> int:
 
 
 def power(a: int, b: int) -> int:
+    """A power goes through floats: 53 bits are exact, and what does not fit is the least number.
+
+    >>> power(2, 10), power(2, -1), power(-1, -3), power(3, 39)
+    (1024, 0, -1, 4052555153018976256)
     """
-    >>> power(2, 10), power(2, -1), power(1, -1), power(-1, -3)
-    (1024, 0, 1, -1)
-    """
-    if b >= 0:
-        return wrap(pow(a, b, 2**64))
-    if a == 0:
-        raise EvaluationError(f"division by zero: 0 ^ {b}")
-    return 0 if abs(a) > 1 else (1 if a == 1 or b % 2 == 0 else -1)
+    return truncated(float_power(float(a), float(b)))
 
 
 def unsigned_power(a: int, b: int) -> int:
-    return pow(a, b, 2**64)
+    """
+    >>> unsigned_power(2, 63), unsigned_power(2, 64)
+    (9223372036854775808, 0)
+    """
+    return truncated_unsigned(float_power(float(a), float(b)))
 
 
 def shift_left(a: int, b: int) -> int:
@@ -131,9 +133,14 @@ def truncated(value: float) -> int:
 
 
 def truncated_unsigned(value: float) -> int:
-    if value != value or not -(2.0**63) <= value < 2.0**64:
+    """A float as an unsigned; what is too large is 0, and what is too small or no number is 2^63, as on x86.
+
+    >>> truncated_unsigned(2.9), truncated_unsigned(-1.0) == MASK, truncated_unsigned(2.0**64)
+    (2, True, 0)
+    """
+    if value != value or value < -(2.0**63):
         return 2**63
-    return int(value) & MASK
+    return int(value) & MASK if value < 2.0**64 else 0
 
 
 # ── floats ───────────────────────────────────────────────────────────────────────────────────
@@ -214,28 +221,14 @@ def substring(text: str, start: int, length: int) -> str:
     return text[start:stop] if text.isascii() else decoded(encoded(text)[start:stop])
 
 
-_CLASSES = {"digit": "0-9", "alpha": "a-zA-Z", "alnum": "a-zA-Z0-9", "upper": "A-Z", "lower": "a-z"}
-_CLASSES |= {
-    "space": r"\s",
-    "blank": r" \t",
-    "xdigit": "0-9a-fA-F",
-    "word": r"\w",
-    "d": "0-9",
-    "w": r"\w",
-    "s": r"\s",
-}
-_CLASSES |= {"punct": r"!-/:-@\[-`{-~", "print": r" -~", "graph": "!-~", "cntrl": r"\x00-\x1f\x7f"}
-
-
 @lru_cache(maxsize=1024)
 def _pattern(text: str) -> re.Pattern[bytes] | None:
-    """A pattern in ECMAScript's syntax, on bytes; `[[:digit:]]` is written out.  None: malformed."""
-    text = re.sub(r"\[:(\w+):\]", lambda found: _CLASSES.get(found[1], found[0]), text)
+    """A pattern on bytes.  None: malformed."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return re.compile(encoded(text))
-    except (re.error, RecursionError, OverflowError):
+            return re.compile(as_python(encoded(text).decode("latin-1")).encode("latin-1"))
+    except (Malformed, re.error, RecursionError, OverflowError):
         return None
 
 
@@ -272,14 +265,22 @@ def contains(part: str, whole: str) -> bool:
     return part in whole if part.isascii() else encoded(part) in encoded(whole)
 
 
-_NUMBER = re.compile(r"\s*([+-]?)(0x[0-9a-fA-F]+|0b[01]+|[0-9]+)\Z")
+_NUMERALS = {
+    base: re.compile(rf"[ \t\n\v\f\r]*([+-]?){digits}")
+    for base, digits in ((2, "([01]+)"), (10, "([0-9]+)"), (16, "(?:0x(?=[0-9a-fA-F]))?([0-9a-fA-F]+)"))
+}
+_FLOAT = re.compile(
+    r"[ \t\n\v\f\r]*([+-]?(?:inf(?:inity)?|nan|0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(?:p[+-]?[0-9]+)?"
+    r"|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?))",
+    re.IGNORECASE,
+)
 
 
 def parsed_number(text: str) -> int:
-    """The value of `to_number`.
+    """The value of `to_number`: of the numeral that the symbol begins with, as C reads it.
 
-    >>> parsed_number("-12"), parsed_number("0x1f")
-    (-12, 31)
+    >>> parsed_number("-12"), parsed_number("0x1f"), parsed_number("12 apples")
+    (-12, 31, 12)
     """
     value = _integer(text, "to_number")
     if not SIGNED_MIN <= value <= SIGNED_MAX:
@@ -289,28 +290,38 @@ def parsed_number(text: str) -> int:
 
 def parsed_unsigned(text: str) -> int:
     value = _integer(text, "to_unsigned")
-    if not 0 <= value <= MASK:
+    if text.startswith("-") or not -MASK <= value <= MASK:
         raise EvaluationError(f"to_unsigned({text!r}) is out of range for a 64-bit unsigned")
-    return value
+    return value & MASK
 
 
 def _integer(text: str, functor: str) -> int:
-    found = _NUMBER.match(text)
+    sign, plain = ("-", text[1:]) if text.startswith("-") else ("", text)
+    base = {"0x": 16, "0b": 2}.get(plain[:2], 10)
+    found = _NUMERALS[base].match(sign + plain[2:] if base == 2 else text)
     if found is None:
         raise EvaluationError(f"{functor}({text!r}): the symbol is not a number")
-    sign, digits = found.groups()
-    base = {"0x": 16, "0b": 2}.get(digits[:2], 10)
-    if len(digits) > 400:  # past any range, and past what Python converts
+    if len(found[2]) > 400:  # past any range, and past what Python converts
         return 10**400
-    value = int(digits[2:] if base != 10 else digits, base)
-    return -value if sign == "-" else value
+    value = int(found[2], base)
+    return -value if found[1] == "-" else value
 
 
 def parsed_float(text: str) -> float:
+    """
+    >>> parsed_float("2.5"), parsed_float("1e3 m"), parsed_float("-inf")
+    (2.5, 1000.0, -inf)
+    """
+    found = _FLOAT.match(text)
+    if found is None:
+        raise EvaluationError(f"to_float({text!r}): the symbol is not a float")
+    numeral = found[1].lower()
     try:
-        value = float(text.replace("_", "?"))
-    except ValueError:
-        raise EvaluationError(f"to_float({text!r}): the symbol is not a float") from None
+        value = float.fromhex(numeral) if "0x" in numeral else float(numeral)
+    except OverflowError:
+        value = math.inf
+    if math.isinf(value) and "inf" not in numeral:
+        raise EvaluationError(f"to_float({text!r}) is out of range for a 64-bit float")
     return value + 0.0 if value == value else NAN
 
 

@@ -57,7 +57,7 @@ def _climb(items: list[Any], at: int, binds: int) -> tuple[ast.Term, int]:
 
 def _applied(op: Token, operand: ast.Term) -> ast.Term:
     if op.value == "-":
-        if isinstance(operand, ast.Number | ast.Float) and not operand.text.startswith("-"):
+        if isinstance(operand, ast.Number | ast.Float | ast.Unsigned) and not operand.text.startswith("-"):
             return type(operand)("-" + operand.text, op.pos, operand.end)
         return ast.Functor("neg", [operand], pos=op.pos, end=operand.end)
     return ast.Functor(op.value, [operand], pos=op.pos, end=operand.end)

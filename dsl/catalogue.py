@@ -181,7 +181,9 @@ ENTRIES: tuple[Entry, ...] = (
         "DL033",
         "operator without meaning for this kind",
         "an operator or aggregate is applied to values of a kind that it is defined for",
-        "There is no `*` for symbols and no `%` for floats; `sum`, `min`, `max` and `mean` need numbers.",
+        "There is no `*` for symbols, no `%` for floats and no `-x` for unsigned; `sum`, `min`, `max` and `mean` "
+        "need numbers. Operators do not take values of a union type either: `as(x, number)` says which type is "
+        "meant.",
     ),
     Entry(
         "DL034",
@@ -268,8 +270,10 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "DL055",
         "ill-formed subsumption",
-        "a subsumption compares two facts of one relation, and the relation has columns",
-        "`p(x) <= p(y) :- …` removes the fact on the left when the one on the right is there and the body holds.",
+        "a subsumption compares two facts of one relation, which has columns and keeps them so that facts can go",
+        "`p(x) <= p(y) :- …` removes the fact on the left when the one on the right is there and the body holds. "
+        "A relation that is declared `btree`, `brie` or `eqrel` cannot lose facts; `btree_delete`, or no such "
+        "qualifier, lets it.",
     ),
     Entry(
         "DL056",
@@ -376,6 +380,12 @@ ENTRIES: tuple[Entry, ...] = (
         "inlined relation with a directive",
         "an inlined relation is not read, written, counted or limited",
         "It is only a way of writing: it has no facts of its own.",
+    ),
+    Entry(
+        "DL084",
+        "counter in an inlined relation",
+        "neither the rules of an inlined relation nor its uses count with `autoinc()`",
+        "Every use would count anew, so the same relation would have other numbers in each place.",
     ),
     # ── not in this language ─────────────────────────────────────────────────────────────────
     Entry(

@@ -38,6 +38,7 @@ class Hoisted:
     outer: frozenset[str] = frozenset()
     closed: bool = False
     had_aggregate: bool = False  # one that was moved out of it
+    targets: frozenset[str] = frozenset()  # the variables of its target, which are its own
 
     @property
     def pos(self) -> int:
@@ -213,7 +214,7 @@ def _hoist_term(term: ast.Term, out: list[Literal]) -> ast.Term:
             return result
         case ast.Aggregate():
             result = fresh(term.op, term)
-            out.append(Hoisted(result, _with_plain_target(term)))
+            out.append(Hoisted(result, _with_plain_target(term), targets=target_names(term)))
             return result
         case ast.Functor() | ast.UserFunctor() | ast.Nonflat():
             return evolve(term, args=[_hoist_term(a, out) for a in term.args])
@@ -221,6 +222,10 @@ def _hoist_term(term: ast.Term, out: list[Literal]) -> ast.Term:
             return evolve(term, term=_hoist_term(term.term, out))
         case _:
             return term
+
+
+def target_names(node: ast.Aggregate) -> frozenset[str]:
+    return frozenset(n.name for n in everything_below(node.target) if isinstance(n, ast.Name))
 
 
 def _with_plain_target(node: ast.Aggregate) -> ast.Aggregate:

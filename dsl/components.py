@@ -48,10 +48,13 @@ def flatten(program: ast.Program, report: Report) -> list[ast.Statement]:
         return statements
     scope = _Scope(_components(statements, report))
     _check_components(statements, scope, report)
+    twice = _check_instances(statements, report)
     out: list[ast.Statement] = []
     for statement in statements:
         match statement:
             case ast.Component():
+                pass
+            case ast.Init() if id(statement) in twice:
                 pass
             case ast.Override():
                 report.error("DL073", "`.override` stands outside a component", statement)
@@ -60,7 +63,6 @@ def flatten(program: ast.Program, report: Report) -> list[ast.Statement]:
                 out += content.items + content.orphans
             case _:
                 out.append(statement)
-    _check_instances(statements, report)
     _check_clashes(statements, report)
     return out
 
@@ -363,11 +365,15 @@ def _check_clashes(statements: list[ast.Statement], report: Report) -> None:
             report.error("DL020", f"{what} `{name}` has the name of something else", node, label)
 
 
-def _check_instances(statements: Iterable[ast.Statement], report: Report) -> None:
+def _check_instances(statements: Iterable[ast.Statement], report: Report) -> set[int]:
+    """Which instances have the name of an earlier one: they are told, and not made."""
     seen: dict[str, ast.Init] = {}
+    twice: set[int] = set()
     for statement in statements:
         if isinstance(statement, ast.Init):
             first = seen.setdefault(statement.name, statement)
             if first is not statement:
+                twice.add(id(statement))
                 label = Label(first.pos, first.end, "first instance")
                 report.error("DL074", f"component instance `{statement.name}` is made twice", statement, label)
+    return twice

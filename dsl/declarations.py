@@ -99,7 +99,7 @@ def _relation(decl: ast.RelationDecl, out: Declarations, report: Report) -> None
             report.error("DL091", f"column `{attribute.name}`: lattices are not supported", attribute)
             sound = False
         elif attribute.type_name not in out.types:
-            if not _declared_nonflat(attribute.type_name, report):
+            if attribute.type_name not in out.types.declared:
                 hint = out.types.suggestion(attribute.type_name)
                 message = f"undefined type `{attribute.type_name}` of column `{attribute.name}`"
                 report.error("DL022", message, attribute, hint=hint)
@@ -126,14 +126,9 @@ def _relation(decl: ast.RelationDecl, out: Declarations, report: Report) -> None
             report.error("DL020", f"relation `{name.name}` is declared twice", name, label)
         if "eqrel" in signature.qualifiers:
             _equivalence(signature, name, report)
+        if "btree_delete" in signature.qualifiers and not decl.attributes:
+            report.error("DL055", f"relation `{name.name}` is `btree_delete` but has no columns", name)
         _deprecated_io(decl, name, out, report)
-
-
-def _declared_nonflat(name: str, report: Report) -> bool:
-    """Whether the type exists but is no flat one; then that was told already."""
-    return any(
-        d.code in ("DL090", "DL023", "DL024", "DL025", "DL022") and f"`{name}`" in d.message for d in report.items
-    )
 
 
 def _qualifiers(decl: ast.RelationDecl, report: Report) -> None:

@@ -129,7 +129,7 @@ def _value(term: ast.Term, kind: Kind, text: str) -> Value:
     }.get(type(term), ())
     if kind not in fits:
         raise FactTextError(f"`{text.strip()}`: a {kind} constant is expected in each {kind} column")
-    if isinstance(term, ast.Number) and kind is not Kind.FLOAT:
+    if isinstance(term, ast.Number | ast.Unsigned) and kind is not Kind.FLOAT:
         low, high = (-(2**63), 2**63 - 1) if kind is Kind.NUMBER else (0, 2**64 - 1)
         if not low <= number_value(term.text) <= high:
             raise FactTextError(f"`{text.strip()}`: `{term.text}` does not fit a 64-bit {kind}")

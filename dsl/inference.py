@@ -21,6 +21,9 @@ from everlog.dsl.clauses import LEAVES, Hoisted, Literal
 from everlog.dsl.declarations import Declarations, Signature
 from everlog.dsl.diagnostics import Diagnostic, Label, Report
 
+# Between their operands; the others are written as calls, or in front of one operand.
+INFIX = frozenset("+ - * / ^ % band bor bxor bshl bshr bshru land lor lxor".split())
+
 NUMBER, UNSIGNED, FLOAT, SYMBOL = Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT, Kind.SYMBOL
 _INTEGERS = frozenset({NUMBER, UNSIGNED})
 _NUMERIC = frozenset({NUMBER, UNSIGNED, FLOAT})
@@ -33,7 +36,7 @@ OVERLOADED: dict[str, tuple[frozenset[Kind], tuple[int, int]]] = {
         ("%", "band", "bor", "bxor", "bshl", "bshr", "bshru", "land", "lor", "lxor"), (_INTEGERS, (2, 2))
     ),
     **dict.fromkeys(("bnot", "lnot"), (_INTEGERS, (1, 1))),
-    "neg": (_NUMERIC, (1, 1)),
+    "neg": (frozenset({NUMBER, FLOAT}), (1, 1)),
     **{op: (frozenset(Kind), (1, 10_000)) for op in ("min", "max")},
     "range": (_NUMERIC, (2, 3)),
 }
@@ -119,7 +122,7 @@ class Inference:
         if types is None:
             self.types[name.name] = frozenset((type_name,))
         elif types != {type_name}:
-            met: frozenset[str] = frozenset().union(*(self.declarations.types.meet(t, type_name) for t in types))
+            met = self.declarations.types.meet_all(types, frozenset((type_name,)))
             if not met and name.name not in self.told:
                 self.told.add(name.name)
                 others = " and ".join(f"`{t}`" for t in sorted(types))
@@ -169,6 +172,7 @@ class Inference:
         if constraint.op in STRING_TESTS:
             self.push(constraint.left, SYMBOL)
             self.push(constraint.right, SYMBOL)
+            self._share_types(constraint.left, constraint.right)
             return
         kind = self.kind(constraint.left) or self.kind(constraint.right)
         if kind is None:
@@ -178,26 +182,39 @@ class Inference:
         self.push(constraint.right, kind)
         self._share_types(constraint.left, constraint.right)
 
+    def type_of(self, term: ast.Term) -> frozenset[str] | None:
+        """The types of a variable or a cast; None for what fits every type of its kind."""
+        if isinstance(term, ast.Name):
+            return self.types.get(term.name)
+        if isinstance(term, ast.Cast):
+            name = self.declarations.types.canonical.get(term.type_name)
+            return None if name is None else frozenset((name,))
+        return None
+
     def _share_types(self, left: ast.Term, right: ast.Term) -> None:
-        if isinstance(left, ast.Name) and isinstance(right, ast.Name):
-            a, b = self.types.get(left.name), self.types.get(right.name)
-            if a is not None and b is not None and a != b:
-                met = frozenset(m for s in a for t in b for m in self.declarations.types.meet(s, t))
-                if not met and right.name not in self.told:
-                    self.told |= {left.name, right.name}
-                    message = f"no type fits both `{shown(left)}` and `{shown(right)}`"
-                    self._told_name(right, "DL031", message, "convert one of them with as(…, type)")
-                shared: frozenset[str] | None = met or a
-            else:
-                shared = a or b
-            if shared is not None and (a != shared or b != shared):
-                self.types[left.name] = self.types[right.name] = shared
-                self.changed = True
-        for side, other in ((left, right), (right, left)):
-            if isinstance(side, ast.Name) and side.name not in self.types and isinstance(other, ast.Cast):
-                name = self.declarations.types.canonical.get(other.type_name)
-                if name is not None:
-                    self.types[side.name], self.changed = frozenset((name,)), True
+        a, b = self.type_of(left), self.type_of(right)
+        if a is None and b is None:
+            return
+        shared = a if b is None else b if a is None else a if a == b else self.declarations.types.meet_all(a, b)
+        if not shared:
+            self._unshared(left, right)
+            return
+        for side in (left, right):
+            if isinstance(side, ast.Name) and self.types.get(side.name) != shared:
+                self.types[side.name], self.changed = shared, True
+
+    def _unshared(self, left: ast.Term, right: ast.Term) -> None:
+        """No type is below those of both sides: told once."""
+        names = {t.name for t in (left, right) if isinstance(t, ast.Name)}
+        if names & self.told or self.type_of(left) == frozenset() or self.type_of(right) == frozenset():
+            return
+        self.told |= names
+        if isinstance(right, ast.Name):
+            left, right = right, left
+        if not isinstance(left, ast.Name):
+            return  # two casts: told when terms are verified
+        message = f"no type fits both `{shown(right)}` and `{shown(left)}`"
+        self._told_name(left, "DL031", message, "convert one of them with as(…, type)")
 
     def _hoisted(self, hoisted: Hoisted) -> None:
         node = hoisted.node
@@ -315,4 +332,6 @@ def article(kind: Kind) -> str:
 
 
 def shown(term: Any) -> str:
+    if isinstance(term, ast.Cast):
+        return f"as({shown(term.term)}, {term.type_name})"
     return term.name.split("@")[0] if isinstance(term, ast.Name) else "…"

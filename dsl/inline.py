@@ -21,6 +21,7 @@ from everlog.dsl.clauses import FlatClause, Hoisted, Literal, fresh, names_of, n
 from everlog.dsl.declarations import Declarations
 from everlog.dsl.diagnostics import Report
 from everlog.dsl.scopes import renamed
+from everlog.dsl.stratify import counter_in, counter_of, may_count
 from everlog.dsl.walk import rebuilt
 
 MAX_EXPANSIONS = 10_000
@@ -162,7 +163,20 @@ def _check(
                 for inner in _atoms(literal.body):
                     if inner.name in definitions:
                         report.error("DL082", f"inlined relation `{inner.name}` stands inside an aggregate", inner)
+    if may_count(report):
+        _check_counters(clauses, definitions, report)
     return len(report.items) == before
+
+
+def _check_counters(clauses: list[FlatClause], definitions: dict[str, list[FlatClause]], report: Report) -> None:
+    for clause in clauses:
+        if clause.head.name in definitions and (counter := counter_of(clause)) is not None:
+            message = f"`autoinc()` stands in a rule of the inlined relation `{clause.head.name}`"
+            report.error("DL084", message, counter)
+        for atom in _atoms(clause.body):
+            if atom.name in definitions and (counter := counter_in([*atom.args])) is not None:
+                message = f"`autoinc()` stands in a use of the inlined relation `{atom.name}`"
+                report.error("DL084", message, counter)
 
 
 def _own_variables(clause: FlatClause) -> bool:

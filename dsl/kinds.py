@@ -19,6 +19,7 @@ from everlog.dsl.diagnostics import Label
 from everlog.dsl.inference import (
     FIXED,
     FLOAT,
+    INFIX,
     NUMBER,
     OVERLOADED,
     STRING_TESTS,
@@ -28,6 +29,8 @@ from everlog.dsl.inference import (
     article,
     shown,
 )
+
+LITERALS = (ast.Number, ast.Float, ast.Unsigned, ast.String)
 
 
 @define
@@ -62,6 +65,7 @@ class ClauseKinds(Inference):
             match literal:
                 case ast.Atom():
                     self._check_atom(literal)
+                    self._check_computed(literal)
                 case ast.Not(formula=ast.Atom() as atom):
                     self._check_atom(atom)  # under `!` kinds suffice
                 case ast.Constraint():
@@ -84,6 +88,7 @@ class ClauseKinds(Inference):
         if constraint.op in STRING_TESTS:
             self.check_term(constraint.left, SYMBOL)
             self.check_term(constraint.right, SYMBOL)
+            self._check_sides(constraint)
             return
         left, right = self.kind(constraint.left), self.kind(constraint.right)
         if left is not None and right is not None and left is not right:
@@ -98,6 +103,48 @@ class ClauseKinds(Inference):
         kind = left or right or NUMBER
         self.check_term(constraint.left, kind)
         self.check_term(constraint.right, kind)
+        self._check_sides(constraint)
+
+    def _check_computed(self, atom: ast.Atom) -> None:
+        """Types: what is computed in a positive atom, and has a type, must have one of its column's."""
+        signature = self.declarations.relations.get(atom.name)
+        if signature is None or len(signature.types) != len(atom.args):
+            return
+        for arg, wanted, attribute in zip(atom.args, signature.types, signature.attributes, strict=True):
+            if isinstance(arg, ast.Functor):
+                self._no_union(arg, frozenset((wanted,)), arg)
+            elif isinstance(arg, ast.Cast) and not self._meet(arg, frozenset((wanted,))):
+                label = Label(attribute.pos, attribute.end, f"declared `{attribute.type_name}` here")
+                message = f"no value is of type `{arg.type_name}` and of type `{attribute.type_name}`"
+                self.report.error("DL031", message, arg, label)
+
+    def _check_sides(self, constraint: ast.Constraint) -> None:
+        """Types: two casts have a type in common; what is computed is no value of a union."""
+        left, right = constraint.left, constraint.right
+        a, b = self.type_of(left), self.type_of(right)
+        if isinstance(left, ast.Cast) and isinstance(right, ast.Cast) and not self._meet(left, b):
+            message = f"no value is of type `{left.type_name}` and of type `{right.type_name}`"
+            self.report.error("DL031", message, constraint)
+        self._no_union(left, b, left)
+        self._no_union(right, a, right)
+
+    def _meet(self, cast: ast.Cast, types: frozenset[str] | None) -> bool:
+        """Whether a cast gives one of the types, as far as they are known."""
+        given = self.type_of(cast)
+        return given is None or types is None or bool(self.declarations.types.meet_all(given, types))
+
+    def _no_union(self, computed: ast.Term, types: frozenset[str] | None, at: Any) -> None:
+        """An operator neither takes nor gives values of a union: which member would they be of?"""
+        if not isinstance(computed, ast.Functor) or computed.name not in INFIX:
+            return
+        if self.declarations.types.only_unions(types):
+            name = ", ".join(f"`{t}`" for t in sorted(types or ()))
+            self.report.error(
+                "DL033",
+                f"`{computed.name}` has no meaning for values of the union {name}",
+                at,
+                hint="give the values a type that is no union, as in as(x, number)",
+            )
 
     def _check_aggregate(self, hoisted: Hoisted) -> None:
         node = hoisted.node
@@ -117,6 +164,7 @@ class ClauseKinds(Inference):
             )
         else:
             self.check_term(node.target, kind)
+            self._no_union(node.target, self.type_of(hoisted.result), node.target)
 
     def check_term(self, term: ast.Term, wanted: Kind) -> None:
         """Say where a term, or a part of it, is not of the kind that its place asks for."""
@@ -127,6 +175,9 @@ class ClauseKinds(Inference):
                     self._mismatch(term, known, wanted)
             case ast.Number():
                 self._check_number(term, wanted)
+            case ast.Unsigned():
+                self._fits(term, UNSIGNED, wanted)
+                self._check_number(term, UNSIGNED)
             case ast.Functor(name=name):
                 self._check_functor(term, wanted)
             case ast.UserFunctor(name=name, args=args):
@@ -144,8 +195,9 @@ class ClauseKinds(Inference):
                 self._fits(term, functor.result, wanted)
             case ast.Cast(term=inner, type_name=type_name):
                 if type_name in self.declarations.types:
-                    self.check_term(inner, self.settled(inner))
-                    self._fits(term, self.declarations.types.kind(type_name), wanted)
+                    kind = self.declarations.types.kind(type_name)
+                    self.check_term(inner, kind if isinstance(inner, LITERALS) else self.settled(inner))
+                    self._fits(term, kind, wanted)
             case ast.Underscore() | ast.Nonflat():
                 pass
             case _:
@@ -155,7 +207,7 @@ class ClauseKinds(Inference):
         if kind is not wanted:
             self.report.error("DL030", f"{article(wanted)} is expected here, this is {article(kind)}", term)
 
-    def _check_number(self, term: ast.Number, wanted: Kind) -> None:
+    def _check_number(self, term: ast.Number | ast.Unsigned, wanted: Kind) -> None:
         if wanted is SYMBOL:
             self.report.error(
                 "DL030", f"a symbol is expected here, `{term.text}` is a number", term, hint=f'write "{term.text}"'
@@ -204,6 +256,7 @@ class ClauseKinds(Inference):
             return
         for arg in args:
             self.check_term(arg, wanted)
+            self._no_union(term, self.type_of(arg), arg)
 
     # ── heads ask for types ────────────────────────────────────────────────
 
@@ -223,7 +276,7 @@ class ClauseKinds(Inference):
                     self._mismatch(arg, known, kind)
                     continue
                 given = self.types.get(arg.name)
-            elif isinstance(arg, ast.Cast) and arg.type_name in types:
+            elif isinstance(arg, ast.Cast) and arg.type_name in types and types.kind(arg.type_name) is kind:
                 given = frozenset((types.canonical[arg.type_name],))
             if not given or (isinstance(arg, ast.Name) and arg.name in self.told):
                 continue

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from everlog.dsl import ast
-from everlog.dsl.declarations import Declarations
+from everlog.dsl.declarations import Declarations, Signature
 from everlog.dsl.diagnostics import Label, Report
 
 _CONSTANTS = (ast.Number, ast.String, ast.Float, ast.Unsigned)
@@ -129,10 +129,19 @@ class _Walk:
         self.atom(clause.dominating)
         self.formula(clause.body)
         signature = self.declared.relations.get(clause.dominated.name)
-        if signature is not None and signature.arity == 0:
-            self.error("DL055", f"relation `{signature.name}` has a subsumption but no columns", signature.node)
+        if signature is not None:
+            self.deletable(signature)
         if clause.dominated.name != clause.dominating.name:
             self.error("DL055", "a subsumption compares facts of one relation", clause)
+
+    def deletable(self, signature: Signature) -> None:
+        if signature.arity == 0 and "btree_delete" not in signature.qualifiers:
+            self.error("DL055", f"relation `{signature.name}` has a subsumption but no columns", signature.node)
+        for structure in sorted({"brie", "btree", "eqrel"} & signature.qualifiers):
+            message = f"relation `{signature.name}` has a subsumption but is `{structure}`, which keeps all facts"
+            if not any(d.code == "DL055" and d.message == message for d in self.report.items):
+                self.error("DL055", message, signature.node, hint="declare it `btree_delete`")
+            self.failed = True
 
     # ── terms ────────────────────────────────────────────────────────────────────────────────
 

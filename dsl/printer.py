@@ -235,7 +235,8 @@ def _terms(terms: Iterable[ast.Term]) -> str:
 def _term(term: ast.Term, binds: int = 0) -> str:
     """In parentheses if it is an operation that binds weaker than `binds`."""
     match term:
-        case ast.Number(text=text) | ast.Float(text=text):
+        case ast.Number(text=text) | ast.Float(text=text) | ast.Unsigned(text=text):
+            text += "u" * isinstance(term, ast.Unsigned)
             return f"({text})" if text[0] == "-" and binds > PREFIX_BINDS else text
         case ast.Functor(name=name, args=[left, right]) if name in BINDS:
             text = _chain(name, left, right)
@@ -247,8 +248,6 @@ def _term(term: ast.Term, binds: int = 0) -> str:
             return name
         case ast.Underscore():
             return "_"
-        case ast.Unsigned(text=text):
-            return text + "u"
         case ast.String(value=value):
             return _quoted(value)
         case _:

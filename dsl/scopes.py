@@ -1,10 +1,10 @@
 """Which variables are grounded, and which an aggregate shares with the rule around it.
 
 A variable is grounded by a positive atom, or by an equality whose other side is grounded.  Inside
-an aggregate a variable that is grounded outside is that variable; one that occurs nowhere outside
-is local, and is renamed apart.  One that occurs outside but is grounded only inside is a
-*witness*: after `m = max n : {p(n, y)}`, `y` are the values that go with the maximum.  Then the
-body is joined once more outside, with its target equal to the result.
+an aggregate a variable that is grounded outside is that variable, unless the target names it; that
+one, and one that occurs nowhere outside, is local and is renamed apart.  One that occurs outside
+but is grounded only inside is a *witness*: after `m = max n : {p(n, y)}`, `y` are the values that
+go with the maximum.  Then the body is joined once more outside, with its target equal to the result.
 
 Reads: dsl.clauses, dsl.ast, dsl.diagnostics.  Read by: dsl.check.
 """
@@ -27,6 +27,7 @@ from everlog.dsl.clauses import (
     hoist_body,
     names_of,
     names_of_literal,
+    target_names,
 )
 from everlog.dsl.diagnostics import Diagnostic, Label, Report
 from everlog.dsl.walk import everything_below, rebuilt, replaced
@@ -56,7 +57,8 @@ def resolve(clause: FlatClause, report: Report, head_grounded: bool = False) -> 
     if not loose:
         return True
     told: set[str] = set()
-    for name in loose:
+    written = [n for n in loose if clause.origin.pos <= n.pos < clause.origin.end]  # not what was inlined
+    for name in written or loose:
         if name.name not in told:
             told.add(name.name)
             _tell_ungrounded(name, clause, report)
@@ -128,12 +130,14 @@ class _Level:
                     waiting.append(pulled)
                     extra.append(pulled)
                     continue
+                self._shadow_target(ready)
                 exported = self._export_witness(ready)
                 extra += exported
                 equalities += [x for x in exported if isinstance(x, ast.Constraint) and x.op == "="]
                 waiting += [x for x in exported if isinstance(x, Hoisted)]
                 self.known |= _grounding_atoms(exported)
             waiting.remove(ready)
+            self._shadow_target(ready)
             self._close(ready)
             self.known.add(ready.result.name)
         for hoisted in waiting:
@@ -173,6 +177,13 @@ class _Level:
         if hidden:
             hoisted.node = renamed(node, {n: fresh(n, node).name for n in hidden})
         return bool(hidden) and hidden == loose
+
+    def _shadow_target(self, hoisted: Hoisted) -> None:
+        """`p(x), n = sum x : {q(x)}`: what the target names is its own, whatever has that name outside."""
+        shadowed = hoisted.targets & self.occurring & self.known
+        if shadowed and isinstance(hoisted.node, ast.Aggregate) and not hoisted.closed:
+            hoisted.node = renamed(hoisted.node, {n: fresh(n, hoisted.node).name for n in sorted(shadowed)})
+            hoisted.targets -= shadowed
 
     def _has_witness(self, hoisted: Hoisted) -> bool:
         node = hoisted.node
@@ -219,7 +230,7 @@ class _Level:
                 result = fresh(inner.op, inner)
                 hoisted.node, hoisted.had_aggregate = replaced(node, inner, result), True
                 self.occurring.add(result.name)
-                return Hoisted(result, inner)
+                return Hoisted(result, inner, targets=target_names(inner))
         return None
 
     def _close(self, hoisted: Hoisted) -> None:
@@ -336,6 +347,7 @@ def renamed(node: Any, names: dict[str, str]) -> Any:
                     node=go(node.node),
                     body=[go(x) for x in node.body],
                     outer=frozenset(names.get(n, n) for n in node.outer),
+                    targets=frozenset(names.get(n, n) for n in node.targets),
                 )
             case _:
                 return rebuilt(node, go)
@@ -346,11 +358,11 @@ def renamed(node: Any, names: dict[str, str]) -> Any:
 def _counts_tuples(body: list[Literal]) -> bool:
     """Whether `_` counts: `count : {p(x, _)}` counts the facts of p.
 
-    In a body of several atoms, of an atom with a repeated variable, or with an aggregate inside,
-    only the values of named variables count.  (So Soufflé: it first puts those in a relation.)
+    In a body of several atoms, of an atom with a repeated variable, or with an aggregate or a range
+    inside, only the values of named variables count.  (So Soufflé: it first puts those in a relation.)
     """
     atoms = [x for x in body if isinstance(x, ast.Atom)]
-    if len(atoms) > 1 or any(isinstance(x, Hoisted) and isinstance(x.node, ast.Aggregate) for x in body):
+    if len(atoms) > 1 or any(isinstance(x, Hoisted) for x in body):
         return False
     names = [n.name for atom in atoms for n in names_of_literal(atom)]
     return len(names) == len(set(names))

@@ -27,7 +27,7 @@ def check_strata(clauses: list[FlatClause], declared: Declarations, report: Repo
             uses[atom.name] = None
             if use:
                 strict.append((clause.head.name, atom, use))
-    counters = [(c, x) for c in clauses if (x := _counter(c)) is not None] if may_count(report) else []
+    counters = [(c, x) for c in clauses if (x := counter_of(c)) is not None] if may_count(report) else []
     planned = [c for c in clauses if c.origin.plan is not None]
     if not strict and not counters and not planned:
         return
@@ -87,7 +87,7 @@ def _uses(body: list[Literal]) -> Iterator[tuple[ast.Atom, str]]:
                 pass
 
 
-def _counter(clause: FlatClause) -> ast.Counter | None:
+def counter_of(clause: FlatClause) -> ast.Counter | None:
     todo: list[object] = [*clause.head.args]
     for literal in clause.body:
         match literal:
@@ -97,6 +97,11 @@ def _counter(clause: FlatClause) -> ast.Counter | None:
                 todo += (left, right)
             case _:
                 pass
+    return counter_in(todo)
+
+
+def counter_in(todo: list[object]) -> ast.Counter | None:
+    """The last counter in some terms, if there is one."""
     while todo:
         term = todo.pop()
         match term:

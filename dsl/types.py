@@ -2,7 +2,8 @@
 
 A program's types form a small order below the four primitive ones: `.type A <: number` puts A
 below number, `.type U = A | B` puts A and B below U, `.type S = A` is another name of A.  A
-variable that stands in several columns has every type that is below all of theirs.
+variable that stands in several columns has every type that is below all of theirs; two types that are not
+comparable meet only if both are unions, in the members that they share.
 
 Reads: dsl.ast, dsl.diagnostics.  Read by: dsl.declarations, dsl.kinds.
 """
@@ -33,7 +34,8 @@ class Types:
     canonical: dict[str, str] = field(factory=lambda: {name: name for name in PRIMITIVES})
     kinds: dict[str, Kind] = field(factory=lambda: dict(PRIMITIVES))
     supertypes: dict[str, frozenset[str]] = field(factory=lambda: {name: frozenset({name}) for name in PRIMITIVES})
-    unions: set[str] = field(factory=set)
+    unions: dict[str, list[str]] = field(factory=dict)
+    declared: frozenset[str] = frozenset()  # also those that are not sound, which were told of
     _meets: dict[tuple[str, str], frozenset[str]] = field(factory=dict)
 
     def __contains__(self, name: str) -> bool:
@@ -46,16 +48,33 @@ class Types:
         return self.canonical[upper] in self.supertypes[self.canonical[lower]]
 
     def meet(self, a: str, b: str) -> frozenset[str]:
-        """The greatest types below both (canonical names).  Cost: a lookup after the first time."""
+        """The types below both (canonical names): the lower one, or what two unions share.
+
+        Cost: a lookup after the first time.
+        """
         if (a, b) not in self._meets:
-            common = [t for t, above in self.supertypes.items() if a in above and b in above]
-            greatest = (t for t in common if not any(self._is_below(t, u) for u in common))
-            self._meets[a, b] = self._meets[b, a] = frozenset(greatest)
+            if b in self.supertypes[a]:
+                met = frozenset((a,))
+            elif a in self.supertypes[b]:
+                met = frozenset((b,))
+            else:
+                met = self._shared(a, b) if b in self.unions else frozenset()
+            self._meets[a, b] = met
         return self._meets[a, b]
 
-    def _is_below(self, lower: str, upper: str) -> bool:
-        """Strictly: two unions of the same members are one type under two names."""
-        return upper in self.supertypes[lower] and lower not in self.supertypes[upper]
+    def meet_all(self, a: frozenset[str], b: frozenset[str]) -> frozenset[str]:
+        return frozenset(m for s in a for t in b for m in self.meet(s, t))
+
+    def _shared(self, a: str, b: str) -> frozenset[str]:
+        """The members of union `a`, at every depth, that are below `b`."""
+        out: set[str] = set()
+        for member in self.unions.get(a, ()):
+            out |= {member} if b in self.supertypes[member] else self._shared(member, b)
+        return frozenset(out)
+
+    def only_unions(self, types: frozenset[str] | None) -> bool:
+        """Whether a value is of a union, and nothing more is known: arithmetic does not take it."""
+        return bool(types) and bool(self.unions) and all(t in self.unions for t in types or ())
 
     def suggestion(self, name: str) -> str:
         close = get_close_matches(name, self.canonical, 1)
@@ -85,7 +104,7 @@ def declared_types(statements: Iterable[ast.Statement], report: Report) -> Types
 
 
 def _ordered(decls: dict[str, ast.TypeDecl], report: Report) -> Types:
-    types = Types()
+    types = Types(declared=frozenset(decls))
     sound = {n: d for n, d in decls.items() if _defined(d, decls, report)}
     for name in _cyclic(sound):
         report.error("DL023", f"type `{name}` is defined by itself", sound[name])
@@ -149,7 +168,7 @@ def _add(decl: ast.TypeDecl, types: Types, report: Report) -> None:
     types.kinds[decl.name] = kinds.pop()
     types.supertypes[decl.name] = frozenset({decl.name})
     if decl.form == "equals":
-        types.unions.add(decl.name)
+        types.unions[decl.name] = [types.canonical[b.name] for b in decl.bases]
     else:
         types.supertypes[decl.name] |= types.supertypes[types.canonical[decl.bases[0].name]]
 

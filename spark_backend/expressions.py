@@ -192,8 +192,6 @@ def may_fail(term: Term) -> bool:
     if term.name in ("/", "%"):
         divisor = term.args[1]
         return term.operand is not FLOAT and not (isinstance(divisor, Constant) and divisor.value != 0)
-    if term.name == "^":
-        return term.operand is NUMBER
     return term.operand is SYMBOL and term.name.startswith("to_") and term.kind is not SYMBOL
 
 
@@ -465,7 +463,8 @@ def _truncated_unsigned(a: Column) -> Column:
     from pyspark.sql import functions as F
 
     upper = (a - 2.0**63).cast("bigint").bitwiseXOR(F.lit(LEAST).cast("bigint"))
-    return F.when((a >= 2.0**63) & (a < 2.0**64), upper).otherwise(_truncated(a))
+    fits = F.when(a < 2.0**64, upper).otherwise(F.lit(0).cast("bigint"))
+    return F.when((a >= 2.0**63) & ~F.isnan(a), fits).otherwise(_truncated(a))
 
 
 def _substring(text: Column, start: Column, length: Column) -> Column:

@@ -555,7 +555,7 @@ CHAINS = {
         .decl avg(a:float)  avg(a) :- a = mean y : { p(_, y) }.""",
     "an outer variable bound outside": """.decl m(x:number, n:number)
         m(x, n) :- v(x), n = count : { e(y, z), z > x }.
-        m(x, n) :- e(x, a), n = min y * a : { e(y, z), z != x }.
+        m(x, n) :- e(x, a), n = min y * b : { e(y, z), z != x, b = a }.
         m(x, n) :- t(x, a, b), n = sum y : { v(y), y < a, !e(y, b) }.""",
     "an outer variable bound by recursion": """.decl p(a:number, n:number)
         p(x, 0) :- v(x).

@@ -155,7 +155,7 @@ def may_fail(literal: Item) -> bool:
 
 def _risky(call: Call) -> bool:
     name = call.name
-    if name in ("/", "%", "^") or name.startswith(("@", "to_", "as")):
+    if name in ("/", "%") or name.startswith(("@", "to_", "as")):
         return name != "to_string"
     return any(isinstance(a, Call) and _risky(a) for a in call.args)
 

@@ -164,7 +164,7 @@ def _may_fail(literal: Aggregate) -> bool:
 def may_fail(rule: Rule) -> bool:
     """Whether a rule computes something that is not defined for all values."""
     return any(
-        call.name.startswith(("@", "to_")) or call.name in ("/", "%", "^", "as")
+        call.name.startswith(("@", "to_")) or call.name in ("/", "%", "as")
         for call in p.calls_of(rule)
         if not (call.name in ("/", "%") and isinstance(call.args[1], Constant) and call.args[1].value)
     )

@@ -47,7 +47,7 @@ def some(strategy: Any, most: int = 3, least: int = 0) -> Any:
 
 def negated(operand: ast.Term) -> ast.Term:
     """What the parser makes of `-operand`."""
-    if isinstance(operand, ast.Number | ast.Float) and operand.text[0] != "-":
+    if isinstance(operand, ast.Number | ast.Float | ast.Unsigned) and operand.text[0] != "-":
         return type(operand)("-" + operand.text)
     return ast.Functor("neg", [operand])
 
@@ -56,7 +56,7 @@ leaves = (
     name_nodes
     | st.builds(ast.Underscore)
     | signed(integers).map(ast.Number)
-    | integers.map(ast.Unsigned)
+    | signed(integers).map(ast.Unsigned)
     | signed(floats).map(ast.Float)
     | symbols.map(ast.String)
     | st.builds(ast.Counter)
