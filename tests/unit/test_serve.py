@@ -17,9 +17,12 @@ from typing import Any
 
 import httpx
 import pytest
+import uvicorn
 from serving import API, PATHS, Served, refused, right, served, until
 
 from everlog import Database
+from everlog.serve.connections import Connection
+from everlog.serve.server import listening
 
 KINDS = """
 .decl wide(n:number, u:unsigned, f:float, s:symbol)
@@ -342,6 +345,46 @@ def test_bodies_of_requests_that_do_not_end_have_a_bound_together(tmp_path: Path
         assert until(
             lambda: one.client.post("/steps", json={"insert": {"edge": [[5, 6]]}}).status_code == 200, "room"
         )
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n",
+    ],
+)
+def test_who_sends_no_request_is_let_go(sent: bytes) -> None:
+    """Nothing at all, a head that does not end, a body after its answer; and more of it from time to time."""
+
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+    class Hurried(Connection):
+        patience = 0.5
+
+    with listening("127.0.0.1", 0, 60) as listener, contextlib.ExitStack() as closing:
+        config = uvicorn.Config(answer, http=Hurried, ws="none", lifespan="off", log_config=None)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        closing.callback(thread.join)
+        closing.callback(setattr, server, "should_exit", True)
+        with socket.create_connection(listener.getsockname()[:2], timeout=0.1) as raw:
+            raw.sendall(sent)
+            with contextlib.suppress(ConnectionError):  # it is closed, maybe while we send
+                until(lambda: _is_closed(raw, b"X" if sent else b""), "it is let go")
+
+
+def _is_closed(raw: socket.socket, more: bytes) -> bool:
+    """Whether the other end is closed; else it gets some more."""
+    try:
+        return not raw.recv(1000)
+    except TimeoutError:
+        raw.sendall(more)
+        return False
 
 
 @pytest.mark.parametrize(
