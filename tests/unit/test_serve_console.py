@@ -103,6 +103,8 @@ def test_counts_and_changes_follow_what_others_do(page: Page, one: Served) -> No
     until(lambda: page.count("path") == "9", "the count follows")
     assert page.count("edge") == "3"
     page.sees("#log", "+path(1, 1)")
+    one.insert("named", (5, "7"))
+    page.sees("#log", '+named(5, "7")')
     page.sees("#step", str(one.get("/relations")["step"]))
     page.find("#pause").click()
     one.post("/steps", {"delete": {"edge": [[3, 1]]}})
