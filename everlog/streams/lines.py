@@ -91,10 +91,10 @@ class Cutter:
 
 
 class FileLines:
-    """A regular file, from an offset on."""
+    """A regular file, from an offset on; FactsError where it is cut or replaced while it is read."""
 
     def __init__(self, path: Path, live: bool, offset: int = 0, number: int = 0) -> None:
-        self._live = live
+        self._path, self._live = path, live
         try:
             self._file = path.open("rb")
         except OSError as problem:
@@ -102,15 +102,29 @@ class FileLines:
         self._file.seek(offset)
         self._cutter = Cutter(str(path), offset, number)
         self._ended = False
+        self._sum = self.sum_before(offset)
 
     def take(self) -> list[Line] | None:
         if self._ended:
             return None
+        if self._live and not self._is_the_same():
+            raise FactsError(
+                f"{self._path} was cut or replaced while it was read: begin again, or with another name"
+            )
         piece = self._file.read(_PIECE)
         if piece or self._live:
+            self._sum = self.sum_before(self._file.tell())
             return list(self._cutter.lines(piece))
         self._ended = True
         return [self._cutter.last()]
+
+    def _is_the_same(self) -> bool:
+        """Whether what was read is still there, and under its name."""
+        try:
+            there = os.path.samestat(os.fstat(self._file.fileno()), os.stat(self._path))
+        except FileNotFoundError:
+            return True  # whoever removed it may put nothing in its place, and we have it still
+        return there and self.sum_before(self._file.tell()) == self._sum
 
     def sum_before(self, offset: int) -> int:
         """A sum over the bytes before an offset, by which a file is known again; -1 if there are none."""

@@ -28,6 +28,7 @@ from everlog.files.rejects import abort
 from everlog.streams import follow
 from everlog.streams.debezium import Event, Marker, decode, event_value, row_changes, transaction_text
 from everlog.streams.grouping import Grouper
+from everlog.streams.lines import FileLines
 from everlog.streams.model import UNCHANGED, RowChange, Transaction
 from everlog.streams.naming import Naming
 from everlog.streams.resolve import Resolver
@@ -188,6 +189,26 @@ def test_a_line_that_does_not_end_does_not_fill_the_memory(
     monkeypatch.setattr("everlog.streams.lines._PIECE", 40)
     with pytest.raises(FactsError, match=r"in.jsonl: line 2 has more than"):
         followed(tmp_path, event("c", None, (1, 2)), "x" * 200)
+
+
+@pytest.mark.parametrize("how", ["cut", "cut and longer again", "replaced"])
+def test_a_file_that_is_not_only_added_to_is_noticed_while_it_is_read(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_text(begin("1") + event("c", None, (1, 2), tx="1"))
+    lines = FileLines(path, live=True)
+    assert len(lines.take() or ()) == 2
+    assert lines.take() == []
+    with path.open("a") as more:
+        more.write(end("1"))
+    assert [line.number for line in lines.take() or ()] == [3]
+    if how == "replaced":
+        (tmp_path / "other").write_text(path.read_text())
+        (tmp_path / "other").rename(path)
+    else:
+        path.write_text(begin("2") + (event("c", None, (3, 4), tx="2") + end("2")) * (9 if "again" in how else 0))
+    with pytest.raises(FactsError, match="was cut or replaced while it was read"):
+        lines.take()
+    lines.close()
 
 
 @st.composite
