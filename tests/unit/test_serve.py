@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import select
 import signal
 import socket
@@ -550,6 +551,27 @@ def test_a_second_signal_gives_the_step_up(tmp_path: Path) -> None:
         refused(answers[0], 503, "stopping")
     with Database.open(tmp_path / "stop.db") as db:
         assert (db.step, db.view("seed")) == (0, [])
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="no limits on the files of others")
+def test_a_step_that_cannot_be_written_is_told_undone_and_nobody_hears_of_it(tmp_path: Path) -> None:
+    with served(tmp_path, "--db", "full.db") as one:
+        before = one.get("/relations")
+        with one.events() as events:
+            assert next(events)[0] == "ready"
+            resource.prlimit(one.process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+            for path, body in [("/steps", {"insert": {"edge": [[7, 8]]}}), ("/rules", {"text": "edge(8, 9)."})]:
+                assert "full.db cannot be written" in refused(one.client.post(path, json=body), 507, "not-written")
+                assert one.get("/relations") == before
+            resource.prlimit(one.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+            assert one.insert("edge", (9, 9))["step"] == 1, "as soon as there is room, it goes on"
+            kind, data, _ = next(events)
+            assert (kind, data["changes"]["edge"]["inserted"]) == ("change", [[9, 9]])
+        assert one.stop() == 0
+    with Database.open(tmp_path / "full.db") as database:
+        assert database.step == 1
+        assert database.holds("edge", (9, 9))
+        assert not database.holds("edge", (7, 8))
 
 
 def test_a_service_that_was_killed_goes_on_with_all_that_was_told(tmp_path: Path) -> None:
