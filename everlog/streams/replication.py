@@ -47,13 +47,17 @@ def lsn_number(text: str) -> int:
 def can_replicate(connection: Connection[Any]) -> str | None:
     """Why there is no logical replication on this server for us, or None."""
     row = connection.execute(
-        "SELECT current_setting('wal_level'), rolreplication OR rolsuper FROM pg_roles"
-        " WHERE rolname = current_user"
+        "SELECT current_setting('wal_level'), rolreplication OR rolsuper,"
+        " has_database_privilege(current_database(), 'CREATE')"
+        " OR EXISTS (SELECT FROM pg_publication WHERE starts_with(pubname, 'everlog_'))"
+        " FROM pg_roles WHERE rolname = current_user"
     ).fetchone()
     assert row is not None
     if row[0] != "logical":
         return f"the server's wal_level is {row[0]}, not logical"
-    return None if row[1] else "this user may not replicate (ALTER ROLE … REPLICATION)"
+    if not row[1]:
+        return "this user may not replicate (ALTER ROLE … REPLICATION)"
+    return None if row[2] else "this user may not publish (GRANT CREATE ON DATABASE …)"
 
 
 class Replication:

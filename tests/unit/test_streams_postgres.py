@@ -124,6 +124,24 @@ def test_a_server_that_does_not_replicate_is_followed_by_triggers(plain: str, tm
             follow(database, [plain], [], via="replication")
 
 
+@pytest.mark.parametrize(
+    ("role", "why"), [("LOGIN", "may not replicate"), ("LOGIN REPLICATION", "may not publish")]
+)
+def test_a_user_who_may_not_replicate_is_followed_by_triggers(url: str, sql: Any, role: str, why: str) -> None:
+    sql.execute(f"CREATE ROLE guest {role}; GRANT ALL ON SCHEMA public TO guest")
+    try:
+        sql.execute(f"{EDGES}; ALTER TABLE edge OWNER TO guest; INSERT INTO edge VALUES (1, 2)")
+        database, told = Database.from_text(PATHS), list[str]()
+        guest = url.replace("postgres@", "guest@")
+        follow(database, [guest], [], tell=told.append)
+        assert f"following by triggers, since this user {why}" in told[0]
+        assert database.view("edge") == [(1, 2)]
+        with pytest.raises(FactsError, match=why):
+            follow(database, [guest], [], via="replication")
+    finally:
+        sql.execute("DROP OWNED BY guest CASCADE; DROP ROLE guest")
+
+
 def test_a_transaction_is_one_step(url: str, sql: Any, via: str, tmp_path: Path) -> None:
     """Transactions that run side by side each are one step, in an order in which rows have their history."""
     import psycopg
