@@ -2,46 +2,40 @@
 
 A `Database` holds a checked program and the engine that runs it.  What is given to it is checked
 first (`everlog.rows`), then applied as one step (`everlog.transactions`); what a step changed is
-told to whoever asked (`everlog.subscriptions`).  The program may change, too (`everlog.live`).
+told to whoever asked (`everlog.subscriptions`).  The program may change, too (`everlog.live`).  What it can be
+asked is in `everlog.readable`.
 
 Reads: core.engine, dsl, and the modules named above.  Read by: users, everlog.stream.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
-
-from attrs import evolve
+from typing import TYPE_CHECKING, TypeAlias, overload
 
 from everlog.changes import Changes
-from everlog.core.engine import Engine, Statistics
-from everlog.core.engine.explain import cost_of, explain_plan, explanation
+from everlog.core.engine import Engine
 from everlog.core.executor import Update
 from everlog.core.guards import Limits, Progress
-from everlog.core.program import Kind, Program, Relation, Row, Value
-from everlog.core.seminaive import evaluate
-from everlog.dsl.printer import print_statement
+from everlog.core.program import Program, Row, Value
 from everlog.dsl.queries import Scope
 from everlog.files import connect
 from everlog.files.connect import Parameter, Where
-from everlog.files.values import sorted_rows
 from everlog.functors import functors_beside
 from everlog.inputs import Facts, facts_to_begin_with
 from everlog.live import LiveText, RuleError, with_functors
 from everlog.queries import Queries
+from everlog.readable import Readable
 from everlog.relation_view import RelationView
-from everlog.results import Result
-from everlog.rows import Step, checked_rows, declared, fact, plain_test, step_updates, updates
+from everlog.rows import Step, checked_rows, declared, plain_test, step_updates, updates
 from everlog.saved import load_facts, save_facts
 from everlog.subscriptions import Callback, Subscription
 from everlog.transactions import Transaction, Writer
 
 if TYPE_CHECKING:  # loaded when somebody asks for them
-    from everlog.core.proofs import Proof, WhyNot
     from everlog.store.database import DurableDatabase
     from everlog.watching import Watch
 
@@ -50,7 +44,7 @@ Functions: TypeAlias = Mapping[str, Callable[..., Value]]
 _NO_TEXT = "this database has no text to change: make it with `Database.from_text` or `from_file`"
 
 
-class Database:
+class Database(Readable):
     """A program and its relations, which follow every insert and delete.
 
     >>> db = Database.from_text('''
@@ -335,72 +329,7 @@ class Database:
         """What the last step changed."""
         return self._writer.changes
 
-    # ── reading ──────────────────────────────────────────────────────────────────────────────
-
-    def query(self, text: str) -> Result:
-        """The facts that match an atom, or whatever makes a conjunction true.
-
-        >>> db = Database.from_text(".decl edge(x:number, y:number)  edge(1, 2).  edge(1, 3).  edge(4, 4).")
-        >>> db.query("edge(1, y)"), db.query("edge(x, x)"), db.query("edge(_, 3)")
-        ([(1, 2), (1, 3)], [(4, 4)], [(1, 3)])
-        >>> db.query("edge(a, b), b > 2, !edge(b, b)")
-        [(1, 3)]
-        >>> db.query("n = count : { edge(1, _) }").columns
-        ('n',)
-
-        Of an atom the whole facts are given.  Constants are looked up in an index; a variable that stands twice
-        means equal values; `_` and other variables mean any value.  Anything else that can be the body of a
-        rule gives the values of its variables, in the order in which they first stand there; `_` and
-        variables that begin with it are not shown.  The text may begin with `?-` and end with `.` or `?`.
-
-        The result is lazy, and of the state in which it was asked: see `Result`.  `QueryError` has every
-        mistake of the text, with its place.
-        """
-        return self._queries.ask(text)
-
-    def view(self, relation: str) -> list[Row]:
-        """All facts of a relation, sorted: a copy, which does not follow later steps."""
-        return list(self.rows(relation))
-
-    def rows(self, relation: str) -> Iterable[Row]:
-        """All facts of a relation in sorted order, to be gone through at once, before the next step."""
-        found = declared(self.relations, relation)
-        if any(column.kind is Kind.FLOAT for column in found.columns):
-            return sorted_rows(found, self._engine.view(relation))  # which knows where to put NaN
-        return self._engine.rows(relation)
-
-    def given(self, relation: str) -> list[Row]:
-        """The facts of a relation that were given, by the program's text or by a step, sorted."""
-        found = declared(self.relations, relation)
-        return sorted_rows(found, self._engine.given(relation))
-
-    def holds(self, relation: str, row: object = None) -> bool:
-        """Whether a fact holds: `db.holds("path(1, 3)")` or `db.holds("path", (1, 3))`."""
-        name, values = fact(self.relations, relation, row)
-        return next(iter(self._engine.lookup(name, dict(enumerate(values)))), None) is not None
-
-    def lookup(self, relation: str, values: Mapping[int, Value]) -> list[Row]:
-        """The facts that have these values in these columns (counted from 0), in no order."""
-        return list(self._engine.lookup(declared(self.relations, relation).name, values))
-
-    def size(self, relation: str) -> int:
-        """How many facts a relation has."""
-        return self._engine.size(declared(self.relations, relation).name)
-
-    @property
-    def relations(self) -> Mapping[str, Relation]:
-        """The relations of the program, with their columns, in the order of their declaration."""
-        return self._writer.relations
-
-    @property
-    def program(self) -> Program:
-        """The program as it runs now."""
-        return self._engine.program
-
-    @property
-    def rules(self) -> Mapping[str, str]:
-        """The rules, by name, as they were written."""
-        return MappingProxyType({rule.name: rule.written for rule in self.program.rules})
+    # ── as a mapping ─────────────────────────────────────────────────────────────────────────
 
     def __getitem__(self, relation: str) -> RelationView:
         """A relation, to be read and written like a set of rows.
@@ -421,13 +350,6 @@ class Database:
                 return  # the end of `db[relation] += …`
             rows = rows.rows()
         self._replace_given({found.name: checked_rows(found, rows)})
-
-    def __iter__(self) -> Iterator[str]:
-        """The names of the relations."""
-        return iter(self.relations)
-
-    def __contains__(self, relation: object) -> bool:
-        return relation in self.relations
 
     # ── being told ───────────────────────────────────────────────────────────────────────────
 
@@ -473,76 +395,6 @@ class Database:
 
         return Watch(self._writer.subscribers, self._listened(relation), limit)
 
-    # ── reasons ──────────────────────────────────────────────────────────────────────────────
-
-    def why(self, relation: str, row: object = None) -> Proof:
-        """A proof of a fact, down to given facts: its `.text()`, `.to_json()` or `.to_dot()`.
-
-        >>> db = Database.from_text(".decl n(x:number)  .decl m(x:number)  m(x + 1) :- n(x).  n(1).")
-        >>> print(db.why("m(2)").text())
-        m(2)   m#1 at <text>:1:  m(x + 1) :- n(x).
-        └── n(1)   given
-
-        Raises `NotDerived` where there is nothing to prove: see `why_not`.
-        """
-        from everlog.core.proofs import why
-
-        self._engine.read_all()
-        return why(self._engine, *fact(self.relations, relation, row))
-
-    def why_not(self, relation: str, row: object = None) -> WhyNot:
-        """For each rule that might derive a fact, what its body lacks: `.text()`, `.to_json()`, `.to_dot()`."""
-        from everlog.core.proofs import why_not
-
-        self._engine.read_all()
-        return why_not(self._engine, *fact(self.relations, relation, row))
-
-    def explain(self, name: str | None = None) -> str:
-        """How relations are kept current, and what an update can cost: of all, or of one relation or rule.
-
-        >>> db = Database.from_text('''
-        ...   .decl r(a:number, b:number)  .decl s(a:number, c:number)  .decl q(a:number)
-        ...   q(a) :- r(a, b), s(a, c).''')
-        >>> print(db.explain("q#1"))
-        q#1  q(a) :- r(a, b), s(a, c).
-          class        hierarchical: the atoms of any two variables are disjoint or one set contains the other
-          widths       w = 1, ŵ = 1
-          order        a(b, c)
-          one update   O(1) when facts only come, O(1) when they come and go
-          in use       view_tree, O(1): hierarchical
-        """
-        return explain_plan(self.program, asked=self._strategies, only=name, moved=self._engine.moved)
-
-    def explanation(self) -> dict[str, Any]:
-        """The same as an object that can be written as JSON: see docs/costs.md."""
-        return explanation(self.program, self._strategies)
-
-    def strategy_of(self, relation: str) -> str:
-        """How a relation is kept current: `given`, `counts`, `witness`, …"""
-        return self._engine.strategy_of(declared(self.relations, relation).name)[0]
-
-    def cost(self, rule: str) -> str:
-        """Class and cost of one rule, in one line.
-
-        >>> db = Database.from_text(".decl n(x:number)  .decl m(x:number)  m(x + 1) :- n(x).")
-        >>> db.cost("m#1")
-        'no join; one update costs O(1)'
-        """
-        return cost_of(self.program, rule, self._strategies)
-
-    def stats(self) -> Statistics:
-        """Facts, bytes and time of each relation, and runs and time of each rule; `print` shows a table."""
-        return self._engine.statistics()
-
-    @property
-    def progress(self) -> Progress | None:
-        """Who hears of long steps; may be set.  Single updates are faster if nobody does."""
-        return self._engine.guard.progress
-
-    @progress.setter
-    def progress(self, progress: Progress | None) -> None:
-        self._engine.guard.progress = progress
-
     # ── the program ──────────────────────────────────────────────────────────────────────────
 
     def add_rule(self, text: str, *, functors: Functions | None = None) -> Changes:
@@ -581,14 +433,6 @@ class Database:
         other = LiveText.from_file(path, self._live.include_dirs, self._live.macros)
         found = functors_beside(other.program, path) if functors is None else functors
         return self._go_by(self._live.replaced_by(other), self._functors | dict(found), other.digest)
-
-    def statements(self, added: bool = False) -> list[str]:
-        """The statements of the program's text but its facts; with `added`, those that came by `add_rule`."""
-        return [] if self._live is None else [print_statement(s) for s in self._live.statements(added)]
-
-    def warnings(self, added: bool = False) -> list[str]:
-        """What the checker remarks about the program, as text; with `added`, about the last `add_rule`."""
-        return [] if self._live is None else self._live.warnings(added)
 
     def _change(self, edit: Callable[[LiveText], LiveText], more: Functions | None = None) -> Changes:
         if self._live is None:
@@ -686,20 +530,14 @@ class Database:
     def limits(self, limits: Limits) -> None:
         self._engine.guard.limits = limits
 
-    def check(self) -> list[str]:
-        """Compute every relation from scratch, from what is given; the names of those that differ: none.
+    @property
+    def progress(self) -> Progress | None:
+        """Who hears of long steps; may be set.  Single updates are faster if nobody does."""
+        return self._engine.guard.progress
 
-        Cost: that of an evaluation of the whole program.
-        """
-        self._engine.check()
-        given = {name: self._engine.given(name) for name in self.relations}
-        scratch = evaluate(evolve(self.program, facts={}), given, limits=self.limits)
-        own = [name for name, relation in self.relations.items() if not relation.auxiliary_of]
-        return [name for name in own if scratch.relation(name) != self._engine.view(name)]
-
-    def __repr__(self) -> str:
-        facts = sum(map(self._engine.size, self.relations))
-        return f"<Database: {len(self.relations)} relations, {len(self.program.rules)} rules, {facts} facts>"
+    @progress.setter
+    def progress(self, progress: Progress | None) -> None:
+        self._engine.guard.progress = progress
 
     def _repr_html_(self) -> str:
         from everlog.html import database_html

@@ -163,9 +163,9 @@ class SharedDatabase:
             return db.delete(relation, rows)
 
     def apply(self, step: Step, *, positions: Mapping[str, str] | None = None) -> Changes:
-        """As `Database.apply`, and of a database in a file with `positions`."""
+        """As `Database.apply`."""
         with self._writing() as db:
-            return db.apply(step) if positions is None else _durable(db).apply(step, positions=positions)
+            return db.apply(step, positions=positions)
 
     def transaction(self) -> SharedTransaction:
         """Collect inserts and deletes, and apply them as one step at the end of a `with` block.
@@ -204,7 +204,7 @@ class SharedDatabase:
 
     @property
     def positions(self) -> Mapping[str, str]:
-        return self._asked(lambda db: _durable(db).positions)
+        return self._asked(lambda db: dict(db.positions))
 
     @property
     def oldest(self) -> int:

@@ -99,7 +99,8 @@ class Desk:
         while self._waiting:
             job = self._jobs.get()
             if job is not None:
-                self._waiting -= 1
+                with self._lock:  # somebody who came just before the end may be counting, too
+                    self._waiting -= 1
                 job.tell(None, _stopping())
 
     def _do(self, job: _Job) -> None:

@@ -215,6 +215,8 @@ def _explanation(service: Service, database: Database) -> dict[str, Any]:
 def stats(service: Service, call: Call) -> Any:
     found = service.reading(lambda database: database.stats())
     return {
+        "program": service.name,
+        "database": None if service.durable is None else service.durable.path.name,
         "step": service.step,
         "version": __version__,
         "seconds": round(monotonic() - service.started, 3),

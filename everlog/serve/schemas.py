@@ -181,7 +181,14 @@ EXPLANATION = obj(
     {"step": STEP, "text": text(), "relations": array({"type": "object"}), "rules": array({"type": "object"})}
 )
 STATS = obj(
-    {"step": STEP, "version": text(), "seconds": {"type": "number"}, "memory": integer(), "subscribers": integer()}
+    {"program": text(), "database": {"type": ["string", "null"], "description": "its file, if it is in one"}}
+    | {
+        "step": STEP,
+        "version": text(),
+        "seconds": {"type": "number"},
+        "memory": integer(),
+        "subscribers": integer(),
+    }
     | {
         "behind": integer("bytes that wait for the slowest subscriber"),
         "lagged": integer("subscribers that were too slow"),

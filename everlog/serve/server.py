@@ -5,7 +5,7 @@ that serves HTTP.  At the first SIGTERM or SIGINT the step under way is finished
 refused, followers get an `end`, connections are closed and then the database; at the second the step under way
 is given up, without a trace.
 
-Reads: everlog.serve.app, desk, service; uvicorn.  Read by: everlog.commands.serve.
+Reads: everlog.serve.app, connections, desk, service; uvicorn.  Read by: everlog.commands.serve.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import uvicorn
 
 from everlog.core.guards import give_up
 from everlog.serve.app import application
+from everlog.serve.connections import Connection
 from everlog.serve.desk import Desk
 from everlog.serve.gate import Admission
 from everlog.serve.service import Service
@@ -73,7 +74,7 @@ def serve(
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # what goes wrong is told by `errors.told`
     config = uvicorn.Config(
         application(service, desk, admission),
-        http="h11",
+        http=Connection,
         ws="none",
         lifespan="off",
         log_config=None,

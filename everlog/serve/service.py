@@ -12,6 +12,7 @@ import asyncio
 import re
 import secrets
 from collections.abc import Callable, Iterator
+from itertools import chain
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -19,19 +20,18 @@ from attrs import frozen
 
 from everlog.changes import Changes
 from everlog.core.guards import LimitExceeded
-from everlog.core.program import Relation, Row
+from everlog.core.program import Relation
 from everlog.database import Database
 from everlog.rows import declared
 from everlog.serve.errors import ApiError
 from everlog.serve.events import Follower, Hub, Wish, event
-from everlog.serve.wire import columns_json, rows_json
+from everlog.serve.snapshots import Snapshots
 from everlog.store.database import DurableDatabase
 
 _T = TypeVar("_T")
-_PAGE = 500  # rows of a snapshot in one event
 _PASTS = 2  # states of the past that are kept for further questions
 _MOST_MISSED = 10_000  # steps that are looked up in the log for one who comes back
-_MOST_BYTES = 16 << 20  # and bytes of their events
+_MOST_BYTES = 4 << 20  # and bytes of their events
 
 
 @frozen
@@ -59,6 +59,7 @@ class Service:
         self._steps = 0
         self._program_changes = False
         self._pasts: dict[int, Database] = {}
+        self._snapshots = Snapshots()
         self.explained: tuple[Any, Any] = (None, None)  # a program, and what is known of it
         database.subscribe(None, self._hear)
         self.hub.step = self.step
@@ -153,7 +154,8 @@ class Service:
             missed = self._missed(wish, last)
             if missed is None:
                 why = "the steps since are not known any more: forget what you have, and begin with this snapshot"
-                first = self._snapshot(wish, event("reset", {"step": self.step, "message": why}))
+                reset = event("reset", {"step": self.step, "message": why})
+                first = chain([reset], self._snapshot(wish))
             else:
                 first = iter(missed)
         elif snapshot:
@@ -161,7 +163,7 @@ class Service:
         follower = Follower(wish, self.bounds.room, loop)
         self.hub.add(follower)
         ready = event("ready", {"step": self.step}, self.label(self.step))
-        return follower, _then(first, ready)
+        return follower, chain(first, [ready])
 
     def _missed(self, wish: Wish, last: str) -> list[bytes] | None:
         """The events since an id, if they are known."""
@@ -185,26 +187,5 @@ class Service:
             return None
         return events
 
-    def _snapshot(self, wish: Wish, before: bytes = b"") -> Iterator[bytes]:
-        names = [name for name in self.database.relations if wish.relations is None or name in wish.relations]
-        step = self.step
-        found = self.reading(lambda db: [(db.relations[name], list(db.rows(name))) for name in names])
-        return _pages(step, found, wish, before)
-
-
-def _pages(step: int, found: list[tuple[Relation, list[Row]]], wish: Wish, before: bytes) -> Iterator[bytes]:
-    """A snapshot, written as it is sent."""
-    if before:
-        yield before
-    for relation, rows in found:
-        columns = columns_json(relation.columns)
-        for start in range(0, max(1, len(rows)), _PAGE):
-            page = rows_json(relation.columns, rows[start : start + _PAGE], wish.as_text)
-            more = start + _PAGE < len(rows)
-            data = {"step": step, "relation": relation.name, "columns": columns, "rows": page, "more": more}
-            yield event("snapshot", data)
-
-
-def _then(first: Iterator[bytes], last: bytes) -> Iterator[bytes]:
-    yield from first
-    yield last
+    def _snapshot(self, wish: Wish) -> Iterator[bytes]:
+        return self.reading(lambda database: self._snapshots.events(database, self.step, wish))

@@ -5,6 +5,9 @@ that the program knows; others may come in between, as they do where topics of K
 events in a row with the same transaction belong together, and the next event that has another one ends it; so does
 the end of the input.  An event without any transaction is one by itself; the rows of a snapshot are one.
 
+Whoever sends may be stopped in the middle of a transaction, come back, and tell all of it again: what was told
+before its second BEGIN is forgotten, and so is what a peer of a socket has left open when it goes.
+
 Where a source can be read again from an offset, that is the beginning of the oldest transaction that is not
 complete, with the names of those that were complete behind it.
 
@@ -69,9 +72,8 @@ class Grouper:
         yield from self._end_unmarked(name, begin, line - 1)
         if name in self._seen:
             return
-        current = self._open.get(name)
-        if current is None:
-            marked = isinstance(entry, Marker) and entry.begins
+        current, marked = self._open.get(name), isinstance(entry, Marker) and entry.begins
+        if current is None or (marked and current.marked):  # whoever begins it again tells all of it again
             current = self._open[name] = _Open(begin, line, marked)
         if isinstance(entry, Event):
             if self._known(entry.change.table):
@@ -92,6 +94,10 @@ class Grouper:
     def finish(self, end: int, line: int) -> Iterator[Group]:
         """There will be no more: a transaction without markers is complete."""
         yield from self._end_unmarked("", end, line)
+
+    def drop(self) -> None:
+        """Whoever sent has gone: what was under way will not end."""
+        self._open.clear()
 
     @property
     def incomplete(self) -> list[tuple[str, int]]:

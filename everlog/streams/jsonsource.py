@@ -45,8 +45,7 @@ class JsonSource:
         self._lines: Lines | None = None
         self._file: FileLines | None = None
         self._grouper = Grouper(self._known)
-        self._ended = False
-        self._end, self._number = 0, 0
+        self._ended = self._cut = False
 
     def open(self, database: Database) -> None:
         if self._opened is not None:
@@ -62,7 +61,6 @@ class JsonSource:
                 " begin with another database, or give the file another name"
             )
         self._grouper = Grouper(self._known, frozenset(found["done"]))
-        self._end, self._number = found["offset"], found["lines"]
 
     def _is_ours(self, found: dict[str, Any]) -> bool:
         return self._file is not None and self._file.sum_before(found["offset"]) == found["sum"]
@@ -75,12 +73,18 @@ class JsonSource:
         groups: list[Group] = []
         for line in lines or ():
             groups += self._groups(line)
-            self._end, self._number = line.end, line.number
-        if lines is None:
-            self._ended = True
-            groups += self._grouper.finish(self._end, self._number)
-            self._tell_incomplete()
+            if line.is_last:
+                groups += self._left_by(line)
+        self._ended = lines is None
         return [self._transaction(group) for group in groups]
+
+    def _left_by(self, line: Line) -> list[Group]:
+        """Whoever sent has gone: what has no markers ends here, unless its last line was cut."""
+        groups = [] if self._cut else list(self._grouper.finish(line.end, line.number))
+        self._tell_incomplete()
+        self._grouper.drop()
+        self._cut = False
+        return groups
 
     def _groups(self, line: Line) -> list[Group]:
         text = decoded(line.data)
@@ -89,7 +93,8 @@ class JsonSource:
         try:
             entry = decode(text, line.number)
         except ValueError as problem:
-            if line.end == line.begin + len(line.data):  # it has no end: whoever writes it has not finished
+            if line.is_cut:
+                self._cut = True
                 return []
             self._refuse(BadRow(self.name, line.number, str(problem), text, "line"))
             self._grouper.lose()

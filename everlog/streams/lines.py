@@ -27,16 +27,26 @@ from everlog.streams.sockets import Address
 _PIECE = 1 << 20
 _WINDOW = 1 << 12  # how many bytes before an offset are known by their sum
 _MOST_LINES = 10_000  # of one `take`, about
+_LONGEST = 64 << 20  # bytes of a line: whoever sends no end must not fill the memory
 
 
 @frozen
 class Line:
-    """A line without its end; `begin` and `end` are offsets in the input."""
+    """A line without its end; `begin` and `end` are offsets in the input.
+
+    `is_last` says that whoever sent it has gone: others may come, and begin anew.
+    """
 
     data: bytes
     number: int
     begin: int
     end: int
+    is_last: bool = False
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it has no end: whoever wrote it has not finished, or was stopped."""
+        return self.end == self.begin + len(self.data)
 
 
 class Lines(Protocol):
@@ -54,8 +64,10 @@ class Lines(Protocol):
 class Cutter:
     """Pieces of bytes to lines; what has no end yet waits for the next piece."""
 
-    def __init__(self, offset: int = 0, number: int = 0) -> None:
+    def __init__(self, name: str, offset: int = 0, number: int = 0) -> None:
+        self._name = name
         self._rest: list[bytes] = []
+        self._waiting = 0
         self.offset, self.number = offset, number
 
     def lines(self, piece: bytes) -> Iterator[Line]:
@@ -64,39 +76,55 @@ class Cutter:
         for data in others:
             whole, self._rest = b"".join(self._rest), [data]
             yield self._line(whole, len(whole) + 1)
+        self._waiting = len(self._rest[-1]) + (0 if others else self._waiting)
+        if self._waiting > _LONGEST:
+            raise FactsError(f"{self._name}: line {self.number + 1} has more than {_LONGEST} bytes, and no end")
 
-    def last(self) -> Iterator[Line]:
-        """What has no end, and will get none."""
+    def last(self, is_last: bool = True) -> Line:
+        """What has no end, and will get none; it may be nothing."""
         data, self._rest = b"".join(self._rest), []
-        if data:
-            yield self._line(data, len(data))
+        return self._line(data, len(data), is_last)
 
-    def _line(self, data: bytes, length: int) -> Line:
-        begin, self.offset, self.number = self.offset, self.offset + length, self.number + 1
-        return Line(data, self.number, begin, self.offset)
+    def _line(self, data: bytes, length: int, is_last: bool = False) -> Line:
+        begin, self.offset, self.number = self.offset, self.offset + length, self.number + bool(length)
+        return Line(data, self.number, begin, self.offset, is_last)
 
 
 class FileLines:
-    """A regular file, from an offset on."""
+    """A regular file, from an offset on; FactsError where it is cut or replaced while it is read."""
 
     def __init__(self, path: Path, live: bool, offset: int = 0, number: int = 0) -> None:
-        self._live = live
+        self._path, self._live = path, live
         try:
             self._file = path.open("rb")
         except OSError as problem:
             raise FactsError(f"cannot read {path}: {reason(problem)}") from None
         self._file.seek(offset)
-        self._cutter = Cutter(offset, number)
+        self._cutter = Cutter(str(path), offset, number)
         self._ended = False
+        self._sum = self.sum_before(offset)
 
     def take(self) -> list[Line] | None:
         if self._ended:
             return None
+        if self._live and not self._is_the_same():
+            raise FactsError(
+                f"{self._path} was cut or replaced while it was read: begin again, or with another name"
+            )
         piece = self._file.read(_PIECE)
         if piece or self._live:
+            self._sum = self.sum_before(self._file.tell())
             return list(self._cutter.lines(piece))
         self._ended = True
-        return list(self._cutter.last())
+        return [self._cutter.last()]
+
+    def _is_the_same(self) -> bool:
+        """Whether what was read is still there, and under its name."""
+        try:
+            there = os.path.samestat(os.fstat(self._file.fileno()), os.stat(self._path))
+        except FileNotFoundError:
+            return True  # whoever removed it may put nothing in its place, and we have it still
+        return there and self.sum_before(self._file.tell()) == self._sum
 
     def sum_before(self, offset: int) -> int:
         """A sum over the bytes before an offset, by which a file is known again; -1 if there are none."""
@@ -117,7 +145,7 @@ class PipeLines:
 
     def __init__(self, path: Path | None, live: bool) -> None:
         self._path, self._live = path, live
-        self._cutter = Cutter()
+        self._cutter = Cutter("standard input" if path is None else str(path))
         self._descriptor = self._opened()
         self._ended = False
 
@@ -140,8 +168,8 @@ class PipeLines:
                 break
             lines += self._cutter.lines(piece)
             if not piece:
-                lines += self._cutter.last()
                 self._end()
+                lines.append(self._cutter.last(self._ended))  # else another writer goes on
                 break
         return lines
 
@@ -167,7 +195,7 @@ class SocketLines:
         self._address, self._live = address, live
         self._listening: socket.socket | None = address.listen() if address.listens else None
         self._peer: socket.socket | None = None if address.listens else address.connect()
-        self._cutter = Cutter()
+        self._cutter = Cutter(address.url)
         self._ended = False
 
     def take(self) -> list[Line] | None:
@@ -187,7 +215,7 @@ class SocketLines:
                 piece = b""
             lines += self._cutter.lines(piece)
             if not piece:
-                lines += self._cutter.last()
+                lines.append(self._cutter.last())
                 self._peer.close()
                 self._peer = None
                 self._ended = not (self._live and self._listening is not None)

@@ -47,13 +47,17 @@ def lsn_number(text: str) -> int:
 def can_replicate(connection: Connection[Any]) -> str | None:
     """Why there is no logical replication on this server for us, or None."""
     row = connection.execute(
-        "SELECT current_setting('wal_level'), rolreplication OR rolsuper FROM pg_roles"
-        " WHERE rolname = current_user"
+        "SELECT current_setting('wal_level'), rolreplication OR rolsuper,"
+        " has_database_privilege(current_database(), 'CREATE')"
+        " OR EXISTS (SELECT FROM pg_publication WHERE starts_with(pubname, 'everlog_'))"
+        " FROM pg_roles WHERE rolname = current_user"
     ).fetchone()
     assert row is not None
     if row[0] != "logical":
         return f"the server's wal_level is {row[0]}, not logical"
-    return None if row[1] else "this user may not replicate (ALTER ROLE … REPLICATION)"
+    if not row[1]:
+        return "this user may not replicate (ALTER ROLE … REPLICATION)"
+    return None if row[2] else "this user may not publish (GRANT CREATE ON DATABASE …)"
 
 
 class Replication:
@@ -62,6 +66,7 @@ class Replication:
 
     def __init__(self, connection: Connection[Any], tables: Sequence[SourceTable], slot: str | None) -> None:
         self._connection, self._tables = connection, {table.full_name: table for table in tables}
+        self._oids = [self._tables[name].oid for name in sorted(self._tables)]
         self._temporary = slot is None
         self._slot = slot or f"everlog_{uuid4().hex[:12]}"
         digest = hashlib.sha256("\0".join(sorted(self._tables)).encode()).hexdigest()[:12]
@@ -100,13 +105,23 @@ class Replication:
         known = self._connection.execute(
             "SELECT 1 FROM pg_publication WHERE pubname = %s", [self._publication]
         ).fetchone()
-        if known is None:
-            listed = sql.SQL(", ").join(table.identifier for table in self._tables.values())
-            self._connection.execute(
-                sql.SQL("CREATE PUBLICATION {} FOR TABLE {} WITH (publish_via_partition_root = true)").format(
-                    sql.Identifier(self._publication), listed
-                )
-            )
+        if known is not None and self._unpublished() is None:
+            return
+        statement = "CREATE PUBLICATION {} FOR TABLE {} WITH (publish_via_partition_root = true)"
+        if known is not None:  # a table of the same name was dropped, and with it its place in the publication
+            statement = "ALTER PUBLICATION {} SET TABLE {}"
+        listed = sql.SQL(", ").join(table.identifier for table in self._tables.values())
+        self._connection.execute(sql.SQL(statement).format(sql.Identifier(self._publication), listed))
+
+    def _unpublished(self) -> str | None:
+        """A table whose changes are not told, because it was dropped and made anew, or by somebody's hand."""
+        row = self._connection.execute(
+            "SELECT name FROM unnest(%s::text[], %s::int8[]) AS wanted(name, table_oid) WHERE NOT EXISTS"
+            " (SELECT FROM pg_publication_rel JOIN pg_publication p ON p.oid = prpubid"
+            " WHERE pubname = %s AND prrelid::int8 = table_oid) LIMIT 1",
+            [list(self._tables), [table.oid for table in self._tables.values()], self._publication],
+        ).fetchone()
+        return None if row is None else str(row[0])
 
     def begun(self, snapshot: str, log: int) -> dict[str, Any]:
         """The position behind a first snapshot, which was taken when the log was there."""
@@ -122,6 +137,8 @@ class Replication:
         ).fetchone()
         lsn = lsn_number(position["lsn"])
         if self._temporary or row is None or row[1] == "lost" or row[0] > lsn:
+            return False
+        if position.get("oids") != self._oids or self._unpublished() is not None:  # a table was made anew
             return False
         self._read, self._advanced = lsn, int(row[0])
         if "snapshot" in position:
@@ -145,7 +162,13 @@ class Replication:
         noted = self._transactions([data for (data,) in messages])
         if noted:
             self._looked = (-1, now)  # there may be more
-        elif now - self._looked[1] > _QUIET:  # move on past what does not concern us
+            return noted
+        lost = self._unpublished()
+        if lost is not None:
+            raise FactsError(
+                f"changes of table {lost} are not told any more: it was dropped, it seems; begin anew"
+            )
+        if now - self._looked[1] > _QUIET:  # move on past what does not concern us
             self._looked, self._read = (log, now), max(log, self._read)
             noted = [Noted([], self._position(), "0")]
         else:
@@ -197,7 +220,8 @@ class Replication:
         return snapshot.sees(xid)
 
     def _position(self) -> dict[str, Any]:
-        position = {"via": "replication", "lsn": lsn_text(self._read), "tables": sorted(self._tables)}
+        tables = sorted(self._tables)
+        position = {"via": "replication", "lsn": lsn_text(self._read), "tables": tables, "oids": self._oids}
         if self._snapshot is not None and self._read <= self._snapshot[2]:
             position |= {"snapshot": self._snapshot[1], "until": lsn_text(self._snapshot[2])}
         return position
@@ -214,6 +238,8 @@ class Replication:
         ours = self._tables.get(_name(table))
         if ours is None:
             raise FactsError(f"a table that is followed has become {_name(table)}: begin anew with --table")
+        if ours.oid != table.oid:
+            raise FactsError(f"table {_name(table)} was dropped and made anew while it was followed: begin anew")
         return ours
 
     def _row_change(self, table: Table, change: Change, number: int) -> RowChange:

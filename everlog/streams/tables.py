@@ -43,6 +43,7 @@ class SourceTable:
     """A table and its relation; `columns` maps the table's names of columns that are used to the relation's."""
 
     relation: Relation
+    oid: int
     schema: str
     name: str
     columns: Mapping[str, str]
@@ -129,7 +130,7 @@ def _find(connection: Connection[Any], naming: Naming, relation: Relation) -> So
     names = [column.name for column in relation.columns]
     naming.keys[relation.name] = tuple(names.index(column) for column in key)
     binary = frozenset(column for column, of, *_ in known if of == _BYTEA_OID)
-    return SourceTable(relation, schema, name, columns, binary, identity)
+    return SourceTable(relation, oid, schema, name, columns, binary, identity)
 
 
 def _key(

@@ -581,6 +581,16 @@ def test_a_csv_is_looked_at(folder: Path) -> None:
     assert "there is no such file" in talk.say(".import none.csv edge")
 
 
+def test_file_and_relation_may_stand_in_either_order(folder: Path) -> None:
+    talk = Talk(*PATHS, "edge(1, 2).")
+    assert talk.say(".export a.csv edge", ".export edge b.csv") == "a.csv: 1 fact\nb.csv: 1 fact"
+    assert (
+        talk.say(".import edge a.csv", ".import b.csv edge")
+        == "edge: 1 fact read, 0 new\nedge: 1 fact read, 0 new"
+    )
+    assert "undefined relation `edg`" in talk.say(".import a.csv edg")
+
+
 def test_rows_that_do_not_fit_may_go_to_a_file(folder: Path) -> None:
     (folder / "some.csv").write_text("1,2\na,3\n")
     talk = Talk(*PATHS)

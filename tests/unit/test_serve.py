@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import select
 import signal
 import socket
@@ -17,9 +18,12 @@ from typing import Any
 
 import httpx
 import pytest
+import uvicorn
 from serving import API, PATHS, Served, refused, right, served, until
 
 from everlog import Database
+from everlog.serve.connections import Connection
+from everlog.serve.server import listening
 
 KINDS = """
 .decl wide(n:number, u:unsigned, f:float, s:symbol)
@@ -345,6 +349,46 @@ def test_bodies_of_requests_that_do_not_end_have_a_bound_together(tmp_path: Path
 
 
 @pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n",
+    ],
+)
+def test_who_sends_no_request_is_let_go(sent: bytes) -> None:
+    """Nothing at all, a head that does not end, a body after its answer; and more of it from time to time."""
+
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+    class Hurried(Connection):
+        patience = 0.5
+
+    with listening("127.0.0.1", 0, 60) as listener, contextlib.ExitStack() as closing:
+        config = uvicorn.Config(answer, http=Hurried, ws="none", lifespan="off", log_config=None)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        closing.callback(thread.join)
+        closing.callback(setattr, server, "should_exit", True)
+        with socket.create_connection(listener.getsockname()[:2], timeout=0.1) as raw:
+            raw.sendall(sent)
+            with contextlib.suppress(ConnectionError):  # it is closed, maybe while we send
+                until(lambda: _is_closed(raw, b"X" if sent else b""), "it is let go")
+
+
+def _is_closed(raw: socket.socket, more: bytes) -> bool:
+    """Whether the other end is closed; else it gets some more."""
+    try:
+        return not raw.recv(1000)
+    except TimeoutError:
+        raw.sendall(more)
+        return False
+
+
+@pytest.mark.parametrize(
     ("body", "code", "status"),
     [
         (b"", "bad-json", 400),
@@ -507,6 +551,27 @@ def test_a_second_signal_gives_the_step_up(tmp_path: Path) -> None:
         refused(answers[0], 503, "stopping")
     with Database.open(tmp_path / "stop.db") as db:
         assert (db.step, db.view("seed")) == (0, [])
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="no limits on the files of others")
+def test_a_step_that_cannot_be_written_is_told_undone_and_nobody_hears_of_it(tmp_path: Path) -> None:
+    with served(tmp_path, "--db", "full.db") as one:
+        before = one.get("/relations")
+        with one.events() as events:
+            assert next(events)[0] == "ready"
+            resource.prlimit(one.process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+            for path, body in [("/steps", {"insert": {"edge": [[7, 8]]}}), ("/rules", {"text": "edge(8, 9)."})]:
+                assert "full.db cannot be written" in refused(one.client.post(path, json=body), 507, "not-written")
+                assert one.get("/relations") == before
+            resource.prlimit(one.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+            assert one.insert("edge", (9, 9))["step"] == 1, "as soon as there is room, it goes on"
+            kind, data, _ = next(events)
+            assert (kind, data["changes"]["edge"]["inserted"]) == ("change", [[9, 9]])
+        assert one.stop() == 0
+    with Database.open(tmp_path / "full.db") as database:
+        assert database.step == 1
+        assert database.holds("edge", (9, 9))
+        assert not database.holds("edge", (7, 8))
 
 
 def test_a_service_that_was_killed_goes_on_with_all_that_was_told(tmp_path: Path) -> None:

@@ -103,6 +103,8 @@ def test_counts_and_changes_follow_what_others_do(page: Page, one: Served) -> No
     until(lambda: page.count("path") == "9", "the count follows")
     assert page.count("edge") == "3"
     page.sees("#log", "+path(1, 1)")
+    one.insert("named", (5, "7"))
+    page.sees("#log", '+named(5, "7")')
     page.sees("#step", str(one.get("/relations")["step"]))
     page.find("#pause").click()
     one.post("/steps", {"delete": {"edge": [[3, 1]]}})
@@ -176,7 +178,8 @@ def test_marks_are_under_the_text_they_mark(page: Page) -> None:
 def test_rules_have_badges(page: Page) -> None:
     assert len(page.all("#rule-list .badge.recursive svg")) == 2
     assert len(page.all("#rule-list .badge.cyclic svg")) == 1
-    assert "Õ(D^1/2)" in page.text("#rule-list")
+    assert "Õ(D^1/2)" in page.find("#rule-list").get_attribute("textContent")
+    assert page.text("#rule-list .cyclic + .cost sup").endswith("1/2")
 
 
 def test_proofs_are_drawn(page: Page) -> None:
@@ -206,6 +209,45 @@ def test_proofs_are_drawn(page: Page) -> None:
     until(lambda: page.all("[aria-label='Why edge(1, 2)?']"), "facts of a relation have their why")
     page.find("[aria-label='Why edge(1, 2)?']").click()
     page.sees("#why-told", "edge(1, 2) holds")
+
+
+def test_a_proof_that_is_too_wide_is_drawn_downwards(page: Page, one: Served) -> None:
+    """Whatever the width, the fact that is proved is in sight, boxes do not overlap, and nothing is wider than
+    it must be."""
+    one.insert("edge", *[(n, n + 1) for n in range(3, 9)])
+    page.write("#fact", "path(1, 9)\n")
+    page.sees("#why-told", "path(1, 9) holds, after step")
+    found = """
+        const box = document.getElementById('proof').getBoundingClientRect();
+        return [...document.querySelectorAll('#proof rect')].map((each) => {
+          const r = each.getBoundingClientRect();
+          return [r.left - box.left, r.top, r.right - box.left, r.bottom, box.width];
+        })"""
+    shapes = set()
+    for width in (1400, 360, 1400):
+        at_width(page.browser, width)
+        until(lambda: all(b[2] <= b[4] for b in page.browser.execute_script(found)), "it is drawn for this width")
+        boxes = page.browser.execute_script(found)
+        assert len(boxes) == 16
+        for n, (left, top, right, bottom, _) in enumerate(boxes):
+            for left2, top2, right2, bottom2, _ in boxes[:n]:
+                assert right < left2 or right2 < left or bottom < top2 or bottom2 < top, "boxes overlap"
+        assert all(left >= 0 and right <= room for left, _, right, _, room in boxes), "all of it is in sight"
+        shapes.add(len({top for _, top, _, _, _ in boxes}))
+    assert shapes == {9, 16}, "a tree where there is room, else one below the other"
+
+
+def test_what_is_shown_says_that_it_is_old(page: Page, one: Served) -> None:
+    assert "prog.dl · console.db" in page.text("#served")
+    page.write("#query-text", "edge(x, y)\n")
+    page.sees("#query-told", "2 answers")
+    assert not page.find("#again").is_displayed()
+    one.insert("edge", (7, 8))
+    until(lambda: page.find("#again").is_displayed(), "it says so")
+    assert "2 answers" in page.text("#query-told"), "and nothing moves under a reader"
+    page.find("#again").click()
+    page.sees("#query-told", "3 answers")
+    assert not page.find("#again").is_displayed()
 
 
 def test_steps_can_be_made(page: Page) -> None:

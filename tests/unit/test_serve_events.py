@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import socket
 import threading
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from following import closure
 from serving import API, PATHS, Served, read_events, refused, served, until
 from starlette.types import Message
 
 from everlog import Database
+from everlog.serve.errors import ApiError
 from everlog.serve.events import Follower, Hub, Wish, event
 from everlog.serve.service import Bounds, Service
+from everlog.serve.snapshots import Snapshots
 from everlog.serve.streaming import EventStream
 
 WIDE = ".decl word(n:number, text:symbol)\n"
@@ -138,6 +142,29 @@ def test_large_snapshots_come_in_parts(tmp_path: Path) -> None:
         assert [data["more"] for _, data, _ in parts] == [True, True, False]
         assert {number for _, _, number in parts} == {""}, "half a snapshot is nothing to go on from"
         assert next(events)[0] == "ready"
+
+
+def test_snapshots_of_one_step_are_shared_and_all_of_them_have_a_bound() -> None:
+    database = Database.from_text(WIDE)
+    rows = [(n, "w") for n in range(600)]
+    database.insert("word", rows)
+    snapshots = Snapshots(most=1000)
+    first, second = (snapshots.events(database, 1, Wish()) for _ in range(2))
+    assert next(first) == next(second)
+    assert snapshots.held == 600, "who comes at the same step reads the same copy"
+    database.insert("word", (600, "w"))
+    third = snapshots.events(database, 2, Wish())
+    assert snapshots.held == 600 + 601, "two copies of everything are always allowed"
+    database.insert("word", (601, "w"))
+    with pytest.raises(ApiError, match="try again later"):
+        snapshots.events(database, 3, Wish())
+    for one in (first, second):
+        list(one)
+    assert snapshots.held == 601, "what was read is let go"
+    fourth = snapshots.events(database, 3, Wish())
+    assert [len(json.loads(part.partition(b"data: ")[2])["rows"]) for part in fourth] == [500, 102]
+    del third
+    assert snapshots.held == 0, "so is what nobody will read"
 
 
 def test_no_more_may_follow_than_allowed(tmp_path: Path) -> None:

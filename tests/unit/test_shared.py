@@ -331,3 +331,9 @@ def test_a_disk_that_fails_is_told_to_the_thread_that_wrote(tmp_path: Path) -> N
     connection.execute("PRAGMA query_only = OFF")
     shared.insert("here", (99,))
     shared.close()
+
+
+def test_positions_are_kept_with_a_step_in_memory_as_well() -> None:
+    shared = SharedDatabase(Database.from_text(".decl n(x:number)"))
+    shared.apply("+n(1).", positions={"orders": "17"})
+    assert shared.positions == {"orders": "17"}

@@ -28,6 +28,7 @@ from everlog.files.rejects import abort
 from everlog.streams import follow
 from everlog.streams.debezium import Event, Marker, decode, event_value, row_changes, transaction_text
 from everlog.streams.grouping import Grouper
+from everlog.streams.lines import FileLines
 from everlog.streams.model import UNCHANGED, RowChange, Transaction
 from everlog.streams.naming import Naming
 from everlog.streams.resolve import Resolver
@@ -138,6 +139,12 @@ def test_an_end_that_comes_early_waits_for_the_events_it_counts() -> None:
     assert [rows_of(g) for g in groups_of(text + event("c", None, (1, 2), tx="1"))] == [[(1, 1), (1, 2)]]
 
 
+def test_a_transaction_that_is_begun_again_is_told_again_as_a_whole() -> None:
+    text = begin("1") + event("c", None, (9, 9), tx="1") + begin("2") + event("c", None, (2, 1), tx="2")
+    text += begin("1") + event("c", None, (1, 1), tx="1") + end("1", edge=1) + end("2", edge=1)
+    assert [rows_of(group) for group in groups_of(text)] == [[(1, 1)], [(2, 1)]]
+
+
 def test_without_markers_events_in_a_row_belong_together() -> None:
     text = "".join(event("c", None, (int(tx), n), tx=tx) for tx, n in [("1", 1), ("1", 2), ("2", 1), ("3", 1)])
     text += event("c", None, (9, 9)) + event("c", None, (8, 8))
@@ -162,6 +169,46 @@ def test_an_incomplete_transaction_is_left_out_and_told(tmp_path: Path) -> None:
     text = event("c", None, (1, 2)), begin("7"), event("c", None, (5, 6), tx="7")
     assert followed(tmp_path, *text, tell=told.append).view("edge") == [(1, 2)]
     assert told == [f"{tmp_path}/in.jsonl ends within the transaction '7': its 1 change(s) are left out"]
+
+
+def test_a_transaction_whose_last_line_is_cut_has_not_ended(tmp_path: Path) -> None:
+    told: list[str] = []
+    text = (
+        event("c", None, (1, 2), tx="1"),
+        event("c", None, (3, 4), tx="2"),
+        event("c", None, (5, 6), tx="2")[:-9],
+    )
+    assert followed(tmp_path, *text, tell=told.append).view("edge") == [(1, 2)]
+    assert told == [f"{tmp_path}/in.jsonl ends within the transaction '2': its 1 change(s) are left out"]
+
+
+def test_a_line_that_does_not_end_does_not_fill_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("everlog.streams.lines._LONGEST", 100)
+    monkeypatch.setattr("everlog.streams.lines._PIECE", 40)
+    with pytest.raises(FactsError, match=r"in.jsonl: line 2 has more than"):
+        followed(tmp_path, event("c", None, (1, 2)), "x" * 200)
+
+
+@pytest.mark.parametrize("how", ["cut", "cut and longer again", "replaced"])
+def test_a_file_that_is_not_only_added_to_is_noticed_while_it_is_read(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_text(begin("1") + event("c", None, (1, 2), tx="1"))
+    lines = FileLines(path, live=True)
+    assert len(lines.take() or ()) == 2
+    assert lines.take() == []
+    with path.open("a") as more:
+        more.write(end("1"))
+    assert [line.number for line in lines.take() or ()] == [3]
+    if how == "replaced":
+        (tmp_path / "other").write_text(path.read_text())
+        (tmp_path / "other").rename(path)
+    else:
+        path.write_text(begin("2") + (event("c", None, (3, 4), tx="2") + end("2")) * (9 if "again" in how else 0))
+    with pytest.raises(FactsError, match="was cut or replaced while it was read"):
+        lines.take()
+    lines.close()
 
 
 @st.composite
@@ -634,6 +681,24 @@ def test_sockets_that_listen(tmp_path: Path, kind: str) -> None:
         process.terminate()
         assert process.wait(30) == 0
     assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_what_a_peer_left_open_when_it_went_is_no_part_of_what_comes_next(tmp_path: Path, again: bool) -> None:
+    """The first peer is stopped in the middle of a line of transaction 2; the next one tells it again, or never."""
+    url = f"unix-listen://{tmp_path}/in"
+    cut = begin("2") + event("c", None, (8, 8), tx="2") + event("c", None, (9, 9), tx="2")[:40]
+    whole = begin("2") + event("c", None, (2, 3), tx="2") + end("2", edge=1) if again else ""
+    texts = event("c", None, (1, 2)) + cut, whole + event("c", None, (4, 5), tx="3") + event("c", None, (6, 7))
+    with following(tmp_path, "--from", url, "--to", "out.jsonl", "--live") as process:
+        for text in texts:
+            with wait_until(lambda: connected(url), process) as peer:
+                peer.sendall(text.encode())
+        wanted = closure([(1, 2), (4, 5), (6, 7)] + [(2, 3)] * again)
+        told = tmp_path / "out.jsonl"
+        wait_until(lambda: told.exists() and added_up(complete(told)) == wanted, process)
+        process.terminate()
+        assert process.wait(30) == 0
 
 
 def connected(url: str) -> socket.socket | None:

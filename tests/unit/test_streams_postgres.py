@@ -124,6 +124,24 @@ def test_a_server_that_does_not_replicate_is_followed_by_triggers(plain: str, tm
             follow(database, [plain], [], via="replication")
 
 
+@pytest.mark.parametrize(
+    ("role", "why"), [("LOGIN", "may not replicate"), ("LOGIN REPLICATION", "may not publish")]
+)
+def test_a_user_who_may_not_replicate_is_followed_by_triggers(url: str, sql: Any, role: str, why: str) -> None:
+    sql.execute(f"CREATE ROLE guest {role}; GRANT ALL ON SCHEMA public TO guest")
+    try:
+        sql.execute(f"{EDGES}; ALTER TABLE edge OWNER TO guest; INSERT INTO edge VALUES (1, 2)")
+        database, told = Database.from_text(PATHS), list[str]()
+        guest = url.replace("postgres@", "guest@")
+        follow(database, [guest], [], tell=told.append)
+        assert f"following by triggers, since this user {why}" in told[0]
+        assert database.view("edge") == [(1, 2)]
+        with pytest.raises(FactsError, match=why):
+            follow(database, [guest], [], via="replication")
+    finally:
+        sql.execute("DROP OWNED BY guest CASCADE; DROP ROLE guest")
+
+
 def test_a_transaction_is_one_step(url: str, sql: Any, via: str, tmp_path: Path) -> None:
     """Transactions that run side by side each are one step, in an order in which rows have their history."""
     import psycopg
@@ -372,6 +390,40 @@ def test_an_old_position_is_noticed(url: str, sql: Any, via: str) -> None:
     follow(old, [url], [], tell=told.append, **options)
     assert "so all tables are compared" in told[0]
     assert set(old.view("edge")) == edges(sql)
+
+
+@pytest.mark.parametrize("others", [False, True])
+def test_a_table_that_was_made_anew_between_runs_is_compared(url: str, sql: Any, via: str, others: bool) -> None:
+    """Also if others have followed the new one in the meantime, and so published it."""
+    sql.execute(f"{EDGES}; INSERT INTO edge VALUES (1, 2)")
+    database, told = Database.from_text(PATHS), list[str]()
+    options = {"via": via, "slot": "mine", "tell": told.append}
+    follow(database, [url], [], **options)
+    sql.execute(f"DROP TABLE edge; {EDGES}; INSERT INTO edge VALUES (5, 6)")
+    if others:
+        follow(Database.from_text(PATHS), [url], [], via=via, slot="other")
+    follow(database, [url], [], **options)
+    assert "so all tables are compared" in told[0]
+    assert database.view("edge") == [(5, 6)]
+    sql.execute("INSERT INTO edge VALUES (7, 8)")
+    follow(database, [url], [], **options)
+    assert database.view("edge") == [(5, 6), (7, 8)]
+
+
+@pytest.mark.parametrize("others", [False, True])
+def test_a_table_that_is_made_anew_while_following_is_told(
+    url: str, sql: Any, tmp_path: Path, others: bool
+) -> None:
+    sql.execute(f"{EDGES}; INSERT INTO edge VALUES (1, 2)")
+    with following(tmp_path, "--from", url, "--to", "out.jsonl", "--live", "--via", "replication") as process:
+        told = tmp_path / "out.jsonl"
+        wait_until(lambda: told.exists() and '"x": 1' in told.read_text(), process)
+        sql.execute(f"DROP TABLE edge; {EDGES}; INSERT INTO edge VALUES (5, 6)")
+        if others:
+            follow(Database.from_text(PATHS), [url], [], via="replication")
+        assert process.wait(30) == 1
+        assert process.stderr is not None
+        assert b"begin anew" in process.stderr.read()
 
 
 def test_forget_removes_what_is_left(url: str, sql: Any, tmp_path: Path) -> None:

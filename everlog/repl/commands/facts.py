@@ -28,15 +28,16 @@ def import_facts(session: Session, words: Words) -> None:
     The name of the file says how it is written: .csv, .tsv, .facts, .txt, .json, .jsonl, .parquet, .arrow,
     .sqlite, .duckdb, texts also with .gz or .zst; postgresql://host/database is a database. KEY=VALUE says it
     more exactly, with the parameters of `.input`: delimiter=; headers=true columns=2:0 IO=sqlite dbtable=t
-    rejects=bad.jsonl. Either all facts are inserted, as one step, or none.
+    rejects=bad.jsonl. Either all facts are inserted, as one step, or none. `.import REL FILE` means the same.
     """
     from everlog.files import read_facts
     from everlog.files.connect import to_read
     from everlog.repl.transactions import import_rows
     from everlog.rows import declared
 
-    relation = declared(session.db.relations, words[1])
-    params = to_read(relation, expanduser(words[0]), _parameters(words[2:]))
+    name, file = _in_order(session, words[1], words[0])
+    relation = declared(session.db.relations, name)
+    params = to_read(relation, expanduser(file), _parameters(words[2:]))
     import_rows(session, {relation.name: read_facts(relation, params, Path(), tell=session.screen.note)})
 
 
@@ -58,12 +59,19 @@ def export_facts(session: Session, words: Words) -> None:
     from everlog.repl.modes import number_of
     from everlog.rows import declared
 
-    relation = declared(session.db.relations, words[0])
-    params = to_write(relation, expanduser(words[1]), _parameters(words[2:]))
+    name, file = _in_order(session, words[0], words[1])
+    relation = declared(session.db.relations, name)
+    params = to_write(relation, expanduser(file), _parameters(words[2:]))
     screen = StringIO()
     write_facts(relation, session.db.rows(relation.name), params, Path(), screen)
     session.screen.lines(screen.getvalue().splitlines())
-    session.screen.line(f"{words[1]}: {number_of(session.db.size(relation.name), 'fact')}")
+    session.screen.line(f"{file}: {number_of(session.db.size(relation.name), 'fact')}")
+
+
+def _in_order(session: Session, name: str, file: str) -> tuple[str, str]:
+    """A relation and a file, whichever of them stands first: nobody remembers that."""
+    relations = session.db.relations
+    return (file, name) if name not in relations and file in relations else (name, file)
 
 
 def _parameters(words: Words) -> dict[str, str]:

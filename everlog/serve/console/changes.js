@@ -2,7 +2,8 @@
 
 import { post } from "./api.js";
 import { byId, element, onSubmit, tell } from "./dom.js";
-import { roughText } from "./facts.js";
+import { factText, roughText } from "./facts.js";
+import { relationOf } from "./relations.js";
 
 const STEPS = 100; // that are shown
 const LINES = 20; // of one step
@@ -13,8 +14,10 @@ export function showChange(data) {
   if (paused) return;
   const lines = [];
   for (const [name, change] of Object.entries(data.changes)) {
-    for (const row of change.deleted) lines.push(element("p", { class: "go" }, `-${roughText(name, row)}`));
-    for (const row of change.inserted) lines.push(element("p", { class: "come" }, `+${roughText(name, row)}`));
+    const relation = relationOf(name);
+    const text = (row) => (relation ? factText(relation, row) : roughText(name, row));
+    for (const row of change.deleted) lines.push(element("p", { class: "go" }, `-${text(row)}`));
+    for (const row of change.inserted) lines.push(element("p", { class: "come" }, `+${text(row)}`));
   }
   const more = lines.length - LINES;
   if (more > 0) lines.splice(LINES, more, element("p", {}, `… and ${more} more`));

@@ -1,10 +1,10 @@
 // The console: sets up its parts, loads what is there, and follows what happens.
 
-import { follow } from "./api.js";
+import { follow, get } from "./api.js";
 import { setUpChanges, showChange } from "./changes.js";
 import { byId, problem } from "./dom.js";
 import { setUpProofs } from "./proof.js";
-import { setUpQuery, showFacts } from "./query.js";
+import { markOld, setUpQuery, showFacts } from "./query.js";
 import { countChanges, loadRelations } from "./relations.js";
 import { loadRules, setUpRules } from "./rules.js";
 
@@ -24,8 +24,19 @@ function load() {
   });
 }
 
+/** Whose console this is. */
+async function showName() {
+  const { program, database } = await get("/stats");
+  byId("served").textContent = database ? `${program} · ${database}` : `${program} · in memory`;
+  byId("served").hidden = false;
+  document.title = `${program} – everlog`;
+}
+
 function onEvent(kind, data) {
-  if (data.step !== undefined) byId("step").textContent = data.step;
+  if (data.step !== undefined) {
+    byId("step").textContent = data.step;
+    markOld(data.step);
+  }
   if (kind === "change") {
     countChanges(data);
     showChange(data);
@@ -44,3 +55,4 @@ setUpRules();
 setUpChanges();
 setUpProofs();
 follow(onEvent, onState);
+showName().catch(problem);

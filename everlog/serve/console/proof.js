@@ -29,37 +29,68 @@ function boxes(proof) {
   return box(proof.root);
 }
 
-function measure(box) {
-  const below = box.children.reduce((sum, child) => sum + measure(child) + BETWEEN, -BETWEEN);
-  box.room = Math.max(box.wide, below);
-  return box.room;
+/** How far a tree reaches to both sides of the middle of its root, level by level; children get their places. */
+function spread(box) {
+  const reach = [[-box.wide / 2, box.wide / 2]];
+  const below = [];
+  box.children.forEach((child, n) => {
+    const own = spread(child);
+    child.at = n === 0 ? 0 : Math.max(...own.map(([left], level) => (level in below ? below[level][1] + BETWEEN - left : -Infinity)));
+    own.forEach(([left, right], level) => {
+      below[level] = [Math.min(below[level]?.[0] ?? Infinity, child.at + left), child.at + right];
+    });
+  });
+  const middle = box.children.length ? (box.children[0].at + box.children.at(-1).at) / 2 : 0;
+  for (const child of box.children) child.at -= middle;
+  return reach.concat(below.map(([left, right]) => [left - middle, right - middle]));
 }
 
-function place(box, left, depth, out) {
-  box.x = left + (box.room - box.wide) / 2;
-  box.y = depth * (HIGH + DOWN);
-  out.push(box);
-  const total = box.children.reduce((sum, child) => sum + child.room + BETWEEN, -BETWEEN);
-  let at = left + (box.room - Math.max(total, 0)) / 2;
-  for (const child of box.children) {
-    place(child, at, depth + 1, out);
-    at += child.room + BETWEEN;
-  }
-  return out;
+/** The fact on top, and what it follows from side by side below it. */
+function asTree(root) {
+  const reach = spread(root);
+  const left = Math.min(...reach.map(([from]) => from));
+  const all = [];
+  const put = (box, middle, depth) => {
+    Object.assign(box, { x: middle - box.wide / 2, y: depth * (HIGH + DOWN) });
+    all.push(box);
+    for (const child of box.children) put(child, middle + child.at, depth + 1);
+  };
+  put(root, -left, 0);
+  const branch = (box, child) => {
+    const [x1, y1, x2, y2] = [box.x + box.wide / 2, box.y + HIGH, child.x + child.wide / 2, child.y];
+    return `M${x1} ${y1}C${x1} ${y1 + 20} ${x2} ${y2 - 20} ${x2} ${y2}`;
+  };
+  return { all, branch, width: Math.max(...reach.map(([, to]) => to)) - left };
 }
 
-export function drawn(proof) {
+/** Where that is too wide: one below the other, indented, as folders are shown. */
+function asList(root, room) {
+  const all = [];
+  const put = (box, depth) => {
+    Object.assign(box, { depth, y: all.length * (HIGH + 10) });
+    all.push(box);
+    for (const child of box.children) put(child, depth + 1);
+  };
+  put(root, 0);
+  const deepest = Math.max(...all.map((box) => box.depth), 1);
+  const widest = Math.max(...all.map((box) => box.wide));
+  const indent = Math.max(8, Math.min(28, (room - widest) / deepest));
+  for (const box of all) box.x = box.depth * indent;
+  const branch = (box, child) => {
+    const [x, y] = [box.x + indent / 2, child.y + HIGH / 2];
+    return `M${x} ${box.y + HIGH}V${y - 6}Q${x} ${y} ${x + 6} ${y}H${child.x}`;
+  };
+  return { all, branch, width: Math.max(...all.map((box) => box.x + box.wide)) };
+}
+
+export function drawn(proof, room) {
   const root = boxes(proof);
-  measure(root);
-  const all = place(root, 0, 0, []);
-  const width = root.room + 4;
+  const tree = asTree(root);
+  const { all, branch, width: wide } = tree.width + 4 <= room ? tree : asList(root, room);
+  const width = wide + 4;
   const height = Math.max(...all.map((box) => box.y)) + HIGH + 4;
   const picture = svg("svg", { width, height, viewBox: `-2 -2 ${width} ${height}`, role: "img", "aria-label": `Proof of ${root.label}` });
-  for (const box of all)
-    for (const child of box.children) {
-      const [x1, y1, x2, y2] = [box.x + box.wide / 2, box.y + HIGH, child.x + child.wide / 2, child.y];
-      picture.append(svg("path", { class: "branch", d: `M${x1} ${y1}C${x1} ${y1 + 20} ${x2} ${y2 - 20} ${x2} ${y2}` }));
-    }
+  for (const box of all) for (const child of box.children) picture.append(svg("path", { class: "branch", d: branch(box, child) }));
   for (const box of all) {
     const middle = box.x + box.wide / 2;
     const kind = box === root ? "root" : box.node.reason === "given" ? "given" : "derived";
@@ -86,33 +117,53 @@ function attempts(found) {
   return element("ul", { class: "plain" }, ...items, ...remarks);
 }
 
-function show(content, text) {
-  byId("proof").replaceChildren(content);
+let shown = null; // the proof that is drawn, if one is
+
+/** Show the box, and in words what it has. */
+function say(text) {
   byId("proof").hidden = byId("proof-words").hidden = false;
   byId("proof-text").textContent = text;
 }
 
+/** As wide as there is room for; again, when there is more or less of it. */
+function draw() {
+  const box = byId("proof");
+  const style = getComputedStyle(box);
+  const room = box.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+  if (shown && shown.room !== room) {
+    shown.room = room;
+    box.replaceChildren(drawn(shown.proof, room));
+  }
+}
+
 function hide() {
+  shown = null;
+  byId("proof").replaceChildren();
   byId("proof").hidden = byId("proof-words").hidden = true;
 }
 
 async function why() {
   hide();
   const fact = byId("fact").value;
-  const { proof, text } = await post("/why", { fact });
-  show(drawn(proof), text);
-  tell("why-told", `${proof.nodes[proof.root].fact} holds`);
+  const { proof, text, step } = await post("/why", { fact });
+  shown = { proof, room: null };
+  say(text);
+  draw();
+  tell("why-told", `${proof.nodes[proof.root].fact} holds, after step ${step}`);
 }
 
 async function whyNot() {
   hide();
   const fact = byId("fact").value;
   const found = await post("/why-not", { fact });
-  show(attempts(found.why_not), found.text);
-  tell("why-told", found.why_not.present ? `${found.why_not.fact} holds` : `${found.why_not.fact} does not hold`);
+  byId("proof").replaceChildren(attempts(found.why_not));
+  say(found.text);
+  const holds = found.why_not.present ? "holds" : "does not hold";
+  tell("why-told", `${found.why_not.fact} ${holds}, after step ${found.step}`);
 }
 
 export function setUpProofs() {
+  new ResizeObserver(draw).observe(byId("proof"));
   onSubmit("why-form", "why-told", why);
   byId("ask-why-not").addEventListener("click", () => whyNot().catch((error) => tell("why-told", error.message)));
   document.addEventListener("why", ({ detail }) => {

@@ -8,10 +8,18 @@ const PAGE = 50;
 let ask = null; // (offset) → a page
 let offset = 0;
 let relation = null; // whose facts are shown, if it is one
+let shownOf = null; // the step whose state is shown
+
+/** What is shown stays as it is, so that nothing moves under a reader; but it says that it is old. */
+export function markOld(step) {
+  byId("again").hidden = shownOf === null || step <= shownOf;
+}
 
 async function turn(to) {
   const page = await ask(to);
   offset = to;
+  shownOf = page.step;
+  byId("again").hidden = true;
   const rows = page.rows.map((row) => {
     const cells = row.map((value, n) => {
       const number = page.columns[n].kind !== "symbol";
@@ -53,9 +61,11 @@ export function setUpQuery() {
     const query = byId("query-text").value;
     relation = null;
     ask = (from) => post("/query", { query, offset: from, limit: PAGE }, { numbers: "text" });
-    byId("result").hidden = byId("pages").hidden = true;
+    byId("result").hidden = byId("pages").hidden = byId("again").hidden = true;
+    shownOf = null;
     await turn(0);
   });
+  byId("again").addEventListener("click", () => turn(offset).catch((error) => tell("query-told", error.message)));
   const go = (by) => () => turn(Math.max(0, offset + by)).catch((error) => tell("query-told", error.message));
   byId("previous").addEventListener("click", go(-PAGE));
   byId("next").addEventListener("click", go(PAGE));

@@ -8,6 +8,9 @@ let known = 0; // the step after which the sizes were told
 let loading = 0;
 let heard = []; // changes that came while sizes were asked for
 
+/** A relation with its columns, if it is known already. */
+export const relationOf = (name) => sizes.get(name)?.relation;
+
 export async function loadRelations(show) {
   loading += 1;
   let told;
@@ -24,7 +27,7 @@ export async function loadRelations(show) {
       const columns = relation.columns.map((column) => `${column.name}:${column.type}`).join(", ");
       const kind = relation.rules ? `${relation.rules} rule${relation.rules > 1 ? "s" : ""}` : relation.input ? "input" : "given";
       const size = element("td", { class: "number" }, String(relation.size));
-      sizes.set(relation.name, { cell: size, size: relation.size });
+      sizes.set(relation.name, { cell: size, size: relation.size, relation });
       const name = element(
         "button",
         { type: "button", class: "name", "aria-label": `Show the facts of ${relation.name}`, onclick: () => show(relation) },

@@ -14,7 +14,13 @@ export function badge(rule) {
   return made;
 }
 
-const cost = (rule) => element("span", { class: "cost" }, rule.cost.startsWith("follows") ? `an update ${rule.cost}` : rule.cost);
+/** `D^1/2` with its exponent where exponents stand; whoever listens hears the sign. */
+function cost(rule) {
+  const text = rule.cost.startsWith("follows") ? `an update ${rule.cost}` : rule.cost;
+  const parts = text.split(/\^(\([\d/−-]+\)|[\d/]+)/);
+  const made = parts.map((part, n) => (n % 2 ? element("sup", {}, element("span", { class: "hide" }, "^"), part) : part));
+  return element("span", { class: "cost" }, ...made);
+}
 
 export async function loadRules() {
   const { rules } = await get("/rules");
