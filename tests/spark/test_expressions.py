@@ -33,7 +33,8 @@ from everlog.dsl.check import compile_text
 from everlog.spark_backend.columns import fetch, kinds_of
 from everlog.spark_backend.evaluate import WrongInput, evaluate, telling
 from everlog.spark_backend.executor import SparkExecutor
-from everlog.spark_backend.expressions import NotOnSpark, evaluation_error
+from everlog.spark_backend.expressions import NotOnSpark
+from everlog.spark_backend.marks import evaluation_error
 from everlog.spark_backend.plan import explain
 from everlog.spark_backend.settings import Settings, tuned
 
