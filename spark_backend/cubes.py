@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
 
 LOAD = 2_000_000  # rows of a cell: what a worker holds, a few hundred megabytes
-WORTH = 10  # answers of the first two atoms for each row that goes to a task, from which on a cube is faster
+WORTH = 20  # answers of the first two atoms for each row that goes to a task, from which on a cube is faster
 _JOINED = "joined"
 _ORDERS = ("<", "<=", ">", ">=")
 

@@ -233,6 +233,13 @@ def test_inputs_that_do_not_fit_are_told(spark: SparkSession) -> None:
         fetch({"e": (evaluate(spark, program, {"e": null})["e"], (N, S))})
 
 
+def test_a_frame_of_floats_has_no_minus_zero_and_no_nulls(spark: SparkSession) -> None:
+    program = compile_text(".decl f(x:float) .input f\n.decl g(x:float) .output g\ng(x) :- f(x).")
+    found = evaluate(spark, program, {"f": spark.createDataFrame([(-0.0,), (0.0,)], "x double")})["g"]
+    assert [str(row[0]) for row in found.collect()] == ["0.0"]
+    assert not found.schema[0].nullable
+
+
 def test_explain_tells_which_unit_runs_how(spark: SparkSession) -> None:
     program = compile_text(
         ".decl e(x:number, y:number)\n.decl p(x:number, y:number)\n.decl s(x:number, y:number)\n"
