@@ -25,7 +25,6 @@ from everlog.core import program as p
 from everlog.core.program import (
     Aggregate,
     Atom,
-    Call,
     Comparison,
     Constant,
     Kind,
@@ -38,7 +37,7 @@ from everlog.core.program import (
 )
 from everlog.core.reference import is_ready, schedule
 from everlog.spark_backend.columns import HOLDS, TYPES, frame_of_rows, names_of
-from everlog.spark_backend.expressions import Expressions, compared, may_fail
+from everlog.spark_backend.expressions import Expressions, may_fail
 from everlog.spark_backend.totals import totalled
 
 if TYPE_CHECKING:
@@ -378,4 +377,4 @@ def _semi(left: DataFrame, right: DataFrame, keys: Sequence[tuple[str, str]], ho
     return left.join(present, F.lit(True), how)
 
 
-__all__ = ["Bindings", "Body", "Call", "Facts", "compared"]
+__all__ = ["Bindings", "Body", "Facts"]

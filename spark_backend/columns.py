@@ -26,7 +26,7 @@ from everlog.core.values import MASK, NAN, decoded, encoded, wrap
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 TYPES: Mapping[Kind, str] = {
     Kind.NUMBER: "bigint",
@@ -73,6 +73,13 @@ def schema_of(kinds: Sequence[Kind]) -> str:
     ('c0 bigint, c1 string', 'holds boolean')
     """
     return ", ".join(f"c{n} {TYPES[kind]}" for n, kind in enumerate(kinds)) or f"{HOLDS} boolean"
+
+
+def no_null(kind: Kind) -> Column:
+    """The last of a `coalesce`, behind an error: never reached, it has Spark know that there are no nulls."""
+    from pyspark.sql import functions as F
+
+    return F.lit("" if kind is Kind.SYMBOL else 0).cast(TYPES[kind])
 
 
 # ── Python to Arrow and back ─────────────────────────────────────────────────────────────────

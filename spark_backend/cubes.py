@@ -18,7 +18,7 @@ Communication steps for parallel query processing, PODS 2013.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from math import prod
 from typing import TYPE_CHECKING
@@ -33,6 +33,7 @@ from everlog.core.program import (
     Column,
     Comparison,
     Constant,
+    Kind,
     Literal,
     Negation,
     Program,
@@ -56,14 +57,16 @@ if TYPE_CHECKING:
 LOAD = 2_000_000  # rows of a cell: what a worker holds, a few hundred megabytes
 WORTH = 20  # answers of the first two atoms for each row that goes to a task, from which on a cube is faster
 _JOINED = "joined"
+_ORDERS = ("<", "<=", ">", ">=")
 
 
 @frozen
 class CyclicJoin:
-    """The atoms of a cyclic join, the tests between their variables, and the rest of the body."""
+    """The atoms of a cyclic join, the tests between their variables, what these imply, the rest of the body."""
 
     atoms: tuple[Atom, ...]
     tests: tuple[Comparison, ...]
+    implied: tuple[Comparison, ...]
     rest: tuple[Literal, ...]
     shown: frozenset[Variable]  # what head and rest speak of
 
@@ -83,7 +86,31 @@ def cyclic_join(rule: Rule) -> CyclicJoin | None:
     taken = {id(literal) for literal in (*atoms, *tests)}
     rest = tuple(literal for literal in rule.body if id(literal) not in taken)
     outside = {v for arg in rule.head.args for v in variables_of(arg)} | {v for one in rest for v in _spoken(one)}
-    return CyclicJoin(atoms, tests, rest, frozenset(outside & bound))
+    return CyclicJoin(atoms, tests, tuple(implied(tests)), rest, frozenset(outside & bound))
+
+
+def implied(tests: Iterable[Comparison]) -> Iterator[Comparison]:
+    """What follows of comparisons because orders are transitive: another atom may have fewer rows for it.
+
+    >>> x, y, z = map(Variable, "xyz")
+    >>> tests = [Comparison("<", x, y, Kind.NUMBER), Comparison(">=", z, y, Kind.NUMBER)]
+    >>> [str(test) for test in implied(tests)]
+    ['x < z']
+    """
+    strict: dict[tuple[Term, Term, Kind], bool] = {}
+    for test in tests:
+        if test.op in _ORDERS:
+            ends = (test.left, test.right) if test.op in ("<", "<=") else (test.right, test.left)
+            strict[*ends, test.kind] = strict.get((*ends, test.kind), False) or len(test.op) == 1
+    given = dict(strict)
+    for middle in dict.fromkeys(end for _, end, _ in given):
+        for (a, b, kind), one in list(strict.items()):
+            for (c, d, other), two in list(strict.items()):
+                if b == middle == c and a != d and kind == other:
+                    strict[a, d, kind] = strict.get((a, d, kind), False) or one or two
+    for (left, right, kind), less in strict.items():
+        if (left, right, kind) not in given and isinstance(left, Variable) and isinstance(right, Variable):
+            yield Comparison("<" if less else "<=", left, right, kind)
 
 
 def _is_plain(term: Term) -> bool:
@@ -125,7 +152,8 @@ class Cubes:
         parts = []
         for atom in join.atoms:
             own = {v for arg in atom.args for v in variables_of(arg)}
-            tests = [t for t in join.tests if {*variables_of(t.left), *variables_of(t.right)} <= own]
+            every = (*join.tests, *join.implied)
+            tests = [t for t in every if {*variables_of(t.left), *variables_of(t.right)} <= own]
             parts.append(solver.solve([atom, *tests], inner=True))
         sizes, answers = _looked_at(parts)
         if answers < self.worth * sum(sizes):
@@ -202,23 +230,27 @@ def _looked_at(parts: Sequence[Bindings]) -> tuple[list[int], float]:
     from pyspark.sql import functions as F
 
     first = parts[0]
-    second = max(parts[1:], key=lambda part: len(part.names.keys() & first.names.keys()))
-    keys = [v for v in first.names if v in second.names]
-    size = F.count(F.lit(1))
-    rows = [part.frame.agg(size.cast("double").alias("n")) for part in parts]
-    if keys:
+    nearest = max(range(1, len(parts)), key=lambda n: len(parts[n].names.keys() & first.names.keys()))
+    keys = [v for v in first.names if v in parts[nearest].names]
+    size = F.count(F.lit(1)).cast("double")
+    alone = [n for n in range(len(parts)) if not keys or n not in (0, nearest)]
+    rows = [parts[n].frame.agg(size.alias("a")).select(F.lit(n), "a", F.lit(0.0), F.lit(0.0)) for n in alone]
+    if keys:  # the first two are counted by key, which gives their sizes as well
+        names = [f"k{n}" for n in range(len(keys))]
         left, right = (
-            part.frame.groupBy(*(F.col(part.names[v]).alias(f"k{n}") for n, v in enumerate(keys))).agg(
+            part.frame.groupBy(*(F.col(part.names[v]).alias(k) for k, v in zip(names, keys, strict=True))).agg(
                 size.alias(name)
             )
-            for part, name in ((first, "a"), (second, "b"))
+            for part, name in ((first, "a"), (parts[nearest], "b"))
         )
-        both = left.join(right, [f"k{n}" for n in range(len(keys))])
-        rows.append(both.agg(F.coalesce(F.sum(F.col("a").cast("double") * F.col("b")), F.lit(0.0)).alias("n")))
-    tagged = [frame.select(F.lit(tag).alias("tag"), "n") for tag, frame in enumerate(rows)]
-    found = {row[0]: row[1] for row in reduce(lambda a, b: a.union(b), tagged).collect()}
-    sizes = [int(found[n]) for n in range(len(parts))]
-    return sizes, found.get(len(parts), float(sizes[0] * sizes[1]))
+        sums = [F.coalesce(F.sum(one), F.lit(0.0)) for one in (F.col("a"), F.col("b"), F.col("a") * F.col("b"))]
+        rows.append(left.join(right, names, "full").agg(*sums).select(F.lit(-1), "*"))
+    found = {row[0]: row[1:] for row in reduce(lambda a, b: a.union(b), rows).collect()}
+    sizes = {n: int(found[n][0]) for n in alone}
+    if keys:
+        sizes |= {0: int(found[-1][0]), nearest: int(found[-1][1])}
+    answers = found[-1][2] if keys else float(sizes[0] * sizes[nearest])
+    return [sizes[n] for n in range(len(parts))], answers
 
 
 def _cell(split: Mapping[Variable, int], part: Bindings) -> SparkColumn:

@@ -23,7 +23,7 @@ from attrs import frozen
 
 from everlog.core import program as p
 from everlog.core.guards import LimitExceeded
-from everlog.core.program import Atom, Program, Relation, Row
+from everlog.core.program import Atom, Kind, Program, Relation, Row
 from everlog.spark_backend.bodies import Facts
 from everlog.spark_backend.columns import (
     TYPES,
@@ -32,14 +32,15 @@ from everlog.spark_backend.columns import (
     frame_of_table,
     kinds_of,
     names_of,
+    no_null,
     schema_of,
     sendable,
 )
-from everlog.spark_backend.cubes import Cubes
+from everlog.spark_backend.cubes import Cubes, cyclic_join
 from everlog.spark_backend.decomposed import decomposed
-from everlog.spark_backend.expressions import evaluation_error
 from everlog.spark_backend.in_process import arrow_of, computed, program_of
 from everlog.spark_backend.iterate import Iteration, Progress
+from everlog.spark_backend.marks import evaluation_error
 from everlog.spark_backend.plan import DECOMPOSED, GIVEN, IN_PROCESS, ITERATED, PLAN, Planned, plan, unit_atoms
 from everlog.spark_backend.rules import Rules, distinct, union
 from everlog.spark_backend.settings import DEFAULT, Settings, partitions_of
@@ -158,6 +159,7 @@ class Evaluator:
         }
         sizes = [None if one.rows is None else len(one.rows) for one in given.values()]
         self._few = None not in sizes and sum(size or 0 for size in sizes) <= FEW
+        self._dear |= _joined_twice(planned)
         uses = self._uses(planned, wanted)
         with telling(self._program):
             for one in planned:
@@ -248,7 +250,8 @@ class Evaluator:
             base = self._shipped(one)
             if base is not None:
                 partitions = partitions_of(self._spark, self._settings)
-                whole, frames = decomposed(self._program, one, seeds, base, partitions)
+                few = {name: facts if facts.rare else distinct(facts) for name, facts in seeds.items()}
+                whole, frames = decomposed(self._program, one, few, base, partitions)
                 self._kept.append(whole)
                 for name, frame in frames.items():
                     self._facts[name], self._weights[name] = Facts(frame), 1
@@ -264,10 +267,10 @@ class Evaluator:
             self._progress(one.name, 0, size)
 
     def _seeds(self, one: Planned, name: str, given: _Given) -> Facts:
-        """The facts of a relation that need no recursion."""
+        """The facts of a relation that need no recursion; some may stand there twice."""
         rules = [r for r in one.unit.rules if r.head.relation == name and not unit_atoms(r, one.unit)]
         parts = [given.facts] if given.rows != [] or not rules else []
-        return distinct(union(parts + [self._rules.derived(rule, self._lookup) for rule in rules]))
+        return union(parts + [self._rules.derived(rule, self._lookup) for rule in rules])
 
     def _shipped(self, one: Planned) -> dict[str, pa.Table] | None:
         """What the recursive rules of a unit read besides; None if that is too much to send to each task."""
@@ -313,6 +316,13 @@ class Evaluator:
         return out
 
 
+def _joined_twice(planned: Iterable[Planned]) -> set[str]:
+    """Relations that a cyclic join reads more than once: it is dear enough to have repeated rows dropped first."""
+    joins = [cyclic_join(rule) for one in planned if one.way == PLAN for rule in one.unit.rules]
+    counts = [Counter(atom.relation for atom in join.atoms) for join in joins if join is not None]
+    return {name for count in counts for name, times in count.items() if times > 1}
+
+
 def conforming(frame: DataFrame, relation: Relation) -> DataFrame:
     """A user's frame as facts of a relation: the names and types of ours, and no nulls."""
     from pyspark.sql import functions as F
@@ -333,11 +343,12 @@ def conforming(frame: DataFrame, relation: Relation) -> DataFrame:
                 f"{TYPES[kind]}; the input has {column.name} {held}"
             )
         value = F.col(f"`{column.name}`").cast(TYPES[kind])
+        value = value + F.lit(0.0) if kind is Kind.FLOAT else value  # never -0.0
         if column.nullable:
             message = (
                 f"the input of `{relation.name}` has a null in its column `{column.name}`, and no fact has one"
             )
-            value = F.when(value.isNull(), F.raise_error(F.lit(message)).cast(TYPES[kind])).otherwise(value)
+            value = F.coalesce(value, F.raise_error(F.lit(message)).cast(TYPES[kind]), no_null(kind))
         columns.append(value.alias(f"c{n}"))
     return frame.select(*columns)
 

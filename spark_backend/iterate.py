@@ -10,7 +10,7 @@ Known facts are kept in pieces, newest last, merged when there are many: a piece
 newer ones stays as it is, so that a fact is merged a logarithmic number of times.
 
 Reads: spark_backend.plan, spark_backend.rules, spark_backend.settings.  Read by: spark_backend.evaluate,
-spark_backend.batches.
+spark_backend.following.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ calls gives that reader (`Parser`), since this folder knows no files.  What has 
 lines, a table, a database) is read by Spark, matched to the relation by name, or else by position, and
 converted by expressions that refuse nulls and values out of range.
 
-Reads: spark_backend.columns, spark_backend.errors.  Read by: everlog.spark_facts.
+Reads: spark_backend.columns, spark_backend.errors.  Read by: everlog.spark_facts, everlog.spark_outputs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,16 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from everlog.core.program import Column, Kind, Relation
-from everlog.spark_backend.columns import HOLDS, kinds_of, names_of, positions_by_name, schema_of, sendable
+from everlog.spark_backend.columns import (
+    HOLDS,
+    TYPES,
+    kinds_of,
+    names_of,
+    no_null,
+    positions_by_name,
+    schema_of,
+    sendable,
+)
 from everlog.spark_backend.errors import SparkError
 
 if TYPE_CHECKING:
@@ -281,15 +290,11 @@ def _value(column: SparkColumn, given: DataType, wanted: Column, label: str) -> 
         shown = F.concat(
             F.lit(f"FactsError: {label}: "), column.cast("string"), F.lit(f" is out of range for {_a(kind)}")
         )
-        value = F.when(fits, value).otherwise(F.raise_error(shown).cast(value_type(kind)))
+        value = F.when(fits | column.isNull(), value).otherwise(F.raise_error(shown).cast(TYPES[kind]))
     null = F.raise_error(
         F.lit(f"FactsError: {label}: there is a null or nothing, and a fact has a value in every column")
     )
-    return F.when(column.isNotNull(), value).otherwise(null.cast(value_type(kind)))
-
-
-def value_type(kind: Kind) -> str:
-    return {Kind.SYMBOL: "string", Kind.FLOAT: "double"}.get(kind, "bigint")
+    return F.coalesce(value, null.cast(TYPES[kind]), no_null(kind))
 
 
 def _a(kind: Kind) -> str:

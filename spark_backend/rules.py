@@ -1,7 +1,7 @@
 """The facts that a rule derives, and the union of what several derive.
 
 Reads: spark_backend.bodies, spark_backend.cubes, spark_backend.expressions.
-Read by: spark_backend.evaluate, spark_backend.iterate, spark_backend.batches.
+Read by: spark_backend.evaluate, spark_backend.iterate, spark_backend.following.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class Rules:
         body = Body(self.spark, expressions, lookup)
         join = None if cubes is None else cyclic_join(rule)
         joined = cubes and join and cubes.joined(body, self.program, rule, self.number(rule), join)
-        found = body.solve(join.rest, joined) if join and joined else body.solve(rule.body)
+        implied = join.implied if join else ()
+        found = body.solve(join.rest, joined) if join and joined else body.solve((*rule.body, *implied))
         kinds = [column.kind for column in self.program.relations[rule.head.relation].columns]
         env = found.env()
         columns = [

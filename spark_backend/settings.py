@@ -42,11 +42,13 @@ class Settings:
 
 DEFAULT = Settings()
 
-# While a recursion is iterated: what is partitioned alike is joined where it lies, and the number of parts stays.
+# While a recursion is iterated: what is partitioned alike is joined where it lies, the number of parts stays, and
+# rounds share the code that Spark generates, which it knows again by its text, names included.
 ITERATION = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.requireAllClusterKeysForCoPartition": "false",
     "spark.sql.autoBroadcastJoinThreshold": "2097152",
+    "spark.sql.codegen.useIdInClassName": "false",
 }
 
 

@@ -4,15 +4,15 @@
     FOLDER/tables/7/…              the tables that version 7 wrote; others lie in the folders of older versions
     FOLDER/changes/7/RELATION      what the batch of version 7 changed: the columns, and `sign` (+1 or -1)
 
-The state is the newest commit.  Its file is written under another name, synced and renamed: before the rename
-the state is the old one, after it the new one, and what a crash left in `tables` and `changes` without a commit
-is removed by the next writer.  A commit names the batches that are in it, so a batch that comes again changes
-nothing.
+The state is the newest commit.  When all that it names is on the disk, its file is written under another name,
+synced and renamed: before the rename the state is the old one, after it the new one, and what a crash left in
+`tables` and `changes` without a commit is removed by the next writer.  A commit names the batches that are in it,
+so a batch that comes again changes nothing.
 
 The folder must be one that the driver and all executors see, on a file system whose rename is atomic: a disk of
-one machine, or a mounted shared one.  One writer at a time: a lock file names its process.
+one machine, or a mounted shared one.  One writer at a time, by a lock of the system on `writer.lock`.
 
-Reads: core.program, spark_backend.columns.  Read by: spark_backend.batches.
+Reads: core.program, spark_backend.columns.  Read by: spark_backend.following.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import hashlib
 import json
 import os
 import shutil
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -106,21 +107,23 @@ class Folder:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        lock = self.path / "writer.lock"
+        """A lock of the system: it goes with its process, however that ends.  The file tells who has it."""
+        import fcntl
+
+        handle = os.open(self.path / "writer.lock", os.O_CREAT | os.O_RDWR, 0o666)
         try:
-            handle = os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
-        except FileExistsError:
-            owner = lock.read_text().strip()
-            if owner and _is_alive(int(owner)):
-                raise StateError(f"{self.path} is being written by process {owner}") from None
-            lock.unlink(missing_ok=True)  # its writer is gone: what it did not commit is swept
-            handle = os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
-        try:
-            os.write(handle, str(os.getpid()).encode())
-            os.close(handle)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                owner = os.read(handle, 100).decode("utf-8", "replace") or "another process"
+                raise StateError(f"{self.path} is being written by {owner}") from None
+            except OSError as problem:
+                raise StateError(f"{self.path} cannot be locked: {problem.strerror}") from None
+            os.ftruncate(handle, 0)
+            os.write(handle, f"process {os.getpid()} on {socket.gethostname()}".encode())
             yield
         finally:
-            lock.unlink(missing_ok=True)
+            os.close(handle)
 
     def _sweep(self) -> None:
         """Remove what no commit speaks of: versions that were not finished, and tables that were replaced."""
@@ -159,7 +162,9 @@ class Writing:
         return self.folder.path / "changes" / str(self.version)
 
     def commit(self, batch: str) -> Commit:
-        """Make this version the state."""
+        """Make this version the state: when its tables are on the disk, not before."""
+        for kind in ("tables", "changes"):
+            _sync(self.folder.path / kind / str(self.version))
         old = self.folder.commit
         new = Commit(self.version, old.program, self.tables, (*old.batches, batch))
         path = self.folder.path / "commits" / f"{self.version}.json"
@@ -169,13 +174,27 @@ class Writing:
             file.flush()
             os.fsync(file.fileno())
         os.replace(draft, path)
-        handle = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        _sync_one(path.parent)
         self.folder.commit = new
         return new
+
+
+def _sync(folder: Path) -> None:
+    """Have the system write all that is in a folder, and the names by which it is found."""
+    for place, _, files in os.walk(folder):
+        for name in files:
+            _sync_one(Path(place) / name)
+        _sync_one(Path(place))
+    if folder.exists():
+        _sync_one(folder.parent)
+
+
+def _sync_one(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _written(frame: DataFrame, place: Path) -> int:
@@ -190,13 +209,3 @@ def _written(frame: DataFrame, place: Path) -> int:
 def _file_name(name: str) -> str:
     """A name as a folder: what a file system may not like is written as numbers."""
     return "".join(c if c.isalnum() or c in "_.- " else f"%{ord(c):x}" for c in name).replace(" ", "+")
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -22,7 +22,8 @@ from attrs import frozen
 from everlog.core.program import Aggregate, Kind, Term, Variable
 from everlog.core.values import NAN
 from everlog.spark_backend.columns import TYPES
-from everlog.spark_backend.expressions import Expressions, as_float, order_key, wrap_sum
+from everlog.spark_backend.expressions import Expressions
+from everlog.spark_backend.functors import as_float, order_key, wrap_sum
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -3,7 +3,8 @@
 What can be known to fail is told before Spark starts; on the way each stratum and each round of a recursion
 is told on the terminal; what fails on a worker is told in one sentence.
 
-Reads: spark_backend.evaluate, everlog.spark_facts.  Read by: everlog.commands.run, everlog.commands.submit.
+Reads: spark_backend.evaluate, everlog.spark_facts, everlog.spark_outputs.  Read by: everlog.commands.run,
+everlog.commands.submit.
 """
 
 from __future__ import annotations
@@ -106,10 +107,12 @@ def job_of(program: Program, arguments: argparse.Namespace) -> Job:
     """The job that a command line describes, checked as far as can be done without Spark."""
     from everlog.spark_backend.expressions import NotOnSpark
     from everlog.spark_backend.plan import plan
-    from everlog.spark_facts import check_directives, has_scheme
+    from everlog.spark_facts import check_inputs, has_scheme
+    from everlog.spark_outputs import check_outputs
 
     refuse_arguments(arguments)
-    check_directives(program)
+    check_inputs(program)
+    check_outputs(program)
     try:
         plan(program)
     except NotOnSpark as problem:
@@ -142,7 +145,8 @@ def evaluate_job(spark: SparkSession, job: Job, tell: Callable[[str], None]) -> 
     """Load, evaluate, write."""
     from everlog.commands.run import to_screen
     from everlog.spark_backend.evaluate import evaluate, telling
-    from everlog.spark_facts import dear_inputs, load_inputs, store_facts
+    from everlog.spark_facts import dear_inputs, load_inputs
+    from everlog.spark_outputs import store_facts
 
     program = job.program
     wanted = [directive.relation for directive in (*program.outputs, *program.printsizes)]

@@ -4,7 +4,7 @@ What is read is known by its first bytes, whatever its name; what is written is 
 says so (`compress=true`, `compress=zstd`, or Spark's word, `compression=gzip`), or when its name ends in `.gz`
 or `.zst`.
 
-Reads: values.  Read by: place, suffixes, everlog.spark_facts.
+Reads: values.  Read by: place, suffixes, everlog.spark_facts, everlog.spark_outputs.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ Where pyspark or Java is missing the tests are skipped, and say which.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -14,6 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # tests/spark/cluster.py
+
+from cluster import QUICK_JAVA
 
 if TYPE_CHECKING:
     from cluster import Cluster
@@ -35,6 +38,15 @@ def require_spark() -> None:
         pytest.skip(str(problem).splitlines()[0])
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_is_left_behind() -> Iterator[None]:
+    """Java does not follow `chdir`: a relative path that reaches Spark would make a folder right here."""
+    before = set(os.listdir())
+    yield
+    left = {name for name in set(os.listdir()) - before if not name.startswith(".")}
+    assert not left, f"tests on Spark left {sorted(left)} in {os.getcwd()}"
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One Spark for the whole run, in this process."""
@@ -44,7 +56,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     folder = tmp_path_factory.mktemp("spark")  # tables, and the log of Derby, the database that Spark brings
     conf = {
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.driver.extraJavaOptions": f"-Dderby.system.home={folder}",
+        "spark.driver.extraJavaOptions": f"-Dderby.system.home={folder} {QUICK_JAVA}",
     }
     session = spark_session("local[2]", app="everlog tests", memory="2g", conf=conf)
     yield session

@@ -17,6 +17,7 @@ TESTS = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS), str(TESTS / "spark")]
 
 from attrs import evolve  # noqa: E402
+from cluster import QUICK_JAVA  # noqa: E402
 from dlt import Session, read_blocks  # noqa: E402
 from specs import TINY  # noqa: E402
 
@@ -143,7 +144,8 @@ def closure(spark: SparkSession, length: int, way: str) -> int:
 
 
 def main(what: str, master: str, *arguments: str) -> int:
-    spark = spark_session(master, app="everlog cluster test", memory="700m")
+    conf = {"spark.driver.extraJavaOptions": QUICK_JAVA, "spark.executor.extraJavaOptions": QUICK_JAVA}
+    spark = spark_session(master, app="everlog cluster test", memory="700m", conf=conf)
     print("started", flush=True)
     try:
         if what == "specs":

@@ -22,7 +22,7 @@ from everlog.core.values import EvaluationError
 from everlog.dsl.check import compile_text
 from everlog.spark_backend.batches import SparkState
 from everlog.spark_backend.columns import fetch, kinds_of
-from everlog.spark_backend.state import StateError
+from everlog.spark_backend.state import Folder, StateError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -139,6 +139,17 @@ def test_what_is_wrong_with_a_batch_is_said_and_leaves_no_trace(spark: SparkSess
     assert (state.version, rows_of(state, program)) == before
     with pytest.raises(StateError, match="another program"):
         SparkState(spark, compile_text(SMALL), tmp_path)
+
+
+def test_a_folder_has_one_writer_at_a_time(spark: SparkSession, tmp_path: Path) -> None:
+    program = compile_text(SMALL)
+    state = SparkState(spark, program, tmp_path)
+    with (
+        Folder(tmp_path, program).writing(),
+        pytest.raises(StateError, match=f"is being written by process {os.getpid()} on "),
+    ):
+        state.apply("one", {"e": [(1, "a")]})
+    assert state.apply("one", {"e": [(1, "a")]}).changed == {"e": 1, "p": 1}
 
 
 def test_a_stream_drives_batches(spark: SparkSession, tmp_path: Path) -> None:

@@ -35,17 +35,24 @@ warm(x) :- hot(x, _).
 """
 
 
+def placed(block: str, folder: Path, *names: str) -> str:
+    """The block with these names as paths under a folder: Java stays in the folder that it was started in."""
+    for name in names:
+        assert f'"{name}"' in block
+        block = block.replace(f'"{name}"', repr(str(folder / name)))
+    return block
+
+
 def test_every_block_is_run_here() -> None:
     assert len(BLOCKS) == 3
 
 
-def test_evaluating(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("paths.dl").write_text(PATHS)
+def test_evaluating(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "paths.dl").write_text(PATHS)
     edges = [("a", "b"), ("b", "c")]
-    spark.createDataFrame(edges, "x string, y string").write.parquet("edges")
-    exec(BLOCKS[0], names := {})
-    found = {tuple(row) for row in spark.read.parquet("paths").collect()}
+    spark.createDataFrame(edges, "x string, y string").write.parquet(str(tmp_path / "edges"))
+    exec(placed(BLOCKS[0], tmp_path, "edges", "paths.dl", "paths"), names := {})
+    found = {tuple(row) for row in spark.read.parquet(str(tmp_path / "paths")).collect()}
     assert found == {("a", "b"), ("b", "c"), ("a", "c")}
     assert names["spark"] is spark
 
@@ -58,19 +65,18 @@ def test_handing_over(spark: SparkSession) -> None:
     assert sorted(tuple(row) for row in names["frames"]["warm"].collect()) == [("f",), ("main",)]
 
 
-def test_batches(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_batches(spark: SparkSession, tmp_path: Path) -> None:
     rows = "c0 string, c1 string"
-    spark.createDataFrame([("c", "d")], rows).write.parquet("arriving")
+    spark.createDataFrame([("c", "d")], rows).write.parquet(str(tmp_path / "arriving"))
     names: dict[str, Any] = {"spark": spark, "program": compile_text(PATHS)}
     names["new"] = spark.createDataFrame([("a", "b"), ("b", "c")], rows)
     names["gone"] = spark.createDataFrame([("x", "y")], rows)
-    names["stream"] = spark.readStream.schema(rows).parquet("arriving")
-    exec(BLOCKS[2], names)
+    names["stream"] = spark.readStream.schema(rows).parquet(str(tmp_path / "arriving"))
+    exec(placed(BLOCKS[2], tmp_path, "hdfs-mounted/state"), names)
     (query,) = spark.streams.active
     try:
         query.processAllAvailable()
         assert names["state"].view("path").count() == 6
     finally:
         query.stop()
-    assert os.listdir("hdfs-mounted") == ["state"]
+    assert os.listdir(tmp_path / "hdfs-mounted") == ["state"]

@@ -33,7 +33,8 @@ from everlog.dsl.check import compile_text
 from everlog.spark_backend.columns import fetch, kinds_of
 from everlog.spark_backend.evaluate import WrongInput, evaluate, telling
 from everlog.spark_backend.executor import SparkExecutor
-from everlog.spark_backend.expressions import NotOnSpark, evaluation_error
+from everlog.spark_backend.expressions import NotOnSpark
+from everlog.spark_backend.marks import evaluation_error
 from everlog.spark_backend.plan import explain
 from everlog.spark_backend.settings import Settings, tuned
 
@@ -230,6 +231,13 @@ def test_inputs_that_do_not_fit_are_told(spark: SparkSession) -> None:
     null = spark.createDataFrame([(1, None)], "a int, b string")
     with pytest.raises(Exception, match="has a null in its column `b`"):
         fetch({"e": (evaluate(spark, program, {"e": null})["e"], (N, S))})
+
+
+def test_a_frame_of_floats_has_no_minus_zero_and_no_nulls(spark: SparkSession) -> None:
+    program = compile_text(".decl f(x:float) .input f\n.decl g(x:float) .output g\ng(x) :- f(x).")
+    found = evaluate(spark, program, {"f": spark.createDataFrame([(-0.0,), (0.0,)], "x double")})["g"]
+    assert [str(row[0]) for row in found.collect()] == ["0.0"]
+    assert not found.schema[0].nullable
 
 
 def test_explain_tells_which_unit_runs_how(spark: SparkSession) -> None:

@@ -55,7 +55,7 @@ def stored(
     spark: SparkSession, relation: Relation, rows: list[Row], params: Mapping[str, str], folder: Path
 ) -> str:
     from everlog.spark_backend.columns import frame_of_rows, kinds_of
-    from everlog.spark_facts import store_facts
+    from everlog.spark_outputs import store_facts
 
     out = io.StringIO()
     store_facts(spark, relation, frame_of_rows(spark, rows, kinds_of(relation)), params, str(folder), out)

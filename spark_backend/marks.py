@@ -1,0 +1,30 @@
+"""Errors on their way through Java: a mark in their text names the rule that met them.
+
+Reads: core.program, core.values.  Read by: spark_backend.expressions, .workers, .tasks, .evaluate.
+"""
+
+from __future__ import annotations
+
+import re
+
+from everlog.core.program import Program
+from everlog.core.values import EvaluationError
+
+_MARK = re.compile(r"⟦everlog (\d+)⟧(.*?)⟦end⟧", re.DOTALL)
+
+
+def marked(rule: int, message: str) -> str:
+    return f"⟦everlog {rule}⟧{message}⟦end⟧"
+
+
+def evaluation_error(program: Program, error: BaseException) -> EvaluationError | None:
+    """The error of ours that an exception of Spark carries, if any."""
+    found = _MARK.search(str(error))
+    if found is None:
+        return None
+    number = int(found[1])
+    message = found[2]
+    if number >= len(program.rules):
+        return EvaluationError(message)
+    rule = program.rules[number]
+    return EvaluationError(message, rule.written, str(rule.origin))
