@@ -175,7 +175,7 @@ class NaiveEvaluation:
         """Every way to extend the binding so that all literals hold."""
         order, stuck = schedule(body, set(binding))
         if stuck:
-            order, stuck = schedule([part for literal in body for part in _apart(literal)], set(binding))
+            order, stuck = schedule([part for literal in body for part in apart(literal)], set(binding))
         assert not stuck, f"not grounded: {', '.join(map(str, stuck))}"
         return self.extend(order, binding)
 
@@ -292,7 +292,7 @@ def schedule(body: Iterable[Literal], bound: set[str]) -> tuple[list[Literal], l
     return order, rest
 
 
-def _apart(literal: Literal) -> list[Literal]:
+def apart(literal: Literal) -> list[Literal]:
     """`q(z + 1, y)` as `q(c, y), c = z + 1`: what it computes may need what it binds, as in `z = 2 * y`."""
     if not isinstance(literal, Atom):
         return [literal]

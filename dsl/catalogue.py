@@ -460,8 +460,8 @@ ENTRIES: tuple[Entry, ...] = (
         "no such strategy for this rule",
         "`.strategy` names a strategy that exists and that can keep the rule before it",
         "Rules that are not recursive are kept by `delta`, `view_tree`, `crown` (acyclic bodies only), "
-        "`calibrated`, `generations`, `auto` or `recompute`; recursive ones by `witness`, `dred`, `differential` "
-        "or `recompute`. "
+        "`calibrated`, `generations`, `auto` or `recompute`; recursive ones by `flow` (where a column is "
+        "carried along), `witness`, `dred`, `differential` or `recompute`. "
         "Without `.strategy` the planner chooses; `everlog explain` tells what and why.",
     ),
 )

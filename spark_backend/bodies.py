@@ -35,7 +35,7 @@ from everlog.core.program import (
     Variable,
     Wildcard,
 )
-from everlog.core.reference import is_ready, schedule
+from everlog.core.reference import apart, is_ready, schedule
 from everlog.spark_backend.columns import HOLDS, TYPES, frame_of_rows, names_of
 from everlog.spark_backend.expressions import Expressions, may_fail
 from everlog.spark_backend.totals import totalled
@@ -93,9 +93,12 @@ class Body:
 
     def solve(self, body: Sequence[Literal], start: Bindings | None = None, inner: bool = False) -> Bindings:
         """Every way to extend the bindings so that all literals hold."""
-        places = {id(literal): None if inner else place for place, literal in enumerate(body)}
+        parts = [(place, literal) for place, literal in enumerate(body)]
+        if schedule(body, set() if start is None else {variable.name for variable in start.names})[1]:
+            parts = [(place, part) for place, literal in parts for part in apart(literal)]
+        places = {id(literal): None if inner else place for place, literal in parts}
         found = start
-        rest = list(body)
+        rest = [literal for _, literal in parts]
         while rest:
             bound = set() if found is None else {variable.name for variable in found.names}
             chosen = self._next(rest, bound)

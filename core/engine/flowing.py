@@ -24,6 +24,7 @@ Read by: core.engine.strategies.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from everlog.core.carried import flow
@@ -127,6 +128,23 @@ class FlowKeeper(Keeper):
     # ── a turn ───────────────────────────────────────────────────────────────────────────────
 
     def turn(self, step: Step) -> None:
+        began = perf_counter()
+        change = self._followed(step)
+        self._took(perf_counter() - began)
+        if change.lost or change.gained:
+            step.guard.derived(self.name, size_of(self.shape, change.gained))
+            step.spread(self.name, change.lost, change.gained)
+
+    def _took(self, seconds: float) -> None:
+        """All rules are settled at once: each is said to have taken its share."""
+        rules = self.planned.unit.rules
+        for rule in rules:
+            time = self.store.time_of(rule)
+            time.runs += 1
+            time.seconds += seconds * self.store.weight / len(rules)
+
+    def _followed(self, step: Step) -> Pass:
+        """What the changes that were heard of lead to."""
         step.undo.append((self._stale, ()))
         gone, new = self._moved(self._lost, False), self._moved(self._gained, True)
         away, here = self._sourced(self._lost, self._given_gone), self._sourced(self._gained, self._given_new)
@@ -155,9 +173,7 @@ class FlowKeeper(Keeper):
         for part in merged:
             change.wait(part)
         change.run()
-        if change.lost or change.gained:
-            step.guard.derived(self.name, size_of(self.shape, change.gained))
-            step.spread(self.name, change.lost, change.gained)
+        return change
 
     def _moved(self, log: dict[str, Facts], insert: bool) -> list[Pair]:
         """The steps among some changes, but for those that another rule takes as well."""
@@ -198,6 +214,7 @@ class FlowKeeper(Keeper):
     # ── as a whole ───────────────────────────────────────────────────────────────────────────
 
     def rebuild(self, step: Step) -> Mapping[str, Facts]:
+        began = perf_counter()
         self.forget()
         self._stale()
         facts: dict[Any, Fan] = {}
@@ -211,6 +228,7 @@ class FlowKeeper(Keeper):
                 new = 0
         step.guard.derived(self.name, new)
         self.store.tables[self.name].replace(facts)
+        self._took(perf_counter() - began)
         return {}
 
     def snapshot(self) -> Callable[[], None]:

@@ -39,7 +39,7 @@ from everlog.core.program import (
     variables_of,
 )
 from everlog.core.proofs.reader import Reader
-from everlog.core.reference import Binding, NaiveEvaluation, is_ready
+from everlog.core.reference import Binding, NaiveEvaluation, apart, is_ready
 from everlog.core.tables import Table
 from everlog.core.values import MASK, EvaluationError, wrap
 
@@ -116,6 +116,9 @@ class Solver(NaiveEvaluation):
             rest, known = list(body), set(bound)
             while rest:
                 ready = [literal for literal in rest if can_solve(literal, known)]
+                if not ready:
+                    rest = [part for literal in rest for part in apart(literal)]
+                    ready = [literal for literal in rest if can_solve(literal, known)]
                 assert ready, f"not grounded: {', '.join(map(str, rest))}"
                 chosen = min(ready, key=lambda literal: self._cost(literal, known))
                 rest.remove(chosen)
