@@ -114,7 +114,8 @@ class Condensation:
         for component, lost in inside.items():
             if len(lost) == 1:
                 self._cut(component, *lost[0])
-            else:
+            # as many searches as there are nodes would be more than sorting them anew
+            elif len(lost) * 16 > len(component.nodes) or any(self._parted(component, *one) for one in lost):
                 self._split(component)
         for node in touched:
             if not self.steps.after(node) and not self.steps.before(node):
@@ -127,6 +128,14 @@ class Condensation:
         and every node to its start.  Unless the start leads to the end, what leads to the end is therefore
         one component, what the start leads to is another, and the rest lies between them.
         """
+        found = self._parted(component, start, end)
+        if found is not None:
+            assert isinstance(component.nodes, set)
+            forth, back = found
+            self._replace(component, [back, *self._sorted(component.nodes - forth - back), forth])
+
+    def _parted(self, component: Component, start: Any, end: Any) -> tuple[set[Any], set[Any]] | None:
+        """What a node leads to inside of a component, and what leads to another; None as soon as these meet."""
         nodes, after, before = component.nodes, self.steps.after_any, self.steps.before_any
         assert isinstance(nodes, set)
         forth, back = {start}, {end}
@@ -135,15 +144,14 @@ class Condensation:
             if new_forth and (len(new_forth) <= len(new_back) or not new_back):
                 new_forth = (after(new_forth) & nodes) - forth
                 if not new_forth.isdisjoint(back):
-                    return
+                    return None
                 forth = forth | new_forth
             else:
                 new_back = (before(new_back) & nodes) - back
                 if not new_back.isdisjoint(forth):
-                    return
+                    return None
                 back = back | new_back
-        between = nodes - forth - back
-        self._replace(component, [back, *self._sorted(between), forth])
+        return forth, back
 
     def _split(self, component: Component) -> None:
         """Several steps inside of a component went: its nodes are sorted anew."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from dlt import ROOT, run_file
@@ -19,6 +19,8 @@ pytestmark = pytest.mark.spark
 
 FILES = sorted((ROOT / "tests" / "spec").rglob("*.dlt")) + sorted((ROOT / "programs").rglob("*.dlt"))
 FILES = [path for path in FILES if has_steps(path)]
+USUAL = [path for path in FILES if "programs" not in path.parts][::2]  # the others in deep runs
+USUAL += [path for path in FILES if path.parent.name in ("triangles", "access_control")]
 RECURSION = [path for path in FILES if "recursion" in path.parts]
 
 
@@ -26,7 +28,11 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
+def deep(path: Path) -> Any:
+    return pytest.param(path, marks=pytest.mark.deep)
+
+
+@pytest.mark.parametrize("path", [path if path in USUAL else deep(path) for path in FILES], ids=name_of)
 def test_the_last_state_of_a_specification(path: Path, spark: SparkSession) -> None:
     """Some files by the protocol of executors, `start` and `apply`; the others are evaluated once."""
     by_itself = "programs" not in path.parts and FILES.index(path) % 3 == 0
