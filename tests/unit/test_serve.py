@@ -519,7 +519,7 @@ def test_a_stop_finishes_the_step_under_way(tmp_path: Path, number: int) -> None
     """A step of a second is under way when the signal comes: it is told, and in the file."""
     slow = SLOW.replace("n(x) :- x = range(0, 400).", "n(x) :- x = range(0, 120).")
     answers: list[Any] = []
-    with served(tmp_path, "--db", "stop.db", program=slow) as one:
+    with served(tmp_path, "--db", "stop.db", "--max-seconds", "300", program=slow) as one:
         with one.events() as events:
             assert next(events)[0] == "ready"
             thread = threading.Thread(target=lambda: answers.append(one.insert("seed", (1,))))
