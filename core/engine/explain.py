@@ -17,6 +17,7 @@ from everlog.core.engine.costs import RuleCost, rule_cost, rule_costs
 from everlog.core.engine.keeper import outside_relations
 from everlog.core.engine.network import Network
 from everlog.core.engine.plan import (
+    FLOW,
     GIVEN,
     RECOMPUTE,
     RECURSIVE,
@@ -32,6 +33,7 @@ from everlog.core.program import Program, atoms_of
 Asked = Mapping[str, str]
 Moved = Mapping[str, tuple[str, int]]
 _USES = ["positive", "aggregate", "negative"]
+_NO_RULE = "no rule runs; what is behind the change is settled, component by component"
 
 
 class NotInProgram(ValueError):
@@ -253,6 +255,11 @@ def _deltas(unit: PlannedUnit) -> Iterator[str]:
     """The delta rules of a unit, for each relation that it reads."""
     if unit.strategy == RECOMPUTE:
         return
+    if unit.strategy == FLOW:
+        own = unit.unit.relations
+        read = dict.fromkeys(name for rule in unit.unit.rules for name in outside_relations(rule, own))
+        yield f"on insert or delete of {', '.join(read)}:  {_NO_RULE}"
+        return
     for rule in unit.unit.rules:
         for relation in outside_relations(rule, ()):
             for delta in each_delta_rule(rule, relation):
@@ -267,4 +274,7 @@ def explain_delta_code(program: Program, asked: Asked | None = None, only: str |
         for task in keeper.tasks():
             if only is None or only in (task.rule.name, task.rule.head.relation):
                 parts[task.code().source] = None
+        names = (*keeper.relations, *(rule.name for rule in keeper.planned.unit.rules))
+        if keeper.planned.strategy == FLOW and (only is None or only in names):
+            parts[f"# {keeper.planned.name}: {_NO_RULE} (core.engine.flowing)"] = None
     return "\n\n".join(parts)

@@ -107,3 +107,36 @@ def test_bodies_too_large_say_so() -> None:
     assert rule["class"] == "cyclic"
     assert rule["w_hat_exact"] is False
     assert "ŵ = at most" in db.explain("q#1")
+
+
+PATHS = """.decl edge(x:number, y:number)
+.decl path(x:number, y:number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+"""
+
+
+@pytest.mark.parametrize(
+    ("strategy", "deltas", "code"),
+    [
+        ("flow", "on insert or delete of edge:  no rule runs", "# path: no rule runs"),
+        ("witness", "on insert of edge:  ", "def path_"),
+    ],
+)
+def test_deltas_are_those_that_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], strategy: str, deltas: str, code: str
+) -> None:
+    (tmp_path / "paths.dl").write_text(PATHS)
+    wanted = ["explain", str(tmp_path / "paths.dl"), "--strategy", f"path={strategy}", "--deltas"]
+    assert main(wanted) == 0
+    assert deltas in capsys.readouterr().out
+    assert main([*wanted, "--code"]) == 0
+    assert code in capsys.readouterr().out
+
+
+def test_a_flow_that_cannot_be_had_is_refused_with_the_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "paths.dl").write_text(PATHS.replace("path(x, y), edge(y, z)", "path(x, y), path(y, z)"))
+    assert main(["explain", str(tmp_path / "paths.dl"), "--strategy", "path=flow"]) == 1
+    assert "`flow` cannot keep path: no column that all recursive rules carry along" in capsys.readouterr().err
