@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import generators
 import pytest
 from generators import DECLARATIONS, SHAPES
-from hypothesis import HealthCheck, assume, given, note, settings
+from hypothesis import HealthCheck, given, settings
+from living import program_of
 from specs import tiny
 
 from everlog.core import reference
 from everlog.core.program import Program
 from everlog.core.values import EvaluationError
 from everlog.dsl.check import compile_text
-from everlog.dsl.diagnostics import DatalogError
 from everlog.spark_backend.columns import fetch, kinds_of
 from everlog.spark_backend.evaluate import evaluate, telling
 from everlog.spark_backend.expressions import NotOnSpark
@@ -47,23 +47,11 @@ def agree(spark: SparkSession, program: Program, inputs: Any, way: str) -> None:
         found.release()
 
 
-def checked(text: str) -> Program:
-    try:
-        return compile_text(text)
-    except DatalogError as error:
-        unexpected = {d.code for d in error.report.errors} - {"DL041", "DL042", "DL040", "DL057"}
-        if unexpected:
-            raise
-        assume(False)
-        raise
-
-
 def random_programs(way: str, examples: int) -> Any:
     @settings(max_examples=examples, deadline=None, suppress_health_check=_HEALTH)
     @given(text=generators.programs(), inputs=generators.facts())
     def test(spark: SparkSession, text: str, inputs: Any) -> None:
-        note(text)
-        program = checked(text)
+        program = program_of(text)
         try:
             agree(spark, program, inputs, way)
         except NotOnSpark:
