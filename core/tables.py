@@ -200,10 +200,13 @@ class Table:
 
     def merge(self, new: Facts) -> None:
         """Add facts that are not there yet, to the relation and to its indexes."""
-        add_facts(self.shape, self.facts, new)
+        self._add(new)
         if self.indexes:
             for (key_columns, rest), index in self.indexes.items():
                 self._extend(index, key_columns, rest, new)
+
+    def _add(self, new: Facts) -> None:
+        add_facts(self.shape, self.facts, new)
 
     def _extend(self, index: Any, key: Columns, rest: Columns, facts: Facts) -> None:
         shape = self.shape
@@ -224,16 +227,25 @@ class Table:
         Cost: that of the facts for an index on all columns; an index that leaves columns out does
         not know how many facts stand behind an entry, and is made anew.
         """
-        if self.shape.arity == 2:
-            _take(self.facts, gone)
-        else:
-            self.facts -= gone
+        self._take(gone)
         for (key, rest), index in self.indexes.items():
             if len(key) + len(rest) < self.shape.arity:
                 index.clear()
                 self._extend(index, key, rest, self.facts)
             else:
                 self._shrink(index, key, rest, gone)
+
+    def _take(self, gone: Facts) -> None:
+        if self.shape.arity != 2:
+            self.facts -= gone
+            return
+        facts = self.facts
+        for key, fan in gone.items():
+            known = facts.get(key)
+            if known is not None:
+                known -= fan
+                if not known:
+                    del facts[key]
 
     def _shrink(self, index: Any, key: Columns, rest: Columns, gone: Facts) -> None:
         shape = self.shape
@@ -283,15 +295,6 @@ class Table:
             fresh: Any = {} if key and rest else set()
             self._extend(fresh, key, rest, self.facts)
             assert fresh == index, f"I2: index {key} → {rest} is not what the facts imply"
-
-
-def _take(facts: dict[Any, set[Any]], gone: dict[Any, set[Any]]) -> None:
-    for key, fan in gone.items():
-        known = facts.get(key)
-        if known is not None:
-            known -= fan
-            if not known:
-                del facts[key]
 
 
 def _turn(index: dict[Any, set[Any]], facts: dict[Any, set[Any]]) -> None:

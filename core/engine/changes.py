@@ -1,6 +1,6 @@
 """What a step tells: for each relation the facts that went and came, made into rows when asked for.
 
-Reads: core.tables, core.collector.  Read by: core.engine.engine.
+Reads: core.tables, core.collector, core.engine.shared_fans.  Read by: core.engine.engine.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from everlog.core.collector import without_collections
+from everlog.core.engine.shared_fans import SharedDelta
 from everlog.core.program import Row
 from everlog.core.tables import Facts, Shape, rows_of
 
@@ -69,7 +70,9 @@ FEW = 16  # rows or fans, whose making wakes no collector
 
 
 def _rows(shape: Shape, facts: Facts) -> Iterable[Row]:
-    return facts if isinstance(facts, GivenRows) else rows_of(shape, facts)
+    if isinstance(facts, GivenRows):
+        return facts
+    return facts.rows(shape) if isinstance(facts, SharedDelta) else rows_of(shape, facts)
 
 
 NOTHING = ToldChanges({}, {})

@@ -29,6 +29,7 @@ from everlog.core.engine.network import Network
 from everlog.core.engine.plan import GIVEN as GIVEN_ONLY
 from everlog.core.engine.plan import make_plan
 from everlog.core.engine.rented import Rented
+from everlog.core.engine.shared_fans import SharedTable
 from everlog.core.engine.state import Columns, Kept
 from everlog.core.engine.statistics import Statistics, statistics_of
 from everlog.core.engine.step import Step
@@ -423,7 +424,7 @@ class Engine:
             told = []  # its change is known: see `_compute`
         for name in told:
             table = store.tables[name]
-            shared = isinstance(table, Classes)  # never changed in place, and too large to copy
+            shared = isinstance(table, Classes | SharedTable)  # a rebuild makes new sets, and these are many
             before[name] = dict(table.facts) if shared else forms.copied(table.shape, table.facts)
         sizes: dict[str, int] = {}
         for task in keeper.tasks():

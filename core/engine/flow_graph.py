@@ -13,7 +13,6 @@ from attrs import frozen
 Fan = set[Any]
 Index = Mapping[Any, Fan]
 NOTHING: Any = frozenset()  # a Fan that nobody changes
-FEW = 4  # elements, up to which a large component is asked for each of them by itself
 
 
 @frozen
@@ -23,10 +22,10 @@ class Graph:
     forth: tuple[Index, ...]
     back: tuple[Index, ...]
 
-    def after(self, node: Any) -> Collection[Any]:
+    def after(self, node: Any) -> Fan:
         return _along(self.forth, node)
 
-    def before(self, node: Any) -> Collection[Any]:
+    def before(self, node: Any) -> Fan:
         return _along(self.back, node)
 
     def after_any(self, nodes: Iterable[Any]) -> Fan:
@@ -41,9 +40,9 @@ class Graph:
             yield from step
 
 
-def _along(steps: tuple[Index, ...], node: Any) -> Collection[Any]:
+def _along(steps: tuple[Index, ...], node: Any) -> Fan:
     if len(steps) == 1:
-        found: Collection[Any] = steps[0].get(node, NOTHING)
+        found: Fan = steps[0].get(node, NOTHING)
         return found
     return set().union(*[step.get(node, NOTHING) for step in steps])
 
@@ -73,15 +72,30 @@ class Sources:
 
     def not_brought(self, nodes: Collection[Any], elements: Fan) -> Fan:
         """Those of some elements that come to none of some nodes."""
-        if len(nodes) > FEW and len(elements) <= FEW:
+        if len(elements) < len(nodes):
             return {
                 one for one in elements if all(index.get(one, NOTHING).isdisjoint(nodes) for index in self.nodes)
             }
-        left = elements.copy()
+        left = elements
         for index in self.at:
-            for fan in map(index.get, nodes):
-                if fan is not None:
-                    left -= fan
-                    if not left:
-                        return left
+            left = without_any(left, map(index.get, nodes))
         return left
+
+
+def without_any(elements: Fan, fans: Iterable[Fan | None]) -> Fan:
+    """Some elements without those of other sets.
+
+    >>> sorted(without_any({1, 2, 3}, [{1}, None, {3, 4}]))
+    [2]
+
+    Cost: of each set the smaller of its size and that of what is left.
+    """
+    left = elements.copy()
+    for fan in filter(None, fans):
+        if len(fan) > len(left):
+            left = left - fan
+        else:
+            left -= fan
+        if not left:
+            break
+    return left

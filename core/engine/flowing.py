@@ -9,36 +9,39 @@ at once:
 longer gives.  Of these it loses what nothing else brings: all that comes before it is settled already, so that
 nothing holds itself up.  *Gains* likewise, and in the same pass.
 
-No witness is kept, so a closure costs no more memory than its facts, and a step that changes no fact costs
-hardly more than finding that out.  A proof is found when it is asked for: the shortest way back to a source.
+The nodes of a component share one set in the table (`core.engine.shared_fans`).  No witness is kept, so a closure
+costs no more memory than its distinct sets, and a step that changes no fact costs hardly more than finding that
+out.  A proof is found when it is asked for: the shortest way back to a source.
 
 The unit's rules have been brought into two forms by `core.engine.flow_rules`:
 
     r(c, n) :- s(c, n).                    a source
     r(c, to) :- r(c, from), t(from, to).   steps
 
-Reads: core.carried, core.engine.condensation, core.engine.flow_pass, core.engine.keeper.
+Reads: core.carried, core.engine.condensation, core.engine.flow_pass, core.engine.keeper, core.engine.shared_fans.
 Read by: core.engine.strategies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from everlog.core.carried import flow
 from everlog.core.engine import forms
-from everlog.core.engine.condensation import Component, Condensation
+from everlog.core.engine.condensation import Condensation
 from everlog.core.engine.flow_graph import NOTHING, Fan, Graph, Sources
 from everlog.core.engine.flow_pass import Pass
 from everlog.core.engine.flow_rules import sources_and_steps
 from everlog.core.engine.keeper import Derivation, Keeper, Listener, Readers, table_snapshot
+from everlog.core.engine.places import Component
 from everlog.core.engine.plan import PlannedUnit
-from everlog.core.engine.state import Columns, fact_columns, facts_from
+from everlog.core.engine.shared_fans import SharedTable
+from everlog.core.engine.state import Columns, facts_from, shared_columns, shared_from
 from everlog.core.engine.store import Store
 from everlog.core.program import Row
-from everlog.core.tables import Facts, Shape, facts_of, rows_of, size_of
+from everlog.core.tables import Facts, Shape, facts_of, rows_of
 
 if TYPE_CHECKING:
     from everlog.core.engine.step import Step
@@ -51,7 +54,7 @@ class FlowKeeper(Keeper):
     """Invariants:
     I1  a node has what its sources, the given facts, and the nodes one step before it have, and nothing
         that does not come from a source or a given fact;
-    I2  `parts`, if there, is the condensation of the steps.
+    I2  `parts`, if there, is the condensation of the steps, and fans are shared by just the nodes of a component.
     """
 
     def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
@@ -64,13 +67,17 @@ class FlowKeeper(Keeper):
         self._gained: dict[str, Facts] = {}
         self._given_gone: list[Row] = []
         self._given_new: list[Row] = []
+        self._merged: list[Component] = []  # in this turn
         self._ways: dict[Pair, Any] = {}  # element and node → the node before it on a shortest way
         self._bind()
 
     def _bind(self) -> None:
         """The indexes that are walked along; tables change in place, so they stay current."""
         tables = self.store.tables
-        self.facts: dict[Any, Fan] = tables[self.name].facts
+        table = tables[self.name]
+        assert isinstance(table, SharedTable)
+        self.table = table
+        self.facts: dict[Any, Fan] = table.facts
         self._given_at: dict[Any, Fan] = facts_of(self.shape, self.given[self.name])
         self._given_nodes: dict[Any, Fan] = facts_of(Shape(2, self.shape.key), self.given[self.name])
         self.graph = Graph(
@@ -132,8 +139,11 @@ class FlowKeeper(Keeper):
         change = self._followed(step)
         self._took(perf_counter() - began)
         if change.lost or change.gained:
-            step.guard.derived(self.name, size_of(self.shape, change.gained))
+            step.guard.derived(self.name, change.gained.size())
             step.spread(self.name, change.lost, change.gained)
+        for part in self._merged:
+            self._share(step, part)
+        self._merged = []
 
     def _took(self, seconds: float) -> None:
         """All rules are settled at once: each is said to have taken its share."""
@@ -150,17 +160,18 @@ class FlowKeeper(Keeper):
         away, here = self._sourced(self._lost, self._given_gone), self._sourced(self._gained, self._given_new)
         self.forget()
         self._ways.clear()
-        merged: Iterable[Component]
+        split: list[list[Component]] = []
         if self.parts is None:
             self.parts = Condensation(self.graph)
-            both = [(self.parts.of[a], self.parts.of[b]) for a, b in new]
-            merged = [one for one, other in both if one is other and len(one.nodes) > 1]
-            for part in merged:  # of which nobody knows any more who was together before
-                part.parts = [(node,) for node in part.nodes]
+            self._merged = self._aligned(self.parts)
         else:
-            self.parts.remove(gone)
-            merged = self.parts.add(new)
+            split = self.parts.remove(gone)
+            for parts in split:
+                self._part(part.nodes for part in parts[1:])
+            self._merged = self.parts.add(new)
         change = Pass(self.graph, self.brought, self.parts, self.facts)
+        if len(gone) == len(split) == 1 and not new:
+            self._limit(change, split[0], away)
         for start, end in gone:
             change.goes(start, end)
         for start, end in new:
@@ -170,10 +181,57 @@ class FlowKeeper(Keeper):
                 change.may_lose(node, element)
         for node, element in here:
             change.may_gain(node, element)
-        for part in merged:
+        for part in self._merged:
             change.wait(part)
         change.run()
         return change
+
+    def _limit(self, change: Pass, parts: list[Component], away: Iterable[Pair]) -> None:
+        """One step went, and a component fell apart: its largest part keeps all but what came by the others.
+
+        Whatever came to its own nodes, from a source or from outside, still does.
+        """
+        largest, *others = parts
+        fallen = [node for part in others for node in part.nodes]
+        if 4 * len(fallen) < len(largest.nodes):
+            came = [element for _, element in away]
+            around = self.graph.before_any(fallen).difference(largest.nodes, fallen)
+            fans = [fan for index in self.brought.at for fan in map(index.get, fallen) if fan is not None]
+            fans += [fan for fan in map(self.facts.get, around) if fan is not None]
+            change.limits[largest] = set(came).union(*fans)
+
+    # ── who shares ───────────────────────────────────────────────────────────────────────────
+
+    def _aligned(self, parts: Condensation) -> list[Component]:
+        """Have no two components share a fan; those with several fans, as if they had just been put together."""
+        found = []
+        seen: set[int] = set()
+        untouched = [Component((node,)) for node in self.facts.keys() - parts.of.keys()]  # by any step
+        for part in (*parts.components(), *untouched):
+            groups: dict[int, list[Any]] = {}
+            for node in part.nodes:
+                groups.setdefault(id(self.facts.get(node)), []).append(node)
+            self._part(nodes for fan, nodes in groups.items() if fan in seen)
+            seen |= groups.keys()
+            if len(groups) > 1:
+                part.parts = list(groups.values())
+                found.append(part)
+        return found
+
+    def _part(self, groups: Iterable[Collection[Any]]) -> None:
+        for nodes in groups:
+            if next(iter(nodes)) in self.facts:
+                self.table.part(nodes)
+
+    def _share(self, step: Step, part: Component) -> None:
+        """The nodes of a component that was put together have the same facts now."""
+        largest = max(part.parts, key=len)
+        others = [node for nodes in part.parts if nodes is not largest for node in nodes]
+        part.parts = []
+        fan = self.facts.get(next(iter(largest)))
+        if fan is not None:
+            step.undo.append((self.facts.update, ({node: self.facts[node] for node in others},)))
+            self.facts.update(dict.fromkeys(others, fan))
 
     def _moved(self, log: dict[str, Facts], insert: bool) -> list[Pair]:
         """The steps among some changes, but for those that another rule takes as well."""
@@ -220,14 +278,14 @@ class FlowKeeper(Keeper):
         facts: dict[Any, Fan] = {}
         new = 0
         for nodes, fan in flow(self.brought.together(), self.graph.forth):
-            for node in nodes:
-                facts[node] = set(fan)
+            shared = set(fan)  # a copy: components that come later may have the same
+            facts.update(dict.fromkeys(nodes, shared))
             new += len(nodes) * len(fan)
             if new > MANY:
                 step.guard.derived(self.name, new)
                 new = 0
         step.guard.derived(self.name, new)
-        self.store.tables[self.name].replace(facts)
+        self.table.replace(facts)
         self._took(perf_counter() - began)
         return {}
 
@@ -242,12 +300,13 @@ class FlowKeeper(Keeper):
         return restore
 
     def state(self) -> Columns:
-        return fact_columns(self.shape, self.facts)
+        return shared_columns(self.facts)
 
     def restore(self, columns: Columns) -> None:
         self.forget()
         self._stale()
-        self.store.tables[self.name].replace(facts_from(self.shape, iter(columns)))
+        shared = len(columns) == 4  # files of before have a fan for each key
+        self.table.replace(shared_from(iter(columns)) if shared else facts_from(self.shape, iter(columns)))
 
     # ── proofs ───────────────────────────────────────────────────────────────────────────────
 
@@ -290,6 +349,10 @@ class FlowKeeper(Keeper):
         assert self.facts == expected, f"I1: {self.name}"
         if self.parts is not None:
             self.parts.check()
+            fans = [{id(self.facts.get(node)) for node in part.nodes} for part in self.parts.components()]
+            assert all(len(one) == 1 for one in fans), "I2: a component has several fans"
+            shared = set().union(*fans) - {id(None)}
+            assert len(shared) == sum(one != {id(None)} for one in fans), "I2: components share a fan"
 
 
 def _discard(index: dict[Any, Fan], key: Any, value: Any) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from everlog.core.engine.shared_fans import SharedTable
 from everlog.core.equivalence import Classes, lacking
 from everlog.core.program import Row
 from everlog.core.tables import Facts, Shape, Table, facts_of, rows_of
@@ -128,6 +129,6 @@ def reshaped(shape: Shape, other: Shape, facts: Facts) -> Facts:
 
 def difference(table: Table, before: Facts) -> tuple[Facts, Facts]:
     """What a table has lost and gained since it held the facts `before`."""
-    if isinstance(table, Classes):
+    if isinstance(table, Classes | SharedTable):
         return lacking(before, table.facts), lacking(table.facts, before)
     return minus(table.shape, before, table.facts), minus(table.shape, table.facts, before)

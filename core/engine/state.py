@@ -61,6 +61,35 @@ def facts_from(shape: Shape, columns: Iterator[list[Any]]) -> Facts:
     return set(zip(*islice(columns, shape.arity), strict=True))
 
 
+def shared_columns(facts: Mapping[Any, Any]) -> Columns:
+    """The facts of a binary relation in which keys share fans: keys by fan, then the fans.
+
+    >>> fan = {7}
+    >>> shared_columns({1: fan, 2: {8, 9}, 3: fan})
+    [[2, 1], [1, 3, 2], [1, 2], [7, 8, 9]]
+    """
+    groups: dict[int, list[Any]] = {}
+    for key, fan in facts.items():
+        groups.setdefault(id(fan), []).append(key)
+    fans = [facts[keys[0]] for keys in groups.values()]
+    return [
+        list(map(len, groups.values())),
+        list(chain.from_iterable(groups.values())),
+        list(map(len, fans)),
+        list(chain.from_iterable(fans)),
+    ]
+
+
+def shared_from(columns: Iterator[list[Any]]) -> dict[Any, set[Any]]:
+    """The inverse of `shared_columns`."""
+    numbers, keys, lengths, values = next(columns), iter(next(columns)), next(columns), iter(next(columns))
+    facts: dict[Any, set[Any]] = {}
+    for number, length in zip(numbers, lengths, strict=True):
+        fan = set(islice(values, length))
+        facts.update(dict.fromkeys(islice(keys, number), fan))
+    return facts
+
+
 def class_columns(facts: Facts) -> Columns:
     """The classes of an equivalence relation, whose members share their fans.
 

@@ -20,7 +20,8 @@ from everlog.core import program as p
 from everlog.core.codegen import Access, Compiled, compile_rule
 from everlog.core.codegen.derivations import PROOFS_OF, VALUES_OF, LivingWriter
 from everlog.core.dbsp import delta_name
-from everlog.core.engine.plan import Plan
+from everlog.core.engine.plan import FLOW, Plan
+from everlog.core.engine.shared_fans import SharedTable
 from everlog.core.equivalence import Classes
 from everlog.core.program import Rule
 from everlog.core.tables import Facts, Shape, Table
@@ -74,9 +75,13 @@ class Store:
 
     def begin(self, names: Iterable[str]) -> None:
         """Empty tables for these relations."""
+        shared = {
+            name for planned in self.plan.units if planned.strategy == FLOW for name in planned.unit.relations
+        }
         for name in names:
             equivalence = self.plan.program.relations[name].equivalence
-            self.tables[name] = (Classes if equivalence else Table)(self.shapes[name])
+            kind = Classes if equivalence else SharedTable if name in shared else Table
+            self.tables[name] = kind(self.shapes[name])
             self.deltas.pop(delta_name(name), None)
             self.proofs.pop(name, None)
             self.values.pop(name, None)
