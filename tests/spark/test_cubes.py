@@ -12,8 +12,9 @@ from specs import tiny
 from everlog.core import reference
 from everlog.core.program import Program
 from everlog.dsl.check import compile_text
+from everlog.spark_backend.cells import Reading, best_split, even_codes, murmur3
 from everlog.spark_backend.columns import fetch, kinds_of
-from everlog.spark_backend.cubes import Cubes, cyclic_join, even_codes, murmur3
+from everlog.spark_backend.cyclic import cyclic_join
 from everlog.spark_backend.evaluate import evaluate
 from everlog.spark_backend.plan import explain
 from everlog.spark_backend.settings import Settings
@@ -31,6 +32,8 @@ BODIES = {
     "with negation and a count": "q(x, y, n) :- e(x, y), e(y, z), e(x, z), !e(z, x), n = count : { e(x, _) }.",
     "four atoms": "q(a, b, c) :- e(a, b), e(b, c), e(c, d), e(d, a), a <= c.",
     "through symbols": 'q(x, y, 0) :- label(x, s), label(y, s), e(x, y), s != "a".',
+    "tests turned round": "q(x, y, z) :- e(x, y), e(y, z), e(x, z), x < y, z > y.",
+    "a test for one atom": "q(x, y, z) :- e(x, y), e(y, z), e(z, x), x = 2, y != z.",
     "wildcards and repeats": "q(x, y, z) :- e(x, y), e(y, z), e(z, x), e(x, x), e(y, _).",
 }
 NODES = st.integers(0, 4)
@@ -101,8 +104,8 @@ def test_a_cell_that_would_be_too_large_is_cut_further() -> None:
     rule = compile_text(E + BODIES["triangle"]).rules[0]
     join = cyclic_join(rule)
     assert join is not None
-    schemas: Any = [atom.args for atom in join.atoms]
-    few, many = (Cubes(2, load=load).split(schemas, [1000, 1000, 1000]) for load in (5000, 300))
+    readings: Any = [Reading(n, atom.args) for n, atom in enumerate(join.atoms)]
+    few, many = (best_split(readings, [1000, 1000, 1000], 2, load) for load in (5000, 300))
     assert sorted(few.values()) == [1, 1, 2]
     assert sorted(many.values()) == [4, 4, 4]
 
