@@ -27,6 +27,7 @@ from everlog.core.program import Atom, Kind, Program, Relation, Row, Rule
 from everlog.spark_backend.bodies import Facts
 from everlog.spark_backend.columns import (
     TYPES,
+    collected,
     fetch,
     frame_of_rows,
     frame_of_table,
@@ -298,7 +299,7 @@ class Evaluator:
         out: dict[str, pa.Table] = {}
         for name in sorted(names):
             kinds = kinds_of(self._program.relations[name])
-            table = sendable(self._facts[name].frame.limit(left + 1), kinds).toArrow()
+            table = collected(sendable(self._facts[name].frame.limit(left + 1), kinds))
             left -= table.num_rows
             if left < 0:
                 return None
