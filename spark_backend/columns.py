@@ -180,9 +180,20 @@ def sendable(frame: DataFrame, kinds: Sequence[Kind]) -> DataFrame:
     )
 
 
+def collected(frame: DataFrame) -> pa.Table:
+    """All rows of a frame, here, as a table of Arrow.
+
+    The plan is made before: `toArrow` has it made by a thread whose death by a full stack would go unnoticed.
+    """
+    planned = getattr(frame, "_jdf", None)  # Spark Connect has none
+    if planned is not None:
+        planned.queryExecution().executedPlan()
+    return frame.toArrow()
+
+
 def rows_of_frame(frame: DataFrame, kinds: Sequence[Kind]) -> Iterator[Row]:
     """All rows of a frame, here."""
-    table = sendable(frame, kinds).toArrow()
+    table = collected(sendable(frame, kinds))
     return python_rows(table.columns, kinds, table.num_rows)
 
 
@@ -248,7 +259,7 @@ def fetch(
     if not frames:
         return {}
     wide = widened(list(frames.values()))
-    table = (wide if limit is None else wide.limit(limit + 1)).toArrow()
+    table = collected(wide if limit is None else wide.limit(limit + 1))
     if limit is not None and table.num_rows > limit:
         return None
     every = [kinds for _, kinds in frames.values()]

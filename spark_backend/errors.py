@@ -28,6 +28,11 @@ _MEMORY = (
 _KNOWN: tuple[tuple[str, str], ...] = (
     (r"exit(?:ed with)?(?: command)?(?: status| code)?:? \(?(?:137|52)\b", f"an executor {_MEMORY}"),
     (r"OutOfMemoryError|SparkOutOfMemoryError|UNABLE_TO_ACQUIRE_MEMORY", f"Spark {_MEMORY}"),
+    (
+        r"StackOverflowError",
+        "the program has rules or terms nested too deep for Java's stack: give it more"
+        " (`--conf spark.driver.extraJavaOptions=-Xss64m`), or cut the rules into smaller ones",
+    ),
     (r"Container killed by YARN for exceeding|OOMKilled", f"an executor {_MEMORY}"),
     (r"bigger than spark\.driver\.maxResultSize", f"the driver {_MEMORY}"),
     (

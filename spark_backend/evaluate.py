@@ -23,10 +23,11 @@ from attrs import frozen
 
 from everlog.core import program as p
 from everlog.core.guards import LimitExceeded
-from everlog.core.program import Atom, Kind, Program, Relation, Row
+from everlog.core.program import Atom, Kind, Program, Relation, Row, Rule
 from everlog.spark_backend.bodies import Facts
 from everlog.spark_backend.columns import (
     TYPES,
+    collected,
     fetch,
     frame_of_rows,
     frame_of_table,
@@ -36,7 +37,8 @@ from everlog.spark_backend.columns import (
     schema_of,
     sendable,
 )
-from everlog.spark_backend.cubes import Cubes, cyclic_join
+from everlog.spark_backend.cubes import Cubes
+from everlog.spark_backend.cyclic import cyclic_join
 from everlog.spark_backend.decomposed import decomposed
 from everlog.spark_backend.in_process import arrow_of, computed, program_of
 from everlog.spark_backend.iterate import Iteration, Progress
@@ -146,6 +148,7 @@ class Evaluator:
         self._rules = Rules(spark, program)
         self._facts: dict[str, Facts] = {}
         self._rows: dict[str, list[Row]] = {}  # of relations whose rows are at hand
+        self._raw: set[str] = set()  # inputs that are read where they lie
         self._weights: dict[str, int] = {}
         self._read: Counter[str] = Counter()  # how many atoms read a relation
         self._ways: dict[str, str] = {}
@@ -159,7 +162,6 @@ class Evaluator:
         }
         sizes = [None if one.rows is None else len(one.rows) for one in given.values()]
         self._few = None not in sizes and sum(size or 0 for size in sizes) <= FEW
-        self._dear |= _joined_twice(planned)
         uses = self._uses(planned, wanted)
         with telling(self._program):
             for one in planned:
@@ -200,7 +202,7 @@ class Evaluator:
     def _plan(self, one: Planned, given: Mapping[str, _Given], uses: Counter[str]) -> None:
         (name,) = one.unit.relations
         parts = [given[name].facts] if given[name].rows != [] or not one.unit.rules else []
-        parts += [self._rules.derived(rule, self._lookup, self._cubes()) for rule in one.unit.rules]
+        parts += [self._derived(rule) for rule in one.unit.rules]
         atoms = [atom for rule in one.unit.rules for atom, _ in p.atoms_of(rule.body)]
         weight = 1 + sum(self._weights[atom.relation] for atom in atoms)
         facts = union(parts)
@@ -210,11 +212,28 @@ class Evaluator:
                 self._rows[name] = rows
             elif self._read[name] > 1 and name in self._dear:
                 facts = self._keep(distinct(facts))
+            else:
+                self._raw.add(name)
         elif uses[name] > 1 and (weight > HEAVY or not self._few):
             facts, weight = self._keep(distinct(facts)), 1
         elif uses[name] > 1 or len(parts) > 1:
             facts = distinct(facts)
         self._facts[name], self._weights[name] = facts, weight
+
+    def _derived(self, rule: Rule) -> Facts:
+        join = cyclic_join(rule)
+        if join is not None:
+            cubes = self._cubes()
+            found = cubes and self._rules.cubed(rule, self._lookup, join, cubes)
+            if found:
+                return found
+            read = Counter(atom.relation for atom in join.atoms)
+            for name in (name for name, times in read.items() if times > 1 and name in self._raw):
+                self._facts[name] = self._keep(
+                    distinct(self._facts[name])
+                )  # dear enough to drop repeated rows first
+                self._raw.discard(name)
+        return self._rules.derived(rule, self._lookup)
 
     def _cubes(self) -> Cubes | None:
         asked = self._settings.cyclic
@@ -280,7 +299,7 @@ class Evaluator:
         out: dict[str, pa.Table] = {}
         for name in sorted(names):
             kinds = kinds_of(self._program.relations[name])
-            table = sendable(self._facts[name].frame.limit(left + 1), kinds).toArrow()
+            table = collected(sendable(self._facts[name].frame.limit(left + 1), kinds))
             left -= table.num_rows
             if left < 0:
                 return None
@@ -314,13 +333,6 @@ class Evaluator:
         if self._few:
             self._rows |= {name: list(table.rows()) for name, table in tables.items() if len(table) <= FEW}
         return out
-
-
-def _joined_twice(planned: Iterable[Planned]) -> set[str]:
-    """Relations that a cyclic join reads more than once: it is dear enough to have repeated rows dropped first."""
-    joins = [cyclic_join(rule) for one in planned if one.way == PLAN for rule in one.unit.rules]
-    counts = [Counter(atom.relation for atom in join.atoms) for join in joins if join is not None]
-    return {name for count in counts for name, times in count.items() if times > 1}
 
 
 def conforming(frame: DataFrame, relation: Relation) -> DataFrame:

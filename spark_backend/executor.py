@@ -21,6 +21,7 @@ from attrs import field, frozen
 from everlog.core.executor import Changes, InsertOnly, NotABaseRelation, Update
 from everlog.core.program import Program, Row
 from everlog.spark_backend.columns import (
+    collected,
     fetch,
     frame_of_rows,
     kinds_of,
@@ -160,7 +161,7 @@ class SparkRun:
             whole = {name for name in asked if found.few and name in self._views}
             every = [self._kinds[name] for name in asked]
             parts = [(self._change(name, found[name], name in whole), self._kinds[name]) for name in asked]
-            for tag, part in unwidened(widened(parts, extra=["sign"]).toArrow(), every):
+            for tag, part in unwidened(collected(widened(parts, extra=["sign"])), every):
                 columns = [part.column(slot) for slot in slots_of(every[tag])]
                 rows = python_rows(columns, every[tag], part.num_rows)
                 name = asked[tag]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, repeat
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
@@ -66,8 +67,8 @@ def columns_of(table: Table) -> list[list[Any]]:
     facts, arity = table.facts, table.shape.arity
     if arity == 1:
         return [list(facts)]
-    if arity != 2:
-        return [list(column) for column in zip(*facts, strict=True)] if facts else [[] for _ in range(arity)]
+    if arity != 2:  # not zip(*facts), which has all of them as arguments of one call
+        return [list(map(itemgetter(column), facts)) for column in range(arity)]
     fans: list[Any] = list(chain.from_iterable(facts.values()))
     keys: list[Any] = list(chain.from_iterable(map(repeat, facts, map(len, facts.values()))))
     return [keys, fans] if table.shape.fan == 1 else [fans, keys]

@@ -1,6 +1,6 @@
 """The facts that a rule derives, and the union of what several derive.
 
-Reads: spark_backend.bodies, spark_backend.cubes, spark_backend.expressions.
+Reads: spark_backend.bodies, spark_backend.cubes, spark_backend.cyclic, spark_backend.expressions.
 Read by: spark_backend.evaluate, spark_backend.iterate, spark_backend.following.
 """
 
@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from everlog.core.program import Program, Rule, Variable
-from everlog.spark_backend.bodies import Body, Facts, Lookup, without_repeats
+from everlog.spark_backend.bodies import Bindings, Body, Facts, Lookup, without_repeats
 from everlog.spark_backend.columns import HOLDS, TYPES
-from everlog.spark_backend.cubes import Cubes, cyclic_join
+from everlog.spark_backend.cubes import Cubes
+from everlog.spark_backend.cyclic import CyclicJoin, cyclic_join
 from everlog.spark_backend.expressions import Expressions
 
 if TYPE_CHECKING:
@@ -32,16 +33,26 @@ class Rules:
         known = self._numbers.get(id(rule))
         return self._written.get(rule.written, len(self._numbers)) if known is None else known
 
-    def derived(self, rule: Rule, lookup: Lookup, cubes: Cubes | None = None) -> Facts:
-        """What a rule derives from the facts that `lookup` has for its atoms; a cyclic join goes to `cubes`."""
+    def derived(self, rule: Rule, lookup: Lookup) -> Facts:
+        """What a rule derives from the facts that `lookup` has for its atoms."""
+        join = cyclic_join(rule)
+        body, expressions = self._solver(rule, lookup)
+        return self._headed(rule, body.solve((*rule.body, *(join.implied if join else ()))), expressions)
+
+    def cubed(self, rule: Rule, lookup: Lookup, join: CyclicJoin, cubes: Cubes) -> Facts | None:
+        """The same, with the cyclic join of the rule inside the tasks; None if that is not worth it."""
+        body, expressions = self._solver(rule, lookup)
+        joined = cubes.joined(body, self.program, rule, self.number(rule), join)
+        return None if joined is None else self._headed(rule, body.solve(join.rest, joined), expressions)
+
+    def _solver(self, rule: Rule, lookup: Lookup) -> tuple[Body, Expressions]:
+        expressions = Expressions(self.program, self.number(rule))
+        return Body(self.spark, expressions, lookup), expressions
+
+    def _headed(self, rule: Rule, found: Bindings, expressions: Expressions) -> Facts:
+        """The facts of the head, one for each binding."""
         from pyspark.sql import functions as F
 
-        expressions = Expressions(self.program, self.number(rule))
-        body = Body(self.spark, expressions, lookup)
-        join = None if cubes is None else cyclic_join(rule)
-        joined = cubes and join and cubes.joined(body, self.program, rule, self.number(rule), join)
-        implied = join.implied if join else ()
-        found = body.solve(join.rest, joined) if join and joined else body.solve((*rule.body, *implied))
         kinds = [column.kind for column in self.program.relations[rule.head.relation].columns]
         env = found.env()
         columns = [

@@ -45,6 +45,10 @@ SETTINGS: Mapping[str, str] = {
     "spark.python.worker.reuse": "true",
     "spark.executorEnv.PYTHONSAFEPATH": "1",  # tasks import what is installed, not what lies in their folder
 }
+# Spark walks plans by recursion.  A thread that dies of a full stack or heap is not missed by those that wait for
+# what it computes, `toArrow` among them: they stand still for ever.  So stacks are large, and no heap stays full.
+STACK = "-Xss16m"
+_DRIVER_JAVA = f"{STACK} -XX:+ExitOnOutOfMemoryError"
 SUBMITTED = "PYSPARK_GATEWAY_PORT"  # spark-submit sets it for the driver that it starts
 _WAIT = "spark.scheduler.maxRegisteredResourcesWaitingTime"
 _DEFAULT_WAIT = "60s"
@@ -201,11 +205,11 @@ def settings_of(master: str, memory: str | None, conf: Mapping[str, str]) -> dic
     if _LOOPBACK.match(master):
         settings["spark.checkpoint.dir"] = str(_folder("everlog-checkpoints-"))  # all of it is this machine
     settings |= conf
-    if "spark.log.level" not in conf:
-        quiet = f'-Dlog4j2.configurationFile="{_quiet_log().as_uri()}"'
-        settings["spark.driver.extraJavaOptions"] = (
-            f"{quiet} {settings.get('spark.driver.extraJavaOptions', '')}".strip()
-        )
+    driver, executor = "spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"
+    quiet = "" if "spark.log.level" in conf else f'-Dlog4j2.configurationFile="{_quiet_log().as_uri()}" '
+    settings[driver] = f"{quiet}{_DRIVER_JAVA} {conf.get(driver, '')}".strip()
+    if not is_local(master):
+        settings[executor] = f"{STACK} {conf.get(executor, '')}".strip()
     return settings
 
 

@@ -1,7 +1,8 @@
 """Our own engine inside a task: it reads the rows of some relations by Arrow, and hands those of others back.
 
 All relations of a task travel in one stream of wide rows, each with the number of its relation as its `tag`
-(`columns.widened`).  What every task needs besides is sent along as Arrow's own bytes, and read once per worker.
+(`columns.widened`), or with a mark: the bits of all relations that have it.  What every task needs besides is sent
+along as Arrow's own bytes, and read once per worker.
 
 Reads: spark_backend.in_process, spark_backend.columns.  Read by: spark_backend.decomposed, spark_backend.cubes.
 """
@@ -38,6 +39,7 @@ class Task:
     numbers: Mapping[str, int]  # a rule as written → its number in the whole program, for errors
     base: Mapping[str, bytes]
     token: bytes
+    mark: str | None = None  # the column of marks, if rows have such
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
@@ -59,8 +61,18 @@ class Task:
     def _rows(self, tables: Sequence[pa.Table], tag: int, kinds: tuple[Kind, ...]) -> Iterator[Row]:
         """The rows of a relation, made of Arrow's columns when they are asked for."""
         for table in tables:
-            part = _tagged(table, tag) if len(self.reads) > 1 else table
+            part = self._part(table, tag) if len(self.reads) > 1 else table
             yield from python_rows([part.column(slot) for slot in slots_of(kinds)], kinds, part.num_rows)
+
+    def _part(self, table: pa.Table, tag: int) -> pa.Table:
+        """The rows of a relation among those of all."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if self.mark is None:
+            return table.filter(pc.equal(table.column("tag"), tag))
+        bit = pa.scalar(1 << tag, table.schema.field(self.mark).type)
+        return table.filter(pc.equal(pc.bit_wise_and(table.column(self.mark), bit), bit))
 
     def _base(self) -> dict[str, list[Row]]:
         if self.token not in _loaded:
@@ -78,10 +90,11 @@ def task_of(
     gives: Sequence[str],
     numbers: Mapping[str, int],
     base: Mapping[str, pa.Table],
+    mark: str | None = None,
 ) -> Task:
     written = {name: _written(table) for name, table in sorted(base.items())}
     token = sha256(b"".join([repr(program.rules).encode(), *written.values()])).digest()
-    return Task(program, tuple(reads), tuple(gives), numbers, written, token)
+    return Task(program, tuple(reads), tuple(gives), numbers, written, token, mark)
 
 
 def run_in_tasks(task: Task, wide: DataFrame, keep: bool) -> tuple[DataFrame, dict[str, DataFrame]]:
@@ -110,12 +123,6 @@ def _column(slot: str, name: str, kind: Kind) -> Column:
 
     column = F.col(slot)
     return (column.cast("string") if kind is Kind.SYMBOL else column).alias(name)
-
-
-def _tagged(table: pa.Table, tag: int) -> pa.Table:
-    import pyarrow.compute as pc
-
-    return table.filter(pc.equal(table.column("tag"), tag))
 
 
 def _batches(

@@ -5,9 +5,11 @@ Where pyspark or Java is missing the tests are skipped, and say which.
 
 from __future__ import annotations
 
+import faulthandler
 import os
+import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,6 +38,29 @@ def require_spark() -> None:
         find_java(pyspark.__version__)
     except NoJava as problem:
         pytest.skip(str(problem).splitlines()[0])
+
+
+LIMITS = {"usual": 300, "deep": 1800}  # seconds of a test, a start of Spark among them
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """A test that stands still fails, and shows where each thread is: Java may leave a Python that waits for it."""
+    if not item.get_closest_marker("spark"):
+        return (yield)
+    seconds = LIMITS["deep" if item.get_closest_marker("deep") else "usual"]
+
+    def stop(_signal: int, _frame: object) -> None:
+        faulthandler.dump_traceback(sys.__stderr__ or 2)
+        raise TimeoutError(f"{item.nodeid} stood still for {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        return (yield)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture(scope="session", autouse=True)

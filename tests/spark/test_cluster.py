@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from cluster import Cluster, descendants
+from cluster import QUICK_JAVA, Cluster, descendants
 from dlt import ROOT
 from specs import has_steps
 
@@ -19,6 +19,7 @@ from everlog.cli import main
 
 pytestmark = pytest.mark.spark
 
+QUICK = [f"--conf=spark.{process}.extraJavaOptions={QUICK_JAVA}" for process in ("driver", "executor")]
 DRIVER = Path(__file__).parent / "driver.py"
 SPECS = sorted((ROOT / "tests" / "spec").rglob("*.dlt")) + sorted((ROOT / "programs").rglob("*.dlt"))
 SPECS = [path for path in SPECS if has_steps(path)]
@@ -103,9 +104,8 @@ def test_submit_ships_the_program_and_the_package(cluster: Cluster, tmp_path: Pa
         ".functor twice(number):number\n.decl edge(x:number, y:number)\n.input edge\n"
         ".decl far(x:number, y:number)\n.output far\nfar(x, @twice(y)) :- edge(x, y).\n"
     )
-    done = everlog(
-        "submit", tmp_path / "prog.dl", "-F", tmp_path, "-D", tmp_path, "--master", cluster.url, "--memory", "700m"
-    )
+    places = ["-F", tmp_path, "-D", tmp_path, "--master", cluster.url, "--memory", "700m"]
+    done = everlog("submit", tmp_path / "prog.dl", *places, *QUICK)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "far.csv").read_text() == "1\t4\n2\t6\n"
 

@@ -28,12 +28,15 @@ PROGRAM = """.decl edge(x:symbol, y:symbol, n:number)
 .output far
 .decl sink(x:symbol)
 .output sink
+.decl ring(x:symbol, y:symbol, z:symbol)
+.output ring
 path(x, y) :- edge(x, y, _).
 path(x, z) :- path(x, y), edge(y, z, _).
 meet(x, y) :- edge(a, x, _), edge(a, y, _), x != y.
 meet(x, y) :- edge(a, x, _), meet(a, b), edge(b, y, _).
 far(cat(x, "!"), total) :- edge(x, _, _), total = sum n * 3 : { edge(x, _, n) }.
 sink(y) :- edge(_, y, _), !edge(y, _, _).
+ring(x, y, z) :- edge(x, y, _), edge(y, z, _), edge(z, x, _).
 """
 EDGES = [("a", "b", 1), ("b", "c", 2), ("a", "d", -5), ("d", "e", 7), ("e", "a", 1 << 40), ("c", "é", 0)]
 
@@ -46,8 +49,8 @@ from everlog.spark_backend.session import spark_session
 from everlog.spark_backend.settings import Settings
 
 spark = spark_session(sys.argv[1])
-found = evaluate(spark, compile_file(sys.argv[2])[0], {"edge": EDGES}, Settings(recursion=sys.argv[3]))
-for name in ("path", "meet"):
+found = evaluate(spark, compile_file(sys.argv[2])[0], {"edge": EDGES}, Settings(recursion=sys.argv[3], cyclic="cube"))
+for name in ("path", "meet", "ring"):
     print(sorted(tuple(row) for row in found[name].collect()))
 """
 
@@ -85,11 +88,11 @@ def test_a_program_runs_over_connect(server: str, program: Path) -> None:
         python("-m", "everlog", "run", str(program), "-F", str(program.parent), "-D", str(out), *flags)
         written.append({path.name: path.read_text() for path in sorted(out.glob("*.csv"))})
     assert written[0] == written[1]
-    assert len(written[0]) == 4
+    assert len(written[0]) == 5
 
 
 @pytest.mark.parametrize("recursion", ["iterated", "decomposed"])
-def test_recursion_over_connect(server: str, program: Path, recursion: str) -> None:
+def test_recursion_and_cyclic_joins_over_connect(server: str, program: Path, recursion: str) -> None:
     told = python("-c", IN_A_WAY.replace("EDGES", repr(EDGES)), server, str(program), recursion).splitlines()
     relations = evaluate(compile_file(program)[0], {"edge": EDGES})
-    assert told == [str(sorted(relations.rows(name))) for name in ("path", "meet")]
+    assert told == [str(sorted(relations.rows(name))) for name in ("path", "meet", "ring")]

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from specs import tiny
 
 from everlog.core import reference
-from everlog.core.program import Program
+from everlog.core.program import Program, Variable
 from everlog.dsl.check import compile_text
+from everlog.spark_backend.cells import Load, Reading, best_split, even_codes, in_cells, load_of, murmur3, role_of
 from everlog.spark_backend.columns import fetch, kinds_of
-from everlog.spark_backend.cubes import Cubes, cyclic_join, even_codes, murmur3
+from everlog.spark_backend.cyclic import cyclic_join
 from everlog.spark_backend.evaluate import evaluate
 from everlog.spark_backend.plan import explain
 from everlog.spark_backend.settings import Settings
@@ -31,6 +32,8 @@ BODIES = {
     "with negation and a count": "q(x, y, n) :- e(x, y), e(y, z), e(x, z), !e(z, x), n = count : { e(x, _) }.",
     "four atoms": "q(a, b, c) :- e(a, b), e(b, c), e(c, d), e(d, a), a <= c.",
     "through symbols": 'q(x, y, 0) :- label(x, s), label(y, s), e(x, y), s != "a".',
+    "tests turned round": "q(x, y, z) :- e(x, y), e(y, z), e(x, z), x < y, z > y.",
+    "a test for one atom": "q(x, y, z) :- e(x, y), e(y, z), e(z, x), x != 2, y != z.",
     "wildcards and repeats": "q(x, y, z) :- e(x, y), e(y, z), e(z, x), e(x, x), e(y, _).",
 }
 NODES = st.integers(0, 4)
@@ -101,10 +104,37 @@ def test_a_cell_that_would_be_too_large_is_cut_further() -> None:
     rule = compile_text(E + BODIES["triangle"]).rules[0]
     join = cyclic_join(rule)
     assert join is not None
-    schemas: Any = [atom.args for atom in join.atoms]
-    few, many = (Cubes(2, load=load).split(schemas, [1000, 1000, 1000]) for load in (5000, 300))
+    readings: Any = [Reading(n, atom.args) for n, atom in enumerate(join.atoms)]
+    few, many = (best_split(readings, [1000, 1000, 1000], 2, load) for load in (5000, 300))
     assert sorted(few.values()) == [1, 1, 2]
     assert sorted(many.values()) == [4, 4, 4]
+
+
+def test_atoms_of_one_relation_share_its_rows(spark: SparkSession) -> None:
+    """Two cells need one copy of each edge, and two relations there, though three atoms read edges."""
+    x, y, z = map(Variable, "xyz")
+    readings = [Reading(0, (x, y)), Reading(0, (y, z)), Reading(0, (x, z))]
+    split = best_split(readings, [1000], 2, 5000)
+    assert load_of(readings, [1000], split) == Load(sent=1000, held=1500)
+    roles = list(dict.fromkeys(role_of(reading, split) for reading in readings))
+    bits = {role: bit for bit, role in enumerate(roles)}
+    edges = [(n, n + 1) for n in range(50)]
+    frame = spark.createDataFrame(edges, "c0 bigint, c1 bigint")
+    rows = [tuple(row) for row in in_cells(frame, roles, bits, split).collect()]
+    assert sorted(row[:2] for row in rows) == sorted(edges * 2)
+    whole = next(bits[role] for role in roles if role.share(split) == 1)
+    assert all(mark >> whole & 1 for *_, mark in rows)
+    cut = sorted(row[:2] for row in rows if row[3] >> (1 - whole) & 1)
+    assert cut == edges  # in one of the cells each
+
+
+def test_repeated_rows_of_an_input_change_nothing(spark: SparkSession) -> None:
+    program = compile_text(E + BODIES["triangle"])
+    frame = spark.createDataFrame([(1, 2), (2, 3), (1, 3), (2, 3)], "c0 bigint, c1 bigint")
+    for cyclic in ("cube", "plan"):
+        found = evaluate(spark, program, {"e": frame, "label": []}, Settings(cyclic=cyclic), wanted=["q"])
+        assert [tuple(row) for row in found["q"].collect()] == [(1, 2, 3)]
+        found.release()
 
 
 def test_each_cell_has_a_partition_of_its_own(spark: SparkSession) -> None:

@@ -208,6 +208,19 @@ def test_a_literal_that_may_fail_is_not_tried_before_the_others(spark: SparkSess
     assert sorted(found["q"]) == [(2,), (5,)]
 
 
+def test_rules_nested_deep_have_an_answer(spark: SparkSession) -> None:
+    """Spark merges the steps into one term of depth 800; a thread of Java with its usual stack dies of it."""
+    term = "x"
+    for depth in range(20):
+        term = f"bnot({term})" if depth % 2 else f"({term} bxor y)"
+    steps = "".join(f".decl p{n}(x:number, y:number)\np{n}({term}, y) :- p{n - 1}(x, y).\n" for n in range(1, 41))
+    program = compile_text(f".decl p0(x:number, y:number)\n{steps}")
+    frame = spark.range(3).selectExpr("id AS c0", "id + 5 AS c1")
+    found = fetch({"p40": (evaluate(spark, program, {"p0": frame}, wanted=["p40"])["p40"], (N, N))})
+    assert found is not None
+    assert sorted(found["p40"]) == [(0, 5), (1, 6), (2, 7)]
+
+
 @pytest.mark.parametrize(
     ("rule", "reason"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -57,7 +58,7 @@ def test_a_program_that_ran_on_spark_goes_on_in_process(spark: SparkSession) -> 
     assert db.why("reach", db.view("reach")[0]).text() == other.why("reach", other.view("reach")[0]).text()
 
 
-def test_relations_are_taken_as_spark_computed_them(spark: SparkSession) -> None:
+def test_relations_are_taken_as_spark_computed_them(spark: SparkSession, tmp_path: Path) -> None:
     """What lies below stays on Spark; what lies above follows updates of what was taken."""
     db = database_from_spark(spark, compile_text(TEXT), calls(spark), taken=["hot"])  # type: ignore[arg-type]
     other = expected(spark)
@@ -66,6 +67,9 @@ def test_relations_are_taken_as_spark_computed_them(spark: SparkSession) -> None
     assert db.given("hot") == other.view("hot")
     told = db.insert("hot", ("x", "f0"))
     assert set(told) == {"hot", "reach", "fan"}
+    db.save(tmp_path / "calls.db")
+    with Database.open(tmp_path / "calls.db") as durable:
+        assert {n: durable.view(n) for n in durable.relations} == {n: db.view(n) for n in db.relations}
 
 
 def test_a_database_is_pushed_to_spark(spark: SparkSession) -> None:

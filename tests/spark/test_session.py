@@ -12,7 +12,7 @@ from conftest import require_spark
 
 from everlog.core.values import EvaluationError
 from everlog.spark_backend.errors import SparkError, clear_errors, explained
-from everlog.spark_backend.session import settings_of, spark_session
+from everlog.spark_backend.session import STACK, settings_of, spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,10 +56,12 @@ def test_what_the_caller_sets_goes_before_ours() -> None:
     settings = settings_of("local[2]", "2g", conf)
     assert settings["spark.ui.enabled"] == "true"
     assert settings["spark.driver.memory"] == "2g"
-    assert settings["spark.driver.extraJavaOptions"].endswith(" -Dmine=1")
-    assert "log4j2" not in settings_of("local[2]", None, {"spark.log.level": "INFO"}).get(
-        "spark.driver.extraJavaOptions", ""
+    assert settings["spark.driver.extraJavaOptions"].endswith(f"{STACK} -XX:+ExitOnOutOfMemoryError -Dmine=1")
+    assert (
+        "log4j2" not in settings_of("local[2]", None, {"spark.log.level": "INFO"})["spark.driver.extraJavaOptions"]
     )
+    far = settings_of("spark://far:7077", None, {"spark.executor.extraJavaOptions": "-Dmine=1"})
+    assert far["spark.executor.extraJavaOptions"] == f"{STACK} -Dmine=1"
     assert settings_of("spark://far:7077", "3g", {})["spark.executor.memory"] == "3g"
 
 
@@ -70,6 +72,7 @@ def test_what_the_caller_sets_goes_before_ours() -> None:
         ("ExecutorLostFailure (executor 1 exited …) Reason: Command exited with code 137", "an executor ran out"),
         ("Total size of serialized results is bigger than spark.driver.maxResultSize", "the driver ran out"),
         ("All masters are unresponsive! Giving up.", "the master does not answer"),
+        ("java.lang.StackOverflowError", "nested too deep for Java's stack"),
         ("ModuleNotFoundError: No module named 'pyarrow'", "lacks pyarrow or pandas"),
         ('Cannot run program "/opt/python": error=2', "cannot start Python"),
         ("java.io.IOException: No space left on device", "a disk is full"),
