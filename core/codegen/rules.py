@@ -110,7 +110,8 @@ class RuleWriter(JoinWriter):
         exec(compile(source, f"<rule {rule.name}>", "exec"), scope)  # our own text, made above
         name = self.driver.partition(".")[0]
         driver = order.index(name) if self.late is not None and name in order else None
-        return Compiled(source, tuple(self.accesses), scope["make"], driver, self.only_new)
+        from_delta = re.match(r"    for .* in _delta\b", self.lines[0]) is not None
+        return Compiled(source, tuple(self.accesses), scope["make"], driver, self.only_new, from_delta)
 
     # ── heads ────────────────────────────────────────────────────────────────────────────────
 
