@@ -2,26 +2,23 @@
 
 `same(x, y) :- parent(x, p), parent(y, q), same(p, q)` changes both columns, so no set is carried along.  But what
 x has comes from its parents alone: once nothing leads to p any more, its fan is complete, and the rule takes all
-of it at once.  Rounds would come to p again for each distance at which something new is found.  Keys that lead to
-each other are a component of the steps, and have rounds of their own.
+of it at once.  Rounds would come to p again for each distance at which something new is found.  They are left to
+keys in or behind a cycle of steps.
 
-Reads: core.program, core.carried (what a step is), core.strong.  Read by: core.seminaive.
+Reads: core.program, core.carried (what a step is).  Read by: core.seminaive.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any
 
 from everlog.core.carried import Steps
 from everlog.core.dependencies import Unit
 from everlog.core.program import Atom, Program, Rule, Variable
-from everlog.core.strong import strong_components
 from everlog.core.tables import Shape
-
-Part: TypeAlias = tuple[list[Any], bool]  # keys, and whether they lead to each other
-_ROUNDS = 8  # keys that must be there for each component with rounds: these cost as much as so many keys
 
 
 def ordered(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> list[Steps] | None:
@@ -54,22 +51,36 @@ def _step(rule: Rule, own: Atom, shape: Shape) -> Steps | None:
     return None
 
 
-def key_order(keys: Iterable[Any], steps: Sequence[Mapping[Any, Iterable[Any]]]) -> list[Part] | None:
-    """All keys that the given ones lead to, sources first; None where rounds over all of them are better.
+def key_levels(
+    keys: Iterable[Any], steps: Sequence[Mapping[Any, Iterable[Any]]]
+) -> tuple[list[list[Any]], list[Any]]:
+    """All keys that the given ones lead to: levels to which only earlier ones lead, and the rest.
 
-    >>> key_order([1], [{1: {2}, 2: {3}}])
-    [([1], False), ([2], False), ([3], False)]
-    >>> key_order([1], [{1: {2}, 2: {1}}]) is None
-    True
+    >>> key_levels([1, 5], [{1: {2}, 2: {3}, 5: {3, 6}, 6: {7}, 7: {6, 8}}])
+    ([[1, 5], [2], [3]], [6, 7, 8])
 
-    Cost: that of the components.
+    Cost: that of the steps, each taken twice.
     """
 
-    def follow(node: Any) -> Iterable[Any]:
-        return chain.from_iterable(step.get(node, ()) for step in steps) if others else first(node, ())
+    def follow(some: Iterable[Any]) -> list[Iterable[Any]]:
+        return [step[key] for step in steps for key in some if key in step]
 
-    first, others = steps[0].get, len(steps) > 1
-    groups = strong_components(keys, follow)
-    parts = [(group, len(group) > 1 or group[0] in follow(group[0])) for group in reversed(groups)]
-    cyclic = sum(cyclic for _, cyclic in parts)
-    return parts if cyclic * _ROUNDS <= len(parts) else None
+    met = set(keys)
+    waits: Counter[Any] = Counter()  # how many steps into a key are still to be taken
+    front = set(met)
+    while front:
+        fans = follow(front)
+        waits.update(chain.from_iterable(fans))
+        front = set().union(*fans) - met
+        met |= front
+    levels: list[list[Any]] = []
+    level = [key for key in met if key not in waits]
+    while level:
+        levels.append(level)
+        ended: list[Any] = []
+        for key in chain.from_iterable(follow(level)):
+            waits[key] -= 1
+            if not waits[key]:
+                ended.append(key)
+        level = ended
+    return levels, [key for key, steps_left in waits.items() if steps_left]

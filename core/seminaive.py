@@ -4,7 +4,7 @@ A recursive unit runs in rounds.  First come the rules that do not need the unit
 each round, every rule reads the state at its start; it runs once for each body atom of the unit,
 with that atom reading only Δ, the facts of the round before (at first: all of them).  What comes
 out and is not known yet is the Δ of the next round.  Some recursions do without (core.carried), or
-have rounds for few of their keys (core.ordered).
+need rounds for some of their keys only (core.ordered).
 
 Rules are compiled when their unit begins: by then the relations that they read are complete, and
 their sizes decide the order of joins.
@@ -32,7 +32,7 @@ from everlog.core.counters import Counting
 from everlog.core.dependencies import Unit, units
 from everlog.core.equivalence import Equivalence
 from everlog.core.guards import Guard, Limits
-from everlog.core.ordered import Part, key_order, ordered
+from everlog.core.ordered import key_levels, ordered
 from everlog.core.program import Program, Row, Rule
 from everlog.core.recursion import recursion_up_to
 from everlog.core.shapes import shapes_of
@@ -286,55 +286,31 @@ class UnitRun:
         if self.context.progress is not None:
             self.context.progress(self.name, 2, new)
 
-    def _settled_in_order(self) -> bool:
-        """Each key once, where keys move along given steps; False if they do not, or not often enough."""
+    def _settled_in_order(self) -> dict[str, Facts] | None:
+        """Each key once, where keys move along given steps; the Δ of keys that need rounds, or None if all do."""
         steps = ordered(self.context.program, self.unit, self.shapes)
-        if not steps:
-            return False
+        direct = [self.context.direct(rule, position, self.unit) for rule, position in self.recursive if steps]
+        if not steps or None in direct:
+            return None
         graphs = [self.tables[one.relation].index((one.start,), (one.end,)) for one in steps]
-        parts = key_order(self.tables[self.name].facts, graphs)
-        tasks = [self.context.direct(rule, position, self.unit) for rule, position in self.recursive if parts]
-        direct = [task for task in tasks if task is not None]
-        if parts is None or len(direct) < len(tasks):
-            return False
-        self._settle(parts, direct)
-        return True
-
-    def _settle(self, parts: list[Part], direct: list[_Task]) -> None:
-        """From the sources on: when a key's turn comes, its fan is complete, and is read once."""
         table = self.tables[self.name]
         facts, told, settled = table.facts, len(table), 0
-        for keys, cyclic in parts:
-            if cyclic:
-                told += self._rounds_within(keys)
-                settled += sum(len(facts[key]) for key in keys if key in facts)
-                continue
-            key = keys[0]
-            fan = facts.get(key)
-            if fan is None:
-                continue
+        levels, rest = key_levels(facts, graphs)
+        for level in levels:
+            delta = {key: facts[key] for key in level if key in facts}
             for task in direct:
-                self._run(task, {key: fan}, facts)
-            settled += len(fan)
+                assert task is not None
+                self._run(task, delta, facts)
+            settled += size_of(table.shape, delta)
             if settled > told + _MANY:
                 self.context.guard.round(self.name, 2, settled - told, self.invents)
                 told = settled
         table.rebuild()
-        self.context.guard.round(self.name, 2, max(settled - told, 0), self.invents)
+        self.context.guard.round(self.name, 2, len(table) - told, self.invents)
         if self.context.progress is not None:
-            self.context.progress(self.name, 2, settled)
-
-    def _rounds_within(self, keys: list[Any]) -> int:
-        """Rounds in which only these keys are Δ; how many facts they found."""
-        facts, found, number = self.tables[self.name].facts, 0, 1
-        delta = {key: facts[key] for key in keys if key in facts}
-        inside = set(keys)
-        while delta:
-            number += 1
-            new = self._round(self.each, {self.name: delta}, number).get(self.name, {})
-            found += size_of(self.shapes[self.name], new)
-            delta = {key: fan for key, fan in new.items() if key in inside}
-        return found
+            self.context.progress(self.name, 2, len(table))
+        delta = {key: facts[key] for key in rest if key in facts}
+        return {self.name: delta} if delta else {}
 
     def run(self) -> None:
         delta = {name: self.tables[name].facts for name in self.unit.relations if self.tables[name].facts}
@@ -345,8 +321,9 @@ class UnitRun:
         if self.steps is not None and delta:
             self._spread(self.steps)
             return
-        if delta and self.context.shares and self._settled_in_order():
-            return
+        if delta and self.context.shares:
+            waiting = self._settled_in_order()
+            delta = delta if waiting is None else waiting
         number = 1
         while delta and self.each and not self._is_full():
             number += 1

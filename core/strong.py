@@ -2,7 +2,7 @@
 
 Tarjan's algorithm with a stack of its own: graphs are deeper than Python may nest calls.
 
-Reads: nothing.  Read by: core.dependencies, core.carried, core.ordered.
+Reads: nothing.  Read by: core.dependencies, core.carried.
 Source: Tarjan, Depth-first search and linear graph algorithms, SIAM J. Comput. 1(2), 1972.
 """
 
