@@ -19,7 +19,7 @@ Reads: core.program.  Read by: core.codegen (the shapes), core.seminaive.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from itertools import chain, islice, repeat
 from operator import itemgetter
 from typing import Any, TypeAlias
@@ -131,6 +131,19 @@ def rough_size(shape: Shape, facts: Facts) -> int:
 
 
 _SAMPLE = 256
+
+
+def fans_of(index: Mapping[Any, set[Any]], keys: Set[Any]) -> Iterable[set[Any]]:
+    """The fans that an index has for those of the keys that it has.
+
+    >>> list(fans_of({1: {2}, 3: {4}}, {3, 5}))
+    [{4}]
+
+    Cost: that of the fewer of the two.
+    """
+    if len(keys) <= len(index):
+        return filter(None, map(index.get, keys))
+    return map(index.__getitem__, keys & index.keys())
 
 
 def sorted_rows(shape: Shape, facts: Facts) -> Iterable[Row]:

@@ -78,7 +78,7 @@ def compile_late(
             found = writer.rule(rule, body, delta)
         except NoSet:
             continue
-        unions, scans = "_delta.__getitem__" in found.source, found.source.count(".items():")
+        unions, scans = "_fans(_delta, " in found.source, found.source.count(".items():")
         if found.driver is not None and unions and scans == 1:
             return found
     return None
