@@ -204,6 +204,9 @@ class Context:
         return head is not None and not head.equivalence and not head.choices
 
     def _indexes(self, compiled: Compiled) -> list[Any]:
+        for access in compiled.accesses:
+            if access.key and access.rest:  # first, since the keys of one are another
+                self.tables[access.relation].index(access.key, access.rest)
         return [self.tables[a.relation].index(a.key, a.rest) for a in compiled.accesses]
 
 

@@ -205,11 +205,16 @@ class Table:
         found = self.find(key, rest)
         if found is not None:
             return found
-        built: Any = {} if key and rest else set()
-        self._extend(built, key, rest, self.facts)
+        built: Any = {} if key and rest else self._leading(key + rest)
+        if not built:
+            self._extend(built, key, rest, self.facts)
         Table.built += 1
         self.indexes[key, rest] = built  # only now: an interruption leaves no index that is half built
         return built
+
+    def _leading(self, columns: Columns) -> set[Any]:
+        """The values of some columns, if they are the keys of an index; else nothing."""
+        return next((set(index) for (key, rest), index in self.indexes.items() if rest and key == columns), set())
 
     def merge(self, new: Facts) -> None:
         """Add facts that are not there yet, to the relation and to its indexes."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from itertools import count, repeat
+from itertools import count, product
 from typing import Any
 
 from everlog.core import program as p
@@ -119,9 +119,9 @@ _SUMS: dict[Kind, Callable[[list[Any]], Any]] = {
 _SCOPE: dict[str, Any] = {
     "_EMPTY": frozenset(),
     "_MISSING": object(),
-    "_repeat": repeat,
-    "_zip": zip,
+    "_product": product,
     "_set": set,
+    "_sum": sum,
     "_len": len,
     "_fans": fans_of,
     "_wrap": values.wrap,
