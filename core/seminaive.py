@@ -3,19 +3,21 @@
 A recursive unit runs in rounds.  First come the rules that do not need the unit itself.  Then, in
 each round, every rule reads the state at its start; it runs once for each body atom of the unit,
 with that atom reading only Δ, the facts of the round before (at first: all of them).  What comes
-out and is not known yet is the Δ of the next round.
+out and is not known yet is the Δ of the next round.  Some recursions do without (core.carried), or
+need rounds for some of their keys only (core.ordered).
 
 Rules are compiled when their unit begins: by then the relations that they read are complete, and
 their sizes decide the order of joins.
 
-Reads: core.codegen, core.tables, core.dependencies, core.choice, core.subsume, core.equivalence,
-core.guards.  Read by: the front door, core.engine (units that no other strategy serves).
+Reads: core.codegen, core.tables, core.dependencies, core.carried, core.ordered, core.choice, core.subsume,
+core.equivalence, core.guards.  Read by: the front door, core.engine (units that no other strategy serves).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sized
 from contextlib import AbstractContextManager
+from functools import cached_property
 from time import perf_counter
 from typing import Any, TypeAlias
 
@@ -30,6 +32,7 @@ from everlog.core.counters import Counting
 from everlog.core.dependencies import Unit, units
 from everlog.core.equivalence import Equivalence
 from everlog.core.guards import Guard, Limits
+from everlog.core.ordered import key_levels, ordered
 from everlog.core.program import Program, Row, Rule
 from everlog.core.recursion import recursion_up_to
 from everlog.core.shapes import shapes_of
@@ -188,12 +191,22 @@ class Context:
         either = _EitherWay(early, other.make(*indexes), indexes[other.driver])
         return _Task(rule, atom.relation, either, compiled.only_new and other.only_new)
 
+    def direct(self, rule: Rule, delta: int, unit: Unit) -> _Task | None:
+        """A rule to be run key by key, adding to its relation itself; None if it does anything but for a key."""
+        compiled = self.compiled(rule, delta, unit)
+        if not compiled.from_delta:
+            return None
+        return _Task(rule, rule.head.relation, compiled.make(*self._indexes(compiled)), only_new=False)
+
     def _is_settled(self, rule: Rule) -> bool:
         """Whether a fact of the head that is there need not be derived again."""
         head = self.program.relations.get(rule.head.relation)
         return head is not None and not head.equivalence and not head.choices
 
     def _indexes(self, compiled: Compiled) -> list[Any]:
+        for access in compiled.accesses:
+            if access.key and access.rest:  # first, since the keys of one are another
+                self.tables[access.relation].index(access.key, access.rest)
         return [self.tables[a.relation].index(a.key, a.rest) for a in compiled.accesses]
 
 
@@ -243,20 +256,22 @@ class UnitRun:
         )
         self.tables = run.tables
         self.shapes = run.shapes
-        once: list[_Task] = []
-        each: list[_Task] = []
         self.steps = carried(run.program, unit, run.shapes) if run.shares else None
+        self.once: list[_Task] = []
+        self.recursive: list[tuple[Rule, int]] = []  # with the atom to be read as Δ
         for rule in unit.rules:
             positions = _positions(rule, unit) if unit.recursive else []
-            if positions and self.steps is not None:
-                continue
+            self.recursive += [(rule, position) for position in positions]
             if any(call.name == "autoinc" for call in p.calls_of(rule)):
-                once.append(_Task(rule, None, self._numbered(rule), only_new=False))
+                self.once.append(_Task(rule, None, self._numbered(rule), only_new=False))
             elif not positions:
-                once.append(run.task(rule, None, unit))
-            each += [run.task(rule, position, unit) for position in positions]
-        self.once, self.each = once, each
+                self.once.append(run.task(rule, None, unit))
         self.dominance = [(s, dominance_rule(s)) for s in unit.subsumptions]
+
+    @cached_property
+    def each(self) -> list[_Task]:
+        """What runs in each round."""
+        return [self.context.task(rule, position, self.unit) for rule, position in self.recursive]
 
     def _spread(self, steps: list[Steps]) -> None:
         """All rounds at once, where the recursion only carries a column along."""
@@ -274,6 +289,32 @@ class UnitRun:
         if self.context.progress is not None:
             self.context.progress(self.name, 2, new)
 
+    def _settled_in_order(self) -> dict[str, Facts] | None:
+        """Each key once, where keys move along given steps; the Δ of keys that need rounds, or None if all do."""
+        steps = ordered(self.context.program, self.unit, self.shapes)
+        direct = [self.context.direct(rule, position, self.unit) for rule, position in self.recursive if steps]
+        if not steps or None in direct:
+            return None
+        graphs = [self.tables[one.relation].index((one.start,), (one.end,)) for one in steps]
+        table = self.tables[self.name]
+        facts, told, settled = table.facts, len(table), 0
+        levels, rest = key_levels(facts, graphs)
+        for level in levels:
+            delta = {key: facts[key] for key in level if key in facts}
+            for task in direct:
+                assert task is not None
+                self._run(task, delta, facts)
+            settled += size_of(table.shape, delta)
+            if settled > told + _MANY:
+                self.context.guard.round(self.name, 2, settled - told, self.invents)
+                told = settled
+        table.rebuild()
+        self.context.guard.round(self.name, 2, len(table) - told, self.invents)
+        if self.context.progress is not None:
+            self.context.progress(self.name, 2, len(table))
+        delta = {key: facts[key] for key in rest if key in facts}
+        return {self.name: delta} if delta else {}
+
     def run(self) -> None:
         delta = {name: self.tables[name].facts for name in self.unit.relations if self.tables[name].facts}
         if self.dominance:
@@ -283,6 +324,9 @@ class UnitRun:
         if self.steps is not None and delta:
             self._spread(self.steps)
             return
+        if delta and self.context.shares:
+            waiting = self._settled_in_order()
+            delta = delta if waiting is None else waiting
         number = 1
         while delta and self.each and not self._is_full():
             number += 1
@@ -307,10 +351,7 @@ class UnitRun:
                 out = new.get(head)
                 if out is None:
                     out = new[head] = self.shapes[head].empty()
-            try:
-                task.run(delta.get(task.source), out)  # type: ignore[arg-type]
-            except EvaluationError as error:
-                raise error.with_rule(task.rule.written, str(task.rule.origin)) from error.__cause__
+            self._run(task, delta.get(task.source), out)  # type: ignore[arg-type]
         self._choose(candidates, new)
         out_delta: dict[str, Facts] = {}
         for name, facts in new.items():
@@ -324,6 +365,12 @@ class UnitRun:
         if self.context.progress is not None:
             self.context.progress(self.name, number, count)
         return out_delta
+
+    def _run(self, task: _Task, delta: Facts, out: Facts) -> None:
+        try:
+            task.run(delta, out)
+        except EvaluationError as error:
+            raise error.with_rule(task.rule.written, str(task.rule.origin)) from error.__cause__
 
     def _choose(self, candidates: list[tuple[Rule, Facts]], new: dict[str, Facts]) -> None:
         """Admit the candidates of relations with choice domains, rule by rule."""

@@ -19,7 +19,7 @@ Reads: core.program.  Read by: core.codegen (the shapes), core.seminaive.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from itertools import chain, islice, repeat
 from operator import itemgetter
 from typing import Any, TypeAlias
@@ -133,6 +133,19 @@ def rough_size(shape: Shape, facts: Facts) -> int:
 _SAMPLE = 256
 
 
+def fans_of(index: Mapping[Any, set[Any]], keys: Set[Any]) -> Iterable[set[Any]]:
+    """The fans that an index has for those of the keys that it has.
+
+    >>> list(fans_of({1: {2}, 3: {4}}, {3, 5}))
+    [{4}]
+
+    Cost: that of the fewer of the two.
+    """
+    if len(keys) <= len(index):
+        return filter(None, map(index.get, keys))
+    return map(index.__getitem__, keys & index.keys())
+
+
 def sorted_rows(shape: Shape, facts: Facts) -> Iterable[Row]:
     """The facts as rows in order; a binary relation is sorted by key and fan, never by pair.
 
@@ -192,11 +205,16 @@ class Table:
         found = self.find(key, rest)
         if found is not None:
             return found
-        built: Any = {} if key and rest else set()
-        self._extend(built, key, rest, self.facts)
+        built: Any = {} if key and rest else self._leading(key + rest)
+        if not built:
+            self._extend(built, key, rest, self.facts)
         Table.built += 1
         self.indexes[key, rest] = built  # only now: an interruption leaves no index that is half built
         return built
+
+    def _leading(self, columns: Columns) -> set[Any]:
+        """The values of some columns, if they are the keys of an index; else nothing."""
+        return next((set(index) for (key, rest), index in self.indexes.items() if rest and key == columns), set())
 
     def merge(self, new: Facts) -> None:
         """Add facts that are not there yet, to the relation and to its indexes."""

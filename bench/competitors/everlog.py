@@ -22,7 +22,8 @@ class Once:
 
     def __init__(self, case: Case) -> None:
         import everlog.core.seminaive
-        import everlog.inputs  # noqa: F401  # loaded before the clock runs
+        import everlog.dsl.check
+        import everlog.inputs  # noqa: F401  # loaded before the clock runs, as modules of others are
         from everlog.dsl.automaton import automaton
 
         automaton()  # the tables of the grammar, which others have compiled in

@@ -100,10 +100,9 @@ class AtomWriter(Writer):
             return None
         self.last_loop = None
         self.leave_loop()
-        if f"{index}.keys()" not in container:
-            container += f" & {index}.keys()"
+        keys = " & ".join(part for part in container.split(" & ") if part != f"{index}.keys()")
         name = self.temporary("_fan")
-        union = f"_set().union(*_map({index}.__getitem__, {container}))"
+        union = f"_set().union(*_fans({index}, {keys}))"
         outside = []  # loops that the union does not depend on: it is made before them, once for all their turns
         while self.loops and self.is_free_of_loop(union):
             outside.append(self.leave_loop())

@@ -105,7 +105,7 @@ class LivingWriter(RuleWriter):
         else:
             self.bound[literal.result] = value
 
-    def emit_comprehension(self, value: str) -> bool:
+    def emit_comprehension(self, value: str, into: str = "_new.update") -> bool:
         return False
 
     def row(self, head: Atom, shape: Shape) -> str:
@@ -116,8 +116,8 @@ class LivingWriter(RuleWriter):
         """The facts of a head that has the set variable, as one iterable."""
         if shape.arity == 1:
             return values
-        columns = [values if a == self.set_variable else f"_repeat({self.expr(a)})" for a in head.args]
-        return f"_zip({', '.join(columns)})"
+        columns = [values if a == self.set_variable else f"({self.expr(a)},)" for a in head.args]
+        return f"_product({', '.join(columns)})"
 
     @property
     def set_in_head(self) -> bool:

@@ -4,14 +4,14 @@ Constants, variables and the common operators are written out; everything else i
 function in the table of functors.  Integer arithmetic is exact in Python, so a result is brought
 back into 64 bits only where it left them.
 
-Reads: core.functors, core.values.  Read by: core.codegen.joins, core.codegen.writer.
+Reads: core.functors, core.values, core.tables.  Read by: core.codegen.joins, core.codegen.writer.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from itertools import count, repeat
+from itertools import count, product
 from typing import Any
 
 from everlog.core import program as p
@@ -19,6 +19,7 @@ from everlog.core import values
 from everlog.core.choice import rank
 from everlog.core.functors import BUILTINS, COMPARISONS, as_kind, call_functor, range_values
 from everlog.core.program import Call, Constant, Kind, Variable
+from everlog.core.tables import fans_of
 
 _SYMBOLS = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
@@ -118,11 +119,11 @@ _SUMS: dict[Kind, Callable[[list[Any]], Any]] = {
 _SCOPE: dict[str, Any] = {
     "_EMPTY": frozenset(),
     "_MISSING": object(),
-    "_repeat": repeat,
-    "_zip": zip,
+    "_product": product,
     "_set": set,
+    "_sum": sum,
     "_len": len,
-    "_map": map,
+    "_fans": fans_of,
     "_wrap": values.wrap,
     "_range": range_values,
 }

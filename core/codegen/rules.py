@@ -78,7 +78,7 @@ def compile_late(
             found = writer.rule(rule, body, delta)
         except NoSet:
             continue
-        unions, scans = "_delta.__getitem__" in found.source, found.source.count(".items():")
+        unions, scans = "_fans(_delta, " in found.source, found.source.count(".items():")
         if found.driver is not None and unions and scans == 1:
             return found
     return None
@@ -110,7 +110,8 @@ class RuleWriter(JoinWriter):
         exec(compile(source, f"<rule {rule.name}>", "exec"), scope)  # our own text, made above
         name = self.driver.partition(".")[0]
         driver = order.index(name) if self.late is not None and name in order else None
-        return Compiled(source, tuple(self.accesses), scope["make"], driver, self.only_new)
+        from_delta = re.match(r"    for .* in _delta\b", self.lines[0]) is not None
+        return Compiled(source, tuple(self.accesses), scope["make"], driver, self.only_new, from_delta)
 
     # ── heads ────────────────────────────────────────────────────────────────────────────────
 
@@ -134,8 +135,16 @@ class RuleWriter(JoinWriter):
             self.line(f"if _a is None: _new[_k] = {{{fan}}}")
             self.line(f"else: _a.add({fan})")
 
-    def emit_comprehension(self, value: str) -> bool:
+    def emit_comprehension(self, value: str, into: str = "_new.update") -> bool:
         """The innermost loop, with nothing but tests in it, as one comprehension: twice as fast."""
+        found = self.innermost_loop()
+        if found is not None:
+            header, tests = found
+            self.line(f"{into}([{value} {header}{''.join(tests)}])")
+        return found is not None
+
+    def innermost_loop(self) -> tuple[str, list[str]] | None:
+        """The header of a loop that has nothing but tests in it, and those, taken back; None if there is none."""
         indent = "    " * self.depth
         at = len(self.lines)
         tests: list[str] = []
@@ -143,12 +152,11 @@ class RuleWriter(JoinWriter):
             tests.insert(0, f" if {found[1]}")
             at -= 1
         header = re.fullmatch(r"    +(for .* in .*):", self.lines[at - 1]) if at and self.depth > 1 else None
-        if header is None or self.lines[at - 1].startswith(indent):
-            return False
+        if header is None or self.lines[at - 1].startswith(indent) or ":=" in header[1]:
+            return None
         del self.lines[at - 1 :]
         self.depth -= 1
-        self.line(f"_new.update([{value} {header[1]}{''.join(tests)}])")
-        return True
+        return header[1], tests
 
     def emit_set(self, head: Atom, shape: Shape) -> None:
         variable = self.set_variable
@@ -177,8 +185,19 @@ class RuleWriter(JoinWriter):
             self.line(f"if _a is None: _new[_k] = {new}")
             self.line(f"else: _a |= {values}")
         else:
-            columns = [values if a == variable else f"_repeat({self.expr(a)})" for a in head.args]
-            self.line(f"_new.update(_zip({', '.join(columns)}))")
+            columns = [values if a == variable else f"({self.expr(a)},)" for a in head.args]
+            self.take_loop_into(columns)
+            self.line(f"_new.update(_product({', '.join(columns)}))")
+
+    def take_loop_into(self, columns: list[str]) -> None:
+        """A loop over the values of a column, with nothing in it, becomes a factor of the product of columns."""
+        found = re.fullmatch(r" +for (\w+) in (.*):", self.lines[-1]) if self.loops else None
+        if found is None or columns.count(f"({found[1]},)") != 1:
+            return
+        place = columns.index(f"({found[1]},)")
+        if self.is_free_of_loop(" ".join(columns[:place] + columns[place + 1 :])):
+            self.leave_loop()
+            columns[place] = found[2]
 
     def any_value(self) -> None:
         """Go on only where the sets have a value in common."""
@@ -239,14 +258,28 @@ class RuleWriter(JoinWriter):
         ]
         return text
 
+    def number_of_turns(self) -> str:
+        """How often the innermost loop comes to its bottom: where it has no tests it need not be run."""
+        header, tests = self.innermost_loop() or ("", [])
+        container = header.partition(" in ")[2]
+        if not header:
+            return "1"
+        if tests or container.startswith("_range("):
+            return f"_sum([1 {header}{''.join(tests)}])"
+        return f"_len({container})"
+
     def accumulate(self, literal: Aggregate) -> None:
         """At the bottom of an aggregate's body: note the value, or the whole set, of its target."""
         if literal.op == "count":
-            amount = "1" if self.set_variable is None else f"_len({self.single_set()})"
-            self.line(f"_new.append({amount})")
+            if self.set_variable is not None:
+                self.line(f"_new.append(_len({self.single_set()}))")
+            else:
+                self.line(f"_new.append({self.number_of_turns()})")
             return
         assert literal.target is not None
         if self.set_variable is None:
-            self.line(f"_new.append({self.expr(literal.target)})")
+            value = self.expr(literal.target)
+            if not self.emit_comprehension(value, "_new.extend"):
+                self.line(f"_new.append({value})")
         else:
             self.line(f"_new.extend({self.single_set()})")

@@ -43,6 +43,7 @@ class Compiled:
     make: Callable[..., Callable[[Any, Any], None]]
     driver: int | None = None  # of code that reads Δ late: the access that its outermost loop runs through
     only_new: bool = False  # whether it derives no fact that its relation has
+    from_delta: bool = False  # whether it does nothing outside of its loop over Δ
 
 
 @define

@@ -11,6 +11,7 @@ from hypothesis import assume, example, given, note
 from hypothesis import strategies as st
 
 from everlog.core import reference, seminaive
+from everlog.core.guards import LimitExceeded, Limits
 from everlog.core.program import Program, Row
 from everlog.core.values import EvaluationError
 from everlog.dsl.check import compile_text
@@ -115,6 +116,64 @@ def test_a_recursion_of_many_nodes_shares_sets() -> None:
     found = seminaive.evaluate(compile_text(text), {"e": ring})
     assert found.size("p") == 5000 * 5000
     assert len({id(fan) for fan in found.tables["p"].facts.values()}) == 1
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(1, 3)), max_size=20),
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 9)), max_size=20),
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=2),
+    st.lists(
+        st.sampled_from(
+            [
+                "r(x, y) :- e(p, x), r(p, q), e(q, y).",
+                "r(x, y) :- e(p, x), e(q, y), r(p, q), x != y.",
+                "r(x, y) :- e(p, x), r(p, y), x != y, !e(y, x).",
+                "r(x, p) :- f(p, _, x), r(p, _).",
+                "r(x, y) :- f(p, q, x), r(p, q), f(_, z, y), e(z, _).",
+                "r(x, y + 1) :- e(p, x), r(p, y), y < 12.",
+                "r(x, n) :- e(p, x), r(p, y), n = count : { e(y, _) }.",
+                "r(x, 3) :- e(p, x), r(p, 2).",
+                "r(x, x) :- e(p, x), r(p, p).",
+            ]
+        ),
+        min_size=1,
+        max_size=3,
+    ),
+)
+def test_keys_that_move_along_steps_end_with_what_rounds_give(
+    ahead: list[Row], more: list[Row], anywhere: list[Row], rules: list[str]
+) -> None:
+    """Steps lead ahead, but for a few: most keys are complete when their turn comes, some are in or behind a cycle."""
+    text = """.decl e(x:number, y:number)  .decl f(x:number, y:number, z:number)  .decl r(x:number, y:number)
+        r(x, y) :- e(p, x), e(p, y), x != y.  r(0, 1).  .decl turned(x:number)  turned(y) :- r(_, y), r(y, x), x < y."""
+    steps = [(x, x + by) for x, by in ahead] + anywhere
+    agree(compile_text("\n".join([text, *rules])), {"e": steps, "f": more})
+
+
+GENERATIONS = """.decl parent(x:number, p:number)  .decl same(x:number, y:number)
+    same(x, y) :- parent(x, p), parent(y, p), x != y.
+    same(x, y) :- parent(x, p), parent(y, q), same(p, q), x != y."""
+
+
+def test_each_generation_has_one_turn() -> None:
+    """A binary tree of ten generations: no rounds after the first, and all facts are told."""
+    told: list[tuple[int, int]] = []
+    program = compile_text(GENERATIONS)
+    parents = [(x, x // 2) for x in range(2, 1024)]
+    found = seminaive.evaluate(program, {"parent": parents}, lambda _, number, facts: told.append((number, facts)))
+    pairs = sum(4**n - 2**n for n in range(10))
+    assert found.size("same") == pairs
+    assert told == [(1, 1022), (2, pairs)]
+
+
+@pytest.mark.parametrize("cycle", [[], [(1, 600)]], ids=["a tree", "behind a cycle"])
+def test_facts_are_counted_once_whether_or_not_rounds_find_them(cycle: list[Row]) -> None:
+    program = compile_text(GENERATIONS)
+    inputs = {"parent": [(x, x // 2) for x in range(2, 1024)] + cycle}
+    size = seminaive.evaluate(program, inputs).size("same")
+    assert seminaive.evaluate(program, inputs, limits=Limits(facts=size)).size("same") == size
+    with pytest.raises(LimitExceeded):
+        seminaive.evaluate(program, inputs, limits=Limits(facts=size - 1))
 
 
 def test_a_body_of_many_atoms_is_cut_into_functions() -> None:
