@@ -26,16 +26,12 @@ ENVIRONMENT: dict[str, Type] = {
     "N": SetOf(Product((NODE, SetOf(NUM)))),
     "S": SetOf(SetOf(NUM)),
 }
-DEFINITIONS = {
-    definition.name: definition
-    for definition in parse_definitions(
-        """def size(Y) = sum{| 1 | x in Y |}
-           def joined(A, B) = {(x, z) | (x, y) in A, (y', z) in B, y = y'}
-           def more(x, y) = let (x, y) = (y, x) in x + n * y
-           def has(Y, x) = x in Y and exists{ y in Y, y = x }
-           def near(x, Y) = {y | y in Y, all{ x <= z | z in Y }} minus {x}"""
-    )
-}
+FUNCTIONS = """def size(Y) = sum{| 1 | x in Y |}
+def joined(A, B) = {(x, z) | (x, y) in A, (y', z) in B, y = y'}
+def more(x, y) = let (x, y) = (y, x) in x + n * y
+def has(Y, x) = x in Y and exists{ y in Y, y = x }
+def near(x, Y) = {y | y in Y, all{ x <= z | z in Y }} minus {x}"""
+DEFINITIONS = {definition.name: definition for definition in parse_definitions(FUNCTIONS)}
 NAMES = ["x", "y", "z", "x'", "n", "R"]  # the last two hide what is outermost
 
 
