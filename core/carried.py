@@ -6,7 +6,7 @@ the steps are found first, and then, from the sources on, each has the union of 
 taken once, and the nodes of a component share one set, where rounds would have taken the steps again and
 again, and made a set for each node.
 
-Reads: core.program, core.strong, core.tables.  Read by: core.seminaive.
+Reads: core.program, core.strong, core.tables.  Read by: core.seminaive, core.ordered, core.engine.flowing.
 """
 
 from __future__ import annotations
@@ -34,13 +34,21 @@ class Steps:
     end: int
 
 
-def carried(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> list[Steps] | None:
-    """The steps of a unit, if it is one relation and its recursive rules carry its fan along; else None."""
+def only_binary(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> Shape | None:
+    """The shape of a recursive unit that is one binary relation, with nothing but the rules to decide on it."""
     name = unit.relations[0]
     relation, shape = program.relations[name], shapes[name]
     if not unit.recursive or len(unit.relations) > 1 or shape.arity != 2:
         return None
     if relation.equivalence or relation.choices or unit.subsumptions or name in program.limits:
+        return None
+    return shape
+
+
+def carried(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> list[Steps] | None:
+    """The steps of a unit, if it is one relation and its recursive rules carry its fan along; else None."""
+    name, shape = unit.relations[0], only_binary(program, unit, shapes)
+    if shape is None:
         return None
     recursive = [rule for rule in unit.rules if any(isinstance(x, Atom) and x.relation == name for x in rule.body)]
     steps = [_steps(rule, shape) for rule in recursive]

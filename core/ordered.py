@@ -5,7 +5,7 @@ x has comes from its parents alone: once nothing leads to p any more, its fan is
 of it at once.  Rounds would come to p again for each distance at which something new is found.  They are left to
 keys in or behind a cycle of steps.
 
-Reads: core.program, core.carried (what a step is).  Read by: core.seminaive.
+Reads: core.program, core.carried.  Read by: core.seminaive.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from everlog.core.carried import Steps
+from everlog.core.carried import Steps, only_binary
 from everlog.core.dependencies import Unit
 from everlog.core.program import Atom, Program, Rule, Variable
 from everlog.core.tables import Shape
@@ -23,11 +23,8 @@ from everlog.core.tables import Shape
 
 def ordered(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> list[Steps] | None:
     """The steps along which keys of a unit move, if it is one relation and linear; else None."""
-    name = unit.relations[0]
-    relation, shape = program.relations[name], shapes[name]
-    if not unit.recursive or len(unit.relations) > 1 or shape.arity != 2:
-        return None
-    if relation.equivalence or relation.choices or unit.subsumptions or name in program.limits:
+    name, shape = unit.relations[0], only_binary(program, unit, shapes)
+    if shape is None:
         return None
     steps: list[Steps] = []
     for rule in unit.rules:
