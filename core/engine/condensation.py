@@ -188,19 +188,22 @@ class Condensation:
             if held is not None:
                 return [back, *self._sorted(nodes - held - back), held]
             forth = self._within(nodes - back, start, after)
-        # Both have fallen off.  What lies between them is whole if there are others for all ways by the lost step.
+        # Both have fallen off, and perhaps more at either side of what lies between them.
         rest = nodes - forth - back
-        lost_ways = [(a, b) for a in before(forth) & rest for b in after(back) & rest]
-        if rest and len(lost_ways) <= _FEW and all(self._search(rest, *one) is None for one in lost_ways):
-            return [back, rest, forth]
-        return [back, *self._sorted(rest), forth]
+        anchor = next(iter(rest), None)
+        led = self._held(rest | forth, forth, anchor, before) if rest else None
+        held = self._held(led | back, back, anchor, after) if led else None
+        if led is None or held is None:
+            return [back, *self._sorted(rest), forth]
+        return [back, *self._sorted(led - held), held, *self._sorted(rest - led), forth]
 
     def _held(self, nodes: set[Any], fallen: set[Any], anchor: Any, next_to: AnyNext) -> set[Any] | None:
         """What still holds together when some nodes, next to a step that went, have fallen off a component.
 
         From elsewhere nothing but that step led into what fell off at its end: so all nodes hold together that
-        its start, the `anchor`, still leads to, and it does if it leads to the neighbours of what fell off.
-        If it fell off at the step's start, the same is true of what leads to its end.  None if nobody knows.
+        the `anchor`, its start or any other node that did not fall off, still leads to; and it leads to all if it
+        leads to the neighbours of what fell off.  If it fell off at the step's start, the same is true of what
+        leads to the anchor.  None if nobody knows: the anchor itself may be about to fall off.
         """
         forwards = next_to == self.steps.after_any
         held, new = nodes - fallen, fallen
@@ -209,7 +212,9 @@ class Condensation:
             if len(neighbours) > _FEW:
                 return None
             new = set()
-            for node in neighbours - new:
+            for node in neighbours:
+                if node in new:
+                    continue
                 found = self._search(held, *((anchor, node) if forwards else (node, anchor)))
                 if found is not None:
                     forth, back, by_forth = found
