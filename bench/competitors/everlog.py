@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from everlog import __version__
@@ -74,6 +75,7 @@ class Kept:
             changes = (self.database.insert if insert else self.database.delete)(relation, row)
         else:
             changes = self.database.apply([(name, row, 1 if insert else -1) for name, row, insert in updates])
+        self.current_at = perf_counter()
         return {name: changes[name] for name in changes}  # type: ignore[misc]  # all values are numbers
 
     def answer(self, relation: str) -> Iterable[Row]:

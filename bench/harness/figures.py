@@ -61,12 +61,15 @@ def play_of(run: Record, stream: str, batch: int | None) -> Record | None:
     return None
 
 
-def per_update(record: Record | None, stream: str, batch: int | None) -> float | None:
-    """Seconds of an update, in the mean of a run; the least of the runs."""
+def per_update(record: Record | None, stream: str, batch: int | None, until: str = "seconds") -> float | None:
+    """Seconds of an update, in the mean of a run; the least of the runs.
+
+    `until` is "seconds", until every change is told, or "current", until the answer is there.
+    """
     if record is None or record["status"] != OK:
         return None
     plays = [play_of(run, stream, batch) for run in record["runs"]]
-    means = [play["seconds"] / play["counted"] for play in plays if play is not None and play["counted"]]
+    means = [play.get(until, play["seconds"]) / play["counted"] for play in plays if play and play["counted"]]
     return min(means, default=None)
 
 

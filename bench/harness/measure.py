@@ -10,6 +10,7 @@ Reads: bench.harness.model, digests, machine, catalogue.  Read by: bench.harness
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import time
@@ -103,6 +104,7 @@ def played(case: Case, system: Living, updates: list[Update], batch: int, budget
     steps = [updates[first : first + batch] for first in range(0, len(updates), batch)]
     warm = min(_WARM, len(steps) // 4)
     times: list[float] = []
+    current: list[float] = []  # until the answer is there, before rows of what changed are made
     chain: list[int] = []
     memory: list[tuple[int, float]] = []
     every = max(1, len(steps) // _SAMPLES)
@@ -114,6 +116,7 @@ def played(case: Case, system: Living, updates: list[Update], batch: int, budget
         start = clock()
         told: Told = system.step(step)
         times.append(clock() - start)
+        current.append(min(times[-1], getattr(system, "current_at", math.inf) - start))
         done += len(step)
         follow(system, told)
         chain.append(chained(chain[-1] if chain else 0, told, case.answers))
@@ -133,6 +136,7 @@ def played(case: Case, system: Living, updates: list[Update], batch: int, budget
         "all": done == len(updates),
         "counted": done - sum(map(len, steps[:first])),
         "seconds": sum(counted),
+        "current": sum(current[first:]),
         "from": first,
         "cpu": sum(end[n] - begin[n] for n in range(4)),
         "told": told_rows,

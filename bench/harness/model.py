@@ -116,7 +116,11 @@ class Static(Protocol):
 
 
 class Living(Protocol):
-    """A system that follows updates, and tells what each step changes."""
+    """A system that follows updates, and tells what each step changes.
+
+    If it has `current_at`, that is when the answers of the last step were there, by `perf_counter`; what comes
+    after is making rows of what changed, as nobody does who computes answers anew.
+    """
 
     def load(self) -> None:
         """The program and the facts, from the files of the case, and everything that follows from them."""
