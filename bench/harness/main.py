@@ -113,11 +113,22 @@ def tell(line: str) -> None:
 
 
 def put(records: list[Record], record: Record) -> None:
-    """In the place of an earlier record of the workload, whose other parts stay; or behind all."""
+    """In the place of an earlier record of the workload, whose other parts and sides stay; or behind all.
+
+    >>> records = [{"workload": "w", "size": 1, "static": [{"side": "a", "n": 1}, {"side": "b", "n": 2}]}]
+    >>> put(records, {"workload": "w", "size": 1, "static": [{"side": "a", "n": 3}]})
+    >>> records[0]["static"]
+    [{'side': 'a', 'n': 3}, {'side': 'b', 'n': 2}]
+    """
     for place, before in enumerate(records):
         if before["workload"] == record["workload"]:
-            same = before.get("size") == record.get("size")
-            records[place] = (before if same else {}) | record
+            if before.get("size") == record.get("size"):
+                for part in ("static", "living"):
+                    if part in before and part in record:
+                        sides = {one["side"]: one for one in (*before[part], *record[part])}
+                        record[part] = list(sides.values())
+                record = before | record
+            records[place] = record
             return
     records.append(record)
 
