@@ -26,7 +26,7 @@ from everlog.bench.harness.figures import (
     times,
     work_of,
 )
-from everlog.bench.harness.runs import OK, OURS, Record
+from everlog.bench.harness.runs import LONG, OK, OURS, Record
 
 HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "not measured"
 
@@ -102,6 +102,8 @@ def updates_against(workload: str, stream: str, batch: int | None, other: str) -
         records = work_of(results, workload).get("living")
         ours = per_update(record_of(records, OURS), stream, 1)
         record = record_of(records, other)
+        if record is not None and record["status"] == LONG:  # its limit says nothing about an update
+            return Reading(None, ours, why=f"stopped in its {record['phase']} after {record['bound']:g} s")
         play = best_play(record, stream, batch) if record is not None and record["status"] == OK else None
         same = against_ours(play) if play is not None and batch == 1 and stream != "hubs" else None
         if play is not None and same is not None:

@@ -212,7 +212,7 @@ class FlowKeeper(Keeper):
             for node in part.nodes:
                 groups.setdefault(id(self.facts.get(node)), []).append(node)
             self._part(nodes for fan, nodes in groups.items() if fan in seen)
-            seen |= groups.keys()
+            seen.update(groups)
             if len(groups) > 1:
                 part.parts = list(groups.values())
                 found.append(part)
