@@ -43,9 +43,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--plot", metavar="FOLDER", help="write plots there, PNG and SVG (needs matplotlib)")
     add("--page", metavar="FILE", help="write tables between the markers of a Markdown page")
     add("--from", metavar="FILE", dest="source", help="measure nothing: plots and pages from an earlier --json")
-    add("--rounds", type=int, default=3, metavar="N", help="how often sides take turns (3)")
-    add("--limit", type=float, default=120.0, metavar="S", help="seconds that a side has to compute (120)")
-    add("--budget", type=float, default=4.0, metavar="S", help="seconds of each stream that are timed (4)")
+    add("--rounds", type=int, default=2, metavar="N", help="how often sides take turns (2)")
+    add("--limit", type=float, metavar="S", help="seconds that a side has to compute (20; for bars alone 120)")
+    add("--budget", type=float, metavar="S", help="seconds of each stream that are timed (0.5; for bars alone 4)")
     add("--memory", type=float, default=8.0, metavar="GB", help="gigabytes that a side may hold (8)")
     add("--updates", type=int, default=None, metavar="N", help=f"updates of the soak ({UPDATES})")
     add("--list", action="store_true", help="show workloads, parts and competitors")
@@ -80,7 +80,7 @@ def run(asked: argparse.Namespace) -> int:
 
 def measured(asked: argparse.Namespace) -> Record:
     """Everything that was asked for; written down after each workload, so that nothing is lost."""
-    limits = Limits(asked.limit, asked.budget, asked.memory, 1 if asked.small else asked.rounds)
+    limits = limits_of(asked)
     here = chosen_sides(asked.against)
     results = started(asked, limits)
     parts = [name for name in asked.only if name in PARTS] or _ALL
@@ -106,6 +106,13 @@ def measured(asked: argparse.Namespace) -> Record:
     if not asked.only or "bars" in asked.only:
         print("── bars ──", *tables.bar_lines(results["bars"], asked.small), sep="\n")
     return results
+
+
+def limits_of(asked: argparse.Namespace) -> Limits:
+    """Time for the slow ones where there are few things to measure; else all of it would take half a day."""
+    limit, budget = (120.0, 4.0) if "bars" in asked.only else (20.0, 0.5)
+    rounds = 1 if asked.small else asked.rounds
+    return Limits(asked.limit or limit, asked.budget or budget, asked.memory, rounds)
 
 
 def tell(line: str) -> None:
