@@ -13,7 +13,8 @@ from typing import Any
 
 from sortedcontainers import SortedDict
 
-GAP = 1 << 128  # between two places at first: room for a hundred splits, one inside the other
+GAP = 1 << 512  # between two places at first: room for some eighty moves, each between the last two
+SHARE = 64  # of the room that there is, that one move takes: thousands of them to the same place find some
 
 
 class Component:
@@ -64,8 +65,8 @@ class Places:
         if gap <= number:
             self._spread(list(self))
             gap = GAP
-        room = gap // (number + 1)
-        return [component.place + room * (n + 1) for n in range(number)]
+        share = _share(gap, number)  # near the next one: others will want to be behind this one, too
+        return _evenly(component.place + gap - share, share, number)
 
     def ahead(self, component: Component, number: int) -> list[int]:
         """Free places between a component and the one before it.  Cost: logarithmic, as a rule."""
@@ -74,8 +75,7 @@ class Places:
         if gap <= number:
             self._spread(list(self))
             gap = GAP
-        room = gap // (number + 1)
-        return [component.place - room * (number - n) for n in range(number)]
+        return _evenly(component.place - gap, _share(gap, number), number)
 
     def move(self, components: Iterable[Component], places: Iterable[int]) -> None:
         """Put components into other places, in the order that they have."""
@@ -90,3 +90,16 @@ class Places:
         for number, component in enumerate(components, 1):
             component.place = number * GAP
         self._at.update({component.place: component for component in components})
+
+
+def _share(gap: int, number: int) -> int:
+    """The room that some places take of a gap."""
+    return gap // SHARE if gap // SHARE > number else gap
+
+
+def _evenly(start: int, room: int, number: int) -> list[int]:
+    """
+    >>> _evenly(100, 40, 3)
+    [110, 120, 130]
+    """
+    return [start + room // (number + 1) * (n + 1) for n in range(number)]
