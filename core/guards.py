@@ -122,7 +122,7 @@ class Guard:
         if get_ident() == _MAIN:
             self._outer = _watch.guard
             _watch.guard = self
-            if not _watch.armed:
+            if monotonic() >= _watch.due:
                 _watch.arm()
         return self
 
@@ -197,30 +197,49 @@ class Guard:
 class _Watch:
     """The signals of the process: Ctrl-C, and a timer that looks at the guard of the running step.
 
-    The handlers are set once, in the place of Python's own and of no other.  Without a step they do
-    what Python's do.  The timer goes off once, and is set again by the step that finds it gone off.
+    The handlers take the place of Python's own and of no other; without a step they do what Python's
+    do.  The timer goes off once, and is set again by the step that finds it gone off.  There is one
+    such timer in a process: while the program that we run in uses it, it is the program's, and limits
+    are looked at between rules alone.
     """
 
     def __init__(self) -> None:
         self.guard: Guard | None = None
-        self.armed = False
+        self.due = 0.0  # when the timer is to be set again, or to be asked whether it is free
         self.late = False  # Ctrl-C came when the step was over: it is raised when its guard has left
-        self.ready: bool | None = None  # whether the timer may be used; None: not asked yet
+        self._began = False
+        self._tick = self._ticked  # one object, to be known again
 
     def arm(self) -> None:
-        if self.ready is None:
-            self._install()
-        self.armed = True
-        if self.ready:
+        if not self._began:
+            self._begin()
+        self.due = monotonic() + _PERIOD
+        if self._timer_is_free():
             signal.setitimer(signal.ITIMER_REAL, _PERIOD)
 
-    def _install(self) -> None:
+    def _begin(self) -> None:
+        self._began = True
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, self._interrupted)
-        self.ready = hasattr(signal, "setitimer") and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
-        if self.ready:
-            signal.signal(signal.SIGALRM, self._ticked)
-            atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)  # at its end Python gives handlers back
+        atexit.register(self._end)
+
+    def _end(self) -> None:
+        """At its end Python gives handlers back: a tick of ours would then end the process."""
+        if self._timer_is_free():
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def _timer_is_free(self) -> bool:
+        """Whether the alarm's handler and time are ours or nobody's; nobody's handler becomes ours."""
+        if not hasattr(signal, "setitimer"):  # Windows
+            return False
+        handler = signal.getsignal(signal.SIGALRM)
+        if handler is not self._tick and handler is not signal.SIG_DFL:
+            return False
+        if signal.getitimer(signal.ITIMER_REAL)[0] > _PERIOD:
+            return False  # an alarm of the program's
+        if handler is signal.SIG_DFL:
+            signal.signal(signal.SIGALRM, self._tick)
+        return True
 
     def _interrupted(self, number: int, frame: FrameType | None) -> None:
         if self.guard is None:
@@ -231,7 +250,6 @@ class _Watch:
             self.guard.interrupt(KeyboardInterrupt())
 
     def _ticked(self, number: int, frame: FrameType | None) -> None:
-        self.armed = False
         if self.guard is not None:
             self.arm()
             over = self.guard.told or self.guard.stands or _is_leaving(frame)

@@ -54,8 +54,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         faulthandler.dump_traceback(sys.__stderr__ or 2)
         raise TimeoutError(f"{item.nodeid} stood still for {seconds} s")
 
+    signal.alarm(seconds)  # first: a tick of a step before would be taken for it
     before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
     try:
         return (yield)
     finally:

@@ -464,6 +464,51 @@ print(*heard)
     assert (done.stdout, done.stderr) == ("alarm\nalarm int\n", "")
 
 
+def test_an_alarm_set_between_steps_is_left_alone_and_then_the_limit_holds_again() -> None:
+    """The process has one timer: who sets a handler, or an alarm, after a first step gets it."""
+    script = f"""
+import signal, time
+from everlog.core.engine import Engine
+from everlog.core.executor import Update
+from everlog.core.guards import Limits, LimitExceeded
+from everlog.dsl.check import compile_text
+def run(name, text, step):
+    engine = Engine(compile_text(text), limits=Limits(iterations=None, seconds=0.2))
+    try:
+        engine.apply(step)
+        print(name, "whole", *heard)
+    except LimitExceeded:
+        print(name, "limited", *heard)
+heard = []
+rounds = '''{ENDLESS}''', [Update("n", (1,))]
+one_rule = '''{PRODUCT}''', [Update("v", (x,)) for x in range(200)]
+run("first", *rounds)
+time.sleep(0.1)
+before = signal.signal(signal.SIGALRM, lambda *_: heard.append("alarm"))
+run("handler", *rounds)
+signal.alarm(60)
+run("alarm", *rounds)
+print(50 < signal.getitimer(signal.ITIMER_REAL)[0] <= 60)
+signal.alarm(0)
+signal.signal(signal.SIGALRM, before)
+run("given back", *one_rule)
+time.sleep(0.1)
+signal.signal(signal.SIGALRM, signal.SIG_DFL)
+run("of nobody", *one_rule)
+time.sleep(0.1)
+signal.signal(signal.SIGALRM, signal.SIG_DFL)
+signal.alarm(60)
+run("to end the process", *rounds)
+print(50 < signal.getitimer(signal.ITIMER_REAL)[0] <= 60, signal.getsignal(signal.SIGALRM) is signal.SIG_DFL)
+"""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", script], capture_output=True, text=True, timeout=100, check=False
+    )
+    told = ["first limited", "handler limited", "alarm limited", "True", "given back limited"]
+    told += ["of nobody limited", "to end the process limited", "True True"]
+    assert (done.stdout.splitlines(), done.stderr) == (told, "")
+
+
 # ── the command line ─────────────────────────────────────────────────────────────────────────
 
 
