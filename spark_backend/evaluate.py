@@ -40,6 +40,7 @@ from everlog.spark_backend.columns import (
 from everlog.spark_backend.cubes import Cubes
 from everlog.spark_backend.cyclic import cyclic_join
 from everlog.spark_backend.decomposed import decomposed
+from everlog.spark_backend.forgetting import forget_frames
 from everlog.spark_backend.in_process import arrow_of, computed, program_of
 from everlog.spark_backend.iterate import Iteration, Progress
 from everlog.spark_backend.marks import evaluation_error
@@ -125,6 +126,7 @@ def evaluate(
     then what it gives is kept, without duplicates.  Raises NotOnSpark before anything runs, if the program has
     what cannot run on Spark.
     """
+    forget_frames()
     return Evaluator(spark, program, settings, progress, dear).run(inputs or {}, wanted, unique)
 
 

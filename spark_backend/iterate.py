@@ -9,8 +9,8 @@ the way (`observe`).
 Known facts are kept in pieces, newest last, merged when there are many: a piece at least twice as large as all
 newer ones stays as it is, so that a fact is merged a logarithmic number of times.
 
-Reads: spark_backend.plan, spark_backend.rules, spark_backend.settings.  Read by: spark_backend.evaluate,
-spark_backend.following.
+Reads: spark_backend.forgetting, spark_backend.plan, spark_backend.rules, spark_backend.settings.
+Read by: spark_backend.evaluate, spark_backend.following.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from everlog.core.dependencies import Unit
 from everlog.core.program import Atom, Rule, Variable
 from everlog.spark_backend.bodies import Facts, Lookup
 from everlog.spark_backend.columns import names_of
+from everlog.spark_backend.forgetting import forget_frames
 from everlog.spark_backend.plan import unit_atoms
 from everlog.spark_backend.rules import Rules, distinct, union
 from everlog.spark_backend.settings import ITERATION, Settings, is_local, partitions_of, tuned
@@ -58,6 +59,7 @@ class Checkpoints:
         from pyspark.sql import Observation
         from pyspark.sql import functions as F
 
+        forget_frames()
         seen = Observation()
         watched = frame.observe(seen, F.count(F.lit(1)).alias("size"))
         kept = watched.checkpoint() if self._reliable else watched.localCheckpoint()
