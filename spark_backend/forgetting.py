@@ -12,7 +12,7 @@ from __future__ import annotations
 import gc
 from time import monotonic
 
-_SHARE = 20  # of our time one part may go to collections
+_SHARE = 40  # one part of our time may go to collections
 
 
 class _Clock:

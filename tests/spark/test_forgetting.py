@@ -1,0 +1,42 @@
+"""Frames that nobody holds any more leave Java's heap, also when Python has come to count them as old."""
+
+from __future__ import annotations
+
+import gc
+from typing import TYPE_CHECKING
+
+import pytest
+
+from everlog.dsl.check import compile_text
+from everlog.spark_backend import forgetting
+from everlog.spark_backend.evaluate import evaluate
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+def held() -> int:
+    """Objects of Java that Python holds."""
+    from py4j.java_gateway import JavaObject
+
+    return sum(type(one) is JavaObject for one in gc.get_objects())
+
+
+def test_evaluations_do_not_fill_java(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = compile_text(
+        ".decl e(x:number, y:number)  .decl p(x:number, y:number)  p(x, z) :- e(x, y), e(y, z)."
+    )
+
+    def run() -> None:
+        monkeypatch.setattr(forgetting._Clock, "due", 0.0)
+        assert len(evaluate(spark, program, {"e": [(1, 2), (2, 3)]})["p"].collect()) == 1
+        gc.freeze()
+        gc.unfreeze()
+
+    run()
+    first = held()
+    for _ in range(5):
+        run()
+    assert held() < 2 * first
