@@ -43,6 +43,7 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.session.timeZone": "UTC",
     "spark.cleaner.periodicGC.interval": "5min",  # checkpoints of old iterations go when Java collects them
     "spark.python.worker.reuse": "true",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",  # our lines in errors, for three calls of Java each
     "spark.executorEnv.PYTHONSAFEPATH": "1",  # tasks import what is installed, not what lies in their folder
 }
 # Spark walks plans by recursion.  A thread that dies of a full stack or heap is not missed by those that wait for
