@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from everlog.changes import Changes
     from everlog.core.engine.plan import NoSuchStrategy
     from everlog.core.executor import InsertOnly, Update
+    from everlog.core.fact_rows import FactError
     from everlog.core.guards import LimitExceeded, Limits
     from everlog.core.proofs import NotDerived, Proof, WhyNot
     from everlog.core.seminaive import evaluate
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from everlog.queries import QueryError
     from everlog.relation_view import RelationView
     from everlog.results import ChangedMeanwhile, Result
-    from everlog.rows import FactError
     from everlog.shared import SharedDatabase
     from everlog.store.database import DurableDatabase
     from everlog.store.errors import (
@@ -101,7 +101,7 @@ _LAZY = {
     "DatalogError": "everlog.dsl.diagnostics",
     "DurableDatabase": "everlog.store.database",
     "EvaluationError": "everlog.core.values",
-    "FactError": "everlog.rows",
+    "FactError": "everlog.core.fact_rows",
     "FactsError": "everlog.files.values",
     "ForeignFile": "everlog.store.errors",
     "FunctorError": "everlog.functors",

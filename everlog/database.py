@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias, overload
 from everlog.changes import Changes
 from everlog.core.engine import Engine
 from everlog.core.executor import Update
+from everlog.core.fact_rows import declared, plain_test
 from everlog.core.guards import Limits, Progress
 from everlog.core.program import Program, Row, Value
 from everlog.dsl.queries import Scope
@@ -30,7 +31,7 @@ from everlog.live import LiveText, RuleError, with_functors
 from everlog.queries import Queries
 from everlog.readable import Readable
 from everlog.relation_view import RelationView
-from everlog.rows import Step, checked_rows, declared, plain_test, step_updates, updates
+from everlog.rows import Step, checked_rows, step_updates, updates
 from everlog.saved import load_facts, save_facts
 from everlog.subscriptions import Callback, Subscription
 from everlog.transactions import Transaction, Writer
@@ -251,7 +252,7 @@ class Database(Readable):
         (no change)
         >>> db.insert("age", ("Ada", "36"))
         Traceback (most recent call last):
-        everlog.rows.FactError: age: column 2 (`years`:number): '36' is not a number
+        everlog.core.fact_rows.FactError: age: column 2 (`years`:number): '36' is not a number
 
         A row is a tuple or a list of values; rows are any iterable of such.  Ints are taken in float columns.
         Rows may also be a table of pandas, Polars or Arrow, a dict of columns, or an array of numpy: columns are

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
+from everlog.core.fact_rows import declared
 from everlog.core.program import Program, Row, atoms_of
 from everlog.database import Database
-from everlog.rows import declared
 
 if TYPE_CHECKING:
     from everlog.spark_backend.frames import DataFrame, SparkSession
@@ -48,7 +48,8 @@ def database_from_spark(
     with what they read.  `verify` has Spark evaluate them as well, and compares sizes.  `options` are those of
     `Database`.
     """
-    from everlog.spark_backend.evaluate import conforming, evaluate, telling
+    from everlog.spark_backend.evaluate import evaluate, telling
+    from everlog.spark_backend.inputs import frame_of_input
 
     inputs = dict(inputs or {})
     for name in (*inputs, *taken, *(wanted or ())):
@@ -57,9 +58,9 @@ def database_from_spark(
     with telling(program):
         result = evaluate(spark, program, inputs, wanted=list(taken)) if taken else {}
         frames = {name: result[name] for name in taken if name in kept.relations}
-        for name, frame in inputs.items():
+        for name, source in inputs.items():
             if name in kept.relations and name not in taken:
-                frames[name] = conforming(frame, program.relations[name])
+                frames[name] = frame_of_input(spark, source, program.relations[name])
         facts = {name: _rows(program, name, frame) for name, frame in frames.items()}
         database = Database(kept, facts=facts, **options)
         if verify:

@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from everlog.core.fact_rows import declared
 from everlog.core.program import Program, Row
 from everlog.files import read_facts
-from everlog.rows import checked_rows, declared
+from everlog.rows import checked_rows
 
 Facts: TypeAlias = Path | str | Mapping[str, Any]  # a folder of `.input` files, or rows and tables by relation
 

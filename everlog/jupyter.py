@@ -21,13 +21,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from everlog.changes import Changes
+from everlog.core.fact_rows import FactError
 from everlog.core.values import EvaluationError
 from everlog.database import Database
 from everlog.dsl.diagnostics import DatalogError
 from everlog.functors import FunctorError
 from everlog.live import RuleError
 from everlog.results import Result
-from everlog.rows import FactError
 from everlog.transactions import NestedWrite
 
 PROGRAM, STEP, QUERY = "program", "step", "query"

@@ -16,12 +16,13 @@ from typing import TypeAlias
 
 from everlog.core.engine import Engine
 from everlog.core.engine.asking import Question
+from everlog.core.fact_rows import FactError
 from everlog.core.program import Row
 from everlog.dsl.diagnostics import DatalogError
 from everlog.dsl.queries import EMPTY, Scope, check_query
 from everlog.functors import require_functors
 from everlog.results import Result, State
-from everlog.rows import FactError, Pattern, Relations, pattern_of
+from everlog.rows import Pattern, Relations, pattern_of
 
 _Ask: TypeAlias = Callable[[], Result]
 _MOST = 1000  # queries that are remembered

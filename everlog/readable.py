@@ -15,6 +15,7 @@ from attrs import evolve
 
 from everlog.core.engine import Engine, Statistics
 from everlog.core.engine.explain import cost_of, explain_plan, explanation
+from everlog.core.fact_rows import declared
 from everlog.core.program import Kind, Program, Relation, Row, Value
 from everlog.core.seminaive import evaluate
 from everlog.dsl.printer import print_statement
@@ -22,7 +23,7 @@ from everlog.files.values import sorted_rows
 from everlog.live import LiveText
 from everlog.queries import Queries
 from everlog.results import Result
-from everlog.rows import declared, fact
+from everlog.rows import fact
 from everlog.transactions import Writer
 
 if TYPE_CHECKING:  # loaded when somebody asks for them

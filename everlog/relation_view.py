@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from everlog.changes import Changes
+from everlog.core.fact_rows import declared
 from everlog.core.program import Column, Relation, Row
 from everlog.frames import Tabular
-from everlog.rows import declared
 
 if TYPE_CHECKING:
     from everlog.database import Database

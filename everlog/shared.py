@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from everlog.changes import Changes
 from everlog.core.engine import Statistics
 from everlog.core.executor import Update
+from everlog.core.fact_rows import declared
 from everlog.core.program import Column, Relation, Row
 from everlog.database import Database, Functions
 from everlog.files.values import sorted_rows
-from everlog.rows import Step, declared, step_updates, updates
+from everlog.rows import Step, step_updates, updates
 from everlog.subscriptions import Callback, Subscription
 from everlog.transactions import NestedWrite
 from everlog.turns import Turns

@@ -4,7 +4,8 @@
 |---|---|---|
 | `file` (default) | delimited text with Soufflé's parameters, a file, a folder of files or a pattern | in tasks |
 | `jsonfile`, `json` with `filename=` | an array of facts; one task per file | in tasks |
-| `parquet`, `jsonl` (JSON lines), `orc` | columns by name or position | by Spark |
+| `jsonl` | JSON lines, a file, a folder of files or a pattern | in tasks |
+| `parquet`, `orc` | columns by name or position | by Spark |
 | `jdbc` | `url=`, and `dbtable=` or `query=`, with what else Spark's JDBC source takes | by Spark |
 | `table` | `table=`: a table of Spark's catalogue | by Spark |
 | `spark` | `format=` any of Spark's formats, its options as parameters, `filename=` its path | by Spark |
@@ -27,15 +28,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import frozen
 
+from everlog.core.fact_rows import shown
 from everlog.core.program import Program, Relation
 from everlog.files.arrow import piece_table
 from everlog.files.delimited import read_delimited
 from everlog.files.dispatch import read_facts
 from everlog.files.formats import way_of
 from everlog.files.json import read_json
+from everlog.files.jsonlines import rows_of_lines
 from everlog.files.layout import Layout, layout_of
 from everlog.files.place import Place, candidates
-from everlog.files.values import FactsError, shown
+from everlog.files.rejects import BadRow, abort
+from everlog.files.values import FactsError
 from everlog.files.zipped import is_zipped, unzipped
 from everlog.spark_backend import loads
 from everlog.spark_backend.columns import arrow_table, frame_of_rows, kinds_of
@@ -203,7 +207,22 @@ def _load_json_lines(source: Source, missing_ok: bool) -> DataFrame:
     path = _found(source, source.path(".jsonl"), missing_ok)
     if path is None:
         return frame_of_rows(source.spark, [], kinds_of(source.relation))
-    return loads.read_json_lines(source.spark, source.relation, source.options, path)
+    parse = partial(_json_lines, source.relation)
+    if _secretly_zipped(path):
+        return loads.read_whole(source.spark, path, source.relation, parse)
+    return loads.read_lines(source.spark, path, source.relation, parse, headers=False)
+
+
+def _json_lines(relation: Relation, data: bytes, file: str, first_line: int | None) -> Any:
+    """In a task: the facts of lines of JSON."""
+
+    def refuse(bad: BadRow) -> None:
+        if first_line is not None:
+            abort(bad)
+        raise FactsError(f"{_short(file)}: {bad.reason}, in the line {shown(bad.values)}")
+
+    rows = rows_of_lines(relation, unzipped(data, _short(file)), _short(file), refuse, first_line or 1)
+    return arrow_table(rows, kinds_of(relation))
 
 
 def _load_jdbc(source: Source, missing_ok: bool) -> DataFrame:
@@ -242,7 +261,7 @@ READERS: Mapping[str, Reader] = {
 }
 
 
-_DEAR = {"file", "json", "jsonfile", "jdbc"}  # parsed by Python, or asked of a server
+_DEAR = {"file", "json", "jsonfile", "jsonl", "jdbc"}  # parsed by Python, or asked of a server
 
 
 def dear_inputs(program: Program) -> set[str]:

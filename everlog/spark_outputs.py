@@ -1,8 +1,8 @@
 """`.output` on Spark: what writes the facts of a relation to where its directive says.
 
-The parameter `IO=` means what it means in `everlog.spark_facts`.  A delimited output to a path is one file, byte
-for byte what the in-process engine writes; to a place with a scheme it is a folder of parts, whose names sort as
-their facts do.  What was there is replaced at the end, when the new is complete.
+The parameter `IO=` means what it means in `everlog.spark_facts`.  A text (delimited, JSON lines) to a path is one
+file, byte for byte what the in-process engine writes; to a place with a scheme it is a folder of parts, whose
+names sort as their facts do.  What was there is replaced at the end, when the new is complete.
 
 Reads: everlog.files, everlog.spark_facts, spark_backend.loads.  Read by: everlog.commands.on_spark.
 """
@@ -21,12 +21,13 @@ from everlog.core.program import Program, Relation
 from everlog.files.arrow import piece_text
 from everlog.files.delimited import header_text
 from everlog.files.dispatch import write_facts
+from everlog.files.jsonlines import lines_of_rows
 from everlog.files.layout import Layout, layout_of
-from everlog.files.place import require_directory
+from everlog.files.place import Place, require_directory
 from everlog.files.values import FactsError, encoded_text
 from everlog.files.zipped import SUFFIXES, method_of, zipping
 from everlog.spark_backend import loads
-from everlog.spark_backend.columns import kinds_of, rows_of_frame
+from everlog.spark_backend.columns import kinds_of, python_rows, rows_of_frame
 from everlog.spark_facts import Source, chosen, has_scheme
 
 if TYPE_CHECKING:
@@ -63,6 +64,29 @@ def _store_file(source: Source, frame: DataFrame, stdout: TextIO) -> None:
         _join(sorted(parts.glob("part-*")), encoded_text(header_text(source.place)), Path(target), method, size)
 
 
+def _store_json_lines(source: Source, frame: DataFrame, stdout: TextIO) -> None:
+    method, mode = method_of(source.params), source.mode
+    target = source.path(".jsonl" + next((end for end, name in SUFFIXES.items() if name == method), ""))
+    printer = partial(_printed_json, source.place)
+    path = Path(target)
+    if has_scheme(target) or (mode == "append" and path.is_dir()):
+        loads.write_lines(frame, source.relation, target, printer, method or "none", mode)
+        return
+    if source.place.keeps(path.exists(), path):
+        return
+    require_directory(path)
+    with _parts(path) as parts:
+        size = loads.write_lines(frame, source.relation, str(parts), printer, "none")
+        before = path.read_bytes() if mode == "append" and path.exists() else b""
+        _join(sorted(parts.glob("part-*")), b"", path, method, size, before)
+
+
+def _printed_json(place: Place, columns: Sequence[Any], count: int) -> bytes:
+    """In a task: the lines of facts, without the last line's end."""
+    rows = python_rows(columns, kinds_of(place.relation), count)
+    return encoded_text(lines_of_rows(place, rows)).removesuffix(b"\n")
+
+
 def _printed(layout: Layout, columns: Sequence[Any], count: int) -> bytes:
     """In a task: the lines of facts."""
     return piece_text(layout, columns, count)
@@ -78,8 +102,10 @@ def _parts(target: Path) -> Iterator[Path]:
         shutil.rmtree(parts, ignore_errors=True)
 
 
-def _join(parts: list[Path], header: bytes, target: Path, method: str | None, size: int) -> None:
-    """All parts as one file, which appears whole or not at all."""
+def _join(
+    parts: list[Path], header: bytes, target: Path, method: str | None, size: int, before: bytes = b""
+) -> None:
+    """All parts as one file, after what was there `before`; it appears whole or not at all."""
     found = sum(part.stat().st_size for part in parts)
     if found != size:
         raise FactsError(
@@ -89,6 +115,7 @@ def _join(parts: list[Path], header: bytes, target: Path, method: str | None, si
     temporary = target.with_name(f".everlog-{uuid4().hex}.tmp")
     try:
         with temporary.open("wb") as raw:
+            raw.write(before)
             _copy(parts, header, raw, method)
         if target.is_dir():
             shutil.rmtree(target)
@@ -162,7 +189,7 @@ WRITERS: Mapping[str, Writer] = {
     "jdbc": _store_jdbc,
     "json": _store_here,
     "jsonfile": _store_here,
-    "jsonl": partial(_store_format, "json", ".jsonl"),
+    "jsonl": _store_json_lines,
     "orc": partial(_store_format, "orc", ".orc"),
     "parquet": partial(_store_format, "parquet", ".parquet"),
     "postgres": _store_here,

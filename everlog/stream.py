@@ -17,12 +17,13 @@ from typing import TextIO, TypeAlias
 
 from everlog.changes import NO_CHANGE
 from everlog.core.executor import InsertOnly
+from everlog.core.fact_rows import FactError
 from everlog.core.program import Program
 from everlog.core.values import EvaluationError, decoded
 from everlog.database import Database
 from everlog.files.place import reason, write_stream
 from everlog.files.values import FactsError
-from everlog.rows import FactError, is_idle, line_update
+from everlog.rows import is_idle, line_update
 from everlog.store.errors import StoreError
 
 NO_ANSWER = "(no answer)"

@@ -16,10 +16,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from everlog.columns import BYTES, FLOAT, INTEGER, OBJECT, TEXT, GivenColumn, columns_of
+from everlog.core.fact_rows import FactError, checked_value, column_label, plain_column, shown
 from everlog.core.program import Kind, Relation, Row
 from everlog.core.values import decoded
-from everlog.files.values import column_label, shown
-from everlog.rows import FactError, checked_value, plain_column
 
 _FITTING = {
     Kind.NUMBER: {INTEGER, OBJECT},
@@ -44,7 +43,7 @@ def rows_of_table(relation: Relation, given: object) -> list[Row]:
     [('Ada', 36), ('Alan', 41)]
     >>> rows_of_table(age, {"who": ["Ada", "Alan"], "years": [36, "41"]})
     Traceback (most recent call last):
-    everlog.rows.FactError: age: column 2 (`years`:number): '41' is not a number, in row 2 of the table
+    everlog.core.fact_rows.FactError: age: column 2 (`years`:number): '41' is not a number, in row 2 of the table
     """
     table = columns_of(given)
     if table is None:

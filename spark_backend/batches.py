@@ -4,7 +4,7 @@ The state is Parquet (`spark_backend.state`).  A batch goes through the units in
 change of what it reads (`spark_backend.following`).  What changed is written as Parquet beside the new tables, and
 one rename makes all of it the state.  Deletes of a batch come before its inserts.
 
-Reads: core.executor, spark_backend.following, .evaluate, .state.  Read by: users, `foreachBatch`.
+Reads: spark_backend.following, .inputs, .state.  Read by: users, `foreachBatch`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from everlog.core.executor import NotABaseRelation
 from everlog.core.program import Program
-from everlog.spark_backend.columns import frame_of_rows, kinds_of
-from everlog.spark_backend.evaluate import Input, conforming, is_frame, telling
+from everlog.spark_backend.evaluate import telling
 from everlog.spark_backend.following import Applied, Following, Tables, way_of
+from everlog.spark_backend.inputs import Input, declared, frame_of_input
 from everlog.spark_backend.plan import plan
 from everlog.spark_backend.settings import DEFAULT, Settings
 from everlog.spark_backend.state import Folder
@@ -48,18 +47,24 @@ class SparkState:
 
     @property
     def version(self) -> int:
+        self._folder.refresh()
         return self._folder.commit.version
 
     @property
     def batches(self) -> tuple[str, ...]:
+        self._folder.refresh()
         return self._folder.commit.batches
 
     def view(self, relation: str) -> DataFrame:
-        """The facts of a relation now."""
+        """The facts of a relation now.  Their files stay until the second batch after it that changes them."""
+        declared(self._program.relations, relation)
+        self._folder.refresh()
         found = self._tables.facts(relation)
         return self._tables.empty(relation) if found is None else found
 
     def size(self, relation: str) -> int:
+        declared(self._program.relations, relation)
+        self._folder.refresh()
         table = self._folder.commit.tables.get(f"facts {relation}")
         return 0 if table is None else table.size
 
@@ -71,7 +76,9 @@ class SparkState:
     def apply(
         self, batch: str, inserts: Mapping[str, Input] | None = None, deletes: Mapping[str, Input] | None = None
     ) -> Applied:
-        """Apply a batch, all or nothing; one that was applied before changes nothing."""
+        """Apply a batch, all or nothing; one that was applied before, by its name, changes nothing."""
+        if not isinstance(batch, str) or not batch:
+            raise ValueError(f"the name of a batch is a text, by which it is known again: {batch!r} is none")
         given = {name: self._frame(name, source) for name, source in (inserts or {}).items()}
         taken = {name: self._frame(name, source) for name, source in (deletes or {}).items()}
         with self._folder.writing() as writing, telling(self._program):
@@ -97,19 +104,15 @@ class SparkState:
 
             inserts, deletes = frame, frame.limit(0)
             if op in frame.columns:
-                gone = F.lower(F.col(op).cast("string")).isin("-", "delete", "d", "-1")
+                mark = F.coalesce(F.lower(F.col(op).cast("string")), F.lit(""))
+                gone = mark.isin("-", "delete", "d", "-1")
                 inserts, deletes = frame.where(~gone).drop(op), frame.where(gone).drop(op)
             self.apply(f"{name}-{epoch}", {relation: inserts}, {relation: deletes})
 
         return apply
 
     def _frame(self, name: str, source: Input) -> DataFrame:
-        if name not in self._program.relations:
-            raise NotABaseRelation(f"undefined relation `{name}`")
-        relation = self._program.relations[name]
-        if is_frame(source):
-            return conforming(source, relation)
-        return frame_of_rows(self._spark, source, kinds_of(relation))
+        return frame_of_input(self._spark, source, declared(self._program.relations, name))
 
 
 __all__ = ["Applied", "SparkState"]

@@ -280,8 +280,12 @@ class Body:
         if step == 0:
             frame = self._spark.range(1).select(F.lit(start).cast("bigint").alias(name))
             frame = frame if start != stop else frame.where(F.lit(False))
-        else:
+        elif abs(stop - start) < 2**63:
             frame = self._spark.range(start, stop, step).select(F.col("id").alias(name))
+        else:  # Spark's own range counts wrong where the way is longer than its numbers
+            wide = F.lit(start).cast("decimal(38,0)") + F.col("id").cast("decimal(20,0)") * F.lit(step)
+            steps = min(-((start - stop) // step), 2**63 - 1)
+            frame = self._spark.range(steps).select(wide.cast("bigint").alias(name))
         return Bindings(frame, {literal.result: name}, {literal.result: literal.kind}, frozenset([literal.result]))
 
     def _met(self, result: Variable, name: str, kind: Kind, found: Bindings, key: bool) -> Bindings:

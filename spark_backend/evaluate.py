@@ -8,8 +8,8 @@ inputs are asked for first, at most as many rows as would be, and if they all co
 Who acts on a frame that came out (writes it, collects it) does so inside `telling(program)`, so that a division
 by zero on a worker is the same EvaluationError that it is in process.
 
-Reads: spark_backend.plan, .rules, .iterate, .decomposed, .in_process.  Read by: spark_backend.executor, the
-front door.
+Reads: spark_backend.plan, .inputs, .rules, .iterate, .decomposed, .in_process.
+Read by: spark_backend.executor, the front door.
 """
 
 from __future__ import annotations
@@ -17,23 +17,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from everlog.core import program as p
+from everlog.core.fact_rows import fact_rows
 from everlog.core.guards import LimitExceeded
-from everlog.core.program import Atom, Kind, Program, Relation, Row, Rule
+from everlog.core.program import Atom, Program, Row, Rule
 from everlog.spark_backend.bodies import Facts
 from everlog.spark_backend.columns import (
-    TYPES,
     collected,
     fetch,
     frame_of_rows,
     frame_of_table,
     kinds_of,
-    names_of,
-    no_null,
     schema_of,
     sendable,
 )
@@ -42,6 +40,7 @@ from everlog.spark_backend.cyclic import cyclic_join
 from everlog.spark_backend.decomposed import decomposed
 from everlog.spark_backend.forgetting import forget_frames
 from everlog.spark_backend.in_process import arrow_of, computed, program_of
+from everlog.spark_backend.inputs import Input, conforming, declared, is_frame
 from everlog.spark_backend.iterate import Iteration, Progress
 from everlog.spark_backend.marks import evaluation_error
 from everlog.spark_backend.plan import DECOMPOSED, GIVEN, IN_PROCESS, ITERATED, PLAN, Planned, plan, unit_atoms
@@ -51,19 +50,9 @@ from everlog.spark_backend.settings import DEFAULT, Settings, partitions_of
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
-    from typing_extensions import TypeIs
 
-Input: TypeAlias = "DataFrame | Iterable[Row]"
 FEW = 10_000  # rows that are at hand anyway: the plan may have them several times rather than keep them
 HEAVY = 8  # atoms that a plan of few rows may repeat
-
-
-def is_frame(source: Input | None) -> TypeIs[DataFrame]:
-    return hasattr(source, "toArrow")
-
-
-class WrongInput(ValueError):
-    """An input does not fit its relation."""
 
 
 @contextmanager
@@ -123,9 +112,11 @@ def evaluate(
 
     An input is a DataFrame with a column for each of its relation's, by position, or rows of Python; `unique`
     says that none has a row twice.  It is read by every rule anew, as is right for Parquet, unless it is `dear`:
-    then what it gives is kept, without duplicates.  Raises NotOnSpark before anything runs, if the program has
-    what cannot run on Spark.
+    then what it gives is kept, without duplicates.  Raises FactError, or NotOnSpark if the program has what cannot
+    run on Spark, before anything runs.
     """
+    for name in (*(inputs or ()), *(wanted or ())):
+        declared(program.relations, name)
     forget_frames()
     return Evaluator(spark, program, settings, progress, dear).run(inputs or {}, wanted, unique)
 
@@ -192,7 +183,7 @@ class Evaluator:
         relation = self._program.relations[name]
         own = self._program.facts.get(name, ())
         if not is_frame(source):
-            rows = list({*own, *map(tuple, source or ())})
+            rows = list({*own, *fact_rows(relation, source or ())})
             return _Given(Facts(frame_of_rows(self._spark, rows, kinds_of(relation))), rows)
         frame = conforming(source, relation)
         if not own:
@@ -337,40 +328,4 @@ class Evaluator:
         return out
 
 
-def conforming(frame: DataFrame, relation: Relation) -> DataFrame:
-    """A user's frame as facts of a relation: the names and types of ours, and no nulls."""
-    from pyspark.sql import functions as F
-
-    kinds = kinds_of(relation)
-    fields = frame.schema.fields
-    if not kinds:
-        return frame.limit(1).select(F.lit(True).alias(names_of(0)[0]))
-    if len(fields) != len(kinds):
-        found = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in fields)
-        raise WrongInput(f"`{relation}` has {len(kinds)} columns, its input has {len(fields)}: {found}")
-    columns = []
-    for n, (column, kind) in enumerate(zip(fields, kinds, strict=True)):
-        held = column.dataType.simpleString()
-        if held not in _FITTING[TYPES[kind]]:
-            raise WrongInput(
-                f"column `{relation.columns[n].name}` of `{relation}` is a {kind}, which Spark holds as "
-                f"{TYPES[kind]}; the input has {column.name} {held}"
-            )
-        value = F.col(f"`{column.name}`").cast(TYPES[kind])
-        value = value + F.lit(0.0) if kind is Kind.FLOAT else value  # never -0.0
-        if column.nullable:
-            message = (
-                f"the input of `{relation.name}` has a null in its column `{column.name}`, and no fact has one"
-            )
-            value = F.coalesce(value, F.raise_error(F.lit(message)).cast(TYPES[kind]), no_null(kind))
-        columns.append(value.alias(f"c{n}"))
-    return frame.select(*columns)
-
-
-_FITTING = {
-    "bigint": {"bigint", "int", "smallint", "tinyint"},
-    "double": {"double", "float"},
-    "string": {"string", "binary"},
-}
-
-__all__ = ["Evaluated", "WrongInput", "evaluate", "schema_of", "telling"]
+__all__ = ["Evaluated", "evaluate", "schema_of", "telling"]

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from attrs import field, frozen
 
 from everlog.core.executor import Changes, InsertOnly, NotABaseRelation, Update
+from everlog.core.fact_rows import fact_rows
 from everlog.core.program import Program, Row
 from everlog.spark_backend.columns import (
     collected,
@@ -31,7 +32,8 @@ from everlog.spark_backend.columns import (
     unwidened,
     widened,
 )
-from everlog.spark_backend.evaluate import Evaluated, Input, conforming, evaluate, telling
+from everlog.spark_backend.evaluate import Evaluated, evaluate, telling
+from everlog.spark_backend.inputs import Input, declared, frame_of_input
 from everlog.spark_backend.plan import plan
 from everlog.spark_backend.settings import DEFAULT, Settings
 
@@ -48,7 +50,7 @@ class SparkExecutor:
     spark: SparkSession
     settings: Settings = field(default=DEFAULT)
 
-    def start(self, program: Program, inputs: Mapping[str, DataFrame] | None = None) -> SparkRun:
+    def start(self, program: Program, inputs: Mapping[str, Input] | None = None) -> SparkRun:
         """A run with the program's own facts, and those of `inputs`."""
         return SparkRun(self.spark, program, self.settings, inputs or {})
 
@@ -60,13 +62,16 @@ class SparkRun:
     """
 
     def __init__(
-        self, spark: SparkSession, program: Program, settings: Settings, inputs: Mapping[str, DataFrame]
+        self, spark: SparkSession, program: Program, settings: Settings, inputs: Mapping[str, Input]
     ) -> None:
         from attrs import evolve
 
         plan(program, settings)  # refuses what cannot run
         self._spark, self._program, self._settings = spark, evolve(program, facts={}), settings
-        self._given = {name: conforming(frame, program.relations[name]) for name, frame in inputs.items()}
+        self._given = {
+            name: frame_of_input(spark, source, declared(program.relations, name))
+            for name, source in inputs.items()
+        }
         self._overlay = {name: dict.fromkeys(program.facts.get(name, ()), True) for name in program.relations}
         self._views: dict[str, frozenset[Row]] = {name: frozenset() for name in program.relations}
         self._frames: dict[str, DataFrame] = {}
@@ -82,14 +87,14 @@ class SparkRun:
             rows = overlay.get(update.relation)
             if rows is None:
                 raise NotABaseRelation(f"undefined relation `{update.relation}`")
-            if len(update.row) != len(self._kinds[update.relation]):
-                raise NotABaseRelation(f"`{update.relation}` has another number of columns")
+            (row,) = fact_rows(self._program.relations[update.relation], [update.row])
             if not update.insert and self._program.relations[update.relation].insert_only:
                 raise InsertOnly(update.relation)
-            rows[update.row] = update.insert
+            rows[row] = update.insert
         return self._become(overlay)
 
     def view(self, relation: str) -> frozenset[Row]:
+        declared(self._program.relations, relation)
         if relation not in self._views:
             with telling(self._program):
                 rows = fetch({relation: (self._frames[relation], self._kinds[relation])})

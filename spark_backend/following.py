@@ -25,8 +25,9 @@ from everlog.core.program import Aggregate, Program
 from everlog.spark_backend.bodies import Facts
 from everlog.spark_backend.columns import frame_of_rows, kinds_of, names_of, schema_of
 from everlog.spark_backend.deltas import SIGN, Deltas, Versions
-from everlog.spark_backend.evaluate import Input, evaluate
+from everlog.spark_backend.evaluate import evaluate
 from everlog.spark_backend.in_process import program_of
+from everlog.spark_backend.inputs import Input
 from everlog.spark_backend.iterate import Checkpoints, Iteration, release
 from everlog.spark_backend.plan import DECOMPOSED, GIVEN, IN_PROCESS, ITERATED, Planned
 from everlog.spark_backend.rules import Rules

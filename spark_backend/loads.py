@@ -1,9 +1,9 @@
 """Facts from wherever Spark reads, as the frames of `columns`, and back: in the tasks, never in the driver.
 
-Delimited text is cut into lines by Spark and made into facts by *our* reader inside the tasks, which gets whole
-batches of lines: so a file means the same as in process, its mistakes included, and is read in parallel.  Who
-calls gives that reader (`Parser`), since this folder knows no files.  What has columns of its own (Parquet, JSON
-lines, a table, a database) is read by Spark, matched to the relation by name, or else by position, and
+Text (delimited, JSON lines) is cut into lines by Spark and made into facts by *our* reader inside the tasks,
+which gets whole batches of lines: so a file means the same as in process, its mistakes included, and is read in
+parallel.  Who calls gives that reader (`Parser`), since this folder knows no files.  What has columns of its own
+(Parquet, a table, a database) is read by Spark, matched to the relation by name, or else by position, and
 converted by expressions that refuse nulls and values out of range.
 
 Reads: spark_backend.columns, spark_backend.errors.  Read by: everlog.spark_facts, everlog.spark_outputs.
@@ -156,7 +156,14 @@ def _existing(relation: Relation, path: str, read: Callable[[], DataFrame]) -> D
         raise SparkError(f"cannot open fact file {path} of relation {relation.name}: {why}") from None
 
 
-def write_lines(frame: DataFrame, relation: Relation, folder: str, print_lines: Printer, compression: str) -> int:
+def write_lines(
+    frame: DataFrame,
+    relation: Relation,
+    folder: str,
+    print_lines: Printer,
+    compression: str,
+    mode: str = "overwrite",
+) -> int:
     """The facts as lines, sorted, in files `part-…` of a folder whose names sort as the facts do.
 
     The number of bytes that were written, before compression, as the tasks have counted them.
@@ -177,9 +184,7 @@ def write_lines(frame: DataFrame, relation: Relation, folder: str, print_lines: 
     written = Observation()
     lines = sendable(in_order(frame, kinds), kinds).mapInArrow(run, "value binary")
     counted = lines.observe(written, F.sum(F.octet_length("value") + F.lit(1)).alias("bytes"))
-    writer = (
-        counted.select(F.col("value").cast("string")).write.mode("overwrite").option("compression", compression)
-    )
+    writer = counted.select(F.col("value").cast("string")).write.mode(mode).option("compression", compression)
     writer.text(folder, lineSep="\n")
     return int(written.get["bytes"] or 0)
 
@@ -204,21 +209,11 @@ def in_order(frame: DataFrame, kinds: Sequence[Kind]) -> DataFrame:
 def read_columns(
     spark: SparkSession, relation: Relation, format: str, options: Mapping[str, str], path: str | None
 ) -> DataFrame:
-    """The facts of anything that Spark reads by a format: parquet, json (lines), jdbc, orc, …"""
+    """The facts of anything that Spark reads by a format: parquet, jdbc, orc, …"""
     reader = spark.read.format(format).options(**options)
     where = path if path is not None else _told(format, options)
     found = _existing(relation, where, lambda: reader.load(path) if path is not None else reader.load())
     return converted(found, relation, where)
-
-
-def read_json_lines(spark: SparkSession, relation: Relation, options: Mapping[str, str], path: str) -> DataFrame:
-    """The facts of files with an object per line, whose keys are the names of the relation's columns."""
-    from pyspark.sql import types as T
-
-    types = {Kind.FLOAT: T.DoubleType(), Kind.SYMBOL: T.StringType(), Kind.UNSIGNED: T.DecimalType(20, 0)}
-    fields = [T.StructField(column.name, types.get(column.kind, T.LongType())) for column in relation.columns]
-    reader = spark.read.schema(T.StructType(fields)).options(**{"mode": "FAILFAST", **options})
-    return converted(_existing(relation, path, lambda: reader.json(path)), relation, path)
 
 
 def read_table(spark: SparkSession, relation: Relation, table: str) -> DataFrame:

@@ -7,7 +7,7 @@ set here, and why, stands in `SETTINGS`; whatever the caller gives in `conf` goe
 What can be known to fail is said before Spark starts (no pyspark, no Java, a master that is not there), for
 Spark itself would say it after a minute, in a hundred lines.
 
-Reads: spark_backend.java, spark_backend.errors, spark_backend.shipping.  Read by: users, the command line, tests.
+Reads: spark_backend.java, .errors, .interrupts, .shipping.  Read by: users, the command line, tests.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from everlog.spark_backend.errors import SparkError, clear_errors, explained
+from everlog.spark_backend.interrupts import cancel_on_interrupt, interrupts_wait
 from everlog.spark_backend.java import Java, find_java, launching_home
 from everlog.spark_backend.shipping import package_archive
 
@@ -53,7 +54,7 @@ _DRIVER_JAVA = f"{STACK} -XX:+ExitOnOutOfMemoryError"
 SUBMITTED = "PYSPARK_GATEWAY_PORT"  # spark-submit sets it for the driver that it starts
 _WAIT = "spark.scheduler.maxRegisteredResourcesWaitingTime"
 _DEFAULT_WAIT = "60s"
-_LOCAL = re.compile(r"local(?:\[(\*|\d+)(?:,\d+)?\])?")
+_LOCAL = re.compile(r"local(?:\[(\*|[1-9]\d*)(?:,\d+)?\])?")
 _STANDALONE = re.compile(r"spark://([^:/,\s]+:\d+(?:,[^:/,\s]+:\d+)*)")
 _LOOPBACK = re.compile(r"spark://(127\.0\.0\.1|localhost):")
 _MEMORY = re.compile(r"(\d+)([kmgt])b?", re.IGNORECASE)
@@ -171,9 +172,15 @@ def _started(master: str, app: str, memory: str | None, conf: Mapping[str, str])
     settings: dict[str, Any] = dict(settings_of(master, memory, conf))
     builder = SparkSession.builder.master(master).appName(app).config(map=settings)
     try:
-        spark = builder.getOrCreate()
+        with interrupts_wait():
+            spark = builder.getOrCreate()
+    except KeyboardInterrupt:
+        if (begun := SparkSession.getActiveSession()) is not None:
+            stop(begun)
+        raise
     except Exception as error:
         raise explained(error) or SparkError(f"Spark did not start with {java}: {_first_line(error)}") from error
+    cancel_on_interrupt(spark)
     if not is_local(master):
         _await_executor(spark, master)
         spark.sparkContext.addPyFile(str(package_archive()))
@@ -322,6 +329,7 @@ logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
 logger.gateway.level = error
 """
 _SILENT = (
+    "org.apache.spark.TaskContextImpl",
     "org.apache.spark.executor.Executor",
     "org.apache.spark.scheduler.TaskSetManager",
     "org.apache.spark.scheduler.TaskSchedulerImpl",

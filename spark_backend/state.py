@@ -87,11 +87,20 @@ class Folder:
         if self.commit.program != self._program:
             raise StateError(f"{self.path} is the state of another program: its relations or rules are not these")
 
+    def refresh(self) -> None:
+        """Go on to the newest commit: another process may have written it."""
+        self.commit = self._newest()
+
     def _newest(self) -> Commit:
-        found = [int(path.stem) for path in (self.path / "commits").glob("*.json") if path.stem.isdigit()]
-        if not found:
-            return Commit(0, self._program)
-        return Commit.read(self.path / "commits" / f"{max(found)}.json")
+        while found := self._versions():
+            try:
+                return Commit.read(self.path / "commits" / f"{max(found)}.json")
+            except FileNotFoundError:
+                continue  # it was old when we looked, or is gone now
+        return Commit(0, self._program)
+
+    def _versions(self) -> list[int]:
+        return [int(path.stem) for path in (self.path / "commits").glob("*.json") if path.stem.isdigit()]
 
     def read(self, spark: SparkSession, table: Table, schema: str) -> DataFrame:
         """The rows of a table; with the schema given, nothing is read before somebody asks."""
@@ -101,7 +110,7 @@ class Folder:
     def writing(self) -> Iterator[Writing]:
         """A version in the making; it is the state once `Writing.commit` returns."""
         with self._locked():
-            self.commit = self._newest()
+            self.refresh()
             self._sweep()
             yield Writing(self)
 
@@ -126,15 +135,20 @@ class Folder:
             os.close(handle)
 
     def _sweep(self) -> None:
-        """Remove what no commit speaks of: versions that were not finished, and tables that were replaced."""
-        used = {Path(table.place).parts[1] for table in self.commit.tables.values()}
+        """Remove versions that were not finished, and tables that neither the state names nor the one before it.
+
+        So what a reader has taken from the state is there until the second batch after it.
+        """
+        before = self.path / "commits" / f"{self.commit.version - 1}.json"
+        kept = [self.commit, *([Commit.read(before)] if before.exists() else [])]
+        used = {Path(table.place).parts[1] for commit in kept for table in commit.tables.values()}
         for kind in ("tables", "changes"):
             for folder in (self.path / kind).glob("*"):
                 newer = folder.name.isdigit() and int(folder.name) > self.commit.version
                 if newer or (kind == "tables" and folder.name not in used):
                     shutil.rmtree(folder, ignore_errors=True)
         for old in (self.path / "commits").glob("*"):
-            if old.suffix != ".json" or int(old.stem) < self.commit.version - 10:
+            if old.suffix != ".json" or int(old.stem) < self.commit.version - 1:
                 old.unlink(missing_ok=True)
 
 

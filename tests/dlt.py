@@ -45,6 +45,7 @@ from everlog.dsl.check import diagnose
 from everlog.dsl.diagnostics import DatalogError, Report
 from everlog.dsl.facts import FactTextError, fact_text, read_pattern, read_update
 from everlog.dsl.preprocess import load, preprocess_text
+from everlog.files.values import sorted_rows
 
 ROOT = Path(__file__).parent.parent
 
@@ -297,7 +298,9 @@ class Session:
         lines = {-1: [], 1: []}  # type: dict[int, list[str]]
         for name in program.relations:
             if name in shown:
-                for row, sign in sorted(changes.get(name, {}).items()):
+                change = changes.get(name, {})
+                for row in sorted_rows(program.relations[name], change):
+                    sign = change[row]
                     lines[sign].append(f"{'+' if sign > 0 else '-'}{fact_text(program.relations[name], row)}.")
         return lines[-1] + lines[1] or ["(no change)"]
 
@@ -308,7 +311,7 @@ class Session:
         for executor, run in self._attempt():
             rows = [
                 row
-                for row in sorted(run.view(name))
+                for row in sorted_rows(program.relations[name], run.view(name))
                 if all(c is None or c == v for c, v in zip(constants, row, strict=True))
                 and all(i == j or row[i] == row[j] for i, j in enumerate(same))
             ]

@@ -193,7 +193,7 @@ class JoinWriter(AtomWriter):
                 inner = self.name(variable)
                 sides = (inner, value) if left == variable else (value, inner)
                 condition = self.expressions.comparison(op, *sides, kind)
-                if op == "!=":
+                if op == "!=" and kind is not p.Kind.FLOAT:  # NaN differs from itself
                     self.dropped = value
                     return
                 self.line(f"{name} = {{{inner} for {inner} in {current} if {condition}}}")

@@ -17,11 +17,11 @@ from everlog.commands.durable import add_database_argument, database_of, load_wr
 from everlog.commands.limits import add_limit_arguments
 from everlog.commands.strategies import add_strategy_argument
 from everlog.core.engine.plan import NoSuchStrategy
+from everlog.core.fact_rows import FactError
 from everlog.core.values import EvaluationError
 from everlog.files import FactsError
 from everlog.functors import FunctorError
 from everlog.inputs import read_inputs
-from everlog.rows import FactError
 from everlog.store.errors import StoreError
 
 if TYPE_CHECKING:

@@ -38,6 +38,7 @@ from everlog.commands.on_spark import (
     spark_options_of,
 )
 from everlog.commands.strategies import add_strategy_argument, strategies_of
+from everlog.core.fact_rows import FactError
 from everlog.core.program import Directive, Program, Row
 from everlog.core.seminaive import Progress, evaluate
 from everlog.core.values import EvaluationError
@@ -47,7 +48,6 @@ from everlog.files.place import write_stream
 from everlog.functors import FunctorError
 from everlog.inputs import read_inputs
 from everlog.progress import Meter, meter_for
-from everlog.rows import FactError
 from everlog.spark_backend.errors import SparkError
 from everlog.store.errors import StoreError
 

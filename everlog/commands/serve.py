@@ -27,6 +27,7 @@ from everlog.commands.durable import add_database_argument, database_of, program
 from everlog.commands.limits import add_limit_arguments, count, limits_of, size
 from everlog.commands.strategies import add_strategy_argument, strategies_of
 from everlog.core.engine.plan import NoSuchStrategy
+from everlog.core.fact_rows import FactError
 from everlog.core.guards import Limits
 from everlog.core.program import Row
 from everlog.core.values import EvaluationError
@@ -34,7 +35,6 @@ from everlog.extras import MissingPackage, optional
 from everlog.files import FactsError
 from everlog.functors import FunctorError
 from everlog.inputs import read_inputs
-from everlog.rows import FactError
 from everlog.store.errors import StoreError
 
 if TYPE_CHECKING:

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
+from everlog.core.fact_rows import shown
 from everlog.core.program import Kind
 from everlog.core.values import encoded
 from everlog.files.delimited import careful_rows, lines_text
 from everlog.files.layout import Layout
-from everlog.files.values import FactsError, shown
+from everlog.files.values import FactsError
 from everlog.spark_backend.columns import arrow_table, names_of, python_rows
 
 if TYPE_CHECKING:

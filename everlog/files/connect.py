@@ -16,11 +16,12 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TypeAlias
 
+from everlog.core.fact_rows import shown
 from everlog.core.program import Relation, Row
 from everlog.files import dispatch
 from everlog.files.formats import FORMATS, KNOWN_PARAMETERS
 from everlog.files.suffixes import reading_parameters, writing_parameters
-from everlog.files.values import FactsError, shown
+from everlog.files.values import FactsError
 
 Where: TypeAlias = str | PathLike[str]
 Parameter: TypeAlias = str | int | bool | Sequence[int] | PathLike[str]

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TextIO
 
+from everlog.core.fact_rows import shown
 from everlog.core.program import Kind, Row
 from everlog.core.values import decoded, float_text
 from everlog.files.bulk import bulk_rows
@@ -19,7 +20,7 @@ from everlog.files.layout import Layout, layout_of
 from everlog.files.place import Place, Reading, read_bytes, read_stream, write_stream, write_text
 from everlog.files.rejects import BadRow, Refuse, abort
 from everlog.files.rfc4180 import quoted_records, quoted_symbol, quoter
-from everlog.files.values import PARSERS, shown, sorted_rows
+from everlog.files.values import PARSERS, sorted_rows
 
 # ── in ───────────────────────────────────────────────────────────────────────────────────────
 

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TextIO
 
 from everlog.core.collector import collector_paused
+from everlog.core.fact_rows import shown
 from everlog.core.program import Relation, Row
 from everlog.files.formats import FORMATS, Format, way_of
 from everlog.files.place import Place, Reading, write_bytes, write_stream
 from everlog.files.rejects import BadRow, abort, reject_line
-from everlog.files.values import FactsError, encoded_text, shown
+from everlog.files.values import FactsError, encoded_text
 
 _ON_SPARK = frozenset({"orc", "spark", "table"})  # see everlog.spark_facts
 

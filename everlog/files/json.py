@@ -12,13 +12,14 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import TextIO
 
+from everlog.core.fact_rows import column_label, shown
 from everlog.core.program import Kind, Relation, Row
 from everlog.core.values import decoded, float_text
 from everlog.files.bulk import ready_column
 from everlog.files.place import Place, Reading, read_bytes, read_stream, write_stream, write_text
 from everlog.files.rejects import BadRow, Refuse, abort
 from everlog.files.typed import typed_value
-from everlog.files.values import FactsError, column_label, shown, sorted_rows
+from everlog.files.values import FactsError, sorted_rows
 
 _symbol_text = json.JSONEncoder(ensure_ascii=False).encode
 

@@ -3,7 +3,7 @@
 Each line is read by itself, so that one that is wrong is told with its number and spoils no other.  A folder is
 read as the files in it, which is how Spark writes.
 
-Reads: json, place, typed.  Read by: formats.
+Reads: json, place, typed.  Read by: formats, everlog.spark_facts, everlog.spark_outputs.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TextIO
 
+from everlog.core.fact_rows import shown
 from everlog.core.program import Relation, Row
 from everlog.core.values import decoded
 from everlog.files.json import fact_writer, ready_rows, row_of
 from everlog.files.place import Place, Reading, read_bytes, write_text
 from everlog.files.rejects import BadRow, Refuse
-from everlog.files.values import shown, sorted_rows
+from everlog.files.values import sorted_rows
 
 # ── in ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -29,7 +30,7 @@ def read_json_lines(reading: Reading) -> list[Row]:
     rows: list[Row] = []
     for file in parts_of(path) or [path]:
         data = read_bytes(reading.place, file, reading.missing_ok)
-        rows += [] if data is None else _rows(reading.place.relation, data, file.name, reading.refuse)
+        rows += [] if data is None else rows_of_lines(reading.place.relation, data, file.name, reading.refuse)
     return rows
 
 
@@ -40,8 +41,10 @@ def parts_of(folder: Path) -> list[Path]:
     return sorted(file for file in folder.iterdir() if file.is_file() and file.name[0] not in "._")
 
 
-def _rows(relation: Relation, data: bytes, file: str, refuse: Refuse) -> list[Row]:
-    lines = [(number, line) for number, line in enumerate(decoded(data).split("\n"), start=1) if line.strip()]
+def rows_of_lines(relation: Relation, data: bytes, file: str, refuse: Refuse, first: int = 1) -> list[Row]:
+    """The facts of whole lines, of which the first has this number in its file."""
+    numbered = enumerate(decoded(data).split("\n"), start=first)
+    lines = [(number, line) for number, line in numbered if line.strip()]
     elements = [_element(file, number, line) for number, line in lines]
     if relation.columns:
         ready = ready_rows(relation, _as_arrays(relation, elements) or elements)
@@ -81,6 +84,9 @@ def _as_arrays(relation: Relation, elements: list[object]) -> list[object] | Non
 
 def write_json_lines(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
     """`IO=jsonl`"""
-    ordered = sorted_rows(place.relation, rows)
+    write_text(place, ".jsonl", lines_of_rows(place, sorted_rows(place.relation, rows)))
+
+
+def lines_of_rows(place: Place, rows: Iterable[Row]) -> str:
     text = fact_writer(place.relation, place.params.get("format") != "list")
-    write_text(place, ".jsonl", "".join(f"{text(row)}\n" for row in ordered))
+    return "".join(f"{text(row)}\n" for row in rows)

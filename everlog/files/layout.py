@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from everlog.core.fact_rows import column_label, shown
 from everlog.core.program import Column, Kind
 from everlog.files.place import Place
 from everlog.files.rejects import BadRow
-from everlog.files.values import FactsError, column_label, shown
+from everlog.files.values import FactsError
 
 
 @frozen

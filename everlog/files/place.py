@@ -18,10 +18,11 @@ from uuid import uuid4
 
 from attrs import frozen
 
+from everlog.core.fact_rows import shown
 from everlog.core.program import Relation, Row
 from everlog.core.values import encoded
 from everlog.files.rejects import Refuse, abort
-from everlog.files.values import FactsError, NoSuchFile, encoded_text, shown
+from everlog.files.values import FactsError, NoSuchFile, encoded_text
 from everlog.files.zipped import SUFFIXES, method_of, unzipped, zipped
 
 MODES = ("overwrite", "append", "errorifexists", "ignore")  # Spark's words

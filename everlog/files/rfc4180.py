@@ -12,9 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from everlog.core.fact_rows import shown
 from everlog.files.layout import Layout
 from everlog.files.rejects import BadRow
-from everlog.files.values import shown
 
 _QUOTED = re.compile(r'"([^"]*+(?:""[^"]*+)*+)"')
 _LINE_END = re.compile(r"\r?(?:\n|\Z)")

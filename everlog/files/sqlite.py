@@ -18,13 +18,14 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from everlog.core.fact_rows import column_label, shown, with_article
 from everlog.core.program import Column, Kind, Row, Value
 from everlog.core.values import MASK, NAN, decoded, wrap
 from everlog.files.layout import sources_of
 from everlog.files.place import Place, Reading, found, require_directory
 from everlog.files.rejects import Refuse
 from everlog.files.typed import distinct_names, typed_rows
-from everlog.files.values import PARSERS, FactsError, column_label, encoded_text, shown, sorted_rows, with_article
+from everlog.files.values import PARSERS, FactsError, encoded_text, sorted_rows
 
 _TYPES = {Kind.NUMBER: "INTEGER", Kind.UNSIGNED: "INTEGER", Kind.FLOAT: "REAL", Kind.SYMBOL: "TEXT"}
 EVERLOG = int.from_bytes(b"evlg", "big")  # the application id of databases of everlog's own: see everlog.store

@@ -17,13 +17,14 @@ from typing import TypeAlias
 
 from attrs import frozen
 
+from everlog.core.fact_rows import column_label, shown, with_article
 from everlog.core.program import Column, Kind, Relation, Row, Value
 from everlog.core.values import MASK, NAN, SIGNED_MAX, SIGNED_MIN, decoded, encoded
 from everlog.files.bulk import ready_column
 from everlog.files.layout import sources_of
 from everlog.files.place import Place
 from everlog.files.rejects import BadRow, Refuse
-from everlog.files.values import FactsError, column_label, shown, with_article
+from everlog.files.values import FactsError
 from everlog.spark_backend.columns import positions_by_name
 
 Convert: TypeAlias = Callable[[Kind, object], Value]  # ValueError says what is wrong

@@ -3,7 +3,7 @@ r"""One value of a column: from the text of a file to Python, and back.
 Python's `int` and `float` read more than Soufflé does (`1_000`, `5 `, digits of other scripts) and
 less (`0x1p3`).  So a field must match the grammar of its kind first, and only then is converted.
 
-Reads: core.program, core.values.  Read by: every reader and writer of this package.
+Reads: core.program, core.values, core.fact_rows.  Read by: every reader and writer of this package.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 
-from everlog.core.program import Column, Kind, Relation, Row, Value
+from everlog.core.fact_rows import shown
+from everlog.core.program import Kind, Relation, Row, Value
 from everlog.core.values import MASK, NAN, SIGNED_MAX, SIGNED_MIN, encoded
 
 
@@ -39,16 +40,6 @@ _HEXADECIMAL = re.compile(
     rf"{_BLANKS}([+-]?)(0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(?:p[+-]?[0-9]+)?)", re.IGNORECASE | re.ASCII
 )
 _LONGEST = 64  # significant digits: more are out of range in every base
-
-
-def shown(value: object) -> str:
-    """A value for a message; of a long one the beginning.
-
-    >>> shown("abc"), len(shown("x" * 1000))
-    ("'abc'", 60)
-    """
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def parse_number(text: str) -> int:
@@ -112,23 +103,7 @@ PARSERS: Mapping[Kind, Callable[[str], Value]] = {
 }
 
 
-def with_article(kind: Kind) -> str:
-    """
-    >>> with_article(Kind.UNSIGNED), with_article(Kind.NUMBER)
-    ('an unsigned', 'a number')
-    """
-    return f"{'an' if kind is Kind.UNSIGNED else 'a'} {kind}"
-
-
 # ── to text ──────────────────────────────────────────────────────────────────────────────────
-
-
-def column_label(column: Column, number: int) -> str:
-    """
-    >>> column_label(Column("y", Kind.NUMBER), 2)
-    'column 2 (`y`:number)'
-    """
-    return f"column {number} (`{column.name}`:{column.type_name or column.kind})"
 
 
 def sorted_rows(relation: Relation, rows: Iterable[Row]) -> list[Row]:

@@ -16,8 +16,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from everlog.core.fact_rows import shown
 from everlog.extras import MissingPackage, optional
-from everlog.files.values import FactsError, shown
+from everlog.files.values import FactsError
 
 SUFFIXES: Mapping[str, str] = {".gz": "gzip", ".zst": "zstd"}
 _GZIP = b"\x1f\x8b"

@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from everlog.core.fact_rows import FactError
 from everlog.core.program import Column, Kind, Relation
 from everlog.database import Database
 from everlog.dsl import ast
@@ -26,7 +27,7 @@ from everlog.repl.opening import functions_for, read_inputs, tell_missing
 from everlog.repl.table import CommandError
 from everlog.repl.telling import tell, told_rules
 from everlog.repl.transactions import apply, import_rows, refuse_in_transaction
-from everlog.rows import FactError, line_update, pattern_of
+from everlog.rows import line_update, pattern_of
 
 if TYPE_CHECKING:
     from everlog.core.executor import Update

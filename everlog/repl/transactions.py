@@ -14,11 +14,12 @@ from time import sleep, time
 from typing import TYPE_CHECKING
 
 from everlog.core.executor import InsertOnly, Update
+from everlog.core.fact_rows import declared
 from everlog.repl import ddlog
 from everlog.repl.modes import number_of, show_rows
 from everlog.repl.table import CommandError, find_command
 from everlog.repl.telling import NONE, size_of, tell
-from everlog.rows import declared, line_update
+from everlog.rows import line_update
 
 if TYPE_CHECKING:
     from everlog.changes import Changes

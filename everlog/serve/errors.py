@@ -17,13 +17,13 @@ from typing import Any
 from everlog.core.engine.explain import NotInProgram
 from everlog.core.engine.plan import NoSuchStrategy
 from everlog.core.executor import InsertOnly
+from everlog.core.fact_rows import FactError
 from everlog.core.guards import LimitExceeded
 from everlog.core.proofs import NotDerived
 from everlog.core.values import EvaluationError
 from everlog.dsl.diagnostics import DatalogError
 from everlog.functors import FunctorError
 from everlog.live import RuleError
-from everlog.rows import FactError
 from everlog.store.errors import NoSuchStep, NotWritten, ReadOnly
 
 # the first that fits counts: a QueryError is a DatalogError and a FactError

@@ -19,10 +19,10 @@ from typing import Any, TypeVar
 from attrs import frozen
 
 from everlog.changes import Changes
+from everlog.core.fact_rows import declared
 from everlog.core.guards import LimitExceeded
 from everlog.core.program import Relation
 from everlog.database import Database
-from everlog.rows import declared
 from everlog.serve.errors import ApiError
 from everlog.serve.events import Follower, Hub, Wish, event
 from everlog.serve.snapshots import Snapshots

@@ -14,10 +14,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from everlog.changes import Changes
+from everlog.core.fact_rows import FactError, checked_row, column_label, shown
 from everlog.core.program import Column, Kind, Relation, Row, Value
 from everlog.core.values import decoded
-from everlog.files.values import PARSERS, column_label, shown
-from everlog.rows import FactError, checked_row
+from everlog.files.values import PARSERS
 from everlog.serve.errors import ApiError
 
 # ── out ──────────────────────────────────────────────────────────────────────────────────────

@@ -12,7 +12,8 @@ from typing import Any
 
 from everlog.changes import Changes
 from everlog.core.executor import Update
-from everlog.rows import declared, step_updates
+from everlog.core.fact_rows import declared
+from everlog.rows import step_updates
 from everlog.serve.errors import ApiError
 from everlog.serve.reading import Call, with_text
 from everlog.serve.service import Service

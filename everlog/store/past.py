@@ -17,11 +17,11 @@ from attrs import frozen
 
 from everlog.changes import Changes
 from everlog.core.engine import Engine
+from everlog.core.fact_rows import declared
 from everlog.core.guards import Limits
 from everlog.core.program import Program, Relation, Row
 from everlog.database import Database, Functions
 from everlog.live import LiveText, with_functors
-from everlog.rows import declared
 from everlog.store import log
 from everlog.store.errors import NoSuchStep, ReadOnly
 from everlog.store.log import Entry

@@ -19,9 +19,10 @@ from typing import TypeAlias
 
 from attrs import field, frozen
 
+from everlog.core.fact_rows import shown
 from everlog.core.program import Kind, Relation, Row, Value
 from everlog.files.typed import typed_value
-from everlog.files.values import PARSERS, shown
+from everlog.files.values import PARSERS
 from everlog.streams.model import RowChange
 
 OPS = frozenset("crudt")

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from everlog.core.fact_rows import declared
 from everlog.core.program import Relation
 from everlog.files.values import FactsError
-from everlog.rows import declared
 
 
 class Naming:

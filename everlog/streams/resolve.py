@@ -14,11 +14,11 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from everlog.core.executor import Update
+from everlog.core.fact_rows import column_label, shown
 from everlog.core.program import Relation, Row, Value
 from everlog.database import Database
 from everlog.files.rejects import BadRow, Refuse
 from everlog.files.typed import Convert
-from everlog.files.values import column_label, shown
 from everlog.streams.model import UNCHANGED, RowChange, Transaction
 from everlog.streams.naming import Naming
 

@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
+from everlog.core.fact_rows import shown
 from everlog.core.program import Kind, Relation, Row, Value
 from everlog.core.values import decoded
 from everlog.files.place import Place, Reading
 from everlog.files.postgres import kinds_of_oid, read_table
 from everlog.files.rejects import Refuse
 from everlog.files.typed import Typed, check_columns, typed_value
-from everlog.files.values import PARSERS, FactsError, shown
+from everlog.files.values import PARSERS, FactsError
 from everlog.streams.model import RowChange
 from everlog.streams.naming import Naming
 

@@ -16,12 +16,14 @@ import pytest
 from specs import tiny
 
 from everlog.core import reference
-from everlog.core.executor import InsertOnly, NotABaseRelation, Recomputing, Update
+from everlog.core.executor import InsertOnly, Recomputing, Update
+from everlog.core.fact_rows import FactError
 from everlog.core.program import Program, Row
 from everlog.core.values import EvaluationError
 from everlog.dsl.check import compile_text
 from everlog.spark_backend.batches import SparkState
 from everlog.spark_backend.columns import fetch, kinds_of
+from everlog.spark_backend.evaluate import evaluate
 from everlog.spark_backend.state import Folder, StateError
 
 if TYPE_CHECKING:
@@ -134,7 +136,7 @@ def test_what_is_wrong_with_a_batch_is_said_and_leaves_no_trace(spark: SparkSess
         state.apply("delete", {}, {"e": [(1,)]})
     with pytest.raises(EvaluationError, match="division by zero: 6 / 0"):
         state.apply("zero", {"e": [(0,)]})
-    with pytest.raises(NotABaseRelation):
+    with pytest.raises(FactError, match="undefined relation `nobody`"):
         state.apply("unknown", {"nobody": [(1,)]})
     assert (state.version, rows_of(state, program)) == before
     with pytest.raises(StateError, match="another program"):
@@ -227,3 +229,63 @@ def test_a_driver_killed_in_the_middle_of_a_batch_leaves_a_whole_state(
     assert rows_of(state, program) == {"e": {(2, "b")}, "p": {(2,)}}
     kept = {path.name for path in (folder / "tables").iterdir()}
     assert kept <= {str(number) for number in range(state.version + 1)}
+
+
+ROWS = [(None, "a"), (1,), (1, "a", 2), (1.5, "a"), (True, "a"), (2**63, "a"), (1, None), (1, 2), ("1", "a"), 7]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=repr)
+def test_rows_that_are_no_facts_are_refused_and_change_nothing(
+    spark: SparkSession, tmp_path: Path, row: object
+) -> None:
+    program = compile_text(SMALL)
+    state = SparkState(spark, program, tmp_path)
+    with pytest.raises(FactError):
+        state.apply("bad", {"e": [row]})  # type: ignore[list-item]
+    assert (state.size("e"), state.batches) == (0, state.batches[:1])
+    with pytest.raises(FactError):
+        evaluate(spark, program, {"e": [row]})  # type: ignore[list-item]
+
+
+def test_names_that_are_unknown_are_told(spark: SparkSession, tmp_path: Path) -> None:
+    program = compile_text(SMALL)
+    state = SparkState(spark, program, tmp_path)
+    for ask in (
+        lambda: evaluate(spark, program, {"q": [(1,)]}),
+        lambda: evaluate(spark, program, wanted=["q"]),
+        lambda: state.view("q"),
+        lambda: state.size("q"),
+        lambda: state.apply("b", {"q": [(1,)]}),
+    ):
+        with pytest.raises(FactError, match="undefined relation `q`"):
+            ask()
+    with pytest.raises(ValueError, match="the name of a batch is a text"):
+        state.apply(5, {})  # type: ignore[arg-type]
+
+
+def test_readers_follow_and_what_they_took_stays_for_a_batch(spark: SparkSession, tmp_path: Path) -> None:
+    program = compile_text(SMALL)
+    state, reader = SparkState(spark, program, tmp_path), SparkState(spark, program, tmp_path)
+    state.apply("one", {"e": [(1, "a")]})
+    assert (reader.version, reader.size("e"), reader.batches[-1]) == (state.version, 1, "one")
+    before = reader.view("p")
+    state.apply("two", {"e": [(2, "b")]})
+    assert sorted(row[0] for row in before.collect()) == [1]
+    assert sorted(row[0] for row in reader.view("p").collect()) == [1, 2]
+    state.apply("three", {"e": [(3, "c")]})
+    assert sorted(row[0] for row in reader.view("p").collect()) == [1, 2, 3]
+
+
+def test_a_row_of_a_stream_without_an_op_is_an_insert(spark: SparkSession, tmp_path: Path) -> None:
+    state = SparkState(spark, compile_text(SMALL), tmp_path)
+    rows = [(1, "a", "+"), (2, "b", None), (3, "c", "-")]
+    state.foreach_batch("e", "s")(spark.createDataFrame(rows, "x bigint, y string, op string"), 0)
+    assert sorted(row[0] for row in state.view("e").collect()) == [1, 2]
+
+
+def test_frames_go_by_position_whatever_their_names(spark: SparkSession, tmp_path: Path) -> None:
+    state = SparkState(spark, compile_text(SMALL), tmp_path)
+    rows = spark.createDataFrame([(1, "a")], "x bigint, y string")
+    state.apply("twice", {"e": rows.toDF("a", "a")})
+    state.apply("odd", {"e": rows.selectExpr("x + 1", "y").toDF("a`b", "a.b")})
+    assert sorted(row[0] for row in state.view("e").collect()) == [1, 2]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import math
 import random
+import re
 import sqlite3
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -217,8 +219,29 @@ def test_json_lines_of_others_are_read_by_name(spark: SparkSession, tmp_path: Pa
     (tmp_path / "edge.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in objects))
     assert sorted(loaded(spark, EDGE, {"IO": "jsonl"}, tmp_path)) == [(1, 2), (3, 4)]
     (tmp_path / "edge.jsonl").write_text('{"x": 1, "y": "two"}')
-    with pytest.raises(Exception, match="facts do not fit their relation"):
+    with pytest.raises(Exception, match=r"edge.jsonl:1: column 2 \(`y`:number\): 'two' is not a number"):
         loaded(spark, EDGE, {"IO": "jsonl"}, tmp_path)
+
+
+JSON_LINES = ['{"x":1}{"x":2}', '{"x":1} junk', '{"x":1.5}', '{"x":"5"}', '{"x":7,"y":7}', '{"x":7,"y":{"k":1}}']
+
+
+def test_json_lines_mean_what_they_mean_in_process(spark: SparkSession, tmp_path: Path) -> None:
+    given = Relation("r", (Column("x", Kind.UNSIGNED), Column("y", Kind.SYMBOL), Column("f", Kind.FLOAT)))
+    good: list[Row] = [(1, "é", math.inf), (2**64 - 1, "\n", -0.5), (0, "", NAN)]
+    write_facts(given, good, {"IO": "jsonl"}, tmp_path, io.StringIO())
+    assert same(loaded(spark, given, {"IO": "jsonl"}, tmp_path), good)
+    here = (tmp_path / "r.jsonl").read_bytes()
+    stored(spark, given, good, {"IO": "jsonl"}, tmp_path)
+    assert (tmp_path / "r.jsonl").read_bytes() == here
+    stored(spark, given, [(5, "more", 1.0)], {"IO": "jsonl", "mode": "append"}, tmp_path)
+    assert same(read_facts(given, {"IO": "jsonl"}, tmp_path), [*good, (5, "more", 1.0)])
+    for line in JSON_LINES:
+        (tmp_path / "r.jsonl").write_text(f'[1, "a", 2]\n\n{line}\n')
+        with pytest.raises(FactsError) as problem:
+            read_facts(given, {"IO": "jsonl"}, tmp_path)
+        with pytest.raises(Exception, match=re.escape(str(problem.value))):
+            loaded(spark, given, {"IO": "jsonl"}, tmp_path)
 
 
 def test_arrays_of_json_and_sqlite_are_as_in_process(spark: SparkSession, tmp_path: Path) -> None:

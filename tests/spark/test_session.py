@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +29,7 @@ pytestmark = pytest.mark.spark
     [
         ("cluster", None, "`cluster` names no Spark master: write local"),
         ("local[x]", None, "names no Spark master"),
+        ("local[0]", None, "names no Spark master"),
         ("spark://127.0.0.1:1", None, r"cannot reach the master spark://127.0.0.1:1 \(.*Connection refused\)"),
         ("spark://no-such-host.invalid:7077", None, "cannot reach the master"),
         ("local[1]", "4 gigabytes", "`4 gigabytes` is no size of memory: write it as 800m or 4g"),
@@ -123,3 +128,54 @@ def test_a_process_that_runs_out_of_memory_says_so(tmp_path: Path) -> None:
     assert "memory" in done.stderr.splitlines()[-1]
     assert len(done.stderr.splitlines()) < 5, done.stderr
     assert not (tmp_path / "p20.csv").exists()
+
+
+@pytest.mark.parametrize("seconds", [0.5, pytest.param(15, marks=pytest.mark.deep)], ids=["starting", "at work"])
+def test_ctrl_c_ends_python_and_java_with_one_line(tmp_path: Path, seconds: float) -> None:
+    """So long after Java has been started; it must not stay behind."""
+    require_spark()
+    (tmp_path / "prog.dl").write_text(
+        ".decl v(x:number)\nv(x) :- x = range(0, 3000).\n"
+        ".decl p(n:number)\np(n) :- n = count : { v(x), v(y), v(z), x + y * z > 5 }.\n.output p\n"
+    )
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "everlog",
+        "run",
+        "prog.dl",
+        "--engine",
+        "spark",
+        "--master",
+        "local[2]",
+    ]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        while not _children(process.pid):
+            assert process.poll() is None
+            time.sleep(0.05)
+        time.sleep(seconds)
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=100)
+    assert (process.returncode, out, err) == (130, "", "interrupted\n")
+    until = time.monotonic() + 30
+    while _session(process.pid) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not _session(process.pid)
+
+
+def _children(pid: int) -> str:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text()
+
+
+def _session(leader: int) -> list[int]:
+    """The processes that a leader and its children have started."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            after_name = (place / "stat").read_text().rpartition(")")[2].split()
+            if int(after_name[3]) == leader and after_name[0] != "Z":
+                found.append(int(place.name))
+    return found

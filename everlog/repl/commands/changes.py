@@ -18,7 +18,8 @@ def watch(session: Session, words: Words) -> None:
     `.watch path`, or only some of its facts: `.watch path(1, x)`.  Changes of what is not watched are then only
     counted. Without an argument, what is watched.
     """
-    from everlog.rows import declared, pattern_of
+    from everlog.core.fact_rows import declared
+    from everlog.rows import pattern_of
 
     if not words:
         session.screen.lines(session.watched or ["nothing is watched: all changes are told"])
@@ -49,8 +50,8 @@ def changes(session: Session, words: Words) -> None:
     """
     With REL, what it changed there.
     """
+    from everlog.core.fact_rows import declared
     from everlog.repl.telling import tell
-    from everlog.rows import declared
 
     last = session.db.changes
     if words:

@@ -31,7 +31,7 @@ def _one_line(text: str) -> str:
 
 def _chosen(session: Session, name: str) -> list[str]:
     """The rules of a relation, or one rule."""
-    from everlog.rows import declared
+    from everlog.core.fact_rows import declared
 
     if name in session.db.rules:
         return [name]
