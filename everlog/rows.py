@@ -77,7 +77,7 @@ def fact(relations: Relations, text_or_relation: str, row: object = None) -> tup
 def pattern_of(relations: Relations, text: str) -> Pattern:
     """A query: its relation, the values that columns must have, and the columns that must be equal.
 
-    >>> from everlog.core.program import Column
+    >>> from everlog.core.program import Column, Kind
     >>> relation = Relation("r", tuple(Column(name, Kind.NUMBER) for name in "abc"))
     >>> pattern_of({"r": relation}, "r(x, 7, x)")[1:]
     ({1: 7}, [(2, 0)])
