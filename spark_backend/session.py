@@ -40,6 +40,7 @@ SETTINGS: Mapping[str, str] = {
     "spark.ui.showConsoleProgress": "false",  # we tell progress ourselves, by stratum and iteration
     "spark.sql.execution.arrow.pyspark.enabled": "true",  # columns, not pickled rows, between Python and Java
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.sql.execution.arrow.localRelationThreshold": "1MB",  # larger tables are data, not a part of the plan
     "spark.sql.requireAllClusterKeysForCoPartition": "false",  # a frame by x serves a join on (x, y) in place
     "spark.sql.session.timeZone": "UTC",
     "spark.cleaner.periodicGC.interval": "5min",  # checkpoints of old iterations go when Java collects them
