@@ -20,6 +20,7 @@ from attrs import frozen
 
 from everlog.core.program import Program
 from everlog.files.dispatch import write_size
+from everlog.files.place import require_output_folders
 from everlog.files.values import FactsError
 from everlog.spark_backend.errors import SparkError
 
@@ -118,8 +119,8 @@ def job_of(program: Program, arguments: argparse.Namespace) -> Job:
     except NotOnSpark as problem:
         raise SparkError(str(problem)) from None
     facts, outputs = arguments.fact_dir, arguments.output_dir
-    if outputs != "-" and program.outputs and not has_scheme(outputs) and not Path(outputs).is_dir():
-        raise FactsError(f"output directory `{outputs}` does not exist")
+    if outputs != "-" and not has_scheme(outputs):
+        require_output_folders(outputs, program.outputs)
     if program.inputs and not has_scheme(facts) and not Path(facts).is_dir() and not arguments.no_warn:
         raise FactsError(f"fact directory `{facts}` does not exist")
     verbose = bool(arguments.verbose) or sys.stderr.isatty()

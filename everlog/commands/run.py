@@ -44,7 +44,7 @@ from everlog.core.seminaive import Progress, evaluate
 from everlog.core.values import EvaluationError
 from everlog.files import FactsError, write_facts, write_size
 from everlog.files.formats import way_of
-from everlog.files.place import write_stream
+from everlog.files.place import require_output_folders, write_stream
 from everlog.functors import FunctorError
 from everlog.inputs import read_inputs
 from everlog.progress import Meter, meter_for
@@ -235,9 +235,8 @@ def _check_strategies(program: Program, arguments: argparse.Namespace) -> None:
 
 def _check_places(program: Program, arguments: argparse.Namespace) -> None:
     """What can be known to fail is told before anything runs."""
-    output = Path(arguments.output_dir)
-    if arguments.output_dir != "-" and program.outputs and not output.is_dir():
-        raise FactsError(f"output directory `{output}` does not exist")
+    if arguments.output_dir != "-":
+        require_output_folders(arguments.output_dir, program.outputs)
     reads_facts = not goes_on(arguments)
     if reads_facts and not Path(arguments.fact_dir).is_dir() and program.inputs and not arguments.no_warn:
         raise FactsError(f"fact directory `{arguments.fact_dir}` does not exist")

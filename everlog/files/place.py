@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO, TypeAlias
@@ -19,7 +19,7 @@ from uuid import uuid4
 from attrs import frozen
 
 from everlog.core.fact_rows import shown
-from everlog.core.program import Relation, Row
+from everlog.core.program import Directive, Relation, Row
 from everlog.core.values import encoded
 from everlog.files.rejects import Refuse, abort
 from everlog.files.values import FactsError, NoSuchFile, encoded_text
@@ -185,6 +185,16 @@ def replacing(path: Path) -> Iterator[Path]:
 def require_directory(path: Path) -> None:
     if not path.parent.is_dir():
         raise FactsError(f"cannot write {path}: the directory {path.parent} does not exist")
+
+
+def require_output_folders(folder: str, outputs: Sequence[Directive]) -> None:
+    """The folder of outputs, and those below it that they name: told before anything runs."""
+    if outputs and not Path(folder).is_dir():
+        what = "is not a directory" if Path(folder).exists() else "does not exist"
+        raise FactsError(f"output directory `{folder}` {what}")
+    for name in (directive.params.get("filename", "") for directive in outputs):
+        if "://" not in name:
+            require_directory(Path(folder) / (name or "x"))
 
 
 def write_stream(stdout: TextIO, text: str) -> None:
