@@ -49,7 +49,7 @@ def store_facts(
 
 def _store_file(source: Source, frame: DataFrame, stdout: TextIO) -> None:
     method = method_of(source.params)
-    target = source.path(".csv" + next((end for end, name in SUFFIXES.items() if name == method), ""))
+    target = source.path(f".csv{_end_of(method)}")
     printer = partial(_printed, layout_of(source.place, ""))
     if has_scheme(target):
         if source.place.flag("headers"):
@@ -66,7 +66,7 @@ def _store_file(source: Source, frame: DataFrame, stdout: TextIO) -> None:
 
 def _store_json_lines(source: Source, frame: DataFrame, stdout: TextIO) -> None:
     method, mode = method_of(source.params), source.mode
-    target = source.path(".jsonl" + next((end for end, name in SUFFIXES.items() if name == method), ""))
+    target = source.path(f".jsonl{_end_of(method)}")
     printer = partial(_printed_json, source.place)
     path = Path(target)
     if has_scheme(target) or (mode == "append" and path.is_dir()):
@@ -90,6 +90,11 @@ def _printed_json(place: Place, columns: Sequence[Any], count: int) -> bytes:
 def _printed(layout: Layout, columns: Sequence[Any], count: int) -> bytes:
     """In a task: the lines of facts."""
     return piece_text(layout, columns, count)
+
+
+def _end_of(method: str | None) -> str:
+    """What the name of a file ends in that is zipped by a method."""
+    return next((end for end, name in SUFFIXES.items() if name == method), "")
 
 
 @contextmanager
