@@ -75,6 +75,9 @@ def test_each_shape_agrees_with_the_reference(spark: SparkSession, name: str, wa
     @settings(max_examples=5, deadline=None, suppress_health_check=_HEALTH)
     @given(inputs=generators.facts())
     def test(inputs: Any) -> None:
-        agree(spark, compile_text(f"{DECLARATIONS}\n{SHAPES[name]}\n"), inputs, way)
+        try:
+            agree(spark, compile_text(f"{DECLARATIONS}\n{SHAPES[name]}\n"), inputs, way)
+        except NotOnSpark:
+            assert "autoinc" in SHAPES[name]
 
     test()
