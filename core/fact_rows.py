@@ -4,7 +4,7 @@ Many rows must not pay for the check, so each relation gets one generated test t
 stored as it is.  Whatever it refuses takes the slow way: lists become tuples, an int in a float column becomes a
 float, and what does not fit is told with its relation, column and value.
 
-Reads: core.program, core.values.  Read by: everlog.rows, everlog.files.values, spark_backend.inputs.
+Reads: core.program, core.values.  Read by: everlog.rows, everlog.files, spark_backend.
 """
 
 from __future__ import annotations

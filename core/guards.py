@@ -214,7 +214,7 @@ class _Watch:
         if not self._began:
             self._begin()
         self.due = monotonic() + _PERIOD
-        if self._timer_is_free():
+        if self._took_timer():
             signal.setitimer(signal.ITIMER_REAL, _PERIOD)
 
     def _begin(self) -> None:
@@ -225,11 +225,11 @@ class _Watch:
 
     def _end(self) -> None:
         """At its end Python gives handlers back: a tick of ours would then end the process."""
-        if self._timer_is_free():
+        if self._took_timer():
             signal.setitimer(signal.ITIMER_REAL, 0)
 
-    def _timer_is_free(self) -> bool:
-        """Whether the alarm's handler and time are ours or nobody's; nobody's handler becomes ours."""
+    def _took_timer(self) -> bool:
+        """Whether the alarm is ours, or was nobody's and is ours now: its handler and its time."""
         if not hasattr(signal, "setitimer"):  # Windows
             return False
         handler = signal.getsignal(signal.SIGALRM)

@@ -11,7 +11,7 @@
 The database is the variable `db`, or the one that is named: `%%datalog other`.  If there is none yet, it is made.
 What follows from a cell is displayed, the last of it as the cell's value.
 
-Reads: everlog.database, everlog.rows.  Read by: IPython, by way of `everlog.load_ipython_extension`.
+Reads: everlog.database, core.fact_rows.  Read by: IPython, by way of `everlog.load_ipython_extension`.
 """
 
 from __future__ import annotations

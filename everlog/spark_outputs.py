@@ -28,6 +28,7 @@ from everlog.files.values import FactsError, encoded_text
 from everlog.files.zipped import SUFFIXES, method_of, zipping
 from everlog.spark_backend import loads
 from everlog.spark_backend.columns import kinds_of, python_rows, rows_of_frame
+from everlog.spark_backend.loads import Printer
 from everlog.spark_facts import Source, chosen, has_scheme
 
 if TYPE_CHECKING:
@@ -58,10 +59,7 @@ def _store_file(source: Source, frame: DataFrame, stdout: TextIO) -> None:
             )
         loads.write_lines(frame, source.relation, target, printer, method or "none")
         return
-    require_directory(Path(target))
-    with _parts(Path(target)) as parts:
-        size = loads.write_lines(frame, source.relation, str(parts), printer, "none")
-        _join(sorted(parts.glob("part-*")), encoded_text(header_text(source.place)), Path(target), method, size)
+    _write_file(source, frame, Path(target), printer, encoded_text(header_text(source.place)))
 
 
 def _store_json_lines(source: Source, frame: DataFrame, stdout: TextIO) -> None:
@@ -74,11 +72,19 @@ def _store_json_lines(source: Source, frame: DataFrame, stdout: TextIO) -> None:
         return
     if source.place.keeps(path.exists(), path):
         return
-    require_directory(path)
-    with _parts(path) as parts:
+    _write_file(
+        source, frame, path, printer, before=path.read_bytes() if path.exists() and mode == "append" else b""
+    )
+
+
+def _write_file(
+    source: Source, frame: DataFrame, target: Path, printer: Printer, header: bytes = b"", before: bytes = b""
+) -> None:
+    """The lines of facts as one file, after what was there `before`."""
+    require_directory(target)
+    with _parts(target) as parts:
         size = loads.write_lines(frame, source.relation, str(parts), printer, "none")
-        before = path.read_bytes() if mode == "append" and path.exists() else b""
-        _join(sorted(parts.glob("part-*")), b"", path, method, size, before)
+        _join(sorted(parts.glob("part-*")), header, target, method_of(source.params), size, before)
 
 
 def _printed_json(place: Place, columns: Sequence[Any], count: int) -> bytes:

@@ -7,7 +7,7 @@ not fit is looked for when it is known that there is one.
 Columns are taken by name, if the table has all names of the relation's columns, whatever else it has; by
 position, if it has none of them and as many columns.
 
-Reads: everlog.columns, everlog.rows (what fits).  Read by: everlog.rows.
+Reads: everlog.columns, core.fact_rows.  Read by: everlog.rows.
 """
 
 from __future__ import annotations

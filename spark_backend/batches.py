@@ -13,10 +13,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from everlog.core.fact_rows import declared
 from everlog.core.program import Program
 from everlog.spark_backend.evaluate import telling
 from everlog.spark_backend.following import Applied, Following, Tables, way_of
-from everlog.spark_backend.inputs import Input, declared, frame_of_input
+from everlog.spark_backend.inputs import Input, frame_of_input
 from everlog.spark_backend.plan import plan
 from everlog.spark_backend.settings import DEFAULT, Settings
 from everlog.spark_backend.state import Folder

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from everlog.core import program as p
-from everlog.core.fact_rows import fact_rows
+from everlog.core.fact_rows import declared, fact_rows
 from everlog.core.guards import LimitExceeded
 from everlog.core.program import Atom, Program, Row, Rule
 from everlog.spark_backend.bodies import Facts
@@ -40,7 +40,7 @@ from everlog.spark_backend.cyclic import cyclic_join
 from everlog.spark_backend.decomposed import decomposed
 from everlog.spark_backend.forgetting import forget_frames
 from everlog.spark_backend.in_process import arrow_of, computed, program_of
-from everlog.spark_backend.inputs import Input, conforming, declared, is_frame
+from everlog.spark_backend.inputs import Input, conforming, is_frame
 from everlog.spark_backend.iterate import Iteration, Progress
 from everlog.spark_backend.marks import evaluation_error
 from everlog.spark_backend.plan import DECOMPOSED, GIVEN, IN_PROCESS, ITERATED, PLAN, Planned, plan, unit_atoms

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from attrs import field, frozen
 
 from everlog.core.executor import Changes, InsertOnly, NotABaseRelation, Update
-from everlog.core.fact_rows import fact_rows
+from everlog.core.fact_rows import declared, fact_rows
 from everlog.core.program import Program, Row
 from everlog.spark_backend.columns import (
     collected,
@@ -33,7 +33,7 @@ from everlog.spark_backend.columns import (
     widened,
 )
 from everlog.spark_backend.evaluate import Evaluated, evaluate, telling
-from everlog.spark_backend.inputs import Input, declared, frame_of_input
+from everlog.spark_backend.inputs import Input, frame_of_input
 from everlog.spark_backend.plan import plan
 from everlog.spark_backend.settings import DEFAULT, Settings
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
-from everlog.core.fact_rows import FactError, declared, fact_rows
+from everlog.core.fact_rows import FactError, fact_rows
 from everlog.core.program import Kind, Relation, Row
 from everlog.spark_backend.columns import TYPES, frame_of_rows, kinds_of, names_of, no_null
 
@@ -70,6 +70,3 @@ _FITTING = {
     "double": {"double", "float"},
     "string": {"string", "binary"},
 }
-
-
-__all__ = ["Input", "WrongInput", "conforming", "declared", "frame_of_input", "is_frame"]

@@ -6,7 +6,7 @@ parallel.  Who calls gives that reader (`Parser`), since this folder knows no fi
 (Parquet, a table, a database) is read by Spark, matched to the relation by name, or else by position, and
 converted by expressions that refuse nulls and values out of range.
 
-Reads: spark_backend.columns, spark_backend.errors.  Read by: everlog.spark_facts, everlog.spark_outputs.
+Reads: core.fact_rows, spark_backend.columns, .errors.  Read by: everlog.spark_facts, everlog.spark_outputs.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from everlog.core.fact_rows import column_label, with_article
 from everlog.core.program import Column, Kind, Relation
 from everlog.spark_backend.columns import (
     HOLDS,
@@ -237,9 +238,7 @@ def converted(frame: DataFrame, relation: Relation, where: str) -> DataFrame:
     renamed = frame.toDF(*(f"f{n}" for n in range(len(fields))))
     out = []
     for number, (column, position) in enumerate(zip(relation.columns, positions, strict=True)):
-        label = (
-            f"column {number + 1} (`{column.name}`:{column.type_name or column.kind}) of relation {relation.name}"
-        )
+        label = f"{column_label(column, number + 1)} of relation {relation.name}"
         value = _value(F.col(f"f{position}"), fields[position].dataType, column, f"{label}, in {where}")
         out.append(value.alias(f"c{number}"))
     return renamed.select(*out)
@@ -280,20 +279,18 @@ def _value(column: SparkColumn, given: DataType, wanted: Column, label: str) -> 
         )
         value = column.cast("bigint") if integral else bits.cast("bigint")
     if value is None:
-        raise SparkError(f"{label}: Spark's type `{given.simpleString()}` is not {_a(kind)}")
+        raise SparkError(f"{label}: Spark's type `{given.simpleString()}` is not {with_article(kind)}")
     if fits is not None:
         shown = F.concat(
-            F.lit(f"FactsError: {label}: "), column.cast("string"), F.lit(f" is out of range for {_a(kind)}")
+            F.lit(f"FactsError: {label}: "),
+            column.cast("string"),
+            F.lit(f" is out of range for {with_article(kind)}"),
         )
         value = F.when(fits | column.isNull(), value).otherwise(F.raise_error(shown).cast(TYPES[kind]))
     null = F.raise_error(
         F.lit(f"FactsError: {label}: there is a null or nothing, and a fact has a value in every column")
     )
     return F.coalesce(value, null.cast(TYPES[kind]), no_null(kind))
-
-
-def _a(kind: Kind) -> str:
-    return f"{'an' if kind is Kind.UNSIGNED else 'a'} {kind}"
 
 
 def _told(format: str, options: Mapping[str, str]) -> str:

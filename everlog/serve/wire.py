@@ -4,7 +4,7 @@ JSON itself has numbers of any size, and ours are written and read exactly.  But
 which are exact up to 2^53 only; so whoever asks for `numbers=text` gets numbers as strings, and wherever a number
 is expected a string of it will do.  JSON has no infinities and no NaN: those are always strings.
 
-Reads: core.program, everlog.rows, everlog.files.values.  Read by: everlog.serve.
+Reads: core.program, core.fact_rows, everlog.files.values.  Read by: everlog.serve.
 """
 
 from __future__ import annotations

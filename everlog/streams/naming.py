@@ -3,7 +3,7 @@
 A table has the name of its relation unless somebody says otherwise; a schema in front of it matters only where
 somebody has said it.
 
-Reads: everlog.rows.  Read by: resolve, jsonsource, postgres_source, postgres_sink.
+Reads: core.fact_rows.  Read by: resolve, jsonsource, postgres_source, postgres_sink.
 """
 
 from __future__ import annotations
