@@ -111,14 +111,40 @@ def checked_value(relation: Relation, number: int, value: object) -> Value:
     """A value as a column stores it, or FactError."""
     column = relation.columns[number]
     try:
-        return _CONVERTERS[column.kind](value)
+        return value_of_kind(column.kind, value)
+    except FactError as problem:
+        raise FactError(f"{relation.name}: {column_label(column, number + 1)}: {problem}") from None
+
+
+def value_of_kind(kind: Kind, value: object) -> Value:
+    """A value as columns of this kind store it, or FactError.
+
+    >>> value_of_kind(Kind.FLOAT, 1)
+    1.0
+    >>> value_of_kind(Kind.SYMBOL, 1)
+    Traceback (most recent call last):
+    everlog.core.fact_rows.FactError: 1 is not a symbol
+    """
+    try:
+        return _CONVERTERS[kind](value)
     except (TypeError, ValueError, OverflowError) as problem:
-        what = (
-            str(problem)
-            if problem.__class__ is ValueError
-            else f"{shown(value)} is not {with_article(column.kind)}"
-        )
-        raise FactError(f"{relation.name}: {column_label(column, number + 1)}: {what}") from None
+        known = problem.__class__ is ValueError
+        raise FactError(str(problem) if known else f"{shown(value)} is not {with_article(kind)}") from None
+
+
+def kind_of_value(value: object) -> Kind | None:
+    """The kind that a value of Python has by itself; None if it is of none.
+
+    >>> kind_of_value("a"), kind_of_value(1), kind_of_value(True)
+    (<Kind.SYMBOL: 'symbol'>, <Kind.NUMBER: 'number'>, None)
+    """
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        return Kind.SYMBOL
+    if isinstance(value, float):
+        return Kind.FLOAT
+    return Kind.NUMBER if hasattr(value, "__index__") else None
 
 
 def _integer(value: Any, kind: Kind, low: int, high: int) -> int:

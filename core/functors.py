@@ -9,6 +9,7 @@ core.codegen (expression).
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -165,6 +166,8 @@ NEGATED = {
 def range_values(start: Value, stop: Value, step: Value | None) -> Iterable[Value]:
     """The values of `range(start, stop, step)`; a step of zero gives the start alone.
 
+    A step that is too small fails at once, before the first value.
+
     >>> list(range_values(1, 4, None)), list(range_values(10, 7, None)), list(range_values(0, 10, 4))
     ([1, 2, 3], [10, 9, 8], [0, 4, 8])
     """
@@ -174,14 +177,17 @@ def range_values(start: Value, stop: Value, step: Value | None) -> Iterable[Valu
         return [a] if a != b else []
     if isinstance(a, int) and isinstance(b, int) and isinstance(s, int):
         return range(a, b, s)
+    if not ((s > 0 and a < b) or (s < 0 and a > b)):
+        return []
+    widest = max(abs(a), abs(b))
+    if abs(s) <= math.ulp(widest) / 2:  # from some value on, a step would lead nowhere
+        raise v.NoValue(f"range: the step {s} is too small for values as large as {widest}")
     return _float_range(a, b, s)
 
 
 def _float_range(a: float, b: float, s: float) -> Iterator[Value]:
     while (s > 0 and a < b) or (s < 0 and a > b):
         yield a
-        if a + s == a:
-            raise v.EvaluationError(f"range: the step {s} is too small to leave {a}")
         a += s
 
 
@@ -220,12 +226,14 @@ def as_kind(value: Value, source: Kind, target: Kind) -> Value:
 def call_functor(functor: Functor, args: Row) -> Value:
     """Apply a user's function; whatever goes wrong in it names the call."""
     if functor.function is None:
-        raise v.EvaluationError(f"functor @{functor.name} is declared but not bound to a Python function")
+        raise v.NoValue(f"functor @{functor.name} is declared but not bound to a Python function")
     call = f"@{functor.name}({', '.join(map(repr, args))})"
     try:
         result = functor.function(*args)
+    except v.EvaluationError:  # a limit was met while it ran
+        raise
     except Exception as error:
-        raise v.EvaluationError(f"{call} raised {type(error).__name__}: {error}") from error
+        raise v.NoValue(f"{call} raised {type(error).__name__}: {error}") from error
     match functor.result, result:
         case Kind.NUMBER, int():
             return v.wrap(result)
@@ -235,7 +243,7 @@ def call_functor(functor: Functor, args: Row) -> Value:
             return float(result)
         case (Kind.FLOAT, float()) | (Kind.SYMBOL, str()):
             return one_nan(result)
-    raise v.EvaluationError(f"{call} returned {result!r}, which is no {functor.result}")
+    raise v.NoValue(f"{call} returned {result!r}, which is no {functor.result}")
 
 
 def one_nan(value: Value) -> Value:

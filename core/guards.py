@@ -34,6 +34,13 @@ class LimitExceeded(EvaluationError):
     """A step met a limit; everything is as it was before the step."""
 
 
+class Broken(Exception):
+    """A step could not be taken back: the relations may be wrong, and nothing is read or changed any more.
+
+    What is in a file is as it was before the step: open it anew.
+    """
+
+
 def _memory_of_machine() -> int:
     """The memory that this process may use: the machine's, or what its control group allows."""
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 1 << 34

@@ -31,6 +31,9 @@ class Kind(StrEnum):
     SYMBOL = "symbol"
 
 
+PARAMETERS = "$"  # the relation that binds the parameters of a query: one fact, which comes with the question
+
+
 # ── terms ────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -133,7 +136,8 @@ class Aggregate:
 
     The aggregate runs over the set of bindings of *all* variables of `body` (where wildcards
     count, the checker has named them).  `min`, `max` and `mean` over
-    nothing have no value, and then the literal has no match.
+    nothing have no value, and then the literal has no match.  `partial` says that it may fail, where
+    `body` no longer shows that (core.engine.normal).
     """
 
     result: Variable
@@ -142,6 +146,7 @@ class Aggregate:
     body: tuple[Literal, ...]
     outer: tuple[Variable, ...]
     kind: Kind
+    partial: bool = False
 
     def __str__(self) -> str:
         target = "" if self.target is None else f" {self.target}"
@@ -184,6 +189,14 @@ class Origin:
         return f"{self.file}:{self.line}" if self.file else f"line {self.line}"
 
 
+class Failure(StrEnum):
+    """What an open condition of a rule means (core.bodies)."""
+
+    ERROR = "error"  # the rule fails
+    VALUE = "value"  # the last column of the head has the error for its value
+    NOTHING = "nothing"  # nothing is derived
+
+
 @frozen
 class Rule:
     """`head :- body.`  Rules are named `relation#n`, counted from 1 in the order of the text.
@@ -196,6 +209,7 @@ class Rule:
     name: str = ""
     origin: Origin = field(factory=Origin, eq=False)
     strategy: str = ""
+    failure: Failure = Failure.ERROR
 
     def __str__(self) -> str:
         if not self.body:

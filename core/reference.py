@@ -4,11 +4,8 @@ Unit by unit, the evaluator asks every rule for all facts it derives from what i
 start of a round, adds them, and goes on until a round changes nothing.  No deltas, no join orders:
 a body is a list of literals, solved one after the other for every binding so far.
 All other executors are tested against this one, so it shares with them only what *defines* an
-answer: arithmetic, the order of choices, which facts subsumption drops.
+answer: arithmetic, the order of choices, which facts subsumption drops, what a failure means (core.bodies).
 
-Reads: core.program, core.values, core.functors, core.dependencies, core.choice, core.subsume.
-Read by: the tests of every executor; core.counters and core.expressions, for one meaning of
-`autoinc()` and of users' functions.
 Source: Abiteboul, Hull, Vianu, Foundations of Databases, 1995, chapters 12 and 15.
 """
 
@@ -17,11 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
-from typing import TypeAlias, assert_never
+from typing import assert_never
 
 from attrs import evolve
 
 from everlog.core import program as p
+from everlog.core.bodies import Binding, names, outcomes, schedule, sure_and_open
 from everlog.core.choice import Chooser, ordered, rank
 from everlog.core.dependencies import Unit, units
 from everlog.core.functors import BUILTINS, COMPARISONS, as_kind, call_functor, one_nan, range_values
@@ -45,7 +43,6 @@ from everlog.core.program import (
 from everlog.core.subsume import dominance_rule, dominated
 from everlog.core.values import MASK, EvaluationError, float_sum, wrap
 
-Binding: TypeAlias = dict[str, Value]
 same = COMPARISONS["="]
 
 
@@ -151,7 +148,7 @@ class NaiveEvaluation:
         order, waiting = schedule([literal for literal in rule.body if literal not in drawing], set())
         found: set[Row] = set()
         with _blaming(rule):
-            for binding in distinct(self.extend(order, {})):
+            for binding in distinct(self.solve(order, {})):
                 head = [self.drawn(arg) for arg in rule.head.args]
                 late = waiting + [self.drawn_comparison(literal) for literal in drawing]
                 found |= {self.row(head, wider) for wider in self.solve(late, binding)}
@@ -172,19 +169,24 @@ class NaiveEvaluation:
     # ── bodies ───────────────────────────────────────────────────────────────────────────────
 
     def solve(self, body: Sequence[Literal], binding: Binding) -> Iterator[Binding]:
-        """Every way to extend the binding so that all literals hold."""
-        order, stuck = schedule(body, set(binding))
-        if stuck:
-            order, stuck = schedule([part for literal in body for part in apart(literal)], set(binding))
-        assert not stuck, f"not grounded: {', '.join(map(str, stuck))}"
-        return self.extend(order, binding)
+        """Every way to extend the binding so that all literals hold, or the error of one that is open."""
+        order, conditions = sure_and_open(body, binding)
+        for choice in self.extend(order, binding):
+            for wider, error in outcomes(conditions, choice, self.matches):
+                if error is not None:
+                    raise error
+                yield wider
 
     def extend(self, order: Sequence[Literal], binding: Binding) -> Iterator[Binding]:
-        if not order:
-            yield binding
-            return
-        for wider in self.matches(order[0], binding):
-            yield from self.extend(order[1:], wider)
+        stack: list[Iterator[Binding]] = [iter((binding,))]  # not Python's own: bodies may be long
+        while stack:
+            wider = next(stack[-1], None)
+            if wider is None:
+                stack.pop()
+            elif len(stack) > len(order):
+                yield wider
+            else:
+                stack.append(self.matches(order[len(stack) - 1], wider))
 
     def matches(self, literal: Literal, binding: Binding) -> Iterator[Binding]:
         """Every way to extend the binding so that one literal holds."""
@@ -213,7 +215,7 @@ class NaiveEvaluation:
     def unified(self, atom: Atom, binding: Binding) -> Iterator[Binding]:
         """Every way to extend the binding so that the atom is one of the facts."""
         args = [(n, arg) for n, arg in enumerate(atom.args) if not isinstance(arg, Wildcard)]
-        known = [(n, arg) for n, arg in args if _names([arg]) <= binding.keys()]
+        known = [(n, arg) for n, arg in args if names([arg]) <= binding.keys()]
         other = [pair for pair in args if pair not in known]
         columns = tuple(n for n, _ in known)
         for row in self.grouped(atom.relation, columns).get(self.row((arg for _, arg in known), binding), ()):
@@ -274,68 +276,6 @@ class NaiveEvaluation:
 
 
 # ── parts that need no state ─────────────────────────────────────────────────────────────────
-
-
-def schedule(body: Iterable[Literal], bound: set[str]) -> tuple[list[Literal], list[Literal]]:
-    """An order in which each literal finds bound what it needs, and the literals that never do.
-
-    At each step the first literal that is ready: those with at most one match, then ranges, then
-    atoms.  So the answer does not depend on the order in which a body is written.
-    """
-    order: list[Literal] = []
-    rest = list(body)
-    while ready := [literal for literal in rest if is_ready(literal, bound)]:
-        chosen = min(ready, key=lambda literal: 2 * isinstance(literal, Atom) + isinstance(literal, Range))
-        rest.remove(chosen)
-        order.append(chosen)
-        bound = bound | _binds(chosen)
-    return order, rest
-
-
-def apart(literal: Literal) -> list[Literal]:
-    """`q(z + 1, y)` as `q(c, y), c = z + 1`: what it computes may need what it binds, as in `z = 2 * y`."""
-    if not isinstance(literal, Atom):
-        return [literal]
-    new = {n: Variable(f"{literal}@{n}") for n, arg in enumerate(literal.args) if isinstance(arg, Call)}
-    atom = Atom(literal.relation, tuple(new.get(n, arg) for n, arg in enumerate(literal.args)))
-    kinds = [(literal.args[n], variable) for n, variable in new.items()]
-    return [atom, *(Comparison("=", variable, arg, arg.kind) for arg, variable in kinds if isinstance(arg, Call))]
-
-
-def is_ready(literal: Literal, bound: set[str]) -> bool:
-    match literal:
-        case Atom(args=args):
-            return _names(arg for arg in args if isinstance(arg, Call)) <= bound | _binds(literal)
-        case Negation(atom):
-            return _names(atom.args) <= bound
-        case Comparison("=", left, right) if isinstance(left, Variable) or isinstance(right, Variable):
-            sides = (left, right), (right, left)
-            return any(isinstance(one, Variable) and _names([other]) <= bound for one, other in sides)
-        case Comparison(_, left, right):
-            return _names([left, right]) <= bound
-        case Aggregate(outer=outer):
-            return _names(outer) <= bound
-        case Range(_, start, stop, step):
-            return _names([start, stop] if step is None else [start, stop, step]) <= bound
-        case _:
-            assert_never(literal)
-
-
-def _binds(literal: Literal) -> set[str]:
-    """The variables that are bound once this literal holds, whatever was bound before."""
-    match literal:
-        case Atom(args=args):
-            return _names(arg for arg in args if isinstance(arg, Variable))
-        case Comparison("=", left, right):
-            return _names([left, right])
-        case Aggregate(result=result) | Range(result=result):
-            return {result.name}
-        case _:
-            return set()
-
-
-def _names(terms: Iterable[Term]) -> set[str]:
-    return {variable.name for term in terms for variable in p.variables_of(term)}
 
 
 def _bound(result: Variable, values: Iterable[Value], binding: Binding) -> Iterator[Binding]:

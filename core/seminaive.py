@@ -16,7 +16,6 @@ core.equivalence, core.guards.  Read by: the front door, core.engine (units that
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sized
-from contextlib import AbstractContextManager
 from functools import cached_property
 from time import perf_counter
 from typing import Any, TypeAlias
@@ -26,7 +25,8 @@ from attrs import define
 from everlog.core import program as p
 from everlog.core.carried import Steps, carried, flow
 from everlog.core.choice import Chooser
-from everlog.core.codegen import Compiled, compile_late, compile_rule
+from everlog.core.codegen import Access, Compiled, compile_late, compile_rule
+from everlog.core.codegen.lines import comment
 from everlog.core.collector import collector_paused
 from everlog.core.counters import Counting
 from everlog.core.dependencies import Unit, units
@@ -34,7 +34,6 @@ from everlog.core.equivalence import Equivalence
 from everlog.core.guards import Guard, Limits
 from everlog.core.ordered import key_levels, ordered
 from everlog.core.program import Program, Row, Rule
-from everlog.core.recursion import recursion_up_to
 from everlog.core.shapes import shapes_of
 from everlog.core.subsume import dominance_rule, dominated
 from everlog.core.tables import Facts, Shape, Table, facts_of, rows_of, size_of, sorted_rows
@@ -84,7 +83,7 @@ def evaluate(
     >>> list(evaluate(program).rows("path"))
     [(1, 2), (1, 3), (2, 3)]
     """
-    with deep_calls(), collector_paused(), Guard(limits or Limits()) as guard:
+    with collector_paused(), Guard(limits or Limits()) as guard:
         context = _started(program, guard, progress)
         context.shares = True
         context.load_all(inputs or {})
@@ -92,11 +91,6 @@ def evaluate(
             if unit.rules or unit.recursive or unit.subsumptions:
                 UnitRun(context, unit).run()
         return Evaluation(program, context.tables)
-
-
-def deep_calls() -> AbstractContextManager[None]:
-    """A body of many atoms is a chain of functions: allow more of them than Python does."""
-    return recursion_up_to(20_000)
 
 
 def _started(program: Program, guard: Guard, progress: Progress | None) -> Context:
@@ -111,6 +105,9 @@ def explain_code(program: Program, only: str | None = None) -> str:
     for unit in units(program):
         for rule in unit.rules:
             if only is not None and only not in (rule.name, rule.head.relation):
+                continue
+            if any(call.name == "autoinc" for call in p.calls_of(rule)):
+                parts.append(f"{comment(str(rule))}\n# is not compiled: it numbers its facts in sorted order")
                 continue
             deltas: list[int | None] = [None]
             if unit.recursive:
@@ -175,7 +172,7 @@ class Context:
     def task(self, rule: Rule, delta: int | None, unit: Unit) -> _Task:
         """A compiled rule on the indexes it asks for."""
         compiled = self.compiled(rule, delta, unit)
-        early = compiled.make(*self._indexes(compiled))
+        early = self._bound(compiled)
         if delta is None:
             return _Task(rule, None, early, compiled.only_new)
         atom = rule.body[delta]
@@ -187,8 +184,7 @@ class Context:
         other = self.late[id(rule), delta]
         if other is None or other.driver is None:
             return _Task(rule, atom.relation, early, compiled.only_new)
-        indexes = self._indexes(other)
-        either = _EitherWay(early, other.make(*indexes), indexes[other.driver])
+        either = _EitherWay(early, self._bound(other), self.index(other.accesses[other.driver]))
         return _Task(rule, atom.relation, either, compiled.only_new and other.only_new)
 
     def direct(self, rule: Rule, delta: int, unit: Unit) -> _Task | None:
@@ -196,18 +192,21 @@ class Context:
         compiled = self.compiled(rule, delta, unit)
         if not compiled.from_delta:
             return None
-        return _Task(rule, rule.head.relation, compiled.make(*self._indexes(compiled)), only_new=False)
+        return _Task(rule, rule.head.relation, self._bound(compiled), only_new=False)
 
     def _is_settled(self, rule: Rule) -> bool:
         """Whether a fact of the head that is there need not be derived again."""
         head = self.program.relations.get(rule.head.relation)
         return head is not None and not head.equivalence and not head.choices
 
-    def _indexes(self, compiled: Compiled) -> list[Any]:
+    def _bound(self, compiled: Compiled) -> Derive:
         for access in compiled.accesses:
             if access.key and access.rest:  # first, since the keys of one are another
-                self.tables[access.relation].index(access.key, access.rest)
-        return [self.tables[a.relation].index(a.key, a.rest) for a in compiled.accesses]
+                self.index(access)
+        return compiled.bound_to(self.index)
+
+    def index(self, access: Access) -> Any:
+        return self.tables[access.relation].index(access.key, access.rest)
 
 
 class _EitherWay:
@@ -442,9 +441,8 @@ class UnitRun:
             if not isinstance(atom, p.Atom) or atom.relation not in delta:
                 continue
             compiled = compile_rule(named, position, shapes, sizes, self.context.program.functors)
-            indexes = [self.tables[a.relation].index(a.key, a.rest) for a in compiled.accesses]
             try:
-                compiled.make(*indexes)(delta[atom.relation], found)
+                compiled.bound_to(self.context.index)(delta[atom.relation], found)
             except EvaluationError as error:
                 raise error.with_rule(rule.written, str(rule.origin)) from error.__cause__
         return set(rows_of(shapes[pair], found))

@@ -52,6 +52,16 @@ class Shape:
         return {} if self.arity == 2 else set()
 
 
+def count_one(shape: Shape, counted: Any, row: Any, amount: int) -> None:
+    """Add to the count of one row, in counts of the form that facts of this shape have."""
+    if shape.arity == 2:
+        counted = counted.setdefault(row[shape.key], {})
+        row = row[shape.fan]
+    elif shape.arity == 1:
+        row = row[0]
+    counted[row] = counted.get(row, 0) + amount
+
+
 def rows_of(shape: Shape, facts: Facts) -> Iterator[Row]:
     """The facts as rows, in no order.
 

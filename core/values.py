@@ -16,6 +16,8 @@ import re
 import warnings
 from functools import lru_cache
 
+from attrs import frozen
+
 from everlog.core.exact import NAN as NAN
 from everlog.core.exact import ExactSum
 from everlog.core.patterns import Malformed, as_python
@@ -26,7 +28,7 @@ MASK = 2**64 - 1
 
 
 class EvaluationError(Exception):
-    """A rule met values it has no answer for: a division by zero, a symbol that is no number.
+    """A rule could not be evaluated: a functor has no value, or a limit was met.
 
     Raised inside a rule; whoever runs rules adds the rule and its line (`with_rule`).
     """
@@ -42,6 +44,24 @@ class EvaluationError(Exception):
         place = f" at {self.where}" if self.where else ""
         rule = f"\n  in the rule  {self.rule}" if self.rule else ""
         return f"{self.message}{place}{rule}"
+
+
+class NoValue(EvaluationError):
+    """A functor has no value for its arguments: a division by zero, a symbol that is no number.
+
+    core.bodies says when that makes a rule fail.
+    """
+
+
+@frozen
+class Failed:
+    """What stands for a value that a functor does not have."""
+
+    message: str
+
+    @property
+    def error(self) -> NoValue:
+        return NoValue(self.message)
 
 
 # ── integers ─────────────────────────────────────────────────────────────────────────────────
@@ -63,7 +83,7 @@ def divide(a: int, b: int) -> int:
     (-3, -3)
     """
     if b == 0:
-        raise EvaluationError(f"division by zero: {a} / 0")
+        raise NoValue(f"division by zero: {a} / 0")
     quotient = abs(a) // abs(b)
     return wrap(-quotient if (a < 0) != (b < 0) else quotient)
 
@@ -83,7 +103,7 @@ def modulo(a: int, b: int) -> int:
     (-1, 1)
     """
     if b == 0:
-        raise EvaluationError(f"division by zero: {a} % 0")
+        raise NoValue(f"division by zero: {a} % 0")
     remainder = abs(a) % abs(b)
     return -remainder if a < 0 else remainder
 
@@ -284,14 +304,14 @@ def parsed_number(text: str) -> int:
     """
     value = _integer(text, "to_number")
     if not SIGNED_MIN <= value <= SIGNED_MAX:
-        raise EvaluationError(f"to_number({text!r}) is out of range for a 64-bit number")
+        raise NoValue(f"to_number({text!r}) is out of range for a 64-bit number")
     return value
 
 
 def parsed_unsigned(text: str) -> int:
     value = _integer(text, "to_unsigned")
     if text.startswith("-") or not -MASK <= value <= MASK:
-        raise EvaluationError(f"to_unsigned({text!r}) is out of range for a 64-bit unsigned")
+        raise NoValue(f"to_unsigned({text!r}) is out of range for a 64-bit unsigned")
     return value & MASK
 
 
@@ -300,7 +320,7 @@ def _integer(text: str, functor: str) -> int:
     base = {"0x": 16, "0b": 2}.get(plain[:2], 10)
     found = _NUMERALS[base].match(sign + plain[2:] if base == 2 else text)
     if found is None:
-        raise EvaluationError(f"{functor}({text!r}): the symbol is not a number")
+        raise NoValue(f"{functor}({text!r}): the symbol is not a number")
     if len(found[2]) > 400:  # past any range, and past what Python converts
         return 10**400
     value = int(found[2], base)
@@ -314,14 +334,14 @@ def parsed_float(text: str) -> float:
     """
     found = _FLOAT.match(text)
     if found is None:
-        raise EvaluationError(f"to_float({text!r}): the symbol is not a float")
+        raise NoValue(f"to_float({text!r}): the symbol is not a float")
     numeral = found[1].lower()
     try:
         value = float.fromhex(numeral) if "0x" in numeral else float(numeral)
     except OverflowError:
         value = math.inf
     if math.isinf(value) and "inf" not in numeral:
-        raise EvaluationError(f"to_float({text!r}) is out of range for a 64-bit float")
+        raise NoValue(f"to_float({text!r}) is out of range for a 64-bit float")
     return value + 0.0 if value == value else NAN
 
 
@@ -339,4 +359,4 @@ def symbol_of_ordinal(number: int) -> str:
     """The symbol that has this ordinal."""
     if number < len(_ordinals):
         return next(text for text, n in _ordinals.items() if n == number)
-    raise EvaluationError(f"as({number}, symbol): no symbol has this ordinal")
+    raise NoValue(f"as({number}, symbol): no symbol has this ordinal")

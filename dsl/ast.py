@@ -76,6 +76,21 @@ class String:
 
 
 @define(hash=False)
+class Parameter:
+    """`$name`: a value that whoever asks a query gives with it."""
+
+    name: str
+    pos: int = field(default=0, eq=False, repr=False)
+    end: int = field(default=0, eq=False, repr=False)
+    type: ClassVar[str] = "PARAMETER"
+
+    @property
+    def variable(self) -> str:
+        """The name under which it goes among variables: none of those begins so."""
+        return f"${self.name}"
+
+
+@define(hash=False)
 class FactLine:
     """`name(constant, …).` alone on a line: read by one regular expression, for files full of them."""
 
@@ -141,6 +156,7 @@ Term: TypeAlias = (
     | Unsigned
     | Float
     | String
+    | Parameter
     | Counter
     | IterationCounter
     | Functor

@@ -2,8 +2,6 @@
 
 The parser calls a method as soon as its production is complete, with the children in order,
 tokens included; no parse tree is built in between.
-
-Reads: dsl.ast, dsl.lexer.  Read by: dsl.automaton.
 """
 
 from __future__ import annotations
@@ -18,6 +16,7 @@ from everlog.dsl.lexer import Token
 BINDS: dict[str, int] = {"lor": 1, "lxor": 2, "land": 3, "bor": 4, "bxor": 5, "band": 6, "bshl": 7, "bshr": 7}
 BINDS |= {"bshru": 7, "+": 8, "-": 8, "*": 9, "/": 9, "%": 9, "^": 11}
 PREFIX_BINDS = 10
+LONG = 64  # operators of one kind in a row
 
 
 class _Prefixed:
@@ -29,30 +28,62 @@ class _Prefixed:
         self.op, self.operand = op, operand
 
 
-def _climb(items: list[Any], at: int, binds: int) -> tuple[ast.Term, int]:
-    """Precedence climbing over a flat chain: the term that begins at `at`, and where it ends."""
-    item = items[at]
-    at += 1
-    left: ast.Term
-    if isinstance(item, _Prefixed):
-        prefixes = []
+def _term_of(items: list[Any]) -> ast.Term:
+    """Operators and operands in turns as one term, by precedence: a loop, for chains are long."""
+    operands: list[_Operand] = []
+    waiting: list[tuple[int, Token, bool]] = []  # level, operator, whether it is a prefix
+
+    def apply() -> None:
+        _, op, prefix = waiting.pop()
+        right = operands.pop()
+        operands.append(
+            _Operand(_applied(op, right.term)) if prefix else operands.pop().with_operator(op, right.term)
+        )
+
+    for at, item in enumerate(items):
+        if at % 2:
+            level = BINDS[item.value]
+            while waiting and (waiting[-1][0] > level or (waiting[-1][0] == level and item.value != "^")):
+                apply()
+            waiting.append((level, item, False))
+            continue
         while isinstance(item, _Prefixed):
-            prefixes.append(item.op)
+            waiting.append((PREFIX_BINDS, item.op, True))
             item = item.operand
-        items[at - 1] = item
-        left, at = _climb(items, at - 1, PREFIX_BINDS)
-        for op in reversed(prefixes):
-            left = _applied(op, left)
-    else:
-        left = item
-    while at < len(items):
-        op = items[at]
-        level = BINDS[op.value]
-        if level < binds:
-            break
-        right, at = _climb(items, at + 1, level if op.value == "^" else level + 1)
-        left = ast.Functor(op.value, [left, right], pos=left.pos, end=right.end)
-    return left, at
+        operands.append(_Operand(item))
+    while waiting:
+        apply()
+    return operands.pop().term
+
+
+class _Operand:
+    """A term in a chain, and how often in a row one operator stands on top of it.
+
+    `a + b + c` is `(a + b) + c`; but from LONG operators on it is one `+` of all operands, so that a long sum
+    is not a deep term.
+    """
+
+    __slots__ = ("op", "row", "term")
+
+    def __init__(self, term: ast.Term, op: str = "", row: int = 0) -> None:
+        self.term, self.op, self.row = term, op, row
+
+    def with_operator(self, op: Token, right: ast.Term) -> _Operand:
+        left, row = self.term, self.row + 1 if self.op == op.value else 1
+        if row == LONG:
+            args = [right]
+            for _ in range(row - 1):
+                assert isinstance(left, ast.Functor)
+                args.append(left.args[1])
+                left = left.args[0]
+            args.append(left)
+            return _Operand(ast.Functor(op.value, args[::-1], pos=self.term.pos, end=right.end), op.value, row)
+        if row > LONG:
+            assert isinstance(left, ast.Functor)
+            left.args.append(right)
+            left.end = right.end
+            return _Operand(left, op.value, row)
+        return _Operand(ast.Functor(op.value, [left, right], pos=left.pos, end=right.end), op.value, row)
 
 
 def _applied(op: Token, operand: ast.Term) -> ast.Term:
@@ -131,7 +162,7 @@ class Builder(Transformer[Any, Any]):
     # terms
     def finished(self, c: list[Any]) -> ast.Term:
         items = c[0] if isinstance(c[0], list) else [c[0]]
-        return _climb(items, 0, 0)[0]
+        return _term_of(items)
 
     def chain_first(self, c: list[Any]) -> list[Any]:
         return c

@@ -8,7 +8,8 @@ uses, this table and that page together.
     DL00x  characters      DL04x  grounding, strata        DL08x  inlining
     DL01x  grammar, size   DL05x  names and places         DL09x  not in this language
     DL02x  declarations    DL06x  warnings                 DL10x  preprocessor
-    DL03x  kinds, types    DL07x  components
+    DL03x  kinds, types    DL07x  components               DL11x  strategies
+                                                           DL12x  parameters
 
 Reads: nothing.  Read by: dsl.diagnostics, tests/test_docs.py.
 """
@@ -78,9 +79,17 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "DL016",
         "nested too deeply",
-        "terms and formulas are not nested tens of thousands of levels deep",
+        "terms, formulas and components are nested at most 200 levels deep",
         "Nobody nests this deep by hand; macros and programs that write programs do. Relations or variables "
-        "of their own for the inner parts help.",
+        "of their own for the inner parts help. A long chain such as `a + b + c + …`, `a, b, c, …` or "
+        "`cat(a, b, c, …)` is not deep.",
+    ),
+    Entry(
+        "DL017",
+        "too many atoms",
+        "a query and the body of an aggregate have at most 1000 atoms",
+        "A query shows all of its variables and an aggregate counts them, so none of them can be forgotten on "
+        "the way. The body of a rule may be longer: give parts of it relations of their own.",
     ),
     Entry(
         "DL018",
@@ -463,6 +472,16 @@ ENTRIES: tuple[Entry, ...] = (
         "`calibrated`, `generations`, `auto` or `recompute`; recursive ones by `flow` (where a column is "
         "carried along), `witness`, `dred`, `differential` or `recompute`. "
         "Without `.strategy` the planner chooses; `everlog explain` tells what and why.",
+    ),
+    # ── parameters ───────────────────────────────────────────────────────────────────────────────
+    Entry(
+        "DL120",
+        "parameter and value do not go together",
+        "each parameter `$name` of a query gets a value of its kind from whoever asks; a program has none",
+        "A parameter stands in a query for a value that is given beside the text: by name in Python "
+        '(`db.query("age($who, x)", who=name)`), in `"params"` over HTTP, by `.param` at the prompt, by a '
+        "variable of the notebook. A program has no parameters. A query is refused if one has no value, or "
+        "a value of another kind than its place, and if a value is given that no parameter asks for.",
     ),
 )
 

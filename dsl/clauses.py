@@ -21,7 +21,7 @@ from everlog.dsl.diagnostics import Report
 from everlog.dsl.walk import everything_below
 
 MAX_BODIES = 10_000
-LEAVES = (ast.Name, ast.Underscore, ast.Number, ast.String, ast.Float, ast.Unsigned)
+LEAVES = (ast.Name, ast.Underscore, ast.Number, ast.String, ast.Float, ast.Unsigned, ast.Parameter)
 
 
 @define(hash=False)

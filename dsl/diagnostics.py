@@ -15,11 +15,10 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from everlog.core.recursion import recursion_up_to
 from everlog.dsl.catalogue import RULES
 from everlog.dsl.source import Location, Source
 
-_RECURSION_LIMIT = 100_000
+_WIDE = 160  # characters of a line that are shown
 
 
 @frozen
@@ -113,22 +112,23 @@ class Report:
         marks += [(self.source.locate(x.pos), max(1, x.end - x.pos), "-", x.text) for x in d.labels]
         marks.sort(key=lambda m: (m[0].file != where.file, m[0].file, m[0].line, m[0].column))
         out: list[str] = []
-        shown: set[tuple[str, int]] = set()
-        previous = ("", 0, "")  # file, line and text of the mark before
+        shown: set[tuple[str, int, str]] = set()
+        previous = ("", 0, "", "")  # file, line, what is shown of it, and text of the mark before
         for place, length, mark, text in marks:
-            if (place.file, place.line) not in shown:
-                shown.add((place.file, place.line))
+            line, column = window(place.text, place.column)
+            if (place.file, place.line, line) not in shown:
+                shown.add((place.file, place.line, line))
                 if place.file != where.file:
                     out.append(f"  ::: {place.file}:{place.line}")
-                out.append(f" {place.line:>{width}} | {place.text.expandtabs(1)}")
-            room = max(1, len(place.text) - place.column + 1)
+                out.append(f" {place.line:>{width}} | {line}")
+            room = max(1, len(line) - column + 1)
             marked = mark * min(length, room) + (f" {text}" if text else "")
-            start = width + 3 + place.column
-            if len(out[-1]) < start and previous == (place.file, place.line, ""):
+            start = width + 3 + column
+            if len(out[-1]) < start and previous == (place.file, place.line, line, ""):
                 out[-1] = f"{out[-1]:<{start}}{marked}"  # beside the mark before it
             else:
-                out.append(f" {'':>{width}} | {'':>{place.column - 1}}{marked}")
-            previous = (place.file, place.line, text)
+                out.append(f" {'':>{width}} | {'':>{column - 1}}{marked}")
+            previous = (place.file, place.line, line, text)
         return out
 
     # ── as data ──────────────────────────────────────────────────────────────────────────────
@@ -149,11 +149,27 @@ class Report:
         return out
 
 
+def window(line: str, column: int) -> tuple[str, int]:
+    """What is shown of a line, and where a column of it is there: of a long line, what stands around it.
+
+    Characters that cannot be printed are blanks, so that no text tells a terminal what to do.
+
+    >>> window("p(x) :- q(x).", 9)
+    ('p(x) :- q(x).', 9)
+    >>> text, column = window("x" * 500 + "!" + "y" * 500, 501)
+    >>> len(text), text[column - 1]
+    (162, '!')
+    """
+    start = max(0, column - 1 - _WIDE // 2) if len(line) > _WIDE else 0
+    part = "".join(c if c.isprintable() else " " for c in line[start : start + _WIDE])
+    before, after = "…" * (start > 0), "…" * (start + _WIDE < len(line))
+    return f"{before}{part}{after}", column - start + len(before)
+
+
 @contextmanager
 def deep_nesting(report: Report) -> Iterator[None]:
-    """Allow deeply nested programs; past any reason, a diagnostic instead of a traceback."""
+    """Where Python's stack is used up, a diagnostic instead of a traceback."""
     try:
-        with recursion_up_to(_RECURSION_LIMIT):
-            yield
+        yield
     except RecursionError:
-        report.error("DL016", "the program is nested too deeply to be checked")
+        report.error("DL016", "the program is nested too deeply to be checked from here")

@@ -6,19 +6,38 @@ Reads: dsl.parser, dsl.kinds, dsl.lower.  Read by: update streams, the prompt, s
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from attrs import frozen
 
 from everlog.core import values
 from everlog.core.executor import Update
 from everlog.core.program import Constant, Kind, Relation, Row, Value
 from everlog.dsl import ast
+from everlog.dsl.diagnostics import Report
 from everlog.dsl.kinds import number_value
+from everlog.dsl.lexer import Token, lex
 from everlog.dsl.lower import constant
 from everlog.dsl.parser import parse_text
+from everlog.dsl.source import Source
+
+ValueOf: TypeAlias = Callable[[str, Kind], Value]  # the value of a parameter, in a column of some kind
 
 
 class FactTextError(ValueError):
     """A text that is no fact of a declared relation; the message says why."""
+
+
+@frozen
+class PatternText:
+    """A query `path(1, y)`: its relation, its constants and parameters by column (None and "" elsewhere), and
+    for each column the first one with the same variable (or itself)."""
+
+    relation: str
+    constants: tuple[Value | None, ...]
+    parameters: tuple[str, ...]
+    same: tuple[int, ...]
 
 
 def fact_text(relation: Relation, row: Row) -> str:
@@ -63,32 +82,53 @@ def read_update(text: str, relations: Mapping[str, Relation]) -> Update:
     return Update(name, row, insert)
 
 
-def read_fact(text: str, relations: Mapping[str, Relation]) -> tuple[str, Row]:
+def read_fact(text: str, relations: Mapping[str, Relation], value_of: ValueOf | None = None) -> tuple[str, Row]:
+    """A fact: its relation and its row; `value_of` gives the values of parameters, where some may stand."""
     atom, relation = _declared_atom(text, relations)
-    row = tuple(_value(a, c.kind, text) for a, c in zip(atom.args, relation.columns, strict=True))
-    return atom.name, row
+    row: list[Value] = []
+    for arg, column in zip(atom.args, relation.columns, strict=True):
+        if isinstance(arg, ast.Parameter) and value_of is not None:
+            row.append(value_of(arg.name, column.kind))
+        else:
+            row.append(_value(arg, column.kind, text))
+    return atom.name, tuple(row)
 
 
-def read_pattern(
-    text: str, relations: Mapping[str, Relation]
-) -> tuple[str, tuple[Value | str | None, ...], list[int]]:
-    """A query `path(1, y)`: its relation, its constants (None elsewhere), and for each column the
-    first column with the same variable (or itself)."""
+def read_pattern(text: str, relations: Mapping[str, Relation]) -> PatternText:
+    """The query of one atom that a text is, or FactTextError."""
     atom, relation = _declared_atom(text, relations)
-    constants: list[Value | None] = []
-    same: list[int] = []
+    constants: list[Value | None] = [None] * relation.arity
+    parameters = [""] * relation.arity
+    same = list(range(relation.arity))
     seen: dict[str, int] = {}
     for column, (arg, declared) in enumerate(zip(atom.args, relation.columns, strict=True)):
-        if isinstance(arg, ast.Name):
-            constants.append(None)
-            same.append(seen.setdefault(arg.name, column))
-        elif isinstance(arg, ast.Underscore):
-            constants.append(None)
-            same.append(column)
-        else:
-            constants.append(_value(arg, declared.kind, text))
-            same.append(column)
-    return atom.name, tuple(constants), same
+        match arg:
+            case ast.Name(name=name):
+                same[column] = seen.setdefault(name, column)
+            case ast.Parameter(name=name):
+                parameters[column] = name
+            case ast.Underscore():
+                pass
+            case _:
+                constants[column] = _value(arg, declared.kind, text)
+    return PatternText(atom.name, tuple(constants), tuple(parameters), tuple(same))
+
+
+def read_constant(text: str) -> Value | None:
+    """The value of a constant of the language; None if the text is none.
+
+    >>> read_constant('"a b"'), read_constant("-3"), read_constant("7u"), read_constant("1.5"), read_constant("a")
+    ('a b', -3, 7, 1.5, None)
+    """
+    report = Report(Source(text))
+    words = [word.value if isinstance(word, Token) else word for word in lex(text, report)]
+    match [] if report.items else words:
+        case ["-", (ast.Number() | ast.Float()) as term]:
+            kind = Kind.FLOAT if isinstance(term, ast.Float) else Kind.NUMBER
+            return -constant(term, kind).value  # type: ignore[operator]  # no symbol
+        case [(ast.Number() | ast.Unsigned() | ast.Float() | ast.String()) as term]:
+            return constant(term, Kind.NUMBER).value
+    return None
 
 
 def _declared_atom(text: str, relations: Mapping[str, Relation]) -> tuple[ast.Atom, Relation]:
@@ -127,6 +167,8 @@ def _value(term: ast.Term, kind: Kind, text: str) -> Value:
         ast.Unsigned: (Kind.UNSIGNED,),
         ast.Float: (Kind.FLOAT,),
     }.get(type(term), ())
+    if isinstance(term, ast.Parameter):
+        raise FactTextError(f"`{text.strip()}`: a parameter stands in a query; a fact has the value itself")
     if kind not in fits:
         raise FactTextError(f"`{text.strip()}`: a {kind} constant is expected in each {kind} column")
     if isinstance(term, ast.Number | ast.Unsigned) and kind is not Kind.FLOAT:

@@ -90,6 +90,9 @@ class Inference:
             if term.__class__ is ast.Name:
                 if term.name not in variables:
                     return False
+            elif term.__class__ is ast.Parameter:
+                if term.variable not in variables:
+                    return False
             elif term.__class__ not in LEAVES:
                 return False
         return True
@@ -247,6 +250,8 @@ class Inference:
         match term:
             case ast.Name(name=name):
                 return self.variables.get(name)
+            case ast.Parameter():
+                return self.variables.get(term.variable)
             case ast.String():
                 return SYMBOL
             case ast.Float():
@@ -296,6 +301,9 @@ class Inference:
                     self.variables[name] = kind
                     self.first.setdefault(name, term)
                     self.changed = True
+            case ast.Parameter() if term.variable not in self.variables:
+                self.variables[term.variable] = kind
+                self.changed = True
             case ast.Functor(name=name) if name not in FIXED and name != "cat":
                 for arg in _operands(term):
                     self.push(arg, kind)

@@ -14,6 +14,7 @@ from attrs import define
 
 from everlog.core.program import Kind
 from everlog.dsl import ast
+from everlog.dsl.builder import LONG
 from everlog.dsl.clauses import FlatClause, Hoisted, Literal
 from everlog.dsl.diagnostics import Label
 from everlog.dsl.inference import (
@@ -173,6 +174,12 @@ class ClauseKinds(Inference):
                 known = self.variables.get(term.name, wanted)
                 if known is not wanted:
                     self._mismatch(term, known, wanted)
+            case ast.Parameter():
+                known = self.variables.get(term.variable, wanted)
+                if known is not wanted:
+                    message = f"parameter `${term.name}` is {article(known)} and {article(wanted)}"
+                    hint = "the places in which it stands must be of one kind"
+                    self.report.error("DL030", message, term, hint=hint)
             case ast.Number():
                 self._check_number(term, wanted)
             case ast.Unsigned():
@@ -239,7 +246,7 @@ class ClauseKinds(Inference):
             self._fits(term, result, wanted)
             return
         kinds, (least, most) = OVERLOADED[name]
-        if not least <= len(args) <= most:
+        if not least <= len(args) <= most and not (name in INFIX and len(args) > LONG):  # a long chain
             self.report.error("DL034", f"`{name}` takes {least} to {most} arguments, {len(args)} given", term)
             return
         if wanted not in kinds:

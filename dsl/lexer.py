@@ -31,7 +31,15 @@ class Token:
 
 
 Lexeme: TypeAlias = (
-    Token | ast.Name | ast.Underscore | ast.Number | ast.Unsigned | ast.Float | ast.String | ast.FactLine
+    Token
+    | ast.Name
+    | ast.Underscore
+    | ast.Number
+    | ast.Unsigned
+    | ast.Float
+    | ast.String
+    | ast.Parameter
+    | ast.FactLine
 )
 
 
@@ -57,6 +65,8 @@ _MASTER = re.compile(
       | (?P<directive>\.(?:decl|functor|input|output|printsize|limitsize|type|comp|init|number_type
                          |symbol_type|override|pragma|plan|lattice|insert_only|strategy)(?=\s))
       | (?P<annotation>@!?\[)
+      | \$(?P<parameter>[A-Za-z_][A-Za-z0-9_]*)  # but for `$Branch(…)` and `$component.Branch(…)`
+            (?![A-Za-z0-9_] | (?:\.[?A-Za-z_][?A-Za-z0-9_]*)*\s*\()
       | (?P<mark>:-|<:|<=|>=|!=|->|[][(){}|$+\-*%^,:;.<>=!@]|/(?!\*)))
     """,
     re.VERBOSE | re.DOTALL,
@@ -130,6 +140,8 @@ def lex(text: str, report: Report) -> Iterator[Lexeme]:
             yield ast.Unsigned(word[:-1], start, pos)
         elif group == "ip":
             yield ast.Number(_address(word, start, report), start, pos)
+        elif group == "parameter":
+            yield ast.Parameter(word, start - 1, pos)
         else:
             yield Token("CHOICEDOMAIN", word, start, pos)
 

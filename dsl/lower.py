@@ -11,6 +11,7 @@ Reads: dsl.kinds, dsl.clauses, core.program.  Read by: dsl.check.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from everlog.core import program as core
@@ -18,23 +19,30 @@ from everlog.core.functors import BUILTINS
 from everlog.core.program import Kind
 from everlog.dsl import ast
 from everlog.dsl.clauses import FlatClause, Hoisted, Literal
-from everlog.dsl.inference import FIXED
+from everlog.dsl.inference import FIXED, INFIX
 from everlog.dsl.kinds import ClauseKinds, number_value
+from everlog.dsl.walk import everything_below
 
 MAX_DEPTH = 12
 
 
 class Lowering:
-    """One clause on its way to a core rule."""
+    """One clause on its way to a core rule.
 
-    def __init__(self, kinds: ClauseKinds, counting: bool = False) -> None:
+    A query has `parameters`: variables of the rule, which the first atom of its body binds.
+    """
+
+    def __init__(self, kinds: ClauseKinds, counting: bool = False, parameters: Sequence[str] = ()) -> None:
         self.kinds, self.counting = kinds, counting
+        self.parameters = [core.Variable(name) for name in parameters]
         self.extra: list[core.Literal] = []
         self.cuts = 0
 
     def rule(self, clause: FlatClause, name: str, origin: core.Origin) -> core.Rule:
         head = self.atom(clause.head)
         body = self.body(clause.body) + self.extra
+        if self.parameters:
+            body.insert(0, core.Atom(core.PARAMETERS, tuple(self.parameters)))
         if self.counting and any(call.name == "autoinc" for call in core.calls_of(core.Rule(head, tuple(body)))):
             body = [_counted(x, i) for i, x in enumerate(body)]
         if any(isinstance(x, core.Comparison) and x.op == "=" for x in body):
@@ -84,7 +92,8 @@ class Lowering:
         if node.target is not None:
             default = Kind.NUMBER if node.op == "mean" else kind
             target = self.term(node.target, self.kinds.kind(node.target) or default)
-        outer = tuple(core.Variable(n) for n in sorted(hoisted.outer))
+        parameters = {n.variable for n in everything_below(node) if isinstance(n, ast.Parameter)}
+        outer = tuple(core.Variable(n) for n in sorted(hoisted.outer | parameters))
         return core.Aggregate(core.Variable(hoisted.result.name), node.op, target, tuple(body), outer, kind)
 
     def atom(self, atom: ast.Atom) -> core.Atom:
@@ -108,6 +117,8 @@ class Lowering:
         match term:
             case ast.Name(name=name):
                 return core.Variable(name), 0
+            case ast.Parameter():
+                return core.Variable(term.variable), 0
             case ast.Underscore():
                 return core.Wildcard(), 0
             case ast.Number() | ast.Unsigned() | ast.Float() | ast.String():
@@ -131,6 +142,12 @@ class Lowering:
             case ast.Functor(name=name, args=args) if name in FIXED:
                 wanted = [k or self.kinds.settled(a) for k, a in zip(FIXED[name][0], args, strict=True)]
                 return self.call(name, args, wanted, wanted[0], FIXED[name][1])
+            case ast.Functor(name=name, args=[first, *rest]) if name in INFIX and len(rest) > 1:
+                done = self.sized(first, kind)
+                for arg in rest:  # a long chain leans to the left
+                    both, result = [done, self.sized(arg, kind)], BUILTINS[name, kind].result
+                    done = self.applied(name, both, [kind] * 2, kind, result)
+                return done
             case ast.Functor(name=name, args=args):
                 result = BUILTINS[name, kind].result
                 return self.call(name, args, [kind] * len(args), kind, result)
@@ -140,10 +157,16 @@ class Lowering:
     def call(
         self, name: str, args: list[ast.Term], kinds: list[Kind], operand: Kind, result: Kind
     ) -> tuple[core.Term, int]:
+        sized = [self.sized(arg, kind) for arg, kind in zip(args, kinds, strict=True)]
+        return self.applied(name, sized, kinds, operand, result)
+
+    def applied(
+        self, name: str, args: list[tuple[core.Term, int]], kinds: list[Kind], operand: Kind, result: Kind
+    ) -> tuple[core.Term, int]:
+        """A functor applied to terms with their depths; those that are too deep get names of their own."""
         lowered: list[core.Term] = []
         depth = 0
-        for arg, kind in zip(args, kinds, strict=True):
-            value, inner = self.sized(arg, kind)
+        for (value, inner), kind in zip(args, kinds, strict=True):
             if inner >= MAX_DEPTH:
                 self.cuts += 1
                 variable = core.Variable(f"cut@{self.cuts}")

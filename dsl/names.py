@@ -12,13 +12,16 @@ from typing import Any
 from everlog.dsl import ast
 from everlog.dsl.declarations import Declarations, Signature
 from everlog.dsl.diagnostics import Label, Report
+from everlog.dsl.walk import MAX_ATOMS, too_many_atoms
 
 _CONSTANTS = (ast.Number, ast.String, ast.Float, ast.Unsigned)
 
 
-def check_names(clause: ast.Clause | ast.Subsumption, declared: Declarations, report: Report) -> bool:
-    """False where the clause cannot be understood further."""
-    walk = _Walk(declared, report)
+def check_names(
+    clause: ast.Clause | ast.Subsumption, declared: Declarations, report: Report, *, parameters: bool = False
+) -> bool:
+    """False where the clause cannot be understood further; a query may have `parameters`."""
+    walk = _Walk(declared, report, parameters)
     if isinstance(clause, ast.Subsumption):
         walk.subsumption(clause)
     else:
@@ -53,8 +56,8 @@ def is_ground(atom: ast.Atom, ranges: bool = False) -> bool:
 
 
 class _Walk:
-    def __init__(self, declared: Declarations, report: Report) -> None:
-        self.declared, self.report = declared, report
+    def __init__(self, declared: Declarations, report: Report, parameters: bool) -> None:
+        self.declared, self.report, self.parameters = declared, report, parameters
         self.failed = False
         self.counts: dict[str, int] = {}
         self.last: dict[str, ast.Name] = {}
@@ -175,6 +178,9 @@ class _Walk:
                 hint = "use one column, or one variable, for each part"
                 named = {"nil": "`nil`", "record": "a record", "branch": "a branch of an algebraic type"}[what]
                 self.error("DL090", f"{named} is no flat value; relations are flat here", term, hint=hint)
+            case ast.Parameter(name=name) if not self.parameters:
+                hint = "write the value itself, or give it as a fact"
+                self.error("DL120", f"parameter `${name}` stands in a program", term, hint=hint)
             case ast.IterationCounter():
                 self.error("DL092", "`recursive_iteration_cnt` is not supported", term)
             case _:
@@ -188,6 +194,9 @@ class _Walk:
         if term.target is not None:
             self.term(term.target)
             self.no_underscore(term.target, "DL054", "`_` stands in the target of an aggregate")
+        if too_many_atoms(term.body):
+            self.error("DL017", f"an aggregate over more than {MAX_ATOMS} atoms", term)
+            return
         self.formula(term.body)
 
     def no_underscore(self, term: ast.Term, code: str, message: str) -> None:

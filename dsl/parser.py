@@ -10,17 +10,16 @@ Reads: dsl.lexer, dsl.automaton, dsl.ast, dsl.diagnostics.  Read by: dsl.check, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
 from everlog.core.collector import collector_paused
-from everlog.core.recursion import recursion_up_to
 from everlog.dsl import ast
 from everlog.dsl.automaton import Automaton, automaton
 from everlog.dsl.diagnostics import Diagnostic, Report
 from everlog.dsl.lexer import Lexeme, Token, lex
 from everlog.dsl.source import Source
+from everlog.dsl.walk import MAX_DEPTH, too_deep
 from everlog.dsl.words import DIRECTIVES
 
 MAX_SYNTAX_ERRORS = 100
@@ -46,6 +45,7 @@ TERMINALS: dict[str, str] = {
     "RBRACE": "`}`",
     "PIPE": "`|`",
     "DOLLAR": "`$`",
+    "PARAMETER": "a parameter",
     "AT": "`@`",
     "NOT": "`!`",
     "SUBTYPE": "`<:`",
@@ -89,15 +89,8 @@ def parse(source: Source, report: Report) -> ast.Program:
 
     Cost: linear in the text.
     """
-    with deep_text():
+    with collector_paused():
         return Parser(automaton(), source, report).run()
-
-
-@contextmanager
-def deep_text() -> Iterator[None]:
-    """Room for texts that nest deeply: `2 ^ 2 ^ 2 ^ …` nests to the right."""
-    with recursion_up_to(100_000), collector_paused():
-        yield
 
 
 def parse_text(text: str, file: str = "<text>") -> tuple[ast.Program, Report]:
@@ -124,7 +117,7 @@ class Parser:
             if stuck is None:
                 program = self.values[-1]
                 assert isinstance(program, ast.Program)
-                return program
+                return self.shallow(program)
             self.stopped_early = self.stopped_early or (stuck is end and not self.errors)
             self.tell(stuck, last)
             resume = None if stuck is end else self.resynchronize(stuck, tokens)
@@ -174,7 +167,19 @@ class Parser:
         """The statements that were complete when the text ended in an error."""
         found: list[Any] = [v for value in self.values if isinstance(value, list) for v in value]
         statements: list[Any] = [v for v in found if isinstance(v, ast.Node | ast.FactLine)]
-        return ast.Program(statements)
+        return self.shallow(ast.Program(statements))
+
+    def shallow(self, program: ast.Program) -> ast.Program:
+        """The program without statements that are nested too deeply for anybody to descend into."""
+        kept = []
+        for statement in program.statements:
+            # a text that is short enough cannot be deep
+            deep = too_deep(statement) if statement.end - statement.pos > MAX_DEPTH else None
+            if deep is None:
+                kept.append(statement)
+            else:
+                self.report.error("DL016", f"more than {MAX_DEPTH} terms or formulas inside each other", deep)
+        return ast.Program(kept)
 
     # ── errors ───────────────────────────────────────────────────────────────────────────────
 
@@ -233,7 +238,7 @@ def _named(expected: set[str]) -> str:
         return "a statement"
     if expected >= _TERM_STARTS:
         expected = expected - _TERM_STARTS - {"BUILTIN", "AGGREGATE", "DOLLAR", "AUTOINC", "AT", "AS", "NIL"}
-        expected -= {"MINUS", "UNOP", "LBRACKET", "ITERATION"}
+        expected -= {"MINUS", "UNOP", "LBRACKET", "ITERATION", "PARAMETER"}
         rest = ["a term", *sorted(TERMINALS.get(t, t) for t in expected)]
     else:
         if expected >= {"BINOP", "MINUS"}:

@@ -241,6 +241,9 @@ def _term(term: ast.Term, binds: int = 0) -> str:
         case ast.Functor(name=name, args=[left, right]) if name in BINDS:
             text = _chain(name, left, right)
             return f"({text})" if BINDS[name] < binds else text
+        case ast.Functor(name=name, args=[first, *rest]) if name in BINDS and len(rest) > 1:
+            text = "".join([_term(first, BINDS[name]), *(f" {name} {_term(x, BINDS[name] + 1)}" for x in rest)])
+            return f"({text})" if BINDS[name] < binds else text
         case ast.Functor(name=name, args=[operand]) if name in _PREFIXES:
             text = _PREFIXES[name] + _term(operand, PREFIX_BINDS)
             return f"({text})" if binds > PREFIX_BINDS else text
@@ -248,6 +251,8 @@ def _term(term: ast.Term, binds: int = 0) -> str:
             return name
         case ast.Underscore():
             return "_"
+        case ast.Parameter(name=name):
+            return f"${name}"
         case ast.String(value=value):
             return _quoted(value)
         case _:

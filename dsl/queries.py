@@ -8,13 +8,16 @@ is declared with them, and the body is lowered to core rules: several where it h
 What the program has declared is remembered as a `Scope`, without its places: a diagnostic of a query
 points into the query, and says in its hint what is declared elsewhere.
 
-Reads: the stages of dsl.check.  Read by: dsl.check (makes scopes), everlog.queries.
+A parameter, `$name`, is checked as a constant whose kind its place tells, and lowered to a variable that
+the first atom of the body binds.  So the rules of a query hold for all values of its parameters, and no
+value ever becomes a part of a text.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from attrs import evolve, frozen
@@ -27,13 +30,14 @@ from everlog.dsl.declarations import Declarations, Signature
 from everlog.dsl.diagnostics import DatalogError, Diagnostic, Label, Report, deep_nesting
 from everlog.dsl.inline import expand
 from everlog.dsl.kinds import ClauseKinds
+from everlog.dsl.lexer import lex
 from everlog.dsl.lower import Lowering
 from everlog.dsl.names import check_names
 from everlog.dsl.parser import parse
 from everlog.dsl.scopes import resolve
 from everlog.dsl.source import Source
 from everlog.dsl.types import Types
-from everlog.dsl.walk import everything_below, rebuilt
+from everlog.dsl.walk import MAX_ATOMS, everything_below, rebuilt, too_many_atoms
 
 HEAD = "?-"  # no relation can have this name
 FILE = "<query>"
@@ -76,19 +80,25 @@ EMPTY = Scope(Declarations(Types()))
 
 @frozen
 class Query:
-    """A query that is right: its columns, and a rule for each of its alternatives."""
+    """A query that is right: its columns, a rule for each of its alternatives, its parameters with their kinds."""
 
     columns: tuple[Column, ...]
     rules: tuple[core.Rule, ...]
+    parameters: Mapping[str, Kind]
 
 
-def check_query(text: str, scope: Scope) -> Query:
+def check_query(text: str, scope: Scope, given: Mapping[str, Kind | None] | None = None) -> Query:
     """The query that a text is; it may begin with `?-` and end with `.` or `?`.
+
+    `given` has the parameters that values are given for, each with the kind of its value; that counts where
+    the place of a parameter leaves its kind open.
 
     >>> edge = core.Relation("edge", (Column("a", Kind.NUMBER), Column("b", Kind.NUMBER)))
     >>> query = check_query("?- edge(1, x), edge(x, y), y > 3.", EMPTY.having({"edge": edge}, {}))
     >>> print(*(column.name for column in query.columns), *query.rules)
     x y ?-(x, y) :- edge(1, x), edge(x, y), y > 3.
+    >>> print(*check_query("edge($from, x)", EMPTY.having({"edge": edge}, {}), {"from": None}).rules)
+    ?-($from, x) :- $($from), edge($from, x).
 
     Raises `DatalogError` with every mistake, at its place in the text.
     """
@@ -96,10 +106,29 @@ def check_query(text: str, scope: Scope) -> Query:
     report = Report(source)
     with deep_nesting(report):
         try:
-            return _Checker(scope, report).query(_clause(source, report))
+            return _Checker(scope, report, given or {}).query(_clause(source, report))
         except DatalogError:
             pass
     raise DatalogError(Report(Source(text, FILE), _at_home(report, len(text))))
+
+
+def parameters_of(text: str) -> list[str]:
+    """The names of the parameters that stand in a text, right or wrong.
+
+    >>> parameters_of('p($user, x), x != "$none", q($user, $Branch(1))')
+    ['user']
+    """
+    words = lex(text, Report(Source(text, FILE)))
+    return list(dict.fromkeys(word.name for word in words if isinstance(word, ast.Parameter)))
+
+
+def unfit_value(text: str, name: str, why: str) -> DatalogError:
+    """The error of a query whose parameter got a value that it cannot have."""
+    report = Report(Source(text, FILE))
+    places = [w for w in lex(text, report) if isinstance(w, ast.Parameter) and w.name == name]
+    report.items.clear()  # that the text is right is known
+    report.error("DL120", f"parameter `${name}`: {why}", next(iter(places), None))
+    return DatalogError(report)
 
 
 def _source(text: str) -> Source:
@@ -123,12 +152,15 @@ def _clause(source: Source, report: Report) -> ast.Clause:
 
 
 class _Checker:
-    def __init__(self, scope: Scope, report: Report) -> None:
-        self.declared, self.inlined, self.report = scope.declared, scope.inlined, report
+    def __init__(self, scope: Scope, report: Report, given: Mapping[str, Kind | None]) -> None:
+        self.declared, self.inlined, self.report, self.given = scope.declared, scope.inlined, report, given
+        self.nodes: dict[str, ast.Parameter] = {}  # where each parameter stands first
+        self.parameters: dict[str, Kind] = {}  # under the names that they have among variables
         self.inlines = any(signature.inline for signature in self.declared.relations.values())
 
     def query(self, clause: ast.Clause) -> Query:
         restart_fresh_names(_FIRST_FRESH)
+        self._compare_parameters(clause)
         whole = self._whole_fact(clause)
         shown: list[ast.Term] = [*_variables(clause)]
         if whole is not None:
@@ -146,7 +178,22 @@ class _Checker:
         self._declare(columns)
         rules = tuple(self._rule(evolve(flat, head=ast.Atom(HEAD, list(shown)))) for flat in alternatives)
         self.report.raise_errors()
-        return Query(columns, tuple(rule for rule in rules if rule is not None))
+        parameters = {name[1:]: kind for name, kind in self.parameters.items()}
+        return Query(columns, tuple(rule for rule in rules if rule is not None), parameters)
+
+    def _compare_parameters(self, clause: ast.Clause) -> None:
+        """Each parameter has a value, and each value a parameter."""
+        for node in everything_below(clause.body):
+            if isinstance(node, ast.Parameter):
+                self.nodes.setdefault(node.name, node)
+        for name, node in self.nodes.items():
+            if name not in self.given:
+                self.report.error("DL120", f"parameter `${name}` has no value", node)
+        for name in self.given:
+            if name not in self.nodes:
+                close = get_close_matches(name, self.nodes, 1)
+                hint = f"did you mean `${close[0]}`?" if close else ""
+                self.report.error("DL120", f"the query has no parameter `${name}`", clause.body, hint=hint)
 
     def _whole_fact(self, clause: ast.Clause) -> ast.Atom | None:
         """The one atom of a query for facts, with a name for each `_`; None for any other query."""
@@ -168,18 +215,42 @@ class _Checker:
         for node in everything_below(clause.body):
             if isinstance(node, ast.Counter):
                 self.report.error("DL044", "`autoinc()` counts what rules derive, and stands in no query", node)
+        if too_many_atoms(clause.body):
+            self.report.error("DL017", f"a query of more than {MAX_ATOMS} atoms", clause.body)
+            self.report.raise_errors()
         out: list[FlatClause] = []
-        if check_names(clause, self.declared, self.report):
-            for flat in flat_clauses(clause, self.report):
-                sound = resolve(flat, self.report)
-                ClauseKinds(self.declared, self.report).infer(flat)
-                if sound:
-                    out.append(flat)
+        if check_names(clause, self.declared, self.report, parameters=True):
+            flats = flat_clauses(clause, self.report)
+            sound = [resolve(flat, self.report) for flat in flats]
+            self._settle_parameters(flats)
+            for flat in flats:
+                self._infer(flat)
+            out = [flat for flat, right in zip(flats, sound, strict=True) if right]
         self.report.raise_errors()
         if self.inlines:
             out = expand([*self.inlined, *out], self.declared, self.report)
             self.report.raise_errors()
         return out
+
+    def _settle_parameters(self, flats: list[FlatClause]) -> None:
+        """Find the kind of each parameter: that of its place, in whatever alternative, or else of its value."""
+        if not self.nodes:
+            return
+        places: dict[str, Kind] = {}
+        for flat in flats:
+            kinds = ClauseKinds(self.declared, Report(self.report.source))  # which nobody reads
+            kinds.infer(flat)
+            places = kinds.variables | places
+        for name, node in self.nodes.items():
+            kind = places.get(node.variable) or self.given.get(name)
+            if kind is None and name in self.given:
+                self.report.error("DL120", f"parameter `${name}`: its value is no str, int or float", node)
+            self.parameters[node.variable] = kind or Kind.NUMBER
+
+    def _infer(self, flat: FlatClause) -> ClauseKinds:
+        kinds = ClauseKinds(self.declared, self.report, dict(self.parameters))
+        kinds.infer(flat)
+        return kinds
 
     def _kind(self, term: ast.Term, alternatives: list[FlatClause]) -> Kind:
         return next((kind for flat in alternatives if (kind := flat.kinds.kind(term)) is not None), Kind.NUMBER)
@@ -187,12 +258,11 @@ class _Checker:
     def _rule(self, flat: FlatClause) -> core.Rule | None:
         if not resolve(flat, self.report):
             return None
-        kinds = ClauseKinds(self.declared, self.report)
-        kinds.infer(flat)
+        kinds = self._infer(flat)
         if flat.false or self.report.errors:
             return None
         text = self.report.source.text[len(_BEGIN) :].removesuffix(".").strip()
-        return Lowering(kinds).rule(flat, HEAD, core.Origin(text, FILE, 1))
+        return Lowering(kinds, parameters=[*self.parameters]).rule(flat, HEAD, core.Origin(text, FILE, 1))
 
 
 def _variables(clause: ast.Clause) -> list[ast.Name]:

@@ -15,11 +15,12 @@ from typing import Any
 
 from attrs import frozen
 
+from everlog.core.collector import collector_paused
 from everlog.dsl import ast
 from everlog.dsl.automaton import automaton
 from everlog.dsl.diagnostics import Report
 from everlog.dsl.lexer import Token
-from everlog.dsl.parser import Parser, deep_text
+from everlog.dsl.parser import Parser
 from everlog.dsl.source import Source
 
 QUERY = "?-"
@@ -57,7 +58,7 @@ def read_typed(text: str, file: str = "<typed>") -> Reading:
     report = Report(source)
     parser = Parser(automaton(), source, report)
     marks: dict[int, tuple[str, int]] = {}  # where a statement begins: its mark, and where that stands
-    with deep_text():
+    with collector_paused():
         program = parser.run(lambda tokens: _without_marks(parser, tokens, marks))
     statements = []
     for statement in program.statements:

@@ -1,7 +1,4 @@
-"""Walks over the syntax tree: copies with something replaced, and everything below a node.
-
-Reads: dsl.ast.  Read by: dsl.components, dsl.clauses, dsl.scopes, dsl.inline.
-"""
+"""Walks over the syntax tree: copies with something replaced, and everything below a node."""
 
 from __future__ import annotations
 
@@ -11,6 +8,9 @@ from typing import Any
 from attrs import evolve
 
 from everlog.dsl import ast
+
+MAX_ATOMS = 1_000  # of a query or an aggregate
+MAX_DEPTH = 200  # terms, formulas or components inside each other: three calls for each fit into Python's stack
 
 
 def rebuilt(node: Any, go: Callable[[Any], Any]) -> Any:
@@ -75,3 +75,33 @@ def everything_below(node: Any, stop: type | None = None) -> Iterator[Any]:
         yield current
         if stop is None or not isinstance(current, stop):
             todo += reversed(children(current))
+
+
+def too_many_atoms(body: Any) -> bool:
+    """Whether a body joins more atoms than can be joined with all of their variables kept."""
+    return sum(isinstance(node, ast.Atom) for node in everything_below(body)) > MAX_ATOMS
+
+
+def too_deep(node: Any) -> Any:
+    """The node at which a statement is nested deeper than MAX_DEPTH; None if it is not.
+
+    Other walks descend with Python's own stack, so this one comes before them, and does not.
+    """
+    level = [node]
+    for _ in range(MAX_DEPTH):
+        level = [child for parent in level for child in _parts(parent)]
+        if not level:
+            return None
+    return level[0]
+
+
+def _parts(node: Any) -> list[Any]:
+    """What is right below a node, statements among it."""
+    match node:
+        case ast.Clause(heads=heads, body=body):
+            return heads if body is None else [*heads, body]
+        case ast.Subsumption(dominated=dominated, dominating=dominating, body=body):
+            return [dominated, dominating, body]
+        case ast.Component(items=items):
+            return items
+    return children(node)

@@ -29,10 +29,12 @@ if TYPE_CHECKING:
     from everlog.relation_view import RelationView
     from everlog.results import ChangedMeanwhile, Result
     from everlog.shared import SharedDatabase
+    from everlog.state import NestedWrite, OtherThread
     from everlog.store.database import DurableDatabase
     from everlog.store.errors import (
         AlreadyOpen,
         Damaged,
+        FileMoved,
         ForeignFile,
         NewerFormat,
         NoSuchDatabase,
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
     )
     from everlog.store.past import Past
     from everlog.subscriptions import Subscription
-    from everlog.transactions import NestedWrite, Transaction
+    from everlog.transactions import Transaction
     from everlog.watching import Watch
 
 __all__ = [
@@ -58,6 +60,7 @@ __all__ = [
     "EvaluationError",
     "FactError",
     "FactsError",
+    "FileMoved",
     "ForeignFile",
     "FunctorError",
     "InsertOnly",
@@ -72,6 +75,7 @@ __all__ = [
     "NotDerived",
     "NotWritten",
     "OtherProgram",
+    "OtherThread",
     "Past",
     "Proof",
     "QueryError",
@@ -103,13 +107,14 @@ _LAZY = {
     "EvaluationError": "everlog.core.values",
     "FactError": "everlog.core.fact_rows",
     "FactsError": "everlog.files.values",
+    "FileMoved": "everlog.store.errors",
     "ForeignFile": "everlog.store.errors",
     "FunctorError": "everlog.functors",
     "InsertOnly": "everlog.core.executor",
     "LimitExceeded": "everlog.core.guards",
     "Limits": "everlog.core.guards",
     "MissingPackage": "everlog.extras",
-    "NestedWrite": "everlog.transactions",
+    "NestedWrite": "everlog.state",
     "NewerFormat": "everlog.store.errors",
     "NoSuchDatabase": "everlog.store.errors",
     "NoSuchStep": "everlog.store.errors",
@@ -117,6 +122,7 @@ _LAZY = {
     "NotDerived": "everlog.core.proofs",
     "NotWritten": "everlog.store.errors",
     "OtherProgram": "everlog.store.errors",
+    "OtherThread": "everlog.state",
     "Past": "everlog.store.past",
     "Proof": "everlog.core.proofs",
     "QueryError": "everlog.queries",

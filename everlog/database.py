@@ -73,7 +73,8 @@ class Database(Readable):
     Facts of any relation may be given, also of one that has rules; the facts of the program's text
     are given ones.  Deleting takes back what was given: a fact that rules derive stays.
 
-    A database belongs to one thread at a time.
+    A database belongs to one thread at a time: if two use it at once, the second gets `OtherThread`.
+    `SharedDatabase` is for several threads.
     """
 
     def __init__(
@@ -116,7 +117,6 @@ class Database(Readable):
         self._live = live
         self._engine = engine
         self._writer = Writer(engine)
-        self._positions: dict[str, str] = {}
         self._prepare()
 
     @classmethod
@@ -286,17 +286,18 @@ class Database(Readable):
         -n(2).
         +n(3).
 
-        An update is an `Update`, a line `+fact.` or `-fact.`, or a tuple (relation, row, +1 or -1).  `positions`
-        say how far sources of changes have been read, by their names; they are kept with the step.
+        An update is an `Update`, a line `+fact.` or `-fact.`, or a tuple (relation, row, +1 or -1).
+
+        `positions` say how far sources of changes have been read, by their names; they are kept with the step, all
+        or none, in a file as well: whoever reads changes from somewhere goes on after a crash exactly where the
+        last step ended.  A step that changes nothing keeps them, too.
         """
-        changes = self._writer.apply(list(step_updates(self.relations, step)))
-        self._positions.update(positions or {})
-        return changes
+        return self._writer.apply(list(step_updates(self.relations, step)), positions)
 
     @property
     def positions(self) -> Mapping[str, str]:
         """How far each source of changes had been read at the last step: see `apply` and `everlog.streams`."""
-        return MappingProxyType(self._positions)
+        return MappingProxyType(self._writer.positions)
 
     def insert_all(self, rows: Mapping[str, Iterable[Row]]) -> Changes:
         """Insert rows of several relations as one step.
@@ -321,7 +322,10 @@ class Database(Readable):
         -n(1).
         +n(2).
 
-        An exception inside discards everything.  Writing past an open transaction is `NestedWrite`.
+        An exception inside discards everything.  While it is open, what this thread writes to the database itself
+        is collected as well: `db.insert("n", (3,))` is then `tx.insert("n", (3,))`, and returns no changes.
+        Queries see the state of before.  Rules cannot be changed inside (`NestedWrite`), and other threads
+        cannot write at all (`OtherThread`).
         """
         return Transaction(self._writer)
 
@@ -372,7 +376,8 @@ class Database(Readable):
     def _listened(self, relation: str | None) -> str | None:
         if relation is None or relation == "*":
             return None
-        self.size(relation)  # it is declared, and kept from now on if it is an auxiliary one
+        if declared(self.relations, relation).auxiliary_of:
+            self.size(relation)  # from now on it is kept
         return relation
 
     def watch(self, relation: str | None = None, *, limit: int = 1000) -> Watch:
@@ -470,7 +475,8 @@ class Database(Readable):
 
             begin_file(Path(path).absolute(), self._engine, self._live if self._live is not None else self.program)
             return
-        save_facts(Path(path), self.relations, {name: self._engine.given(name) for name in self.relations})
+        given = {name: self._engine.given(name) for name in self.relations}
+        self._read(lambda: save_facts(Path(path), self.relations, given))
 
     @overload
     def load(self, folder: Path | str, /) -> Changes: ...
@@ -508,7 +514,7 @@ class Database(Readable):
         """Give these facts to these relations in the place of those that were given."""
         step: list[Update] = []
         for name, rows in facts.items():
-            now, then = self._engine.given(name), set(rows)
+            now, then = self._writer.given(name), set(rows)
             step += [Update(name, row, False) for row in now if row not in then]
             step += [Update(name, row) for row in then if row not in now]
         return self._writer.apply(step)
@@ -518,7 +524,8 @@ class Database(Readable):
 
         See `everlog.files.connect`.  All facts are written, or after `FactsError` none, and what was there stays.
         """
-        connect.write_facts(declared(self.relations, relation), self.rows(relation), target, **parameters)
+        found = declared(self.relations, relation)
+        self._read(lambda: connect.write_facts(found, self.rows(relation), target, **parameters))
 
     # ── care ─────────────────────────────────────────────────────────────────────────────────
 

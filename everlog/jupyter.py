@@ -11,7 +11,8 @@
 The database is the variable `db`, or the one that is named: `%%datalog other`.  If there is none yet, it is made.
 What follows from a cell is displayed, the last of it as the cell's value.
 
-Reads: everlog.database, core.fact_rows.  Read by: IPython, by way of `everlog.load_ipython_extension`.
+A parameter `$name` of a query has the value of the notebook's variable `name`.  IPython would paste
+that value into the text of a line, as it does for other magics; it is told not to.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ from everlog.core.fact_rows import FactError
 from everlog.core.values import EvaluationError
 from everlog.database import Database
 from everlog.dsl.diagnostics import DatalogError
+from everlog.dsl.queries import parameters_of
 from everlog.functors import FunctorError
 from everlog.live import RuleError
 from everlog.results import Result
-from everlog.transactions import NestedWrite
+from everlog.state import NestedWrite
 
 PROGRAM, STEP, QUERY = "program", "step", "query"
 _UPDATE = re.compile(r"\s*[+-]\s*[?A-Za-z_][\w?.]*\s*\(.*\)\s*\.?\s*")
@@ -115,7 +117,7 @@ class Magics:
                 last = None
             try:
                 if kind == QUERY:
-                    last = database.query(text)
+                    last = database.query(text, **self._variables(text))
                 elif kind == STEP:
                     last = database.apply(text)
                 else:
@@ -123,6 +125,15 @@ class Magics:
             except (DatalogError, FactError, RuleError, FunctorError, EvaluationError, NestedWrite) as error:
                 raise _usage_error(str(error)) from None
         return last
+
+    def _variables(self, text: str) -> dict[str, object]:
+        """The values of the notebook's variables that a query has parameters for."""
+        known = self._shell.user_ns
+        names = parameters_of(text) if "$" in text else []
+        for name in names:
+            if name not in known:
+                raise _usage_error(f"parameter `${name}` has no value: the notebook has no variable `{name}`")
+        return {name: known[name] for name in names}
 
     def _display(self, thing: object) -> None:
         from IPython.display import display
@@ -139,5 +150,8 @@ def _usage_error(text: str) -> Exception:
 
 def load(shell: Any) -> None:
     """Have a shell of IPython know `%datalog` and `%%datalog`."""
+    from IPython.core.magic import no_var_expand
+
+    no_var_expand(Magics.cell)
     magics = Magics(shell)
     shell.register_magic_function(magics.cell, magic_kind="line_cell", magic_name="datalog")

@@ -71,6 +71,7 @@ class DatalogLexer(RegexLexer):
             (r"choice-domain\b", Keyword),
             (rf"(-)(\s*)({_IDENT}(?:\.{_IDENT})*#[0-9]+)", bygroups(Operator, Whitespace, Name.Label)),
             (rf"@{_IDENT}", Name.Decorator),
+            (r"\$[A-Za-z_][A-Za-z0-9_]*(?![A-Za-z0-9_(])", Name.Variable.Global),
             (r"@!?\[", Punctuation, "annotation"),
             (rf"(:)(\s*)({'|'.join(_KINDS)})\b", bygroups(Punctuation, Whitespace, Keyword.Type)),
             (words(_of(_FUNCTIONS), suffix=r"\b"), Name.Builtin),

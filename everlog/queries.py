@@ -3,10 +3,8 @@
     path(1, x)                       the facts that match, whole rows; an index finds them
     path(1, x), x > 3, !blocked(x)   the values of x, as a rule's body would give them
 
-Both may begin with `?-` and end with `.` or `?`.  What was read is remembered by its text, until the program
-changes.
-
-Reads: dsl.queries, core.engine.asking, everlog.rows, everlog.results.  Read by: everlog.database.
+Both may begin with `?-` and end with `.` or `?`.  What was read is remembered until the program changes, by
+its text and the types of the values that its parameters got; the values themselves come with each question.
 """
 
 from __future__ import annotations
@@ -19,12 +17,14 @@ from everlog.core.engine.asking import Question
 from everlog.core.fact_rows import FactError
 from everlog.core.program import Row
 from everlog.dsl.diagnostics import DatalogError
-from everlog.dsl.queries import EMPTY, Scope, check_query
+from everlog.dsl.queries import EMPTY, Scope, check_query, unfit_value
 from everlog.functors import require_functors
-from everlog.results import Result, State
+from everlog.parameters import NOTHING_GIVEN, Given, ParameterError
+from everlog.results import Result
 from everlog.rows import Pattern, Relations, pattern_of
+from everlog.state import State
 
-_Ask: TypeAlias = Callable[[], Result]
+_Ask: TypeAlias = Callable[[Given], Result]
 _MOST = 1000  # queries that are remembered
 
 
@@ -42,36 +42,45 @@ class Queries:
         self._engine, self._relations, self._state = engine, relations, state
         self._declared = scope
         self._scope: Scope | None = None
-        self._known: dict[str, _Ask] = {}
+        self._known: dict[object, _Ask] = {}
 
-    def ask(self, text: str) -> Result:
-        found = self._known.get(text)
+    def ask(self, text: str, given: Given = NOTHING_GIVEN) -> Result:
+        """What a query finds, with these values for its parameters; QueryError if something is wrong."""
+        key: object = text
+        if given.values:
+            key = (text, *((name, value.__class__) for name, value in given.values.items()))
+        found = self._known.get(key)
         if found is None:
             if len(self._known) >= _MOST:
                 self._known.clear()
-            found = self._known[text] = self._read(text)
-        return found()
+            found = self._known[key] = self._read(text, given)
+        try:
+            return found(given)
+        except ParameterError as problem:
+            raise QueryError(unfit_value(text, problem.name, problem.why).report) from None
 
-    def _read(self, text: str) -> _Ask:
+    def _read(self, text: str, given: Given) -> _Ask:
         try:
             pattern = pattern_of(self._relations, _plain(text))
         except FactError:  # no single atom of variables and constants, or not a right one
-            return self._conjunction(text)
-        return self._atom(pattern)
+            return self._conjunction(text, given)
+        if given.values.keys() != set(pattern.parameters.values()):
+            return self._conjunction(text, given)  # which says what is wrong
+        if not pattern.parameters:
+            return self._atom(pattern)
+        return lambda given: self._atom(pattern.filled(given))(given)
 
     def _atom(self, pattern: Pattern) -> _Ask:
-        relation, bound, equal = pattern
+        relation, bound, equal = pattern.relation, pattern.bound, pattern.equal
         engine, name = self._engine, relation.name
 
         def find() -> Iterator[Row]:
             rows = engine.lookup(name, bound) if bound else engine.stream(name)
-            if not equal:
-                return rows
-            return (row for row in rows if all(row[i] is row[j] or row[i] == row[j] for i, j in equal))
+            return filter(pattern.has_equals, rows) if equal else rows
 
         if bound or equal:
-            return lambda: Result(self._state, relation.columns, find)
-        return lambda: Result(
+            return lambda _: Result(self._state, relation.columns, find)
+        return lambda _: Result(
             self._state,
             relation.columns,
             find,
@@ -79,16 +88,22 @@ class Queries:
             size=lambda: engine.size(name),
         )
 
-    def _conjunction(self, text: str) -> _Ask:
+    def _conjunction(self, text: str, given: Given) -> _Ask:
         if self._scope is None:
             self._scope = (self._declared() or EMPTY).having(self._relations, self._engine.program.functors)
         try:
-            query = check_query(text, self._scope)
+            query = check_query(text, self._scope, given.kinds)
         except DatalogError as error:
             raise QueryError(error.report) from None
         require_functors(self._engine.program.functors, query.rules)
         question = Question(self._engine, query.rules)
-        return lambda: Result(self._state, query.columns, question.answers)
+        parameters = query.parameters.items()
+
+        def ask(given: Given) -> Result:
+            values = tuple([given.value(name, kind) for name, kind in parameters])
+            return Result(self._state, query.columns, lambda: question.answers(values))
+
+        return ask
 
 
 def _plain(text: str) -> str:

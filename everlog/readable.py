@@ -7,9 +7,9 @@ Reads: core.engine, everlog.queries, everlog.rows.  Read by: everlog.database.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import evolve
 
@@ -21,6 +21,7 @@ from everlog.core.seminaive import evaluate
 from everlog.dsl.printer import print_statement
 from everlog.files.values import sorted_rows
 from everlog.live import LiveText
+from everlog.parameters import given
 from everlog.queries import Queries
 from everlog.results import Result
 from everlog.rows import fact
@@ -28,6 +29,8 @@ from everlog.transactions import Writer
 
 if TYPE_CHECKING:  # loaded when somebody asks for them
     from everlog.core.proofs import Proof, WhyNot
+
+_T = TypeVar("_T")
 
 
 class Readable:
@@ -41,7 +44,7 @@ class Readable:
 
     # ── facts ────────────────────────────────────────────────────────────────────────────────
 
-    def query(self, text: str) -> Result:
+    def query(self, text: str, /, **parameters: object) -> Result:
         """The facts that match an atom, or whatever makes a conjunction true.
 
         >>> from everlog import Database
@@ -58,39 +61,47 @@ class Readable:
         rule gives the values of its variables, in the order in which they first stand there; `_` and
         variables that begin with it are not shown.  The text may begin with `?-` and end with `.` or `?`.
 
+        A value from outside is given as a parameter, never pasted into the text: whatever it is, it is a value.
+
+        >>> db.query("edge($from, x), x < $limit", **{"from": 1, "limit": 3})
+        [(2,)]
+
         The result is lazy, and of the state in which it was asked: see `Result`.  `QueryError` has every
         mistake of the text, with its place.
         """
-        return self._queries.ask(text)
+        return self._queries.ask(text, given(parameters))
 
     def view(self, relation: str) -> list[Row]:
         """All facts of a relation, sorted: a copy, which does not follow later steps."""
-        return list(self.rows(relation))
+        return self._read(lambda: list(self.rows(relation)))
 
     def rows(self, relation: str) -> Iterable[Row]:
         """All facts of a relation in sorted order, to be gone through at once, before the next step."""
         found = declared(self.relations, relation)
         if any(column.kind is Kind.FLOAT for column in found.columns):
-            return sorted_rows(found, self._engine.view(relation))  # which knows where to put NaN
-        return self._engine.rows(relation)
+            return self._read(lambda: sorted_rows(found, self._engine.view(relation)))  # it has a place for NaN
+        return self._read(lambda: self._engine.rows(relation))
 
     def given(self, relation: str) -> list[Row]:
         """The facts of a relation that were given, by the program's text or by a step, sorted."""
         found = declared(self.relations, relation)
-        return sorted_rows(found, self._engine.given(relation))
+        return self._read(lambda: sorted_rows(found, self._engine.given(relation)))
 
-    def holds(self, relation: str, row: object = None) -> bool:
-        """Whether a fact holds: `db.holds("path(1, 3)")` or `db.holds("path", (1, 3))`."""
-        name, values = fact(self.relations, relation, row)
-        return next(iter(self._engine.lookup(name, dict(enumerate(values)))), None) is not None
+    def holds(self, relation: str, row: object = None, /, **parameters: object) -> bool:
+        """Whether a fact holds: `db.holds("path", (1, 3))`, `"path(1, 3)"`, or `"path($x, 3)", x=1`."""
+        name, values = fact(self.relations, relation, row, given(parameters))
+        found = self._read(lambda: next(iter(self._engine.lookup(name, dict(enumerate(values)))), None))
+        return found is not None
 
     def lookup(self, relation: str, values: Mapping[int, Value]) -> list[Row]:
         """The facts that have these values in these columns (counted from 0), in no order."""
-        return list(self._engine.lookup(declared(self.relations, relation).name, values))
+        name = declared(self.relations, relation).name
+        return self._read(lambda: list(self._engine.lookup(name, values)))
 
     def size(self, relation: str) -> int:
         """How many facts a relation has."""
-        return self._engine.size(declared(self.relations, relation).name)
+        name = declared(self.relations, relation).name
+        return self._read(lambda: self._engine.size(name))
 
     @property
     def relations(self) -> Mapping[str, Relation]:
@@ -126,7 +137,7 @@ class Readable:
 
     # ── reasons ──────────────────────────────────────────────────────────────────────────────
 
-    def why(self, relation: str, row: object = None) -> Proof:
+    def why(self, relation: str, row: object = None, /, **parameters: object) -> Proof:
         """A proof of a fact, down to given facts: its `.text()`, `.to_json()` or `.to_dot()`.
 
         >>> from everlog import Database
@@ -135,19 +146,25 @@ class Readable:
         m(2)   m#1 at <text>:1:  m(x + 1) :- n(x).
         └── n(1)   given
 
-        Raises `NotDerived` where there is nothing to prove: see `why_not`.
+        Raises `NotDerived` where there is nothing to prove: see `why_not`.  Values from outside are given as a
+        row, or as parameters: `db.why("m($x)", x=2)`.
         """
         from everlog.core.proofs import why
 
-        self._engine.read_all()
-        return why(self._engine, *fact(self.relations, relation, row))
+        asked = fact(self.relations, relation, row, given(parameters))
+        return self._read(lambda: why(self._all_tables(), *asked))
 
-    def why_not(self, relation: str, row: object = None) -> WhyNot:
+    def why_not(self, relation: str, row: object = None, /, **parameters: object) -> WhyNot:
         """For each rule that might derive a fact, what its body lacks: `.text()`, `.to_json()`, `.to_dot()`."""
         from everlog.core.proofs import why_not
 
+        asked = fact(self.relations, relation, row, given(parameters))
+        return self._read(lambda: why_not(self._all_tables(), *asked))
+
+    def _all_tables(self) -> Engine:
+        """The engine, with auxiliary relations as tables, too."""
         self._engine.read_all()
-        return why_not(self._engine, *fact(self.relations, relation, row))
+        return self._engine
 
     def explain(self, name: str | None = None) -> str:
         """How relations are kept current, and what an update can cost: of all, or of one relation or rule.
@@ -186,18 +203,25 @@ class Readable:
 
     def stats(self) -> Statistics:
         """Facts, bytes and time of each relation, and runs and time of each rule; `print` shows a table."""
-        return self._engine.statistics()
+        return self._read(self._engine.statistics)
 
     def check(self) -> list[str]:
         """Compute every relation from scratch, from what is given; the names of those that differ: none.
 
         Cost: that of an evaluation of the whole program.
         """
+        return self._read(self._checked)
+
+    def _checked(self) -> list[str]:
         self._engine.check()
         given = {name: self._engine.given(name) for name in self.relations}
         scratch = evaluate(evolve(self.program, facts={}), given, limits=self._engine.guard.limits)
         own = [name for name, relation in self.relations.items() if not relation.auxiliary_of]
         return [name for name in own if scratch.relation(name) != self._engine.view(name)]
+
+    def _read(self, find: Callable[[], _T]) -> _T:
+        """What is found, while no other thread writes."""
+        return self._writer.state.read(find)
 
     def __repr__(self) -> str:
         facts = sum(map(self._engine.size, self.relations))

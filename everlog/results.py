@@ -6,21 +6,21 @@ compared has them all found first, and then kept.
 
 A step changes the tables under it.  So before a step, results that somebody still holds are completed
 if they have few rows (`KEPT`); the others are of a state that is gone, and say so when they are used.
-
-Reads: core.program, everlog.files.values (the order of rows), everlog.frames.
-Read by: everlog.database, everlog.queries.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from itertools import islice
+from types import GeneratorType
 from typing import SupportsIndex, overload
 from weakref import ReferenceType
 
 from everlog.core.program import Column, Kind, Relation, Row
+from everlog.core.values import EvaluationError
 from everlog.files.values import sorted_rows
 from everlog.frames import Tabular
+from everlog.state import State, uses
 
 KEPT = 10_000  # rows of a result that are found before a step, if it is still in use
 _SHOWN = 1000  # rows that `repr` writes in full
@@ -29,27 +29,6 @@ _FEW = 20  # and of how many it writes, if there are more
 
 class ChangedMeanwhile(RuntimeError):
     """The database has made a step since this result was asked for, and the rest of it was not read before."""
-
-
-class State:
-    """Which results are open on a database.  `next_step` is called before anything changes."""
-
-    def __init__(self) -> None:
-        self.number = 0
-        self.open: dict[int, ReferenceType[Result]] = {}  # those that somebody holds, and whose rows are not known
-
-    def add(self, result: Result) -> None:
-        key, known = id(result), self.open
-        known[key] = ReferenceType(result, lambda _: known.pop(key, None))
-
-    def next_step(self) -> None:
-        if self.open:
-            for reference in list(self.open.values()):
-                result = reference()
-                if result is not None:
-                    result._complete()
-            self.open.clear()
-        self.number += 1
 
 
 class Result(Tabular, Sequence[Row]):
@@ -87,6 +66,7 @@ class Result(Tabular, Sequence[Row]):
         self._find, self._find_sorted, self._size = find, find_sorted, size
         self._found: list[Row] | None = None  # all rows, in no order
         self._sorted: list[Row] | None = None
+        self._streams: list[ReferenceType[GeneratorType[Row, None, None]]] = []  # those that go through the rows
         state.add(self)
 
     # ── what it is ───────────────────────────────────────────────────────────────────────────
@@ -116,12 +96,14 @@ class Result(Tabular, Sequence[Row]):
                 self._sorted = sorted_rows(self._relation, self._found)
             else:
                 self._fresh()
-                if self._find_sorted is not None and not self._has_floats():
-                    self._sorted = list(self._find_sorted())
-                else:
-                    self._sorted = sorted_rows(self._relation, self._find())
+                self._sorted = self._state.read(self._found_sorted)
                 self._done()
         return self._sorted
+
+    def _found_sorted(self) -> list[Row]:
+        if self._find_sorted is not None and not self._has_floats():
+            return list(self._find_sorted())
+        return sorted_rows(self._relation, self._find())
 
     def _has_floats(self) -> bool:
         return any(column.kind is Kind.FLOAT for column in self._relation.columns)
@@ -134,30 +116,40 @@ class Result(Tabular, Sequence[Row]):
             )
 
     def _done(self) -> None:
-        """All rows are known: nothing to do before a step."""
-        self._state.open.pop(id(self), None)
+        """All rows are known: nothing to do before a step, unless somebody still looks for them one by one."""
+        if all(stream() is None for stream in self._streams):
+            self._state.open.pop(id(self), None)
 
-    def _complete(self) -> None:
-        """A step is about to change the tables."""
+    def complete(self) -> None:
+        """Find all rows, if they are few: a step is about to change the tables."""
         if self._sorted is None and self._found is None:
             try:
                 found = list(islice(self._find(), KEPT + 1))
-            except Exception:  # a functor that fails: whoever asks again is told
+            except (EvaluationError, RecursionError, MemoryError):  # whoever asks again is told
                 return
             if len(found) <= KEPT:
                 self._found = found
 
-    def _stream(self) -> Iterator[Row]:
+    def is_being_read(self) -> bool:
+        """Whether rows are being looked for right now, by whatever thread."""
+        return any(stream is not None and stream.gi_running for stream in (each() for each in self._streams))
+
+    @uses
+    def _stream(self) -> Generator[Row]:
+        known = self._sorted if self._found is None else self._found
+        if known is not None:  # by now: `list` asks for an iterator, then for the length, then for rows
+            yield from known
+            return
         self._fresh()
-        state, number = self._state, self._number
+        using, number = self._state, self._number
         given: list[Row] | None = []  # as long as the result may turn out to be small
-        for row in self._find():
+        for row in using.read(self._find):
             if given is not None:
                 given.append(row)
                 if len(given) > KEPT:
                     given = None
             yield row
-            if state.number != number:
+            if using.number != number:
                 break
         else:
             return
@@ -173,14 +165,19 @@ class Result(Tabular, Sequence[Row]):
 
     def __iter__(self) -> Iterator[Row]:
         known = self._sorted if self._sorted is not None else self._found
-        return iter(known) if known is not None else self._stream()
+        if known is not None:
+            return iter(known)
+        stream = self._stream()
+        assert isinstance(stream, GeneratorType)
+        self._streams = [each for each in self._streams if each() is not None] + [ReferenceType(stream)]
+        return stream
 
     def __len__(self) -> int:
         if self._found is not None:
             return len(self._found)
         if self._sorted is None and self._size is not None:
             self._fresh()
-            return self._size()
+            return self._state.read(self._size)
         return len(self._all())
 
     def __bool__(self) -> bool:

@@ -10,14 +10,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, TypeAlias
 
+from attrs import field, frozen
+
 from everlog.core.executor import Update
 from everlog.core.fact_rows import FactError, checked_row, declared, fact_rows, shown
 from everlog.core.program import Relation, Row, Value
 from everlog.dsl.facts import FactTextError, read_fact, read_pattern, read_update
+from everlog.dsl.queries import parameters_of
 from everlog.frames import Tabular
+from everlog.parameters import Given
 
 Relations: TypeAlias = Mapping[str, Relation]
-Pattern: TypeAlias = tuple[Relation, dict[int, Value], list[tuple[int, int]]]  # values, equal columns
 Step: TypeAlias = str | Iterable[Update | str | tuple[str, Any, int]]
 
 
@@ -63,31 +66,70 @@ def _is_row(relation: Relation, given: tuple[Any, ...] | list[Any]) -> bool:
     return not isinstance(given[0], tuple | list) if given else given == () and relation.arity == 0
 
 
-def fact(relations: Relations, text_or_relation: str, row: object = None) -> tuple[str, Row]:
-    """A fact given as text, or as the name of a relation and a row."""
+def fact(
+    relations: Relations, text_or_relation: str, row: object = None, given: Given | None = None
+) -> tuple[str, Row]:
+    """A fact given as the name of a relation and a row, or as text, with values for its parameters."""
     if row is not None:
+        if given is not None and given.values:
+            raise FactError("values are given for parameters, and there is no text that could have some")
         relation = declared(relations, text_or_relation)
         return relation.name, checked_row(relation, row)
     try:
-        return read_fact(text_or_relation, relations)
+        found = read_fact(text_or_relation, relations, None if given is None else given.value)
     except FactTextError as problem:
         raise FactError(str(problem)) from None
+    for name in () if given is None else given.values:
+        if name not in parameters_of(text_or_relation):
+            raise FactError(f"`{text_or_relation.strip()}` has no parameter `${name}`")
+    return found
+
+
+@frozen
+class Pattern:
+    """A query of one atom: its relation, the values that columns must have, and the columns that must be equal.
+
+    `parameters` names those whose values are still to be given, by column.
+    """
+
+    relation: Relation
+    bound: Mapping[int, Value] = field(factory=dict)
+    equal: tuple[tuple[int, int], ...] = ()
+    parameters: Mapping[int, str] = field(factory=dict)
+
+    def filled(self, given: Given) -> Pattern:
+        """The pattern with the values of its parameters."""
+        columns = self.relation.columns
+        values = {at: given.value(name, columns[at].kind) for at, name in self.parameters.items()}
+        return Pattern(self.relation, {**self.bound, **values}, self.equal)
+
+    def matches(self, row: Row) -> bool:
+        return all(row[column] in (value,) for column, value in self.bound.items()) and self.has_equals(row)
+
+    def has_equals(self, row: Row) -> bool:
+        """Whether a variable that stands twice has one value; NaN is itself."""
+        return all(row[i] is row[j] or row[i] == row[j] for i, j in self.equal)
 
 
 def pattern_of(relations: Relations, text: str) -> Pattern:
-    """A query: its relation, the values that columns must have, and the columns that must be equal.
+    """The query of one atom that a text is, or FactError.
 
     >>> from everlog.core.program import Column, Kind
     >>> relation = Relation("r", tuple(Column(name, Kind.NUMBER) for name in "abc"))
-    >>> pattern_of({"r": relation}, "r(x, 7, x)")[1:]
-    ({1: 7}, [(2, 0)])
+    >>> found = pattern_of({"r": relation}, "r(x, 7, x)")
+    >>> found.bound, found.equal, pattern_of({"r": relation}, "r(x, $id, _)").parameters
+    ({1: 7}, ((2, 0),), {1: 'id'})
     """
     try:
-        name, constants, same = read_pattern(text, relations)
+        read = read_pattern(text, relations)
     except FactTextError as problem:
         raise FactError(str(problem)) from None
-    bound = {column: value for column, value in enumerate(constants) if value is not None}
-    return relations[name], bound, [(column, first) for column, first in enumerate(same) if column != first]
+    return Pattern(
+        relations[read.relation],
+        {column: value for column, value in enumerate(read.constants) if value is not None},
+        tuple((column, first) for column, first in enumerate(read.same) if column != first),
+        {column: name for column, name in enumerate(read.parameters) if name},
+    )
 
 
 def updates(relations: Relations, text_or_relation: str, rows: object, insert: bool) -> list[Update]:

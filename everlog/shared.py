@@ -13,9 +13,10 @@ Reads: everlog.database, everlog.turns.  Read by: users.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from threading import local
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,8 +28,9 @@ from everlog.core.program import Column, Relation, Row
 from everlog.database import Database, Functions
 from everlog.files.values import sorted_rows
 from everlog.rows import Step, step_updates, updates
+from everlog.state import NestedWrite
 from everlog.subscriptions import Callback, Subscription
-from everlog.transactions import NestedWrite
+from everlog.transactions import Collecting
 from everlog.turns import Turns
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ class SharedDatabase:
         self._database = database
         self._turns = Turns()
         self._reading = False  # whether whoever has the turn reads one state
+        self._open = local()  # the transaction that each thread has open
 
     @contextmanager
     def reading(self) -> Iterator[SharedDatabase]:
@@ -86,14 +89,14 @@ class SharedDatabase:
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────
 
-    def query(self, text: str) -> list[Row]:
+    def query(self, text: str, /, **parameters: object) -> list[Row]:
         """As `Database.query`, as a list."""
-        return self.answers(text)[1]
+        return self.answers(text, **parameters)[1]
 
-    def answers(self, text: str) -> tuple[tuple[Column, ...], list[Row]]:
+    def answers(self, text: str, /, **parameters: object) -> tuple[tuple[Column, ...], list[Row]]:
         """The columns of a query's answers, and the answers, sorted."""
         with self._turns:
-            result = self._database.query(text)
+            result = self._database.query(text, **parameters)
             columns, found = result._relation.columns, list(result)
         return columns, sorted_rows(Relation("", columns), found)
 
@@ -108,9 +111,9 @@ class SharedDatabase:
         """The facts of a relation that were given, sorted."""
         return self._asked(lambda db: db.given(relation))
 
-    def holds(self, relation: str, row: object = None) -> bool:
-        """Whether a fact holds."""
-        return self._asked(lambda db: db.holds(relation, row))
+    def holds(self, relation: str, row: object = None, /, **parameters: object) -> bool:
+        """As `Database.holds`."""
+        return self._asked(lambda db: db.holds(relation, row, **parameters))
 
     def size(self, relation: str) -> int:
         """How many facts a relation has."""
@@ -131,13 +134,13 @@ class SharedDatabase:
         """The number of the last step, of a database in a file."""
         return self._asked(lambda db: _durable(db).step)
 
-    def why(self, relation: str, row: object = None) -> Proof:
-        """A proof of a fact."""
-        return self._asked(lambda db: db.why(relation, row))
+    def why(self, relation: str, row: object = None, /, **parameters: object) -> Proof:
+        """A proof of a fact: see `Database.why`."""
+        return self._asked(lambda db: db.why(relation, row, **parameters))
 
-    def why_not(self, relation: str, row: object = None) -> WhyNot:
-        """What is missing for a fact."""
-        return self._asked(lambda db: db.why_not(relation, row))
+    def why_not(self, relation: str, row: object = None, /, **parameters: object) -> WhyNot:
+        """What is missing for a fact: see `Database.why_not`."""
+        return self._asked(lambda db: db.why_not(relation, row, **parameters))
 
     def explain(self, name: str | None = None) -> str:
         """How relations are kept current, and what an update can cost."""
@@ -155,25 +158,41 @@ class SharedDatabase:
 
     def insert(self, relation: str, rows: object = None) -> Changes:
         """As `Database.insert`."""
+        if self._transaction is not None:
+            return self._join(updates(self.relations, relation, rows, True))
         with self._writing() as db:
             return db.insert(relation, rows)
 
     def delete(self, relation: str, rows: object = None) -> Changes:
         """As `Database.delete`."""
+        if self._transaction is not None:
+            return self._join(updates(self.relations, relation, rows, False))
         with self._writing() as db:
             return db.delete(relation, rows)
 
     def apply(self, step: Step, *, positions: Mapping[str, str] | None = None) -> Changes:
         """As `Database.apply`."""
+        if self._transaction is not None:
+            return self._join(step_updates(self.relations, step), positions)
         with self._writing() as db:
             return db.apply(step, positions=positions)
 
     def transaction(self) -> SharedTransaction:
         """Collect inserts and deletes, and apply them as one step at the end of a `with` block.
 
-        Nobody waits while they are collected.
+        Nobody waits while they are collected.  What this thread inserts and deletes meanwhile is collected, too.
         """
         return SharedTransaction(self)
+
+    @property
+    def _transaction(self) -> SharedTransaction | None:
+        """The transaction that this thread has open."""
+        return getattr(self._open, "transaction", None)
+
+    def _join(self, step: Iterable[Update], positions: Mapping[str, str] | None = None) -> Changes:
+        assert self._transaction is not None
+        self._transaction.collect(step, positions)
+        return Changes({}, self.relations)
 
     def add_rule(self, text: str, *, functors: Functions | None = None) -> Changes:
         """As `Database.add_rule`."""
@@ -269,34 +288,26 @@ class SharedDatabase:
         return self._asked(lambda db: f"<shared {repr(db)[1:]}")
 
 
-class SharedTransaction:
+class SharedTransaction(Collecting):
     """As `Transaction`, but others go on reading and writing until it is applied.
 
     What it deletes and inserts is settled then: it says nothing about what others have written meanwhile.
     """
 
     def __init__(self, shared: SharedDatabase) -> None:
+        super().__init__(lambda: shared.relations)
         self._shared = shared
-        self._step: list[Update] = []
-        self.changes: Changes | None = None
 
-    def insert(self, relation: str, rows: object = None) -> None:
-        self._step += updates(self._shared.relations, relation, rows, True)
+    def _begin(self) -> None:
+        if self._shared._transaction is not None:
+            raise NestedWrite("this thread has a transaction open: another one can be opened after it")
+        self._shared._open.transaction = self
 
-    def delete(self, relation: str, rows: object = None) -> None:
-        self._step += updates(self._shared.relations, relation, rows, False)
+    def _end(self) -> None:
+        self._shared._open.transaction = None
 
-    def apply(self, step: Step) -> None:
-        self._step += list(step_updates(self._shared.relations, step))
-
-    def __enter__(self) -> SharedTransaction:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self.changes = self._shared.apply(self._step)
+    def _commit(self) -> None:
+        self._applied(self._shared.apply(self.step, positions=self._positions))
 
 
 def _durable(database: Database) -> DurableDatabase:

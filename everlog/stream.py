@@ -24,7 +24,7 @@ from everlog.database import Database
 from everlog.files.place import reason, write_stream
 from everlog.files.values import FactsError
 from everlog.rows import is_idle, line_update
-from everlog.store.errors import StoreError
+from everlog.store.errors import FileMoved, StoreError
 
 NO_ANSWER = "(no answer)"
 Step: TypeAlias = list[tuple[int, str]]  # lines with their numbers
@@ -66,6 +66,8 @@ def _applied(database: Database, name: str, step: Step, shown: set[str], mistake
     if not mistakes:
         try:
             return database.apply(updates).text(shown)
+        except FileMoved:  # no later step would be written either
+            raise
         except (EvaluationError, MemoryError, StoreError) as problem:
             first, last = step[0][0], step[-1][0]
             place = f"{name}:{first}" if first == last else f"{name}:{first}-{last}"

@@ -5,23 +5,22 @@ own: whatever only filters or computes as soon as it can; of the atoms, the one 
 bound.  An atom that binds nothing new is a semi-join, a negated one an anti-join, and an aggregate a grouping
 that is joined on.
 
-Facts are sets, but a projection of a join is not.  `unique` says whether each binding stands in the frame once:
-then neither a rule nor an aggregate needs to make it so, which is the dearest operation of all.  Where it is not,
-`rare` says that bindings are repeated only because a row of some input may be.
-
-Reads: core.program, core.reference (what is ready), spark_backend.expressions, spark_backend.totals.
-Read by: spark_backend.rules.
+What may fail comes last, when atoms and sure conditions have chosen what to compute it for
+(`spark_backend.partial`).  Where it is the key of a join, bindings for which it has a value are joined by it,
+and the others with all there is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 from itertools import count
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
-from attrs import evolve, field, frozen
+from attrs import evolve
 
 from everlog.core import program as p
+from everlog.core.bodies import apart, binds, is_ready, may_fail, schedule, sure_and_open
 from everlog.core.program import (
     Aggregate,
     Atom,
@@ -35,44 +34,21 @@ from everlog.core.program import (
     Variable,
     Wildcard,
 )
-from everlog.core.reference import apart, is_ready, schedule
+from everlog.spark_backend.bindings import Bindings, Facts, only
 from everlog.spark_backend.columns import HOLDS, TYPES, frame_of_rows, names_of
-from everlog.spark_backend.expressions import Expressions, may_fail
-from everlog.spark_backend.totals import totalled
+from everlog.spark_backend.expressions import Expressions
+from everlog.spark_backend.partial import Attempts, all_there, binders_first, bound_side, is_open, kept
+from everlog.spark_backend.totals import TARGET, totalled
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 
-@frozen
-class Facts:
-    """The facts of a relation; `unique`: no row stands in the frame twice; `rare`: few do, if any."""
-
-    frame: DataFrame
-    unique: bool = True
-    rare: bool = True
-
+ERROR = "why"  # the column with what keeps a group from having a value
 
 Lookup: TypeAlias = Callable[
     [Atom, int | None], Facts
 ]  # an atom, and its place in the body (None: inside something)
-
-
-@frozen
-class Bindings:
-    """Invariant: the frame has exactly the columns in `names` (or just `holds`); `keys` determine the others."""
-
-    frame: DataFrame
-    names: Mapping[Variable, str] = field(factory=dict)
-    kinds: Mapping[Variable, Kind] = field(factory=dict)
-    keys: frozenset[Variable] = frozenset()
-    unique: bool = True
-    rare: bool = True
-
-    def env(self) -> dict[Variable, Column]:
-        from pyspark.sql import functions as F
-
-        return {variable: F.col(name) for variable, name in self.names.items()}
 
 
 class Body:
@@ -81,6 +57,7 @@ class Body:
     def __init__(self, spark: SparkSession, expressions: Expressions, lookup: Lookup) -> None:
         self._spark, self._expressions, self._lookup = spark, expressions, lookup
         self._fresh = (f"v{number}" for number in count())
+        self.attempts = Attempts(expressions, self._fresh)
         self._relations = expressions.program.relations
 
     def fresh(self) -> str:
@@ -92,19 +69,40 @@ class Body:
         return Bindings(frame_of_rows(self._spark, [()], ()))
 
     def solve(self, body: Sequence[Literal], start: Bindings | None = None, inner: bool = False) -> Bindings:
-        """Every way to extend the bindings so that all literals hold."""
+        """Every way to extend the bindings so that all literals hold, and those with an open condition."""
+        bound = set() if start is None else {variable.name for variable in start.names}
         parts = [(place, literal) for place, literal in enumerate(body)]
-        if schedule(body, set() if start is None else {variable.name for variable in start.names})[1]:
+        if schedule(body, bound)[1] or any(map(may_fail, body)):
             parts = [(place, part) for place, literal in parts for part in apart(literal)]
         places = {id(literal): None if inner else place for place, literal in parts}
         found = start
-        rest = [literal for _, literal in parts]
+        rest, waiting = sure_and_open([literal for _, literal in parts], bound)
         while rest:
             bound = set() if found is None else {variable.name for variable in found.names}
-            chosen = self._next(rest, bound)
+            keys = [] if found is None else self._keys(waiting, found)
+            chosen = self._next(rest, bound | {name for key in keys for name in binds(key)})
             rest = [literal for literal in rest if literal is not chosen]
-            found = self._extended(chosen, places[id(chosen)], found)
-        return self.nothing() if found is None else found
+            used = [key for key in keys if not binds(key).isdisjoint(binds(chosen) - bound)]
+            if isinstance(chosen, Atom) and used and found is not None:
+                found = self._joined_by(used, chosen, places[id(chosen)], found)
+                waiting = [literal for literal in waiting if not any(literal is key for key in used)]
+            else:
+                found = self._extended(chosen, places[id(chosen)], found)
+        found = self.nothing() if found is None else found
+        order, _ = schedule(waiting, {variable.name for variable in found.names})
+        for literal in binders_first(order, found):
+            found = self._opened(literal, found)
+        return found
+
+    def _keys(self, waiting: Iterable[Literal], found: Bindings) -> list[Comparison]:
+        """The equalities that may fail by which an atom could be joined: one for each variable."""
+        keys: dict[Variable, Comparison] = {}
+        for literal in waiting:
+            if isinstance(literal, Comparison):
+                variable, _ = bound_side(literal, found)
+                if variable is not None and variable not in found.names:
+                    keys.setdefault(variable, literal)
+        return list(keys.values())
 
     def _next(self, rest: Sequence[Literal], bound: set[str]) -> Literal:
         ready = [literal for literal in rest if is_ready(literal, bound)]
@@ -151,6 +149,19 @@ class Body:
             case _:
                 assert_never(literal)
 
+    def _opened(self, literal: Literal, found: Bindings) -> Bindings:
+        """The bindings that a condition which may fail does not exclude."""
+        match literal:
+            case Comparison():
+                return self.attempts.compared(literal, found)
+            case Negation(atom):
+                return self._without(atom, found)
+            case Range():
+                return self._ranged(literal, found)
+            case Aggregate():
+                return self._aggregated(literal, found)
+        raise AssertionError(f"an atom cannot fail: {literal}")
+
     # ── atoms ────────────────────────────────────────────────────────────────────────────────
 
     def _matched(
@@ -194,19 +205,64 @@ class Body:
         if not own.names:
             # a semi-join: the atom binds nothing
             frame = _semi(left.frame, own.frame, keys, "left_semi")
-            return _only(found, frame)
+            return only(found, frame)
         if not facts.unique:  # duplicates of several atoms would multiply
             own = evolve(own, frame=without_repeats(own.frame, own.rare), unique=True, rare=True)
         frame = left.frame.join(own.frame, _all(keys), "inner") if keys else left.frame.crossJoin(own.frame)
-        joined = Bindings(
-            frame,
-            {**found.names, **own.names},
-            {**found.kinds, **own.kinds},
-            found.keys | own.keys,
-            found.unique and own.unique,
-            found.rare and own.rare,
+        joined = evolve(
+            found,
+            frame=frame,
+            names={**found.names, **own.names},
+            kinds={**found.kinds, **own.kinds},
+            keys=found.keys | own.keys,
+            unique=found.unique and own.unique,
+            rare=found.rare and own.rare,
         )
-        return self._filtered(_only(joined, frame) if not inside else joined, inside)
+        return self._filtered(only(joined, frame) if not inside else joined, inside)
+
+    def _joined_by(self, keys: Sequence[Comparison], atom: Atom, place: int | None, found: Bindings) -> Bindings:
+        """Join an atom by keys that may fail: bindings without a key meet all of its facts."""
+        from pyspark.sql import functions as F
+
+        columns: dict[Variable, str] = {}
+        for key in keys:
+            variable, term = bound_side(key, found)
+            assert variable is not None
+            found, value = self.attempts.value(term, found)
+            columns[variable] = next(self._fresh)
+            found = evolve(found, frame=found.frame.withColumn(columns[variable], value.cast(TYPES[key.kind])))
+        missing = reduce(lambda a, b: a | b, [F.col(name).isNull() for name in columns.values()])
+        keyed = evolve(found, frame=found.frame.where(~missing), names={**found.names, **columns})
+        kinds = {**found.kinds, **{variable: key.kind for variable, key in zip(columns, keys, strict=True)}}
+        one = self._joined(atom, place, evolve(keyed, kinds=kinds))
+        hidden = {Variable(f"{variable.name}@key"): name for variable, name in columns.items()}
+        other = evolve(found, frame=found.frame.where(missing), names={**found.names, **hidden})
+        other = self._joined(atom, place, other)
+        for variable in columns:  # of several keys some may have a value
+            there = other.names[Variable(f"{variable.name}@key")]
+            other = kept(other, F.col(there) == F.col(other.names[variable]))
+        return self._both(one, other)
+
+    def _both(self, one: Bindings, other: Bindings) -> Bindings:
+        """The bindings of both, of the variables of the first."""
+        from pyspark.sql import functions as F
+
+        fresh = {variable: next(self._fresh) for variable in one.names}
+        error = next(self._fresh)
+        frames = []
+        for part in (one, other):
+            shown = [F.col(part.names[variable]).alias(name) for variable, name in fresh.items()]
+            why = F.lit(None).cast("string") if part.error is None else F.col(part.error)
+            frames.append(part.frame.select(*shown, why.alias(error)))
+        return evolve(
+            one,
+            frame=frames[0].union(frames[1]),
+            names=fresh,
+            keys=frozenset(fresh),
+            unique=one.unique and other.unique,
+            rare=one.rare and other.rare,
+            error=error,
+        )
 
     def _filtered(self, found: Bindings, pairs: Sequence[tuple[Term, str]]) -> Bindings:
         """Keep the bindings for which each term is what its column has."""
@@ -217,25 +273,25 @@ class Body:
         frame = found.frame
         for term, name in pairs:
             frame = frame.where(self._expressions.term(term, found.env()) == F.col(name))
-        return _only(found, frame)
+        return only(found, frame)
 
     def _keyed(self, found: Bindings, pairs: Sequence[tuple[Term, str]]) -> tuple[Bindings, list[tuple[str, str]]]:
         """The bindings with a column for each computed key, and the pairs of columns to join on."""
         keys: list[tuple[str, str]] = []
-        frame = found.frame
         for term, name in pairs:
             if isinstance(term, Variable):
                 keys.append((found.names[term], name))
             else:
                 fresh = next(self._fresh)
-                frame = frame.withColumn(fresh, self._expressions.term(term, found.env()))
+                found, value = self.attempts.value(term, found)
+                found = evolve(found, frame=found.frame.withColumn(fresh, value))
                 keys.append((fresh, name))
-        return evolve(found, frame=frame), keys
+        return found, keys
 
     def _without(self, atom: Atom, found: Bindings) -> Bindings:
         own, pairs = self._matched(atom, self._lookup(atom, None), found.names)
         left, keys = self._keyed(found, pairs)
-        return _only(found, _semi(left.frame, own.frame, keys, "left_anti"))
+        return only(left, _semi(left.frame, own.frame, keys, "left_anti"))
 
     # ── what binds one variable ──────────────────────────────────────────────────────────────
 
@@ -245,15 +301,14 @@ class Body:
 
     def _bound(self, variable: Variable, column: Column, kind: Kind, found: Bindings, key: bool) -> Bindings:
         fresh = next(self._fresh)
-        wider = Bindings(
-            found.frame.withColumn(fresh, column),
-            {**found.names, variable: fresh},
-            {**found.kinds, variable: kind},
-            found.keys | {variable} if key else found.keys,
-            found.unique,
-            found.rare,
+        wider = evolve(
+            found,
+            frame=found.frame.withColumn(fresh, column),
+            names={**found.names, variable: fresh},
+            kinds={**found.kinds, variable: kind},
+            keys=found.keys | {variable} if key else found.keys,
         )
-        return _only(wider, wider.frame)
+        return only(wider, wider.frame)
 
     def _ranged(self, literal: Range, found: Bindings | None) -> Bindings:
         from pyspark.sql import functions as F
@@ -263,12 +318,22 @@ class Body:
             if literal.kind is Kind.NUMBER and all(isinstance(term, Constant) for term in terms):
                 return self._counted(literal, [int(term.value) for term in terms if isinstance(term, Constant)])
             found = self.nothing()
-        values = self._expressions.ranged(
-            [self._expressions.term(term, found.env()) for term in terms], literal.kind
-        )
+        ends = []
+        for term in terms:
+            found, end = self.attempts.value(term, found)
+            ends.append(end)
         arrayed, exploded = next(self._fresh), next(self._fresh)
-        frame = found.frame.withColumn(arrayed, values).withColumn(exploded, F.explode(F.col(arrayed)))
-        return self._met(literal.result, exploded, literal.kind, evolve(found, frame=frame), key=True)
+        if literal.kind is Kind.FLOAT:
+            found, values = self.attempts.attempted(self._expressions.attempt_range(ends, literal.kind), found)
+        else:
+            values = self._expressions.ranged(ends, literal.kind)
+        opens = may_fail(literal) or is_open(terms, found)
+        frame = found.frame.withColumn(arrayed, values)
+        if opens:  # a range without values has no match, one that is not known may have any
+            frame = frame.where(F.col(arrayed).isNull() | (F.size(arrayed) > 0))
+        frame = frame.withColumn(exploded, (F.explode_outer if opens else F.explode)(F.col(arrayed)))
+        found = evolve(found, frame=frame, open=found.open | {literal.result} if opens else found.open)
+        return self._met(literal.result, exploded, literal.kind, found, key=True)
 
     def _counted(self, literal: Range, numbers: list[int]) -> Bindings:
         """A range between constants is counted by the workers."""
@@ -293,7 +358,7 @@ class Body:
         from pyspark.sql import functions as F
 
         if result in found.names:
-            return _only(found, found.frame.where(F.col(found.names[result]) == F.col(name)))
+            return kept(found, F.col(found.names[result]) == F.col(name))
         return self._bound(result, F.col(name), kind, found, key)
 
     # ── aggregates ───────────────────────────────────────────────────────────────────────────
@@ -307,30 +372,90 @@ class Body:
         start: Bindings | None = None
         if outer and self._needs_domain(literal):
             assert found is not None
-            frame = found.frame.select(*(found.names[v] for v in outer)).distinct()
+            frame = found.frame.select(*(found.names[v] for v in outer)).dropna().distinct()
             start = Bindings(frame, {v: found.names[v] for v in outer}, found.kinds, frozenset(outer))
         inside = self.solve(literal.body, start, inner=True)
         if not inside.unique:
             inside = evolve(inside, frame=without_repeats(inside.frame, inside.rare))
-        frame, value = totalled(literal, inside, self._expressions, [inside.names[v] for v in outer], self._fresh)
         outside = found or self.nothing()
-        if not outer:
+        if literal.target is not None:
+            inside, target = self.attempts.value(literal.target, inside)
+            inside = evolve(inside, frame=inside.frame.withColumn(TARGET, target))
+        groups = [inside.names[v] for v in outer]
+        if inside.error is not None:
+            failing = inside.frame.where(F.col(inside.error).isNotNull())
+            errors = failing.groupBy(*groups).agg(F.min(inside.error).alias(ERROR))
+            inside = evolve(inside, frame=inside.frame.where(F.col(inside.error).isNull()))
+        frame, value = totalled(literal, inside, groups, self._fresh)
+        if inside.error is None and not is_open(outer, outside):
+            return self._grouped(literal, outside, groups, frame, value)
+        if inside.error is None:
+            errors = frame.select(*groups).limit(0).withColumn(ERROR, F.lit(None).cast("string"))
+        return self._grouped_or_open(literal, outside, groups, frame, errors, value)
+
+    def _grouped(
+        self, literal: Aggregate, outside: Bindings, groups: Sequence[str], frame: DataFrame, value: str
+    ) -> Bindings:
+        """The bindings with the value of their group."""
+        from pyspark.sql import functions as F
+
+        has_default = literal.op in ("count", "sum")
+        if not groups:
             wider = outside.frame.crossJoin(F.broadcast(frame))
         else:
-            renamed = {inside.names[v]: next(self._fresh) for v in outer}
-            right = frame.select(*(F.col(old).alias(new) for old, new in renamed.items()), value)
-            keys = [(outside.names[v], renamed[inside.names[v]]) for v in outer]
-            wider = outside.frame.join(right, _all(keys), "left" if literal.op in ("count", "sum") else "inner")
-            if literal.op in ("count", "sum"):
+            wider = self._beside(outside, literal.outer, groups, frame, "left" if has_default else "inner")
+            if has_default:
                 wider = wider.withColumn(value, F.coalesce(F.col(value), F.lit(0).cast(TYPES[literal.kind])))
         return self._met(literal.result, value, literal.kind, evolve(outside, frame=wider), key=False)
 
+    def _grouped_or_open(
+        self,
+        literal: Aggregate,
+        outside: Bindings,
+        groups: Sequence[str],
+        frame: DataFrame,
+        errors: DataFrame,
+        value: str,
+    ) -> Bindings:
+        """The same, where a group may fail, or may not be known."""
+        from pyspark.sql import functions as F
+
+        if groups:
+            wider = self._beside(outside, literal.outer, groups, frame, "left")
+            wider = self._beside(evolve(outside, frame=wider), literal.outer, groups, errors, "left")
+        else:
+            wider = outside.frame.join(frame, F.lit(True), "left").join(errors, F.lit(True), "left")
+        known = all_there([F.col(outside.names[v]) for v in literal.outer], F.col(ERROR).isNull())
+        known = F.coalesce(known, F.lit(False))
+        total: Column = F.col(value)
+        if literal.op in ("count", "sum"):
+            total = F.coalesce(total, F.lit(0).cast(TYPES[literal.kind]))
+        else:
+            wider = wider.where(~known | total.isNotNull())  # a group of nothing has no value, and no match
+        result = next(self._fresh)
+        found = self.attempts.erring(
+            evolve(outside, frame=wider.withColumn(result, F.when(known, total))), F.col(ERROR)
+        )
+        found = evolve(found, open=found.open | {literal.result})
+        return self._met(literal.result, result, literal.kind, found, key=False)
+
+    def _beside(
+        self, outside: Bindings, outer: Sequence[Variable], groups: Sequence[str], frame: DataFrame, how: str
+    ) -> DataFrame:
+        """The bindings, each with what a frame has for its group."""
+        from pyspark.sql import functions as F
+
+        renamed = {name: next(self._fresh) for name in groups}
+        rest = [name for name in frame.columns if name not in renamed]
+        right = frame.select(*(F.col(old).alias(new) for old, new in renamed.items()), *rest)
+        keys = [(outside.names[v], renamed[name]) for v, name in zip(outer, groups, strict=True)]
+        return outside.frame.join(right, _all(keys), how)
+
     def _needs_domain(self, literal: Aggregate) -> bool:
-        """Whether the groups that are asked for must be known first: the body does not bind them, or may fail."""
-        order, stuck = schedule(literal.body, set())
-        bound = {v for x in order for v in _variables(x)}
-        fails = any(may_fail(call) for call in p.calls_of(p.Rule(_targets(literal), literal.body)))
-        return bool(stuck) or not bound.issuperset(literal.outer) or fails
+        """Whether the groups that are asked for must be known first: the body does not bind them for sure."""
+        sure, _ = sure_and_open(literal.body, ())
+        bound = {name for x in sure for name in binds(x)}
+        return bool(schedule(literal.body, ())[1]) or not bound.issuperset(v.name for v in literal.outer)
 
 
 def without_repeats(frame: DataFrame, rare: bool) -> DataFrame:
@@ -342,30 +467,8 @@ def without_repeats(frame: DataFrame, rare: bool) -> DataFrame:
     return (frame.repartition(*frame.columns) if rare else frame).distinct()
 
 
-def _targets(literal: Aggregate) -> Atom:
-    return Atom("", () if literal.target is None else (literal.target,))
-
-
 def _names(term: Term) -> set[str]:
     return {variable.name for variable in p.variables_of(term)}
-
-
-def _variables(literal: Literal) -> Iterable[Variable]:
-    match literal:
-        case Atom(args=args):
-            return [v for arg in args for v in p.variables_of(arg)]
-        case Comparison(left=left, right=right):
-            return [*p.variables_of(left), *p.variables_of(right)]
-        case Aggregate(result=result) | Range(result=result):
-            return [result]
-        case Negation():
-            return []
-    assert_never(literal)
-
-
-def _only(found: Bindings, frame: DataFrame) -> Bindings:
-    """The bindings with a frame that has their columns and no others."""
-    return evolve(found, frame=frame.select(*found.names.values()) if found.names else frame.select(HOLDS))
 
 
 def _all(keys: Sequence[tuple[str, str]]) -> list[Column]:

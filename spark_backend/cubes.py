@@ -38,7 +38,8 @@ from everlog.core.program import (
     Variable,
     variables_of,
 )
-from everlog.spark_backend.bodies import Bindings, Body
+from everlog.spark_backend.bindings import Bindings
+from everlog.spark_backend.bodies import Body
 from everlog.spark_backend.cells import CELL, MARK, Reading, best_split, in_cells, load_of, role_of
 from everlog.spark_backend.columns import names_of, widened
 from everlog.spark_backend.cyclic import CyclicJoin

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from attrs import frozen
 
+from everlog.core.bodies import rule_may_fail
 from everlog.core.classify.classes import is_acyclic
 from everlog.core.classify.query import query_of
 from everlog.core.program import (
@@ -25,10 +26,8 @@ from everlog.core.program import (
     Term,
     Variable,
     Wildcard,
-    calls_of,
     variables_of,
 )
-from everlog.spark_backend.expressions import may_fail
 
 MOST_ATOMS = 60  # each is a bit of a mark
 _ORDERS = ("<", "<=", ">", ">=")
@@ -53,7 +52,7 @@ def cyclic_join(rule: Rule) -> CyclicJoin | None:
     atoms = tuple(literal for literal in rule.body if isinstance(literal, Atom))
     if not 3 <= len(atoms) <= MOST_ATOMS or not all(_is_plain(arg) for atom in atoms for arg in atom.args):
         return None
-    if is_acyclic(query_of(rule)) or any(may_fail(call) for call in calls_of(rule)):
+    if is_acyclic(query_of(rule)) or rule_may_fail(rule):
         return None
     bound = {arg for atom in atoms for arg in atom.args if isinstance(arg, Variable)}
     tests = tuple(one for one in rule.body if isinstance(one, Comparison) and _is_test(one, bound))

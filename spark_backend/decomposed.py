@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from everlog.core.program import Program
-from everlog.spark_backend.bodies import Facts
+from everlog.spark_backend.bindings import Facts
 from everlog.spark_backend.columns import kinds_of, names_of, widened
 from everlog.spark_backend.in_process import program_of
 from everlog.spark_backend.plan import Planned, unit_atoms

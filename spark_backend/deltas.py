@@ -34,7 +34,7 @@ from everlog.core.program import (
     Variable,
     Wildcard,
 )
-from everlog.spark_backend.bodies import Facts
+from everlog.spark_backend.bindings import Facts
 from everlog.spark_backend.columns import HOLDS, names_of
 from everlog.spark_backend.rules import Rules, distinct
 

@@ -25,7 +25,7 @@ from everlog.core import program as p
 from everlog.core.fact_rows import declared, fact_rows
 from everlog.core.guards import LimitExceeded
 from everlog.core.program import Atom, Program, Row, Rule
-from everlog.spark_backend.bodies import Facts
+from everlog.spark_backend.bindings import Facts
 from everlog.spark_backend.columns import (
     collected,
     fetch,

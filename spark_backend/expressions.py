@@ -3,11 +3,9 @@
 What Spark can say exactly is an expression (`spark_backend.functors`); the rest is computed by our own functions
 in Python workers (`spark_backend.workers`).
 
-An expression that may fail ends in `raise_error` with a mark that names its rule.  Its error message has a
-nondeterministic part: so the optimizer leaves the expression where the body has it, instead of trying it early on
-rows that another literal would have removed.
-
-Reads: core.program, spark_backend.columns, .functors, .marks, .workers.  Read by: spark_backend.bodies.
+What may fail has no value where it does, and an error beside it: `Attempt`.  An error is raised at the end of a
+rule, for bindings that nothing excludes (`raising`).  Its message has a nondeterministic part, so that the
+optimizer leaves it at the end.
 """
 
 from __future__ import annotations
@@ -62,19 +60,21 @@ def _refuse_unpicklable(functor: Functor, where: str) -> None:
         ) from error
 
 
-def may_fail(term: Term) -> bool:
-    """Whether a term computes something that is not defined for all values."""
-    if not isinstance(term, Call):
-        return False
-    if any(map(may_fail, term.args)) or term.name.startswith("@"):
-        return True
-    if term.name in ("/", "%"):
-        divisor = term.args[1]
-        return term.operand is not FLOAT and not (isinstance(divisor, Constant) and divisor.value != 0)
-    return term.operand is SYMBOL and term.name.startswith("to_") and term.kind is not SYMBOL
-
-
 # ── terms ────────────────────────────────────────────────────────────────────────────────────
+
+
+@frozen
+class Attempt:
+    """A function that may fail, applied: a column that has its value (or None) and its error (or None)."""
+
+    pair: Column
+    symbol: bool = False
+
+    def value(self, name: str) -> Column:
+        from pyspark.sql import functions as F
+
+        found = F.col(f"{name}.value")
+        return found.cast("string") if self.symbol else found
 
 
 @frozen
@@ -85,56 +85,69 @@ class Expressions:
     rule: int
 
     def term(self, term: Term, env: Mapping[Variable, Column]) -> Column:
+        """A term that cannot fail, of variables that all have values."""
         match term:
             case Variable():
                 return env[term]
             case Constant(value, kind):
                 return literal(value, kind)
             case Call(args=args):
-                return self._call(term, [self.term(arg, env) for arg in args])
+                return self.call(term, [self.term(arg, env) for arg in args])
         raise AssertionError("a wildcard has no value")
 
-    def _call(self, call: Call, args: list[Column]) -> Column:
-        if call.name.startswith("@"):
-            functor = self.program.functors[call.name[1:]]
-            return worked(Worked(Users(functor), functor.params, functor.result, self.rule), args, fails=True)
+    def call(self, call: Call, args: list[Column]) -> Column:
+        """A functor that does not fail, applied to values."""
         if call.name == "as" and call.operand == call.kind:
             return args[0]
         if call.name == "as" and {call.operand, call.kind} == {NUMBER, UNSIGNED}:
             return args[0]
         if call.name in ("/", "%") and call.operand is not FLOAT:
-            return self._divided(call, *args)
+            return DIVISIONS[call.name, call.operand](*args)
         native = NATIVE.get((call.name, call.operand))
         if native is not None:
             return native(*args)
         named = Named(call.name, call.operand, call.kind)
-        return worked(Worked(named, (call.operand,) * len(args), call.kind, self.rule), args, may_fail(call))
+        return worked(Worked(named, (call.operand,) * len(args), call.kind), args)
 
-    def _divided(self, call: Call, a: Column, b: Column) -> Column:
+    def attempt(self, call: Call, args: list[Column]) -> Attempt:
+        """A functor that may fail, applied to values, of which some may be missing."""
         from pyspark.sql import functions as F
 
-        exact = DIVISIONS[call.name, call.operand](a, b)
-        if not may_fail(Call(call.name, (Constant(0, NUMBER), call.args[1]), call.operand, call.kind)):
-            return exact
-        shown = to_text(a, call.operand)
-        before, after = marked(self.rule, f"division by zero: \0 {call.name} 0").split("\0")
-        message = F.concat(
-            F.lit(before),
-            shown,
-            F.lit(after),
-            F.substring(F.rand(0).cast("string"), 1, 0),  # see above: keeps the expression in its place
-        )
-        return F.when(b == 0, F.raise_error(message).cast("bigint")).otherwise(exact)
+        if call.name in ("/", "%"):
+            a, b = args
+            exact = F.when(b != 0, DIVISIONS[call.name, call.operand](a, F.when(b != 0, b)))
+            message = F.concat(F.lit("division by zero: "), to_text(a, call.operand), F.lit(f" {call.name} 0"))
+            return Attempt(F.struct(exact.alias("value"), F.when(b == 0, message).alias("error")))
+        if call.name.startswith("@"):
+            functor = self.program.functors[call.name[1:]]
+            made = Worked(Users(functor), functor.params, functor.result, fails=True)
+        else:
+            made = Worked(
+                Named(call.name, call.operand, call.kind), (call.operand,) * len(args), call.kind, fails=True
+            )
+        return Attempt(worked(made, args), made.result is SYMBOL)
 
     def comparison(self, op: str, left: Column, right: Column, kind: Kind) -> Column:
-        """The truth of `left op right`."""
+        """The truth of `left op right`; none where a side has no value."""
         if op in ("match", "not_match"):
-            return worked(Worked(Compared(op), (SYMBOL, SYMBOL), None, self.rule), [left, right], fails=False)
+            return worked(Worked(Compared(op), (SYMBOL, SYMBOL), None), [left, right])
         return compared(op, left, right, kind)
 
     def ranged(self, args: Sequence[Column], kind: Kind) -> Column:
-        """The values of a range, as an array."""
-        return worked(Worked(Ranged(), (kind,) * len(args), kind, self.rule, many=True), args, kind is FLOAT)
+        """The values of a range of integers, as an array; none where an end has no value."""
+        return worked(Worked(Ranged(), (kind,) * len(args), kind, many=True), args)
+
+    def attempt_range(self, args: Sequence[Column], kind: Kind) -> Attempt:
+        return Attempt(worked(Worked(Ranged(), (kind,) * len(args), kind, many=True, fails=True), args))
+
+    def raising(self, error: str) -> Column:
+        """True, unless the column of this name has an error: that is raised, with a mark that names the rule."""
+        from pyspark.sql import functions as F
+
+        before, after = marked(self.rule, "\0").split("\0")
+        last = F.substring(F.rand(0).cast("string"), 1, 0)  # nothing, but not the same for Spark: see above
+        message = F.concat(F.lit(before), F.col(error), F.lit(after), last)
+        return F.when(F.col(error).isNotNull(), F.raise_error(message).cast("boolean")).otherwise(F.lit(True))
 
 
 def literal(value: Any, kind: Kind) -> Column:

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from everlog.core.bodies import rule_may_fail
 from everlog.core.dependencies import Unit, units
 from everlog.core.executor import InsertOnly
 from everlog.core.program import Aggregate, Program
-from everlog.spark_backend.bodies import Facts
+from everlog.spark_backend.bindings import Facts
 from everlog.spark_backend.columns import frame_of_rows, kinds_of, names_of, schema_of
 from everlog.spark_backend.deltas import SIGN, Deltas, Versions
 from everlog.spark_backend.evaluate import evaluate
@@ -56,8 +57,10 @@ def way_of(one: Planned) -> str:
     if one.way == GIVEN:
         return GIVEN
     aggregates = any(isinstance(literal, Aggregate) for rule in one.unit.rules for literal in rule.body)
-    if one.way == IN_PROCESS or aggregates:
-        return AGAIN
+    if one.way == IN_PROCESS or aggregates or any(map(rule_may_fail, one.unit.rules)):
+        return (
+            AGAIN  # what may fail is computed for facts that are there together, not for old ones beside new ones
+        )
     return DRED if one.way in (ITERATED, DECOMPOSED) else COUNTED
 
 

@@ -23,7 +23,8 @@ from attrs import define, field, frozen
 
 from everlog.core.dependencies import Unit
 from everlog.core.program import Atom, Rule, Variable
-from everlog.spark_backend.bodies import Facts, Lookup
+from everlog.spark_backend.bindings import Facts
+from everlog.spark_backend.bodies import Lookup
 from everlog.spark_backend.columns import names_of
 from everlog.spark_backend.forgetting import forget_frames
 from everlog.spark_backend.plan import unit_atoms

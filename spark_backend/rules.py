@@ -1,16 +1,15 @@
-"""The facts that a rule derives, and the union of what several derive.
-
-Reads: spark_backend.bodies, spark_backend.cubes, spark_backend.cyclic, spark_backend.expressions.
-Read by: spark_backend.evaluate, spark_backend.iterate, spark_backend.following.
-"""
+"""The facts that a rule derives, and the union of what several derive."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from attrs import evolve
+
 from everlog.core.program import Program, Rule, Variable
-from everlog.spark_backend.bodies import Bindings, Body, Facts, Lookup, without_repeats
+from everlog.spark_backend.bindings import Bindings, Facts
+from everlog.spark_backend.bodies import Body, Lookup, without_repeats
 from everlog.spark_backend.columns import HOLDS, TYPES
 from everlog.spark_backend.cubes import Cubes
 from everlog.spark_backend.cyclic import CyclicJoin, cyclic_join
@@ -37,28 +36,29 @@ class Rules:
         """What a rule derives from the facts that `lookup` has for its atoms."""
         join = cyclic_join(rule)
         body, expressions = self._solver(rule, lookup)
-        return self._headed(rule, body.solve((*rule.body, *(join.implied if join else ()))), expressions)
+        return self._headed(rule, body, body.solve((*rule.body, *(join.implied if join else ()))), expressions)
 
     def cubed(self, rule: Rule, lookup: Lookup, join: CyclicJoin, cubes: Cubes) -> Facts | None:
         """The same, with the cyclic join of the rule inside the tasks; None if that is not worth it."""
         body, expressions = self._solver(rule, lookup)
         joined = cubes.joined(body, self.program, rule, self.number(rule), join)
-        return None if joined is None else self._headed(rule, body.solve(join.rest, joined), expressions)
+        return None if joined is None else self._headed(rule, body, body.solve(join.rest, joined), expressions)
 
     def _solver(self, rule: Rule, lookup: Lookup) -> tuple[Body, Expressions]:
         expressions = Expressions(self.program, self.number(rule))
         return Body(self.spark, expressions, lookup), expressions
 
-    def _headed(self, rule: Rule, found: Bindings, expressions: Expressions) -> Facts:
-        """The facts of the head, one for each binding."""
+    def _headed(self, rule: Rule, body: Body, found: Bindings, expressions: Expressions) -> Facts:
+        """The facts of the head, one for each binding; a binding that has an error raises it."""
         from pyspark.sql import functions as F
 
         kinds = [column.kind for column in self.program.relations[rule.head.relation].columns]
-        env = found.env()
-        columns = [
-            expressions.term(arg, env).cast(TYPES[kind]).alias(f"c{n}")
-            for n, (arg, kind) in enumerate(zip(rule.head.args, kinds, strict=True))
-        ]
+        columns = []
+        for n, (arg, kind) in enumerate(zip(rule.head.args, kinds, strict=True)):
+            found, value = body.attempts.value(arg, found)
+            columns.append(value.cast(TYPES[kind]).alias(f"c{n}"))
+        if found.error is not None:
+            found = evolve(found, frame=found.frame.where(expressions.raising(found.error)))
         shown = {arg for arg in rule.head.args if isinstance(arg, Variable)}
         frame = found.frame.select(*columns) if columns else found.frame.select(F.lit(True).alias(HOLDS))
         whole = found.keys <= shown

@@ -6,23 +6,21 @@ overflows, whatever mode the session is in.
 The sum of floats must not depend on the order in which partitions come.  A float is an integer of 53 bits times
 a power of two, so the integers are summed by exponent, exactly, and the few sums of a group (one for each
 exponent in it) are added and rounded once at the end, by a Python worker.
-
-Reads: core.exact, core.program, spark_backend.expressions.  Read by: spark_backend.bodies.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
 from everlog.core.program import Aggregate, Kind, Term, Variable
 from everlog.core.values import NAN
+from everlog.spark_backend.bindings import Bindings, Fresh
 from everlog.spark_backend.columns import TYPES
-from everlog.spark_backend.expressions import Expressions
 from everlog.spark_backend.functors import as_float, order_key, wrap_sum
 
 if TYPE_CHECKING:
@@ -30,21 +28,15 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
+TARGET = "target"
 _UNDEFINED, _UP, _DOWN = 10_000, 10_001, 10_002  # exponents that no float has
 
 
-class Inside(Protocol):
-    @property
-    def frame(self) -> DataFrame: ...
-    @property
-    def kinds(self) -> Mapping[Variable, Kind]: ...
-    def env(self) -> dict[Variable, Column]: ...
+def totalled(literal: Aggregate, inside: Bindings, groups: Sequence[str], fresh: Fresh) -> tuple[DataFrame, str]:
+    """The value of an aggregate for each group that has one, and the name of its column.
 
-
-def totalled(
-    literal: Aggregate, inside: Inside, expressions: Expressions, groups: Sequence[str], fresh: Iterator[str]
-) -> tuple[DataFrame, str]:
-    """The value of an aggregate for each group that has one, and the name of its column."""
+    The column `TARGET` has what is to be summed.
+    """
     from pyspark.sql import functions as F
 
     value = next(fresh)
@@ -53,7 +45,7 @@ def totalled(
         return frame.groupBy(*groups).agg(F.count(F.lit(1)).cast(TYPES[kind]).alias(value)), value
     assert literal.target is not None
     target, of = next(fresh), kind_of(literal.target, inside.kinds, kind)
-    frame = frame.select(*groups, expressions.term(literal.target, inside.env()).alias(target))
+    frame = frame.select(*groups, F.col(TARGET).alias(target))
     given = F.col(target)
     match literal.op:
         case "min" | "max":

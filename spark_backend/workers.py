@@ -1,9 +1,7 @@
 """Our own functions in Spark's Python workers, by Arrow: what Spark cannot say exactly.
 
 Regular expressions, `^`, parsing, a float as text and users' functions are computed by the very functions of
-`core.functors`.  An error that one of them meets travels through Java under the mark of its rule.
-
-Reads: core.functors, core.program, spark_backend.columns, .marks.  Read by: spark_backend.expressions.
+`core.functors`.  What has no argument has no value; what may fail is a pair of a value and an error.
 """
 
 from __future__ import annotations
@@ -15,9 +13,8 @@ from attrs import frozen
 
 from everlog.core.functors import BUILTINS, COMPARISONS, as_kind, call_functor, one_nan, range_values
 from everlog.core.program import Functor, Kind
-from everlog.core.values import MASK, NAN, EvaluationError, decoded
+from everlog.core.values import MASK, NAN, NoValue, decoded
 from everlog.spark_backend.columns import TYPES, stored
-from everlog.spark_backend.marks import marked
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -30,17 +27,22 @@ class Worked:
     function: Callable[..., Any]
     params: tuple[Kind, ...]
     result: Kind | None  # None: a truth value
-    rule: int
     many: bool = False  # the result is a list of such values
+    fails: bool = False  # the result is a pair: the value, or the error
 
     def __call__(self, *args: Any) -> Any:
-        given = [_received(value, kind) for value, kind in zip(args, self.params, strict=True)]
+        if not self.fails:
+            return None if None in args else self._value(args)
         try:
-            found = self.function(*given)
-            if self.many:
-                return [_sent(value, self.result) for value in found]
-        except EvaluationError as error:
-            raise RuntimeError(marked(self.rule, error.message)) from None
+            return (None if None in args else self._value(args)), None
+        except NoValue as error:
+            return None, error.message
+
+    def _value(self, args: Sequence[Any]) -> Any:
+        given = [_received(value, kind) for value, kind in zip(args, self.params, strict=True)]
+        found = self.function(*given)
+        if self.many:
+            return [_sent(value, self.result) for value in found]
         return found if self.result is None else _sent(one_nan(found), self.result)
 
 
@@ -98,15 +100,16 @@ class Ranged:
         return range_values(start, stop, step)
 
 
-def worked(worked: Worked, args: Sequence[Column], fails: bool) -> Column:
+def worked(worked: Worked, args: Sequence[Column]) -> Column:
     """The function applied by Python workers."""
     from pyspark.sql import functions as F
 
     kind = worked.result
     held = "boolean" if kind is None else "binary" if kind is Kind.SYMBOL else TYPES[kind]
-    function = F.udf(worked, f"array<{held}>" if worked.many else held, useArrow=True)
-    if fails:
-        function = function.asNondeterministic()
+    held = f"array<{held}>" if worked.many else held
+    function = F.udf(worked, f"struct<value:{held},error:string>" if worked.fails else held, useArrow=True)
+    if worked.fails:
+        function = function.asNondeterministic()  # Spark calls it once for each row, not once for each use
     sent = [a.cast("binary") if k is Kind.SYMBOL else a for a, k in zip(args, worked.params, strict=True)]
     column = function(*sent)
-    return column.cast("string") if kind is Kind.SYMBOL and not worked.many else column
+    return column.cast("string") if kind is Kind.SYMBOL and not worked.many and not worked.fails else column

@@ -306,7 +306,8 @@ class Session:
 
     def do_query(self, block: Block) -> list[str]:
         program = self._program()
-        name, constants, same = read_pattern(block.argument, program.relations)
+        pattern = read_pattern(block.argument, program.relations)
+        name, constants, same = pattern.relation, pattern.constants, pattern.same
         answers = {}
         for executor, run in self._attempt():
             rows = [

@@ -3,8 +3,6 @@
 Choosing the next literal by looking at all of them would cost the square of the body.  Here a
 literal is looked at again only when one of its variables has just been bound, and the best atom
 comes off a heap.
-
-Reads: core.program.  Read by: core.codegen.joins, core.codegen.writer.
 """
 
 from __future__ import annotations
@@ -16,15 +14,17 @@ from typing import TypeAlias
 from attrs import frozen
 
 from everlog.core import program as p
-from everlog.core.program import Aggregate, Atom, Call, Comparison, Literal, Negation, Range, Variable
+from everlog.core.bodies import may_fail
+from everlog.core.codegen.lines import Values
+from everlog.core.program import Aggregate, Atom, Comparison, Literal, Negation, Range, Variable
 
 
 @frozen
 class Member:
-    """`variable ∈ container`: the fan of a key that is bound, not yet looped over."""
+    """`variable ∈ values`: the fan of a key that is bound, not yet looped over."""
 
     variable: Variable
-    container: str
+    values: Values
 
 
 Item: TypeAlias = Literal | Member
@@ -56,7 +56,7 @@ class Agenda:
         position = len(self._variables)
         self.open[position] = item
         self._variables.append(frozenset(variables_of_literal(item)))
-        self._risky.append(may_fail(item))
+        self._risky.append(not isinstance(item, Member) and may_fail(item))
         for variable in self._variables[position]:
             self._waiting.setdefault(variable, []).append(position)
             self._uses[variable] = self._uses.get(variable, 0) + 1
@@ -135,29 +135,6 @@ class Agenda:
 
 
 _JOINED = (Atom, Range, Member)
-
-
-def may_fail(literal: Item) -> bool:
-    """Whether evaluating a literal can raise an error."""
-    match literal:
-        case Atom(args=args) | Negation(Atom(args=args)):
-            terms: tuple[p.Term, ...] = args
-        case Comparison(left=left, right=right):
-            terms = (left, right)
-        case Aggregate():
-            return True
-        case Member():
-            return False
-        case Range(start=start, stop=stop):
-            terms = (start, stop)
-    return any(isinstance(t, Call) and _risky(t) for t in terms)
-
-
-def _risky(call: Call) -> bool:
-    name = call.name
-    if name in ("/", "%") or name.startswith(("@", "to_", "as")):
-        return name != "to_string"
-    return any(isinstance(a, Call) and _risky(a) for a in call.args)
 
 
 def variables_of_literal(literal: Item) -> list[Variable]:

@@ -1,7 +1,4 @@
-"""One atom of a body: the index that its bound columns ask for, and how its matches are run through.
-
-Reads: core.codegen.writer.  Read by: core.codegen.joins.
-"""
+"""One atom of a body: the index that its bound columns ask for, and how its matches are run through."""
 
 from __future__ import annotations
 
@@ -11,7 +8,8 @@ from attrs import define
 
 from everlog.core import program as p
 from everlog.core.codegen.agenda import Member
-from everlog.core.codegen.writer import NoSet, Writer
+from everlog.core.codegen.lines import Loop, Values
+from everlog.core.codegen.writer import DELTA, NoSet, Writer, same
 from everlog.core.program import Atom, Constant, Variable
 
 
@@ -23,9 +21,9 @@ class AtomWriter(Writer):
         """Read an atom from Δ, in the form its relation has, testing what is not a new variable."""
         shape = self.shapes[atom.relation]
         if shape.arity == 0:
-            self.test("_delta")
+            self.test(DELTA.text)
         elif shape.arity == 1:
-            self.values("_delta", atom.args[0])
+            self.values(DELTA, atom.args[0])
         elif shape.arity == 2:
             key, fan = atom.args[shape.key], atom.args[shape.fan]
             if key == self.set_variable:
@@ -35,15 +33,15 @@ class AtomWriter(Writer):
                 self.line(f"{name} = _delta.get({self.expr(key)}, _EMPTY)")
                 self.test(name)
             else:
-                self.loop([key], name, "_delta.items()")
+                self.loop([key], name, items_of(DELTA.text))
                 self.existence_tests(key)
-            self.fan(name, fan)
+            self.fan(local(name), fan)
         else:
             if self.set_variable in atom.args:
                 raise NoSet
-            self.rows("_delta", atom.args)
+            self.rows(DELTA, atom.args)
 
-    def fan(self, container: str, arg: p.Term) -> None:
+    def fan(self, container: Values, arg: p.Term) -> None:
         """The fan of a key: a loop over it waits until nothing better is to be done."""
         if self.is_new(arg) and arg != self.set_variable:
             assert isinstance(arg, Variable)
@@ -55,7 +53,7 @@ class AtomWriter(Writer):
         """Leave out at once the keys that a further atom does not have at all."""
         if isinstance(key, Variable):
             for index in self.leading_indexes(key):
-                self.line(f"if {self.bound[key]} not in {index}: continue")
+                self.line(f"if {self.bound[key]} not in {index}: {self.skip()}")
 
     def leading_indexes(self, variable: Variable) -> list[str]:
         """The indexes of open atoms that a variable alone leads into."""
@@ -70,12 +68,12 @@ class AtomWriter(Writer):
                 out.append(self.index_of(atom, (column,), (others[0],)))
         return out
 
-    def values(self, container: str, arg: p.Term) -> None:
+    def values(self, container: Values, arg: p.Term) -> None:
         """One column whose values are the set `container`."""
         if arg == self.set_variable:
-            self.sets.append(container)
+            self.sets.append(container.text)
         elif isinstance(arg, p.Wildcard):
-            self.test(container)
+            self.test(container.text)
         elif isinstance(arg, Constant) or arg in self.bound:
             self.test(f"{self.expr(arg)} in {container}")
         else:
@@ -84,10 +82,9 @@ class AtomWriter(Writer):
             self.loop([arg], "", restricted)
             self.last_loop = (arg, restricted, len(self.lines))
 
-    def restricted(self, container: str, variable: Variable) -> str:
+    def restricted(self, container: Values, variable: Variable) -> Values:
         """The values of a loop, cut down in C to those that further atoms have at all."""
-        parts = [container, *(f"{index}.keys()" for index in self.leading_indexes(variable))]
-        return " & ".join(parts)
+        return container.cut_to(self.leading_indexes(variable))
 
     def union_over_loop(self, atom: Atom, key: list[int], index: str) -> str | None:
         """Instead of a loop whose variable only leads into `index`: the union of what it leads to."""
@@ -99,26 +96,25 @@ class AtomWriter(Writer):
         if variable in self.agenda.needed or variable in self.kept:
             return None
         self.last_loop = None
-        self.leave_loop()
-        keys = " & ".join(part for part in container.split(" & ") if part != f"{index}.keys()")
+        self.out_of_reach.update(self.leave_loop().targets)
         name = self.temporary("_fan")
-        union = f"_set().union(*_fans({index}, {keys}))"
-        outside = []  # loops that the union does not depend on: it is made before them, once for all their turns
-        while self.loops and self.is_free_of_loop(union):
+        outside: list[Loop] = []  # the union does not depend on them: it is made before, once for all their turns
+        while self.loops and self.loop_without(container.names):
             outside.append(self.leave_loop())
-        self.line(f"{name} = {union}")
+        self.line(f"{name} = _set().union(*_fans({index}, {container.not_cut_to(index)}))")
+        self.unions_of_delta += index == DELTA.text
         self.made[name] = self.depth
         if outside:
-            self.line(f"if not {name}: {self.skip}")
-        for header in reversed(outside):
-            self.enter_loop(header)
+            self.line(f"if not {name}: {self.skip()}")
+        for loop in reversed(outside):
+            self.enter_loop(loop.pattern, loop.targets, loop.values)
         return name
 
-    def rows(self, container: str, args: Sequence[p.Term]) -> None:
+    def rows(self, container: Values, args: Sequence[p.Term]) -> None:
         """Several columns whose rows are the set `container`."""
         self.loop(args, "", container)
 
-    def loop(self, args: Sequence[p.Term], extra: str, container: str) -> None:
+    def loop(self, args: Sequence[p.Term], extra: str, container: Values) -> None:
         """`for args…[, extra] in container`, then the tests that repeated or known columns need."""
         targets: list[str] = []
         tests: list[str] = []
@@ -133,11 +129,12 @@ class AtomWriter(Writer):
             else:
                 targets.append(self.temporary())
                 value = self.name(arg) if isinstance(arg, Variable) and arg in new else self.expr(arg)
-                tests.append(f"{targets[-1]} == {value}")
+                tests.append(same(targets[-1], value))
         pattern = ", ".join(targets)
         if extra:
             pattern = f"({pattern}), {extra}" if len(targets) > 1 else f"{pattern}, {extra}"
-        self.open_loop(f"for {pattern} in {container}:", container)
+            targets.append(extra)
+        self.open_loop(pattern, targets, container)
         for variable in new:
             self.bound[variable] = self.name(variable)
         for condition in tests:
@@ -164,14 +161,22 @@ class AtomWriter(Writer):
         elif not key and len(rest) == len(atom.args):
             self.scan(atom)
         elif not key:
-            container = self.index_of(atom, (), tuple(rest))
+            container = whole(self.index_of(atom, (), tuple(rest)))
             self.columns(container, [atom.args[c] for c in rest])
         else:
             index = self.index_of(atom, tuple(key), tuple(rest))
             union = self.union_over_loop(atom, key, index)
-            self.columns(union or f"{index}.get({self.key(atom, key)}, _EMPTY)", [atom.args[c] for c in rest])
+            found = local(union) if union is not None else self.looked_up(atom, key, index)
+            self.columns(found, [atom.args[c] for c in rest])
 
-    def columns(self, container: str, args: list[p.Term]) -> None:
+    def looked_up(self, atom: Atom, key: Sequence[int], index: str) -> Values:
+        """What an index has for the values of these columns."""
+        names = frozenset(self.names_in(atom.args[c] for c in key))
+        if index == DELTA.text:
+            names |= DELTA.names
+        return Values(f"{index}.get({self.key(atom, key)}, _EMPTY)", names, index)
+
+    def columns(self, container: Values, args: list[p.Term]) -> None:
         if len(args) == 1:
             self.values(container, args[0])
         else:
@@ -184,11 +189,11 @@ class AtomWriter(Writer):
             index = self.index_of(atom, columns[:1], columns[1:])
             name = self.temporary("_fan")
             key, fan = (atom.args[column] for column in columns)
-            self.loop([key], name, f"{index}.items()")
+            self.loop([key], name, items_of(index))
             self.existence_tests(key)
-            self.fan(name, fan)
+            self.fan(local(name), fan)
         else:
-            container = self.index_of(atom, (), tuple(range(shape.arity)))
+            container = whole(self.index_of(atom, (), tuple(range(shape.arity))))
             self.columns(container, list(atom.args))
 
     def set_atom(self, atom: Atom, key: list[int], rest: list[int], column: int) -> None:
@@ -203,12 +208,12 @@ class AtomWriter(Writer):
                 name = union or name
             else:
                 self.line(f"{name} = {self.index_of(atom, (), (column,))}")
-            self.line(f"if not {name}: {self.skip}")
+            self.line(f"if not {name}: {self.skip()}")
         elif key or self.sets:  # nothing but the set leads here: through its values there are fewer matches
             raise NoSet
         else:
             index = self.index_of(atom, tuple(rest), (column,))
-            self.loop([atom.args[c] for c in rest], name, f"{index}.items()")
+            self.loop([atom.args[c] for c in rest], name, items_of(index))
         self.sets.append(name)
 
     def key(self, atom: Atom, columns: Sequence[int]) -> str:
@@ -235,3 +240,18 @@ class AtomWriter(Writer):
         if shape.arity == 2:
             return self.index_of(atom, (shape.key,), (shape.fan,))
         return self.index_of(atom, (), tuple(range(shape.arity)))
+
+
+def local(text: str, name: str = "") -> Values:
+    """The values of a set that has a name, or of an expression with just this name in it."""
+    return Values(text, frozenset([name or text]))
+
+
+def whole(index: str) -> Values:
+    """All that a set has that serves as an index."""
+    return Values(index, DELTA.names if index == DELTA.text else frozenset(), index)
+
+
+def items_of(index: str) -> Values:
+    """All keys of an index, each with its set."""
+    return Values(f"{index}.items()", DELTA.names if index == DELTA.text else frozenset(), index, items=True)

@@ -103,4 +103,4 @@ def aggregated_sets(literal: Aggregate, body: list[Literal]) -> list[Variable]:
         candidates = [literal.target] if isinstance(literal.target, Variable) else []
     in_atoms = {a for x in body if isinstance(x, Atom) for a in x.args}
     fresh = [v for v in dict.fromkeys(candidates) if v not in literal.outer and v in in_atoms]
-    return [v for v in fresh if settable(v, body)]
+    return [v for v in fresh[:MAX_CANDIDATES] if settable(v, body)]

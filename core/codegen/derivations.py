@@ -14,20 +14,22 @@ but the one at the bottom is still a set: a whole set of facts takes one witness
 and is counted by the C loop behind `collections.Counter`.
 
 Aggregates are not computed here but looked up: the engine keeps the value of every group.
-
-Reads: core.codegen.rules.  Read by: core.engine.
 """
 
 from __future__ import annotations
 
 from collections import _count_elements  # type: ignore[attr-defined]  # what Counter.update runs in C
+from collections.abc import Collection, Sequence, Set
 
-from attrs import define
+from attrs import define, evolve
 
 from everlog.core import program as p
+from everlog.core.bodies import may_fail
 from everlog.core.codegen.agenda import Agenda, variables_of_literal
-from everlog.core.codegen.rules import RuleWriter
-from everlog.core.codegen.writer import Compiled, NoSet, tuple_text
+from everlog.core.codegen.atoms import local
+from everlog.core.codegen.lines import Values
+from everlog.core.codegen.rules import RuleWriter, Yielding
+from everlog.core.codegen.writer import Compiled, NoSet, same, tuple_text
 from everlog.core.program import Aggregate, Atom, Literal, Rule, Variable
 from everlog.core.tables import Shape
 
@@ -47,6 +49,11 @@ def hidden_variables(rule: Rule) -> tuple[Variable, ...]:
     return tuple(sorted((v for v in found if v not in rule.head.args), key=lambda v: v.name))
 
 
+def is_risky(rule: Rule, failing: Collection[str]) -> bool:
+    """Whether a condition of a rule may fail, or reads a group of those that may."""
+    return any(may_fail(x) or (isinstance(x, Atom) and x.relation in failing) for x in rule.body)
+
+
 @define
 class LivingWriter(RuleWriter):
     """Keeps every variable, and looks aggregates up."""
@@ -57,9 +64,11 @@ class LivingWriter(RuleWriter):
     head_args: tuple[p.Term, ...] = ()
     from_delta: bool = False
     single: bool = False  # one atom is all that the body has
+    risky: bool = False  # whether a condition may fail
 
     def variables_to_keep(self, rule: Rule, body: list[Literal]) -> frozenset[Variable]:
-        self.expressions.scope.update(_count=_count_elements, _fromkeys=dict.fromkeys, _next=next, _iter=iter)
+        scope = self.expressions.scope
+        scope.update(_count=_count_elements, _fromkeys=dict.fromkeys, _next=next, _iter=iter)
         self.hidden, self.head_args = hidden_variables(rule), rule.head.args
         return frozenset(v for x in body for v in variables_of_literal(x)) | frozenset(
             v for a in rule.head.args for v in p.variables_of(a)
@@ -67,16 +76,17 @@ class LivingWriter(RuleWriter):
 
     def rule(self, rule: Rule, body: list[Literal], delta: int | None) -> Compiled:
         self.from_delta, self.single = delta is not None, sum(isinstance(x, Atom) for x in body) == 1
+        self.risky = is_risky(rule, self.failing)
         return super().rule(rule, body, delta)
 
-    def restricted(self, container: str, variable: Variable) -> str:
+    def restricted(self, container: Values, variable: Variable) -> Values:
         """From a change, a small fan is not cut down: that costs more than to look each value up."""
         cut = super().restricted(container, variable)
         if not self.from_delta or cut == container:
             return cut
         fan = self.temporary("_z")
-        others = cut.removeprefix(container)
-        return f"({fan} if _len({fan} := {container}) < {FEW} else {fan}{others})"
+        self.line(f"{fan} = {container}")
+        return local(f"({fan} if _len({fan}) < {FEW} else {evolve(cut, text=fan)})", fan)
 
     def set_atom(self, atom: Atom, key: list[int], rest: list[int], column: int) -> None:
         """No set variable is worth a walk through a whole relation from a change, or an index that only
@@ -85,6 +95,42 @@ class LivingWriter(RuleWriter):
         if rest and not key and (self.from_delta or (self.single and not natural)):
             raise NoSet
         super().set_atom(atom, key, rest, column)
+
+    # ── failures ─────────────────────────────────────────────────────────────────────────────
+
+    def solutions(self, body: Sequence[Literal], given: Sequence[Variable], new: Sequence[Variable]) -> Compiled:
+        return LivingSolutionWriter(self.shapes, self.sizes, self.functors, None).solved(body, given, new)
+
+    def is_delta_bound(self, bound: Set[Variable]) -> bool:
+        """Always: where a condition may fail, Δ is gone through row by row, at once."""
+        return True
+
+    def fan(self, container: Values, arg: p.Term) -> None:
+        if self.risky and self.from_delta:
+            self.values(container, arg)
+        else:
+            super().fan(container, arg)
+
+    def delta_atom(self, atom: Atom) -> None:
+        """Read an atom from Δ; the value of a group may be a failure."""
+        if atom.relation not in self.failing:
+            super().delta_atom(atom)
+            return
+        found, result = Variable("value@"), atom.args[-1]
+        super().delta_atom(Atom(atom.relation, (*atom.args[:-1], found)))
+        name, bound = self.bound[found], {v: name for v, name in self.bound.items() if v != found}
+        self.line(f"if {name}.__class__ is _Failed:")
+        self.depth += 1
+        self.fail(f"{name}.error", bound)
+        self.line(self.skip())
+        self.depth -= 1
+        assert isinstance(result, Variable)
+        if result in self.bound:
+            self.test(same(name, self.bound[result]))
+        else:
+            self.bound[result] = name
+
+    # ── aggregates ───────────────────────────────────────────────────────────────────────────
 
     def aggregate(self, literal: Aggregate) -> None:
         group = literal.body[0]
@@ -98,10 +144,12 @@ class LivingWriter(RuleWriter):
             default = "0.0"
         value = self.temporary() if literal.result in self.bound else self.name(literal.result)
         self.line(f"{value} = {values}.get({key}, {default})")
+        if literal.partial:
+            self.line(f"if {value}.__class__ is _Failed: raise {value}.error")
         if default == "None":
-            self.line(f"if {value} is None: {self.skip}")
+            self.line(f"if {value} is None: {self.skip()}")
         if literal.result in self.bound:
-            self.test(f"{value} == {self.bound[literal.result]}")
+            self.test(same(value, self.bound[literal.result]))
         else:
             self.bound[literal.result] = value
 
@@ -128,6 +176,11 @@ class LivingWriter(RuleWriter):
 
     def emit(self, head: Atom, shape: Shape) -> None:
         raise NotImplementedError
+
+
+@define
+class LivingSolutionWriter(Yielding, LivingWriter):
+    """Writes literals as a generator of the values for which they hold."""
 
 
 @define
@@ -197,14 +250,14 @@ class WitnessWriter(LivingWriter):
             self.emit_grouped(head, shape, witness)
         elif self.set_in_head:
             self.line(f"_n = {self.single_set()} - _f")
-            self.line(f"if not _n: {self.skip}")
+            self.line(f"if not _n: {self.skip()}")
             self.line(f"_n = _fromkeys(_n, {witness})")
             self.line("_a = _new.get(_k)")
             self.line("if _a is None: _new[_k] = _n")
             self.line("else: _a.update(_n)")
         else:
             self.line(f"_v = {self.expr(head.args[shape.fan])}")
-            self.line(f"if _v in _f: {self.skip}")
+            self.line(f"if _v in _f: {self.skip()}")
             self.line("_a = _new.get(_k)")
             self.line(f"if _a is None: _new[_k] = {{_v: {witness}}}")
             self.line(f"else: _a[_v] = {witness}")
@@ -213,7 +266,7 @@ class WitnessWriter(LivingWriter):
         """{key: (values, {witness: values})}: a value is in the set of one witness only."""
         values = self.single_set() if self.set_in_head else f"{{{self.expr(head.args[shape.fan])}}}"
         self.line(f"_n = {values} - _f")
-        self.line(f"if not _n: {self.skip}")
+        self.line(f"if not _n: {self.skip()}")
         self.add_to_group(witness)
 
     def add_to_group(self, witness: str) -> None:
@@ -222,7 +275,7 @@ class WitnessWriter(LivingWriter):
         self.line("else:")
         self.depth += 1
         self.line("_n -= _a[0]")
-        self.line(f"if not _n: {self.skip}")
+        self.line(f"if not _n: {self.skip()}")
         self.line("_a[0].update(_n)")
         self.line(f"_b = _a[1].get({witness})")
         self.line(f"if _b is None: _a[1][{witness}] = _n")
@@ -266,13 +319,13 @@ class RestoringWriter(SavingWriter):
     left: bool = False
     delta_key: str = ""
 
-    def fan(self, container: str, arg: p.Term) -> None:
+    def fan(self, container: Values, arg: p.Term) -> None:
         if self.grouped and arg == self.set_variable and self.loops == 1:
             self.left = True
             self.line(f"_a = _new.get({self.delta_key})")
             self.line(f"_left = _set({container}) if _a is None else {container} - _a[0]")
-            self.line(f"if not _left: {self.skip}")
-            container = "_left"
+            self.line(f"if not _left: {self.skip()}")
+            container = local("_left")
         super().fan(container, arg)
 
     def delta_atom(self, atom: Atom) -> None:
@@ -301,7 +354,7 @@ class SuspectWriter(WitnessWriter):
         if shape.arity == 2:
             self.line(f"_k = {self.expr(head.args[shape.key])}")
             self.line(f"_p = {proofs}.get(_k)")
-            self.line(f"if _p is None: {self.skip}")
+            self.line(f"if _p is None: {self.skip()}")
             proofs = "_p"
         if self.grouped:
             self.take_group(head, shape, self.witness())
@@ -312,11 +365,11 @@ class SuspectWriter(WitnessWriter):
             rows = self.single_set() if shape.arity == 2 else self.set_rows(head, shape, self.single_set())
             self.line(f"_r = {rows}")
             self.line(f"_n = {{_x for _x in _r if _g(_x) == {witness}}}")
-            self.line(f"if not _n: {self.skip}")
+            self.line(f"if not _n: {self.skip()}")
         else:
             fact = self.expr(head.args[shape.fan]) if shape.arity == 2 else self.row(head, shape)
             self.line(f"_v = {fact}")
-            self.line(f"if _g(_v) != {witness}: {self.skip}")
+            self.line(f"if _g(_v) != {witness}: {self.skip()}")
             self.line("_n = {_v}")
         self.collect(shape)
 
@@ -324,9 +377,9 @@ class SuspectWriter(WitnessWriter):
         """Move the suspects from the set of their witness to `_new`: {key: (values, {witness: values})}."""
         values = self.single_set() if self.set_in_head else f"{{{self.expr(head.args[shape.fan])}}}"
         self.line(f"_g = _p.get({witness})")
-        self.line(f"if _g is None: {self.skip}")
+        self.line(f"if _g is None: {self.skip()}")
         self.line(f"_n = _g & {values}")
-        self.line(f"if not _n: {self.skip}")
+        self.line(f"if not _n: {self.skip()}")
         self.line("_g -= _n")
         self.line(f"if not _g: del _p[{witness}]")
         self.line("_a = _new.get(_k)")
@@ -364,5 +417,5 @@ class OverdeleteWriter(SuspectWriter):
         else:
             fact = self.expr(head.args[shape.fan]) if shape.arity == 2 else self.row(head, shape)
             self.line(f"_n = {{{fact}}} & {facts}")
-        self.line(f"if not _n: {self.skip}")
+        self.line(f"if not _n: {self.skip()}")
         self.collect(shape)

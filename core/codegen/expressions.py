@@ -2,23 +2,21 @@
 
 Constants, variables and the common operators are written out; everything else is a call of the
 function in the table of functors.  Integer arithmetic is exact in Python, so a result is brought
-back into 64 bits only where it left them.
-
-Reads: core.functors, core.values, core.tables.  Read by: core.codegen.joins, core.codegen.writer.
+back into 64 bits only where it left them.  A constant is an object of the scope, never text.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from itertools import count, product
 from typing import Any
 
 from everlog.core import program as p
 from everlog.core import values
+from everlog.core.bodies import may_fail
 from everlog.core.choice import rank
 from everlog.core.functors import BUILTINS, COMPARISONS, as_kind, call_functor, range_values
-from everlog.core.program import Call, Constant, Kind, Variable
+from everlog.core.program import Call, Constant, Kind, Value, Variable
 from everlog.core.tables import fans_of
 
 _SYMBOLS = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
@@ -30,6 +28,8 @@ class Expressions:
     def __init__(self, functors: Mapping[str, p.Functor]) -> None:
         self.functors = functors
         self.scope: dict[str, Any] = dict(_SCOPE)
+        self.constants: dict[str, Value] = {}  # those of the scope, for whoever reads the code
+        self._names: dict[tuple[str, int], str] = {}
         self.walrus = 0
         self.numbers = count(1)
 
@@ -44,14 +44,17 @@ class Expressions:
             case Constant(value=value):
                 return self.constant(value)
             case Call(name, args, operand, kind):
-                return self.call(name, [self.term(a, names) for a in args], operand, kind)
+                texts = [self.term(a, names) for a in args]
+                if name in ("land", "lor") and any(map(may_fail, args)):  # Python's own leave arguments out
+                    return f"{self.named('call', BUILTINS[name, operand].function)}({', '.join(texts)})"
+                return self.call(name, texts, operand, kind)
             case _:
                 raise AssertionError(f"no value: {term}")
 
-    def constant(self, value: p.Value) -> str:
-        if isinstance(value, float) and not math.isfinite(value):
-            return self.named("constant", value if value == value else values.NAN)
-        return repr(value)
+    def constant(self, value: Value) -> str:
+        name = self.named("c", value if value == value else values.NAN)
+        self.constants[name] = value
+        return name
 
     def call(self, name: str, args: list[str], operand: Kind, kind: Kind) -> str:
         if name.startswith("@"):
@@ -78,19 +81,19 @@ class Expressions:
         return f"{self.named('compare', COMPARISONS[op])}({left}, {right})"
 
     def named(self, prefix: str, value: Any) -> str:
-        for name, known in self.scope.items():
-            if known is value and name.startswith(f"_{prefix}"):
-                return name
-        name = f"_{prefix}{len(self.scope)}"
-        self.scope[name] = value
+        """The name of an object of the scope; the same object has the same name."""
+        name = self._names.get((prefix, id(value)))
+        if name is None:
+            name = self._names[prefix, id(value)] = f"_{prefix}{len(self.scope)}"
+            self.scope[name] = value
         return name
 
 
-def _bound(functor: p.Functor) -> Callable[..., p.Value]:
+def _bound(functor: p.Functor) -> Callable[..., Value]:
     return lambda *args: call_functor(functor, args)
 
 
-def _converter(source: Kind, target: Kind) -> Callable[[p.Value], p.Value]:
+def _converter(source: Kind, target: Kind) -> Callable[[Value], Value]:
     return lambda value: as_kind(value, source, target)
 
 
@@ -98,7 +101,8 @@ def _converter(source: Kind, target: Kind) -> Callable[[p.Value], p.Value]:
 
 
 def _mean(found: list[Any]) -> float | None:
-    return values.float_sum([float(x) for x in found]) / len(found) if found else None
+    mean = values.float_sum([float(x) for x in found]) / len(found) if found else None
+    return values.NAN if mean != mean else mean
 
 
 def _extreme(choose: Callable[..., Any], kind: Kind) -> Callable[[list[Any]], Any]:
@@ -125,6 +129,8 @@ _SCOPE: dict[str, Any] = {
     "_len": len,
     "_fans": fans_of,
     "_wrap": values.wrap,
+    "_Error": values.NoValue,
+    "_Failed": values.Failed,
     "_range": range_values,
 }
 for _kind in Kind:

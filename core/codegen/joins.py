@@ -1,18 +1,18 @@
-"""A whole body: in which order its literals are joined, its tests, the set at the bottom.
-
-Reads: core.codegen.atoms, core.codegen.agenda.  Read by: core.codegen.rules.
-"""
+"""A whole body: in which order its literals are joined, its tests, the set at the bottom."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from attrs import define
 
 from everlog.core import program as p
+from everlog.core.bodies import may_fail
 from everlog.core.codegen.agenda import Agenda, Item, Member, variables_of_literal
 from everlog.core.codegen.atoms import AtomWriter
+from everlog.core.codegen.lines import Values
 from everlog.core.program import (
     Aggregate,
     Atom,
@@ -31,10 +31,14 @@ _LARGE = 10_000_000
 class JoinWriter(AtomWriter):
     """Writes bodies."""
 
+    whole: Sequence[Literal] = ()  # the body
+    delta: int | None = None  # the place of the atom that is read from Δ
+
     def join(self, body: list[Literal], delta: int | None, emit: Callable[[], None]) -> None:
         """Loops and tests for the whole body, then `emit` at the bottom."""
         agenda = Agenda(body, self.set_variable)
         self.agenda = agenda
+        self.whole, self.delta = body, delta
         if delta is not None and self.late is None:
             first = body[delta]
             assert isinstance(first, Atom)
@@ -55,7 +59,7 @@ class JoinWriter(AtomWriter):
             if isinstance(chosen, Range):
                 self.range_loop(chosen)
             elif isinstance(chosen, Member):
-                self.values(chosen.container, chosen.variable)
+                self.values(chosen.values, chosen.variable)
             else:
                 assert isinstance(chosen, Atom), f"never ready: {chosen}"
                 self.atom(chosen)
@@ -75,22 +79,28 @@ class JoinWriter(AtomWriter):
 
     def write_ready(self, literal: Item) -> bool:
         match literal:
-            case Member(variable, container):
+            case Member(variable, values):
                 if variable not in self.bound:
                     return False
-                self.test(f"{self.bound[variable]} in {container}")
+                self.test(f"{self.bound[variable]} in {values}")
                 return True
-            case Comparison(op, left, right, kind):
-                return self.comparison(op, left, right, kind)
+            case Comparison():
+                if not self.is_decided(literal):
+                    return False
+                with self.guarded(literal):
+                    self.comparison(literal)
+                return True
             case Negation(atom):
                 if not self.is_bound(atom.args):
                     return False
-                self.negation(atom)
+                with self.guarded(literal):
+                    self.negation(atom)
                 return True
             case Aggregate(outer=outer):
                 if not self.is_bound(outer):
                     return False
-                self.aggregate(literal)
+                with self.guarded(literal):
+                    self.aggregate(literal)
                 return True
             case Atom(args=args):
                 if self.set_variable in args or not all(
@@ -147,29 +157,65 @@ class JoinWriter(AtomWriter):
     def negation(self, atom: Atom) -> None:
         key = [c for c, arg in enumerate(atom.args) if not isinstance(arg, p.Wildcard)]
         condition = self.contains(atom, key)
-        self.line(f"if {condition}: {self.skip}")
+        self.line(f"if {condition}: {self.skip()}")
 
-    def comparison(self, op: str, left: p.Term, right: p.Term, kind: p.Kind) -> bool:
-        left_known, right_known = self.is_bound((left,)), self.is_bound((right,))
-        if left_known and right_known:
-            self.test(self.expressions.comparison(op, self.expr(left), self.expr(right), kind))
+    def is_decided(self, literal: Comparison) -> bool:
+        """Whether a comparison can be tested, or binds a variable."""
+        sides = (literal.left, literal.right), (literal.right, literal.left)
+        if self.is_bound(sides[0]):
             return True
-        if op != "=":
-            return False
-        for side, other, known in ((left, right, right_known), (right, left, left_known)):
-            if known and isinstance(side, Variable) and side != self.set_variable:
-                self.line(f"{self.name(side)} = {self.expr(other)}")
-                self.bound[side] = self.name(side)
-                return True
-        return False
+        return literal.op == "=" and any(
+            isinstance(one, Variable) and one != self.set_variable and self.is_bound((other,))
+            for one, other in sides
+        )
+
+    def comparison(self, literal: Comparison) -> None:
+        left, right = literal.left, literal.right
+        if self.is_bound((left, right)):
+            self.test(self.expressions.comparison(literal.op, self.expr(left), self.expr(right), literal.kind))
+            return
+        new, term = (left, right) if self.is_bound((right,)) else (right, left)
+        assert isinstance(new, Variable)
+        self.line(f"{self.name(new)} = {self.expr(term)}")
+        self.bound[new] = self.name(new)
+
+    @contextmanager
+    def guarded(self, literal: Literal) -> Iterator[None]:
+        """Around the code of a literal: where it cannot be computed, tell what that means, and go on."""
+        if not (self.guards and may_fail(literal)):
+            yield
+            return
+        bound = dict(self.bound)
+        self.line("try:")
+        self.depth += 1
+        yield
+        self.depth -= 1
+        self.line("except _Error as _e:")
+        self.depth += 1
+        self.fail("_e", bound)
+        self.line(self.skip())
+        self.depth -= 1
+
+    def fail(self, error: str, bound: dict[Variable, str]) -> None:
+        """What is bound has met an error: unless something else excludes it, the rule fails."""
+        raise NotImplementedError("see RuleWriter")
 
     def range_loop(self, literal: Range) -> None:
+        terms = [literal.start, literal.stop] + ([] if literal.step is None else [literal.step])
         step = "None" if literal.step is None else self.expr(literal.step)
-        values = f"_range({self.expr(literal.start)}, {self.expr(literal.stop)}, {step})"
+        text, names = (
+            f"_range({self.expr(literal.start)}, {self.expr(literal.stop)}, {step})",
+            self.names_in(terms),
+        )
+        if may_fail(literal):
+            name = self.temporary("_r")
+            with self.guarded(literal):
+                self.line(f"{name} = {text}")
+            text, names = name, {name}
         if literal.result in self.bound:
-            self.test(f"{self.expr(literal.result)} in {values}")
+            self.test(f"{self.expr(literal.result)} in {text}")
         else:
-            self.loop([literal.result], "", values)
+            self.loop([literal.result], "", Values(text, frozenset(names), sized=False))
 
     def filter_set(self, literal: Literal) -> None:
         """A test on the set variable: it cuts down the set at the bottom."""
@@ -183,13 +229,15 @@ class JoinWriter(AtomWriter):
                 key = [c for c, a in enumerate(atom.args) if c != column and not isinstance(a, p.Wildcard)]
                 if key:
                     index = self.index(atom.relation, tuple(key), (column,))
-                    self.line(f"{name} = {current} - {index}.get({self.key(atom, key)}, _EMPTY)")
+                    with self.guarded(literal):
+                        self.line(f"{name} = {current} - {index}.get({self.key(atom, key)}, _EMPTY)")
                 else:
                     self.line(f"{name} = {current} - {self.index(atom.relation, (), (column,))}")
             case Comparison(op, left, right, kind):
                 other = right if left == variable else left
                 value = self.temporary()
-                self.line(f"{value} = {self.expr(other)}")
+                with self.guarded(literal):
+                    self.line(f"{value} = {self.expr(other)}")
                 inner = self.name(variable)
                 sides = (inner, value) if left == variable else (value, inner)
                 condition = self.expressions.comparison(op, *sides, kind)
@@ -199,7 +247,7 @@ class JoinWriter(AtomWriter):
                 self.line(f"{name} = {{{inner} for {inner} in {current} if {condition}}}")
             case _:
                 raise AssertionError(f"no test on a set: {literal}")
-        self.line(f"if not {name}: {self.skip}")
+        self.line(f"if not {name}: {self.skip()}")
         self.sets, self.made[name] = [name], self.depth
 
     def single_set(self) -> str:
@@ -209,7 +257,7 @@ class JoinWriter(AtomWriter):
             name = self.temporary("_S")
             self.line(f"{name} = {self.owned(current)}")
             self.line(f"{name}.discard({self.dropped})")
-            self.line(f"if not {name}: {self.skip}")
+            self.line(f"if not {name}: {self.skip()}")
             self.sets, self.made[name], self.dropped = [name], self.depth, ""
         return self.sets[0]
 
@@ -217,7 +265,7 @@ class JoinWriter(AtomWriter):
         if len(self.sets) > 1:
             name = self.temporary("_S")
             self.line(f"{name} = {' & '.join(self.sets)}")
-            self.line(f"if not {name}: {self.skip}")
+            self.line(f"if not {name}: {self.skip()}")
             self.sets = [name]
             self.made[name] = self.depth
         return self.sets[0]

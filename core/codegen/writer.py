@@ -1,13 +1,8 @@
-"""The mechanics of generated code: lines, names, the indexes it reads, loops and their limit.
-
-Reads: core.codegen.agenda, core.codegen.expressions, core.tables.  Read by: core.codegen.atoms.
-"""
+"""The mechanics of generated code: names, the indexes it reads, loops and their limit."""
 
 from __future__ import annotations
 
-import keyword
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from attrs import define, field, frozen
@@ -15,10 +10,12 @@ from attrs import define, field, frozen
 from everlog.core import program as p
 from everlog.core.codegen.agenda import Agenda
 from everlog.core.codegen.expressions import Expressions
+from everlog.core.codegen.lines import Line, Loop, Test, Values, identifier
 from everlog.core.program import Atom, Variable
 from everlog.core.tables import Columns, Shape
 
 MAX_LOOPS = 16  # Python allows 20 nested blocks in one function
+DELTA = Values("_delta", frozenset(["_delta"]), "_delta")
 
 
 class NoSet(Exception):
@@ -36,7 +33,7 @@ class Access:
 
 @frozen
 class Compiled:
-    """The generated function: `make(*indexes)` binds it to tables; the result takes (Δ, new)."""
+    """The generated function; bound to the indexes that it asks for, it takes (Δ, new)."""
 
     source: str
     accesses: tuple[Access, ...]
@@ -44,6 +41,19 @@ class Compiled:
     driver: int | None = None  # of code that reads Δ late: the access that its outermost loop runs through
     only_new: bool = False  # whether it derives no fact that its relation has
     from_delta: bool = False  # whether it does nothing outside of its loop over Δ
+
+    def bound_to(self, lookup: Callable[[Access], Any]) -> Callable[[Any, Any], None]:
+        """The function, over the indexes that `lookup` finds."""
+        return self.make(lookup, *map(lookup, self.accesses))
+
+
+@define
+class Part:
+    """A function that was begun when the one before it became too deep: its parameters, the caller's lines."""
+
+    name: str
+    parameters: list[str]
+    caller: list[Line]
 
 
 @define
@@ -59,36 +69,40 @@ class Writer:
     sizes: Mapping[str, int]
     functors: Mapping[str, p.Functor]
     set_variable: Variable | None
-    lines: list[str] = field(factory=list)
+    lines: list[Line] = field(factory=list)
     depth: int = 1
     loops: int = 0
     bound: dict[Variable, str] = field(factory=dict)
     sets: list[str] = field(factory=list)
     accesses: dict[Access, str] = field(factory=dict)
-    helpers: list[str] = field(factory=list)
+    helpers: list[Line] = field(factory=list)
     expressions: Expressions = field(init=False)
     names: dict[str, str] = field(factory=dict)
     taken: set[str] = field(factory=set)
     temporaries: int = 0
-    skip: str = "return"
-    pending: list[tuple[str, list[str], list[str]]] = field(factory=list)
+    skips: bool = False  # whether a line leaves the innermost loop, or the function
+    pending: list[Part] = field(factory=list)
     agenda: Agenda = field(init=False)
     kept: frozenset[Variable] = frozenset()
     current: frozenset[Variable] = frozenset()
-    last_loop: tuple[Variable, str, int] | None = None
+    last_loop: tuple[Variable, Values, int] | None = None
     made: dict[str, int] = field(factory=dict)
     dropped: str = ""  # a value that the set at the bottom is still to lose
     known: bool = False  # whether derived facts are compared with those that the head's relation has
     only_new: bool = False
     late: Atom | None = None
     turned: bool = False  # whether relations that are run through are so by their fans
-    driver: str = ""
+    driver: Values | None = None  # what the outermost loop runs through
+    unions_of_delta: int = 0
+    failing: frozenset[str] = frozenset()  # groups whose value may be a failure
+    guards: bool = True  # whether failures are told apart here, or left to the caller
+    out_of_reach: set[str] = field(factory=set)  # of bound variables: they vanished, or a new function lacks them
 
     def __attrs_post_init__(self) -> None:
         self.expressions = Expressions(self.functors)
 
     def line(self, text: str) -> None:
-        self.lines.append("    " * self.depth + text)
+        self.lines.append(Line(self.depth, text))
 
     def temporary(self, prefix: str = "_t") -> str:
         self.temporaries += 1
@@ -96,15 +110,14 @@ class Writer:
 
     def name(self, variable: Variable) -> str:
         """A readable Python name for a variable, unlike any other name in the code."""
-        if variable.name not in self.names:
-            plain = re.sub(r"\W", "_", variable.name.replace("?", "q_")).strip("_") or "v"
-            if keyword.iskeyword(plain) or not plain.isidentifier():
-                plain = f"v_{plain}"
-            while plain in self.taken:
-                plain += "_"
-            self.taken.add(plain)
-            self.names[variable.name] = plain
-        return self.names[variable.name]
+        found = self.names.get(variable.name)
+        if found is None:
+            found = identifier("v_", variable.name)
+            while found in self.taken:
+                found += "_"
+            self.taken.add(found)
+            self.names[variable.name] = found
+        return found
 
     def index_of(self, atom: Atom, key: Columns, rest: Columns) -> str:
         """The index that an atom is read through."""
@@ -113,7 +126,7 @@ class Writer:
         shape = self.shapes[atom.relation]
         if shape.arity != 2 or (key, rest) != ((shape.key,), (shape.fan,)):
             raise NoSet
-        return "_delta"
+        return DELTA.text
 
     def index(self, relation: str, key: Columns, rest: Columns) -> str:
         access = Access(relation, key, rest)
@@ -121,62 +134,78 @@ class Writer:
             self.accesses[access] = f"_i{len(self.accesses)}"
         return self.accesses[access]
 
-    def open_loop(self, text: str, container: str) -> None:
+    # ── loops ────────────────────────────────────────────────────────────────────────────────
+
+    def open_loop(self, pattern: str, targets: Sequence[str], values: Values) -> None:
         """Begin a `for`; past Python's limit of nested blocks the rest goes into a new function."""
         if self.loops >= MAX_LOOPS:
-            self.split(container)
-        self.driver = self.driver or container
-        self.enter_loop(text)
+            self.split(values)
+        self.driver = self.driver or values
+        self.enter_loop(pattern, targets, values)
 
-    def enter_loop(self, header: str) -> None:
-        self.line(header)
+    def enter_loop(self, pattern: str, targets: Sequence[str], values: Values) -> None:
+        text = f"for {pattern} in {values}:"
+        self.lines.append(Loop(self.depth, text, pattern, tuple(targets), values))
         self.depth += 1
         self.loops += 1
-        self.skip = "continue"
 
-    def leave_loop(self) -> str:
-        """Take back the header of the loop that the last line began."""
+    def leave_loop(self) -> Loop:
+        """Take back the loop that the last line began."""
+        loop = self.lines.pop()
+        assert isinstance(loop, Loop)
         self.depth -= 1
         self.loops -= 1
-        if not self.loops:
-            self.skip = "return"
-        return self.lines.pop().strip()
+        return loop
 
-    def is_free_of_loop(self, expression: str) -> bool:
-        """Whether the last line begins a loop, and an expression has none of its variables."""
-        header = self.lines[-1].strip()
-        if not (header.startswith("for ") and header.endswith(":")):
-            return False
-        targets = header.removeprefix("for ").split(" in ")[0]
-        return set(re.findall(r"\w+", targets)).isdisjoint(re.findall(r"\w+", expression))
+    def loop_without(self, names: Iterable[str]) -> Loop | None:
+        """The loop that the last line begins, if it binds none of these names."""
+        last = self.lines[-1] if self.lines else None
+        return last if isinstance(last, Loop) and not set(names).intersection(last.targets) else None
 
-    def split(self, container: str) -> None:
+    def split(self, values: Values) -> None:
         """Go on in a function of its own, called from here with everything that is bound."""
         needed = self.agenda.needed | self.kept | self.current
         arguments = ["_new", *(n for v, n in self.bound.items() if v in needed), *self.sets]
-        fans = [m.container for m in self.agenda.members()]
-        fans += re.findall(r"_fan\d+", container)
-        arguments += dict.fromkeys(fans)
+        arguments += [name for member in self.agenda.members() for name in sorted(member.values.names)]
+        arguments += sorted(values.names)
+        if self.late is not None:
+            arguments.append(DELTA.text)
+        arguments = list(dict.fromkeys(arguments))
+        self.out_of_reach |= set(self.bound.values()).difference(arguments)
         part = f"_part{self.expressions.number()}"
-        self.line(f"{part}({', '.join(arguments)})")
-        self.pending.append((part, arguments, self.lines))
+        self.call_part(f"{part}({', '.join(arguments)})")
+        self.pending.append(Part(part, arguments, self.lines))
         self.lines, self.last_loop, self.made = [], None, {}
-        self.depth, self.loops, self.skip = 1, 0, "return"
+        self.depth, self.loops = 1, 0
+
+    def call_part(self, call: str) -> None:
+        self.line(call)
 
     def collect_parts(self) -> None:
         """Put the functions that `split` began before the code that calls them."""
         while self.pending:
-            part, arguments, caller = self.pending.pop()
-            self.helpers.append(f"    def {part}({', '.join(arguments)}):")
-            self.helpers += [f"    {line}" for line in self.lines]
-            self.lines = caller
+            part = self.pending.pop()
+            self.helpers.append(Line(1, f"def {part.name}({', '.join(part.parameters)}):"))
+            self.helpers += deeper(self.lines)
+            self.lines = part.caller
+
+    # ── tests ────────────────────────────────────────────────────────────────────────────────
+
+    def skip(self) -> str:
+        """The statement that leaves out what is at hand."""
+        self.skips = True
+        return "continue" if self.loops else "return"
 
     def test(self, condition: str) -> None:
         """Go on only where the condition holds."""
-        self.line(f"if not ({condition}): {self.skip}")
+        self.lines.append(Test(self.depth, f"if not ({condition}): {self.skip()}", condition))
 
     def expr(self, term: p.Term) -> str:
         return self.expressions.term(term, self.bound)
+
+    def names_in(self, terms: Iterable[p.Term]) -> set[str]:
+        """The local names in the expressions for these terms."""
+        return {self.bound[v] for term in terms for v in p.variables_of(term)}
 
     def is_bound(self, terms: Sequence[p.Term]) -> bool:
         return all(v in self.bound for t in terms for v in p.variables_of(t))
@@ -185,9 +214,15 @@ class Writer:
         return isinstance(arg, Variable) and arg not in self.bound
 
 
+def deeper(lines: Iterable[Line], by: int = 1) -> list[Line]:
+    """The same lines inside of something else."""
+    return [Line(line.depth + by, line.text) for line in lines]
+
+
+def same(one: str, other: str) -> str:
+    """The test that two expressions are one value: NaN is, and equals nothing."""
+    return f"{one} is {other} or {one} == {other}"
+
+
 def tuple_text(parts: list[str]) -> str:
     return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
-
-
-def one_line(text: str) -> str:
-    return " ".join(text.split())

@@ -4,13 +4,11 @@
 are kept exactly, as integers of the smallest float, so that nothing of what went is left behind.
 `min` and `max` are no totals: they keep each group's values in order, so that the next value is there
 when the present one goes.
-
-Reads: core.exact, core.values, sortedcontainers.  Read by: core.engine.groups.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sortedcontainers import SortedDict
@@ -19,7 +17,7 @@ from everlog.core.choice import rank
 from everlog.core.exact import ExactSum
 from everlog.core.functors import one_nan
 from everlog.core.program import Kind, Value
-from everlog.core.values import MASK, wrap
+from everlog.core.values import MASK, Failed, wrap
 
 
 class Totals:
@@ -31,12 +29,25 @@ class Totals:
         self.kind = kind
         self.groups: dict[Any, Any] = {}
 
-    def add(self, group: Any, targets: Mapping[Any, int], sign: int) -> Value | None:
+    def add(self, group: Any, targets: Mapping[Any, int], sign: int) -> Any:
         """Add (or take away) targets, each a number of times; the value after that.
 
         Cost: that of the targets given, times the logarithm of the group for `min` and `max`.
         """
         raise NotImplementedError
+
+    def snapshot(self) -> Callable[[], None]:
+        """How to put back what all groups have now; their states are not copied, a rebuild makes new ones."""
+        groups = dict(self.groups)
+
+        def restore() -> None:
+            self.groups.clear()
+            self.groups.update(groups)
+
+        return restore
+
+    def clear(self) -> None:
+        self.groups.clear()
 
 
 class Count(Totals):
@@ -144,8 +155,55 @@ class Extreme(Totals):
         return value[1] if self.ranked else value  # type: ignore[no-any-return]
 
 
-def totals_of(op: str, kind: Kind) -> Totals:
+class Partial(Totals):
+    """An aggregate whose targets may fail: while a target of a group does, that is the group's value.
+
+    >>> total = Partial(Sum(Kind.NUMBER))
+    >>> bad = Failed("division by zero: 1 / 0")
+    >>> total.add(0, {bad: 1, 5: 1}, 1), total.add(0, {bad: 1}, -1)
+    (Failed(message='division by zero: 1 / 0'), 5)
+    """
+
+    def __init__(self, sound: Totals) -> None:
+        super().__init__(sound.kind)
+        self.sound, self.default = sound, sound.default
+        self.failed: dict[Any, dict[Failed, int]] = {}
+        self.groups = sound.groups
+
+    def add(self, group: Any, targets: Mapping[Any, int], sign: int) -> Any:
+        value = self.sound.add(group, {t: n for t, n in targets.items() if t.__class__ is not Failed}, sign)
+        failed = self.failed.setdefault(group, {})
+        for target, number in targets.items():
+            if target.__class__ is Failed:
+                failed[target] = failed.get(target, 0) + sign * number
+                if not failed[target]:
+                    del failed[target]
+        if failed:
+            return min(failed, key=lambda target: target.message)
+        del self.failed[group]
+        return value
+
+    def snapshot(self) -> Callable[[], None]:
+        sound, failed = self.sound.snapshot(), dict(self.failed)
+
+        def restore() -> None:
+            sound()
+            self.failed.clear()
+            self.failed.update(failed)
+
+        return restore
+
+    def clear(self) -> None:
+        self.sound.clear()
+        self.failed.clear()
+
+
+def totals_of(op: str, kind: Kind, may_fail: bool = False) -> Totals:
     """The state of an aggregate."""
+    return Partial(_sound(op, kind)) if may_fail else _sound(op, kind)
+
+
+def _sound(op: str, kind: Kind) -> Totals:
     match op:
         case "count":
             return Count(kind)

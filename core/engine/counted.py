@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from everlog.core.codegen.derivations import CountWriter
-from everlog.core.engine.forms import count_one, support
+from everlog.core.engine.forms import support
 from everlog.core.engine.joined import JoinedRule
 from everlog.core.engine.keeper import Keeper, Listener, Readers, outside_relations, table_snapshot, versions
 from everlog.core.engine.plan import VIEWS, PlannedUnit
 from everlog.core.engine.state import Columns, count_columns, counts_from, fact_columns, facts_from
 from everlog.core.engine.store import Store, Task
 from everlog.core.program import Row
-from everlog.core.tables import Facts, rows_of, size_of
+from everlog.core.tables import Facts, count_one, rows_of, size_of
 
 if TYPE_CHECKING:
     from everlog.core.engine.step import Step

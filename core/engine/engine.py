@@ -14,15 +14,17 @@ Reads: core.engine.plan, core.engine.step, core.engine.strategies.  Read by: the
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import wraps
 from time import perf_counter
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from attrs import frozen
 
 from everlog.core.collector import collector_paused, without_collections
 from everlog.core.engine import forms
+from everlog.core.engine.broken import BrokenEngine
 from everlog.core.engine.changes import NOTHING, GivenRows, ToldChanges
-from everlog.core.engine.fused import Fused, fused
+from everlog.core.engine.fused import Fused, MetFailure
 from everlog.core.engine.given import GivenKeeper
 from everlog.core.engine.keeper import Keeper
 from everlog.core.engine.network import Network
@@ -33,15 +35,15 @@ from everlog.core.engine.shared_fans import SharedTable
 from everlog.core.engine.state import Columns, Kept
 from everlog.core.engine.statistics import Statistics, statistics_of
 from everlog.core.engine.step import Step
-from everlog.core.engine.store import Store, is_other_size
+from everlog.core.engine.store import Store
 from everlog.core.engine.systems import Refused, with_auxiliaries
-from everlog.core.engine.unrolled import Follow, unrolled
+from everlog.core.engine.unrolled import Follow
 from everlog.core.engine.watch import JoinWatch
+from everlog.core.engine.ways import Ways
 from everlog.core.equivalence import Classes
 from everlog.core.executor import Changes, InsertOnly, NotABaseRelation, Update
-from everlog.core.guards import Guard, LimitExceeded, Limits, Progress
+from everlog.core.guards import Broken, Guard, LimitExceeded, Limits, Progress
 from everlog.core.program import Program, Row, Rule, Value, Variable
-from everlog.core.seminaive import deep_calls
 from everlog.core.tables import Facts, Table, facts_of, size_of, sorted_rows
 from everlog.core.values import EvaluationError
 
@@ -61,52 +63,24 @@ class Witness:
     binding: Mapping[str, Value]
 
 
-class _Ways:
-    """The written-out ways of updates of each relation, made when they are first asked for.
+_Step = TypeVar("_Step", bound=Callable[..., Changes])
 
-    They are made anew when tables got other indexes, or other sizes by far.
-    """
 
-    def __init__(self, network: Network, relations: Iterable[str]) -> None:
-        self._network, self._relations = network, frozenset(relations)
-        self._fused: dict[tuple[str, bool], Fused | None] = {}
-        self._unrolled: dict[str, Follow | None] = {}
-        self._indexes = Table.built
-        self._sizes: dict[str, int] = {}
+def _whole(method: _Step) -> _Step:
+    """A step is told as done when it stands: what fails then, such as for want of memory, breaks the engine."""
 
-    def fused(self, relation: str, insert: bool) -> Fused | None:
-        if Table.built != self._indexes:
-            self._fused.clear()
-            self._indexes = Table.built
-        if (relation, insert) not in self._fused:
-            if relation not in self._relations:
-                return None
-            if not self._fused:
-                self._sizes = self._sizes_now()
-            found = fused(self._network, relation, insert)
-            if Table.built != self._indexes:  # rules have asked for new indexes: they must be written, too
-                self._fused.clear()
-                self._indexes = Table.built
-                found = fused(self._network, relation, insert)
-            self._fused[relation, insert] = found
-        return self._fused[relation, insert]
+    @wraps(method)
+    def step(self: Engine, *args: Any, **more: Any) -> Changes:
+        self._stood = False
+        try:
+            return method(self, *args, **more)
+        except Broken:
+            raise
+        except BaseException as error:
+            self._left(error)
+            raise
 
-    def unrolled(self, relation: str) -> Follow | None:
-        if relation not in self._unrolled:
-            if relation not in self._relations:
-                return None
-            self._unrolled[relation] = unrolled(self._network, relation)
-        return self._unrolled[relation]
-
-    def _sizes_now(self) -> dict[str, int]:
-        """About: counting a million facts takes as long as a thousand updates."""
-        return {name: table.about() for name, table in self._network.store.tables.items()}
-
-    def forget_if_grown(self) -> None:
-        if self._fused:
-            now = self._sizes_now()
-            if any(is_other_size(before, now[name]) for name, before in self._sizes.items()):
-                self._fused.clear()
+    return step  # type: ignore[return-value]  # of the same signature
 
 
 @without_collections
@@ -153,6 +127,7 @@ class Engine:
         self.seal: Seal | None = None
         self._asked = dict(strategies or {})
         self._steps = 0
+        self._stood = False  # whether the step under way is done, whatever comes after it
         self.moved: dict[str, tuple[str, int]] = {}  # rules that moved: to which strategy, after which step
         numbers = None if kept is None else kept.numbers
         self._network = Network(make_plan(program, self._asked), program.relations, numbers=numbers)
@@ -173,7 +148,7 @@ class Engine:
         self._refused = {name: why for name in program.relations if (why := home[name].refusal(name))}
         self._small = self._begin()
         self._watch = JoinWatch(self._network)
-        self._ways = _Ways(self._network, [n for n in program.relations if self.strategy_of(n)[0] == GIVEN_ONLY])
+        self._ways = Ways(self._network, [n for n in program.relations if self.strategy_of(n)[0] == GIVEN_ONLY])
 
     @property
     def tables(self) -> dict[str, Table]:
@@ -191,11 +166,25 @@ class Engine:
         if len(updates) == 1:
             update = updates[0]
             return self.update(update.relation, update.row, update.insert)
+        return self._apply_all(updates)
+
+    @_whole
+    def _apply_all(self, updates: Sequence[Update]) -> Changes:
         self._count_step()
         return self._apply(self._net(updates))
 
     def update(self, relation: str, row: Row, insert: bool = True) -> Changes:
         """A step of one insert or delete, without an `Update` made for it."""
+        self._stood = False
+        try:  # as `_whole` does, without another call
+            return self._update(relation, row, insert)
+        except Broken:
+            raise
+        except BaseException as error:
+            self._left(error)
+            raise
+
+    def _update(self, relation: str, row: Row, insert: bool) -> Changes:
         self._count_step()
         if self._steps % MEASURED:
             guard, fused = self.guard, None
@@ -218,6 +207,7 @@ class Engine:
             self._network.forget_grown_tasks()
             self._ways.forget_if_grown()
 
+    @_whole
     def insert(self, rows: Mapping[str, Iterable[Row]]) -> Changes:
         """Insert many facts as one step, without an `Update` for each.
 
@@ -241,6 +231,7 @@ class Engine:
         self._steps += 1
         return self._apply(net)
 
+    @_whole
     def change(self, net: Net) -> Changes:
         """Apply what a step did in the end elsewhere: facts that go are given here, those that come are not."""
         self._steps += 1
@@ -269,8 +260,11 @@ class Engine:
         self, relations: Collection[str], seconds: float, number: int, told: Changes, weight: int
     ) -> None:
         """After a step that was timed: joins whose work asks for it are kept in another way from now on."""
-        answers = sum(len(told[name]) for name in told)
-        moving = self._watch.moving(relations, seconds, number, answers, weight)
+        try:
+            answers = sum(len(told[name]) for name in told)
+            moving = self._watch.moving(relations, seconds, number, answers, weight)
+        except MemoryError:  # the step stands, and another time will do
+            return
         if moving:
             with self.guard.shield:
                 self._watch.move(moving)
@@ -317,10 +311,8 @@ class Engine:
             keeper.change_given(name, gone, new)
             keeper.give(step, name, gone, new)
 
-    def _told(self, step: Step, net: Net) -> Changes:
-        for gone, new in net.values():
-            self._facts_given += len(new) - len(gone)
-        return self._changes(step)
+    def _given_after(self, net: Net) -> int:
+        return self._facts_given + sum(len(new) - len(gone) for gone, new in net.values())
 
     def _changes(self, step: Step) -> Changes:
         """What a step changed in the relations that are declared."""
@@ -340,26 +332,63 @@ class Engine:
         step, guard = self._small, self.guard
         step.again()
         told: dict[str, dict[Row, int]] = {name: {row: 1 if insert else -1}}
+        given = self._facts_given + (1 if insert else -1)
         guard.__enter__()
         try:
             if fused is not None:
                 fused(step, row, told)
+                changes: Changes = ToldChanges.of_rows(told)
             elif follow is not None:
                 facts, nothing = facts_of(shape, [row]), shape.empty()
                 _followed(follow, step, *((nothing, facts) if insert else (facts, nothing)))
+                changes = self._changes(step)
             if self.seal is not None:
                 self._have_sealed({name: ([], [row]) if insert else ([row], [])})
+            step.undo.clear()
+            self._facts_given, self._stood = given, True
         except BaseException as error:
-            with guard.shield:
-                step.roll_back()
+            self._take_back(step, error)
+            if isinstance(error, MetFailure):
+                return self._apply({name: ([], [row]) if insert else ([row], [])})
             if isinstance(error, EvaluationError) and not isinstance(error, (LimitExceeded, Refused)):
                 return self._compute({name: ([], [row]) if insert else ([row], [])})
             raise
         finally:
             guard.__exit__(None, None, None)
-        step.undo.clear()
-        self._facts_given += 1 if insert else -1
-        return ToldChanges.of_rows(told) if fused is not None else self._changes(step)
+        return changes
+
+    def _take_back(self, step: Step, error: BaseException) -> None:
+        """Have a step be as if it had not been tried; or, where that fails, have the engine say so from now on."""
+        if self.guard.stands:  # it is written where it is kept, so memory must not go back
+            self.give_up(error)
+        halfway = self.guard.shield.held and not isinstance(error, (EvaluationError, MetFailure))
+        try:
+            with self.guard.shield:
+                step.roll_back()
+                if halfway or isinstance(error, (MemoryError, SystemError)):
+                    self._derive_anew()
+        except BaseException as problem:
+            self.give_up(problem)
+
+    def _derive_anew(self) -> None:
+        """Compute all that is derived from the given facts: some of it may have stopped halfway."""
+        step = self._begin()
+        for keeper in self._network.keepers:
+            keeper.forget()
+            if isinstance(keeper, GivenKeeper):
+                keeper.table.rebuild()
+            keeper.rebuild(step)
+        step.all_awake()
+
+    def _left(self, error: BaseException) -> None:
+        """An error ends a call: if the step stood by then, and it is no Ctrl-C that waited for that, break."""
+        if self._stood and not isinstance(error, KeyboardInterrupt):
+            self.give_up(error)
+
+    def give_up(self, problem: BaseException) -> NoReturn:
+        """Be broken: what is in memory may be wrong, and is not read any more."""
+        self.__class__ = BrokenEngine  # type: ignore[assignment]
+        raise Broken(f"a step could not be taken back ({problem!r}): open the database anew") from problem
 
     def _misfit(self, name: str, row: Row) -> str:
         return f"`{self.program.relations[name]}` has {self._arities[name]} column(s), {len(row)} given"
@@ -372,12 +401,13 @@ class Engine:
             try:
                 self._give(step, net)
                 step.run()
+                changes, given = self._changes(step), self._given_after(net)
                 self._have_sealed(net)
-            except BaseException:
-                with self.guard.shield:
-                    step.roll_back()
+                self._facts_given, self._stood = given, True
+            except BaseException as error:
+                self._take_back(step, error)
                 raise
-        return self._told(step, net)
+        return changes
 
     def _compute(self, net: Net, everything: bool = False, kept: Mapping[str, Columns] | None = None) -> Changes:
         """A large step: the units that it reaches are computed anew, but for what is `kept`."""
@@ -385,7 +415,7 @@ class Engine:
         network = self._network
         network.store.weight = 1
         self.guard.facts = 0
-        with deep_calls(), collector_paused(), self.guard:
+        with collector_paused(), self.guard:
             try:
                 self._give(step, net)
                 for name, (gone, new) in net.items():
@@ -401,19 +431,21 @@ class Engine:
                         keeper.forget()
                 with self.guard.shield:
                     step.all_awake()
+                network.forget_grown_tasks()
+                changes, given = self._changes(step), self._given_after(net)
                 self._have_sealed(net)
-            except BaseException:
-                with self.guard.shield:
-                    step.roll_back()
+                self._facts_given, self._stood = given, True
+            except BaseException as error:
+                self._take_back(step, error)
                 raise
-        network.forget_grown_tasks()
-        return self._told(step, net)
+        return changes
 
     def _have_sealed(self, net: Net) -> None:
         """The end of a step: what comes after cannot fail, and signals wait until the step has left its guard."""
         if self.seal is not None:
             with self.guard.sealing():
                 self.seal(net)
+                self.guard.stands = True  # whatever fails from here on
 
     def _rebuild(self, step: Step, keeper: Keeper) -> None:
         """Compute a unit anew, and note what differs."""
@@ -540,6 +572,7 @@ class Engine:
 
     # ── other rules ──────────────────────────────────────────────────────────────────────────
 
+    @_whole
     def change_program(self, program: Program) -> Changes:
         """Go by other rules and declarations, all or none; only what depends on the difference is computed."""
         program = with_auxiliaries(program, self._asked)
@@ -548,7 +581,7 @@ class Engine:
         before: dict[str, Any] = {
             name: table.facts for name, table in old.store.tables.items() if name in old_program.relations
         }
-        with deep_calls(), collector_paused(), self.guard:
+        with collector_paused(), self.guard:
             try:
                 network, fresh = old.changed(plan, old_program, program)
                 self._network, self.program = network, program
@@ -558,29 +591,37 @@ class Engine:
                 with self.guard.shield:
                     step.all_awake()
                     self._know(program)
-                with self.guard.sealing():
-                    if self.seal is not None:
-                        self.seal(network.given_change(old, old_program, program))
-            except BaseException:
-                with self.guard.shield:
-                    self._network, self.program = old, old_program
-                    old.resume()
-                    self._know(old_program)
+                given = sum(len(self.given(name)) for name in program.relations)
+                now = {rule.name: network.strategy_now(rule) for rule in program.rules}
+                moved = {name: to for name, to in self.moved.items() if now.get(name) == to[0]}
+                changes = {}
+                for name in dict.fromkeys([*old_program.relations, *program.relations]):
+                    change = network.difference(name, before.get(name), old)
+                    if change is not None:
+                        changes[name] = change
+                told = ToldChanges({**old.store.shapes, **network.store.shapes}, changes)
+                self._have_sealed(network.given_change(old, old_program, program))
+                self._facts_given, self.moved, self._stood = given, moved, True
+            except BaseException as error:
+                self._resume(old, old_program, error)
                 raise
-        self._facts_given = sum(len(self.given(name)) for name in program.relations)
-        now = {rule.name: self._network.strategy_now(rule) for rule in program.rules}
-        self.moved = {name: to for name, to in self.moved.items() if now.get(name) == to[0]}
-        changes = {}
-        for name in dict.fromkeys([*old_program.relations, *program.relations]):
-            change = network.difference(name, before.get(name), old)
-            if change is not None:
-                changes[name] = change
-        return ToldChanges({**old.store.shapes, **network.store.shapes}, changes)
+        return told
+
+    def _resume(self, network: Network, program: Program, error: BaseException) -> None:
+        """Go on with the rules of before."""
+        if self.guard.stands:
+            self.give_up(error)
+        try:
+            with self.guard.shield:
+                self._network, self.program = network, program
+                network.resume()
+                self._know(program)
+        except BaseException as problem:
+            self.give_up(problem)
 
     def check(self) -> None:
         """Assert every invariant of every unit and table."""
-        with deep_calls():
-            for keeper in self._network.keepers:
-                keeper.check()
-            for table in self.tables.values():
-                table.check()
+        for keeper in self._network.keepers:
+            keeper.check()
+        for table in self.tables.values():
+            table.check()

@@ -22,11 +22,10 @@ from collections.abc import Mapping, Sequence
 from attrs import evolve, frozen
 
 from everlog.core import program as p
+from everlog.core.bodies import rule_may_fail, schedule
 from everlog.core.codegen.agenda import variables_of_literal
 from everlog.core.dependencies import Unit
-from everlog.core.engine.normal import may_fail
 from everlog.core.program import Atom, Column, Literal, Program, Relation, Rule, Term, Value, Variable
-from everlog.core.reference import schedule
 from everlog.core.tables import Shape
 
 _OWN = "@"  # before the names of variables that no rule of a user has
@@ -163,7 +162,7 @@ class _Rewriter:
             raise NoFlow(f"the steps of {rule.name} are a join")
         if schedule(rest, set())[1]:
             raise NoFlow(f"the steps of {rule.name} need what they are taken from")
-        if may_fail(Rule(rule.head, rest)):
+        if rule_may_fail(Rule(rule.head, rest)):
             raise NoFlow(f"{rule.name} may fail on steps that nothing takes")
 
     def _copies(self, literal: Literal, ends: Sequence[Term]) -> bool:

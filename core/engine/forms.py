@@ -75,16 +75,6 @@ def take_counted(shape: Shape, counted: Any, facts: Facts) -> Any:
     return out
 
 
-def count_one(shape: Shape, counted: Any, row: Any, amount: int) -> None:
-    """Add to the count of one row."""
-    if shape.arity == 2:
-        counted = counted.setdefault(row[shape.key], {})
-        row = row[shape.fan]
-    elif shape.arity == 1:
-        row = row[0]
-    counted[row] = counted.get(row, 0) + amount
-
-
 def get_counted(shape: Shape, counted: Any, row: Any, default: Any = None) -> Any:
     """What counted facts have for one row."""
     if shape.arity == 2:

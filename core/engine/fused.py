@@ -8,8 +8,6 @@ sums of `core.dbsp.derive` hold row by row as well.
 
 What cannot be written so (recursion, a relation that a rule reads twice, other aggregates) takes the way of
 `core.engine.unrolled`.
-
-Reads: core.engine.network, core.codegen.  Read by: core.engine.engine.
 """
 
 from __future__ import annotations
@@ -22,13 +20,14 @@ from attrs import define, field
 from everlog.core.codegen.body import delta_position, without_calls
 from everlog.core.codegen.derivations import LivingWriter
 from everlog.core.codegen.expressions import Expressions
-from everlog.core.codegen.writer import MAX_LOOPS, Access, tuple_text
+from everlog.core.codegen.lines import Line, Values, comment, identifier
+from everlog.core.codegen.writer import MAX_LOOPS, Access, same, tuple_text
 from everlog.core.engine import rowwise
 from everlog.core.engine.counted import CountKeeper, DerivingKeeper
 from everlog.core.engine.groups import GroupKeeper, GroupValues
 from everlog.core.engine.keeper import Listener, Readers
 from everlog.core.engine.store import Task
-from everlog.core.program import Atom, Kind, Row, Variable, Wildcard
+from everlog.core.program import Atom, Failure, Kind, Row, Variable, Wildcard
 from everlog.core.tables import Columns, Table
 
 if TYPE_CHECKING:
@@ -46,6 +45,10 @@ class CannotFuse(Exception):
     """Something on the way is not written out row by row."""
 
 
+class MetFailure(Exception):
+    """A condition cannot be computed: what that means is found out by the general way, not here."""
+
+
 @define
 class RowRule(LivingWriter):
     """A delta rule for one row, whose values have names already; it stands inside a loop that runs once."""
@@ -61,12 +64,17 @@ class RowRule(LivingWriter):
             if isinstance(arg, Variable) and arg not in self.bound:
                 self.bound[arg] = name
             elif not isinstance(arg, Wildcard):
-                self.test(f"{name} == {self.expr(arg)}")
+                self.test(same(name, self.expr(arg)))
 
-    def open_loop(self, text: str, container: str) -> None:
+    def fail(self, error: str, bound: dict[Variable, str]) -> None:
+        """Indexes must not be made while a row is half inserted, so nothing is looked at here."""
+        if self.written.failure is not Failure.NOTHING:
+            self.line("raise _MetFailure")
+
+    def open_loop(self, pattern: str, targets: Sequence[str], values: Values) -> None:
         if self.loops >= MAX_LOOPS - 4:
             raise CannotFuse("too many loops")
-        super().open_loop(text, container)
+        super().open_loop(pattern, targets, values)
 
 
 class Function:
@@ -74,10 +82,12 @@ class Function:
 
     def __init__(self, network: Network, relation: str) -> None:
         self.network, self.store = network, network.store
-        self.lines: list[str] = []
+        self.lines: list[Line] = []
         self.expressions = Expressions(self.store.functors)
         self.scope = self.expressions.scope
-        self.scope.update(_ONCE=(None,), put_row=rowwise.put_row, take_row=rowwise.take_row)
+        self.scope.update(
+            _ONCE=(None,), _MetFailure=MetFailure, put_row=rowwise.put_row, take_row=rowwise.take_row
+        )
         self.scope.update(set_count=rowwise.set_count, set_group=rowwise.set_group)
         self.names: dict[Any, str] = {}
         keepers = network.after(relation)
@@ -94,7 +104,7 @@ class Function:
         self.pending = {id(keeper): f"_p{number}" for number, keeper in enumerate(self.keepers)}
 
     def line(self, depth: int, text: str) -> None:
-        self.lines.append("    " * depth + text)
+        self.lines.append(Line(depth, text))
         if len(self.lines) > MOST_LINES:
             raise CannotFuse("too long")
 
@@ -113,7 +123,7 @@ class Function:
         arity = self.store.shapes[relation].arity
         row = [f"_v{n}" for n in range(arity)]
         self.line(0, "def fused(step, row, told):")
-        self.line(1, f"# {event} of {relation}")
+        self.line(1, comment(f"{event} of {relation}"))
         self.line(1, "undo, shield = step.undo, step.guard.shield")
         self.line(1, "shield.held = True")
         if row:
@@ -122,15 +132,15 @@ class Function:
             self.line(1, f"{self.pending[id(keeper)]} = {{}}")
         self.change(1, relation, row, "row", event)
         for number, keeper in enumerate(self.keepers):
-            self.line(1, f"if {self.pending[id(keeper)]}:  # {keeper.planned.name}")
+            self.line(1, f"if {self.pending[id(keeper)]}:  {comment(keeper.planned.name)}")
             if isinstance(keeper, CountKeeper):
                 self.turn_of_counts(keeper, number)
             else:
                 assert isinstance(keeper, GroupKeeper)
                 self.turn_of_groups(keeper, number)
         self.line(1, "shield.release()")
-        source = "\n".join(self.lines)
-        exec(compile(source, f"<{event} of {relation}>", "exec"), self.scope)  # our own text, made above
+        source = "\n".join(map(str, self.lines))
+        exec(compile(source, f"<{identifier(f'{event} of ', relation)}>", "exec"), self.scope)  # our own text
         fused: Fused = self.scope["fused"]
         return fused
 
@@ -162,9 +172,9 @@ class Function:
         body = without_calls(rule.body)
         sizes = self.store.sizes(rule)
         writer = RowRule(self.store.shapes, sizes, self.store.functors, None, function=self, delta_values=row)
-        writer.expressions = self.expressions
+        writer.expressions, writer.written = self.expressions, rule
         writer.kept = writer.variables_to_keep(rule, body)
-        writer.from_delta, writer.depth, writer.loops, writer.skip = True, depth + 1, 1, "continue"
+        writer.from_delta, writer.depth, writer.loops = True, depth + 1, 1
         pending = self.pending[id(keeper)]
 
         def emit() -> None:
@@ -177,11 +187,9 @@ class Function:
         writer.join(body, delta_position(rule.body, body, position), emit)
         if writer.helpers or writer.pending:
             raise CannotFuse(rule.name)
-        text = " ".join(str(rule).split())
-        skips = any("continue" in line for line in writer.lines)
-        self.line(depth, f"for _ in _ONCE:  # {text}" if skips else f"# {text}")
+        self.line(depth, f"for _ in _ONCE:  {comment(str(rule))}" if writer.skips else comment(str(rule)))
         for line in writer.lines:
-            self.line(0, line if skips else line.removeprefix("    "))
+            self.line(line.depth if writer.skips else line.depth - 1, line.text)
 
     # ── turns ────────────────────────────────────────────────────────────────────────────────
 
@@ -282,8 +290,8 @@ def _packed(row: list[str], columns: Columns) -> str:
 
 
 def _counts_groups(keeper: object) -> bool:
-    group = keeper.planned.group if isinstance(keeper, GroupKeeper) else None
-    return group is not None and group.op == "count" and group.kind is not Kind.FLOAT
+    group = keeper.group if isinstance(keeper, GroupKeeper) else None
+    return group is not None and group.op == "count" and group.kind is not Kind.FLOAT and not group.may_fail
 
 
 def fused(network: Network, relation: str, insert: bool) -> Fused | None:

@@ -69,7 +69,8 @@ class GroupKeeper(DerivingKeeper):
     def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
         super().__init__(store, planned, number)
         assert planned.group is not None
-        self.totals: Totals = totals_of(planned.group.op, planned.group.kind)
+        self.group = planned.group
+        self.totals: Totals = totals_of(self.group.op, self.group.kind, self.group.may_fail)
         self.values = store.values.setdefault(self.name, {})
         self.graph = GroupValues(self.shape.arity, self.values)
         store.tables[self.name] = self.graph
@@ -130,7 +131,7 @@ class GroupKeeper(DerivingKeeper):
     def rebuild(self, step: Step) -> Mapping[str, Facts]:
         self.forget_views()
         net = self._by_group(self.derive_all())
-        self.totals.groups.clear()
+        self.totals.clear()
         self.values.clear()
         default = self.totals.default
         self.values.update({g: v for g, v in self._add(net, {}).items() if v is not None and v != default})
@@ -138,13 +139,12 @@ class GroupKeeper(DerivingKeeper):
         return {}
 
     def snapshot(self) -> Callable[[], None]:
-        groups, values = dict(self.totals.groups), dict(self.values)
+        put_back_totals, values = self.totals.snapshot(), dict(self.values)
 
         def restore() -> None:
             self.forget()
             self.forget_views()
-            self.totals.groups.clear()
-            self.totals.groups.update(groups)
+            put_back_totals()
             self.values.clear()
             self.values.update(values)
 
@@ -152,7 +152,7 @@ class GroupKeeper(DerivingKeeper):
 
     def check(self) -> None:
         super().check()
-        fresh = totals_of(self.planned.group.op, self.planned.group.kind)  # type: ignore[union-attr]
+        fresh = totals_of(self.group.op, self.group.kind, self.group.may_fail)
         values = {}
         for group, targets in self._by_group(self.derive_all()).items():
             if targets:

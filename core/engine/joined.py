@@ -25,13 +25,13 @@ from attrs import evolve
 from everlog.core.classify.query import query_of
 from everlog.core.codegen.derivations import CountWriter
 from everlog.core.engine.choice_of_joins import above_the_join, selections, shown_variables, shows_head_only
-from everlog.core.engine.forms import count_one, counted_rows
+from everlog.core.engine.forms import counted_rows
 from everlog.core.engine.store import Store, Task
 from everlog.core.joins.leapfrog import Bound
 from everlog.core.joins.strategies import view_of
 from everlog.core.joins.view import Asked, JoinView
 from everlog.core.program import Atom, Comparison, Constant, Kind, Row, Rule, Term, Variable
-from everlog.core.tables import Facts, Shape, facts_of, rows_of
+from everlog.core.tables import Facts, Shape, count_one, facts_of, rows_of
 from everlog.core.values import EvaluationError
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ whose truth for one binding depends on one fact, so two things are rewritten:
 
 An aggregate whose outer variables are bound only outside (`count : { e(y, z), z > x }`) gets a
 *domain*: an auxiliary relation with the values that those variables take in the rest of the rule.
-So does one that may fail (`sum 12 / y : { e(x, y) }`): only groups that are asked for are computed.
 
-Reads: core.program, core.reference (which literals a binding makes ready).  Read by: core.engine.plan.
+A group may fail (`sum 12 / y : { e(x, y) }`) that no rule asks for.  So its failure is its value, which
+fails in the rule that looks it up.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from itertools import count
 from attrs import evolve, field, frozen, mutable
 
 from everlog.core import program as p
-from everlog.core.codegen.agenda import variables_of_literal
+from everlog.core.bodies import binds, may_fail, needs, schedule, sure_and_open
 from everlog.core.program import (
     Aggregate,
     Atom,
     Column,
+    Comparison,
     Constant,
+    Failure,
     Kind,
     Literal,
     Negation,
@@ -38,9 +40,9 @@ from everlog.core.program import (
     Variable,
     Wildcard,
 )
-from everlog.core.reference import schedule
 
 ONE = Constant(1, Kind.NUMBER)
+TARGET = Variable("target@")
 
 
 class NeedsItself(Exception):
@@ -55,6 +57,7 @@ class Group:
     op: str
     kind: Kind
     written: str
+    may_fail: bool = False
 
 
 @mutable
@@ -120,54 +123,63 @@ class Normaliser:
         target_kind = Kind.NUMBER if literal.target is None else _kind(target, kinds, literal.kind)
         columns = [Column(v.name, kinds.get(v, Kind.NUMBER)) for v in literal.outer]
         self.relations[name] = Relation(name, (*columns, Column("target", target_kind)))
+        partial = may_fail(literal)
+        if may_fail(target):  # then it is a condition like others
+            inner = (*inner, Comparison("=", TARGET, target, target_kind))
+            target = TARGET
         head = Atom(name, (*literal.outer, target))
-        self.groups[name] = Group(name, literal.op, literal.kind, str(literal))
-        self.rules.append(Rule(head, self.body(inner, unit, rule), f"{name}#1", rule.origin))
-        return evolve(literal, body=(Atom(name, (*literal.outer, target)),))
+        self.groups[name] = Group(name, literal.op, literal.kind, str(literal), partial)
+        failure = Failure.VALUE if partial else Failure.ERROR
+        made = Rule(head, self.body(inner, unit, rule), f"{name}#1", rule.origin, failure=failure)
+        self.rules.append(made)
+        return evolve(literal, body=(Atom(name, (*literal.outer, target)),), partial=partial)
 
     def _grounded(
         self, literal: Aggregate, body: Sequence[Literal], unit: frozenset[str], rule: Rule, name: str
     ) -> tuple[Literal, ...]:
-        """The aggregate's body, with a domain for the outer variables if it does not bind them all.
-
-        A body that may fail has one, too: no group may fail that nobody asks for.
-        """
-        order, stuck = schedule(literal.body, set())
-        bound = {v for x in order for v in variables_of_literal(x)}
-        binds_all = not stuck and bound.issuperset(literal.outer)
-        if binds_all and not (literal.outer and _may_fail(literal)):
+        """The aggregate's body, with a domain for the outer variables if it does not bind them all for sure."""
+        wanted = {v.name for v in literal.outer}
+        sure, _ = sure_and_open(literal.body, ())
+        if wanted <= _bound(sure) and not schedule(literal.body, ())[1]:
             return literal.body
         others = [x for x in body if x is not literal and not _reads(x, unit)]
-        outside, _ = schedule(others, set())
-        reached = {v for x in outside for v in variables_of_literal(x)}
-        missing = [v for v in literal.outer if v not in reached]
-        if missing and binds_all:
-            return literal.body
-        if missing:
+        outside = _binding(others, wanted)
+        if outside is None:
+            missing = [v for v in literal.outer if v.name not in _bound(schedule(others, ())[0])]
             raise NeedsItself(f"`{missing[0]}` in `{literal}` is bound by the recursion itself")
         domain = f"{name}?"
         kinds = _kinds(self.program, body)
         self.relations[domain] = Relation(
             domain, tuple(Column(v.name, kinds.get(v, Kind.NUMBER)) for v in literal.outer)
         )
-        head = Atom(domain, literal.outer)
-        self.rules.append(Rule(head, self.body(outside, unit, rule), f"{domain}#1", rule.origin))
+        head, inside = Atom(domain, literal.outer), self.body(outside, unit, rule)
+        self.rules.append(Rule(head, inside, f"{domain}#1", rule.origin, failure=Failure.NOTHING))
         return (Atom(domain, literal.outer), *literal.body)
 
 
-def _may_fail(literal: Aggregate) -> bool:
-    """Whether the body or the target computes something that is not defined for all values."""
-    head = Atom("", () if literal.target is None else (literal.target,))
-    return may_fail(Rule(head, literal.body))
+def _binding(body: Sequence[Literal], wanted: set[str]) -> list[Literal] | None:
+    """The literals that are sure, and what else it takes to bind the wanted variables; None if nothing does.
+
+    A literal that may fail is left out where it binds none of them: it excludes nobody from the domain.
+    """
+    sure, rest = sure_and_open(body, ())
+    known = _bound(sure)
+    further: list[tuple[Literal, set[str]]] = []  # each with the variables that it is the first to bind
+    for literal in schedule(rest, known)[0]:
+        further.append((literal, binds(literal) - known))
+        known |= binds(literal)
+    if not wanted <= known:
+        return None
+    chosen: list[Literal] = []
+    for literal, new in reversed(further):
+        if not new.isdisjoint(wanted):
+            chosen.insert(0, literal)
+            wanted = wanted | needs(literal)
+    return [*sure, *chosen]
 
 
-def may_fail(rule: Rule) -> bool:
-    """Whether a rule computes something that is not defined for all values."""
-    return any(
-        call.name.startswith(("@", "to_")) or call.name in ("/", "%", "as")
-        for call in p.calls_of(rule)
-        if not (call.name in ("/", "%") and isinstance(call.args[1], Constant) and call.args[1].value)
-    )
+def _bound(literals: Iterable[Literal]) -> set[str]:
+    return {name for literal in literals for name in binds(literal)}
 
 
 def _reads(literal: Literal, unit: frozenset[str]) -> bool:

@@ -84,6 +84,12 @@ class Plan:
     shapes: Mapping[str, Shape]
     written: Mapping[str, p.Rule]
 
+    @property
+    def failing(self) -> frozenset[str]:
+        """The groups whose value may be a failure."""
+        groups = [planned.group for planned in self.units if planned.group is not None]
+        return frozenset(group.name for group in groups if group.may_fail)
+
     def __str__(self) -> str:
         lines = []
         for planned in self.units:

@@ -18,7 +18,7 @@ from attrs import define
 
 from everlog.core import program as p
 from everlog.core.codegen import Access, Compiled, compile_rule
-from everlog.core.codegen.derivations import PROOFS_OF, VALUES_OF, LivingWriter
+from everlog.core.codegen.derivations import PROOFS_OF, VALUES_OF, LivingWriter, is_risky
 from everlog.core.dbsp import delta_name
 from everlog.core.engine.plan import FLOW, Plan
 from everlog.core.engine.shared_fans import SharedTable
@@ -51,6 +51,7 @@ class Store:
     def __init__(self) -> None:
         self.plan: Plan
         self.functors: Mapping[str, p.Functor] = {}
+        self.failing: frozenset[str] = frozenset()  # the groups whose value may be a failure
         self.shapes: dict[str, Shape] = {}
         self.tables: dict[str, Table] = {}
         self.deltas: dict[str, Table] = {}
@@ -66,6 +67,7 @@ class Store:
         """Go by another plan; tables of units that stay as they are stay."""
         self.plan = plan
         self.functors = plan.program.functors
+        self.failing = plan.failing
         self.shapes.update(plan.shapes)
         self.shapes.update({delta_name(name): shape for name, shape in plan.shapes.items()})
         for rule in plan.program.rules:
@@ -156,7 +158,7 @@ class Task:
     def bind(self) -> RunRule:
         start = perf_counter()
         code = self.code()
-        self.run = code.make(*[self.store.index(access) for access in code.accesses])
+        self.run = code.bound_to(self.store.index)
         self.time.compiling += perf_counter() - start
         return self.run
 
@@ -169,8 +171,9 @@ class Task:
         number = store.numbers.get(self.rule.name, 0)
         grouped = self.rule.head.relation in store.grouped
 
-        writer = partial(self.mode, number=number, grouped=grouped)
-        return compile_rule(self.rule, self.position, store.shapes, sizes, store.functors, writer, self.sets)
+        writer = partial(self.mode, number=number, grouped=grouped, failing=store.failing)
+        sets = self.sets and not is_risky(self.rule, store.failing)
+        return compile_rule(self.rule, self.position, store.shapes, sizes, store.functors, writer, sets)
 
     def forget_if_grown(self, sizes: dict[str, int]) -> None:
         """Compile anew next time, if the sizes that the order was chosen by are no longer true.

@@ -4,8 +4,6 @@ A step of a few facts spends its time on the way: whose turn is next, who listen
 one relation the way is always the same, so it is written down once as Python: table changes, rules and
 counts in a row, with a test before each unit whether anything arrived there.  Units of other
 strategies are called as they are.  It does what `Step.run` does, and nothing else.
-
-Reads: core.engine.step, core.engine.network.  Read by: core.engine.engine.
 """
 
 from __future__ import annotations
@@ -13,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from everlog.core.codegen.lines import comment, identifier
 from everlog.core.engine.counted import DerivingKeeper
 from everlog.core.engine.keeper import Keeper, Listener, Readers
 from everlog.core.engine.step import Step, put_back
@@ -64,7 +63,7 @@ class _Writer:
         if task is None:
             self.line(depth, f"{self.name('tell', listener)}(step, {facts})")
             return
-        self.line(depth, f"# {task.rule}")
+        self.line(depth, comment(str(task.rule)))
         run, kept = self.name("rule", task), self.name("unit", keeper)
         self.line(depth, f"{run}.time.runs += 1")
         self.line(depth, f"({run}.run or {run}.bind())({facts}, {kept}.{'plus' if sign > 0 else 'minus'})")
@@ -73,7 +72,7 @@ class _Writer:
         kept = self.name("unit", keeper)
         relation = keeper.relations[0]
         if isinstance(keeper, DerivingKeeper) and not self.network.is_filtered(relation):
-            self.line(1, f"if {kept}.plus or {kept}.minus:  # {keeper.planned.name}")
+            self.line(1, f"if {kept}.plus or {kept}.minus:  {comment(keeper.planned.name)}")
             self.line(2, f"gone, new = {kept}.settle(step)")
             self.line(2, "if gone or new:")
             self.spread(3, relation)
@@ -95,14 +94,16 @@ def unrolled(network: Network, relation: str) -> Follow | None:
         return None
     writer = _Writer(network)
     writer.line(0, "def follow(step, gone, new):")
-    writer.line(1, f"# {relation}")
+    writer.line(1, comment(relation))
     writer.line(1, "undo, changes, shield = step.undo, step.changes, step.guard.shield")
     writer.spread(1, relation)
     for keeper in keepers:
         writer.turn(keeper)
     writer.line(1, "if step.queue: step.all_awake()")
     source = "\n".join(writer.lines)
-    exec(compile(source, f"<step on {relation}>", "exec"), writer.scope)  # our own text, made above
+    exec(
+        compile(source, f"<{identifier('step on ', relation)}>", "exec"), writer.scope
+    )  # our own text, made above
     follow: Follow = writer.scope["follow"]
     return follow
 

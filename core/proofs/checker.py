@@ -8,12 +8,13 @@ Reads: core.reference, core.proofs.proof.  Read by: tests, and whoever does not 
 
 from __future__ import annotations
 
+from everlog.core.bodies import Binding
 from everlog.core.functors import COMPARISONS
 from everlog.core.program import Atom, Row, Wildcard
 from everlog.core.proofs.evidence import Evidence, draws
 from everlog.core.proofs.proof import AUXILIARY, EQUIVALENCE, GIVEN, RULE, Condition, Proof
 from everlog.core.proofs.solve import names_in
-from everlog.core.reference import Binding, NaiveEvaluation
+from everlog.core.reference import NaiveEvaluation
 
 same = COMPARISONS["="]
 

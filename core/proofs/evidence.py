@@ -10,6 +10,7 @@ from typing import Protocol, TypeAlias
 
 from attrs import field, frozen
 
+from everlog.core.bodies import Binding
 from everlog.core.executor import NotABaseRelation
 from everlog.core.functors import COMPARISONS
 from everlog.core.program import (
@@ -30,7 +31,6 @@ from everlog.core.program import (
 )
 from everlog.core.proofs.solve import names_in
 from everlog.core.proofs.words import constant, shown_name
-from everlog.core.reference import Binding
 from everlog.core.tables import Table
 
 Fact: TypeAlias = tuple[str, Row]

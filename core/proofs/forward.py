@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import field, frozen
 
+from everlog.core.bodies import Binding
 from everlog.core.choice import ordered
 from everlog.core.dependencies import Unit
 from everlog.core.program import Atom, Literal, Row, Rule, Value, atoms_of
@@ -29,7 +30,6 @@ from everlog.core.proofs.evidence import Evidence, Fact, draws, matched, with_na
 from everlog.core.proofs.proof import EQUIVALENCE, GIVEN, RULE
 from everlog.core.proofs.replay import Numbering, Replay
 from everlog.core.proofs.solve import Solver
-from everlog.core.reference import Binding
 from everlog.core.values import EvaluationError
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from attrs import field, frozen
 
+from everlog.core.bodies import Binding
 from everlog.core.program import Aggregate, Atom, Literal, Negation, Row, Rule, Value
 from everlog.core.proofs import render
 from everlog.core.proofs.evidence import Evidence, Fact, Goal, checked, draws, goal_of
@@ -33,7 +34,6 @@ from everlog.core.proofs.words import (
     rule_text,
     term_text,
 )
-from everlog.core.reference import Binding
 from everlog.core.values import EvaluationError
 
 OTHERS = 20  # so many other matches are looked at, to say that they stop at the same literal

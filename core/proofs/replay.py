@@ -12,12 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import evolve
 
+from everlog.core.bodies import Binding, schedule
 from everlog.core.choice import ordered
 from everlog.core.dependencies import Unit, units
 from everlog.core.program import Row, Rule, atoms_of
 from everlog.core.proofs.classes import Classes
 from everlog.core.proofs.evidence import Evidence, Fact, draws, with_named_wildcards
-from everlog.core.reference import Binding, NaiveEvaluation, distinct, schedule
+from everlog.core.reference import NaiveEvaluation, distinct
 
 
 class _OverTables(NaiveEvaluation):

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
+from everlog.core.bodies import Binding
 from everlog.core.collector import collector_paused
 from everlog.core.dependencies import Unit, units
 from everlog.core.program import Aggregate, Atom, Comparison, Literal, Negation, Row, Rule, Value
@@ -25,7 +26,6 @@ from everlog.core.proofs.proof import AUXILIARY, RULE, Condition, NotDerived, Pr
 from everlog.core.proofs.replay import Numbering
 from everlog.core.proofs.solve import Solver, names_in, same
 from everlog.core.proofs.words import atom_text, fact_text, literal_text
-from everlog.core.reference import Binding
 
 SAMPLES = 3  # so many matches of an aggregate are shown
 

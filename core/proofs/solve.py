@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from everlog.core.bodies import Binding, apart, is_ready
 from everlog.core.choice import rank
 from everlog.core.functors import COMPARISONS
 from everlog.core.program import (
@@ -39,9 +40,9 @@ from everlog.core.program import (
     variables_of,
 )
 from everlog.core.proofs.reader import Reader
-from everlog.core.reference import Binding, NaiveEvaluation, apart, is_ready
+from everlog.core.reference import NaiveEvaluation
 from everlog.core.tables import Table
-from everlog.core.values import MASK, EvaluationError, wrap
+from everlog.core.values import MASK, NoValue, wrap
 
 same = COMPARISONS["="]
 
@@ -68,17 +69,6 @@ class Solver(NaiveEvaluation):
     def solve(self, body: Iterable[Literal], binding: Mapping[str, Value]) -> Iterator[Binding]:
         """Every way to extend the binding so that all literals hold, lazily."""
         return self.extend(self.order(tuple(body), frozenset(binding)), dict(binding))
-
-    def extend(self, order: Sequence[Literal], binding: Binding) -> Iterator[Binding]:
-        stack: list[Iterator[Binding]] = [iter((binding,))]
-        while stack:
-            wider = next(stack[-1], None)
-            if wider is None:
-                stack.pop()
-            elif len(stack) > len(order):
-                yield wider
-            else:
-                stack.append(self.matches(order[len(stack) - 1], wider))
 
     def first(self, body: Sequence[Literal], binding: Mapping[str, Value]) -> Binding | None:
         """One solution, or None.
@@ -143,7 +133,7 @@ class Solver(NaiveEvaluation):
     def matches(self, literal: Literal, binding: Binding) -> Iterator[Binding]:
         try:
             yield from self.matches_or_error(literal, binding)
-        except EvaluationError:
+        except NoValue:
             return
 
     def matches_or_error(self, literal: Literal, binding: Binding) -> Iterator[Binding]:

@@ -1,11 +1,9 @@
 """Line after line: from a terminal until Ctrl-D, or from a script until its end.
 
 Ctrl-C on a terminal drops what is being typed, or cancels what is running: the engine then takes the step
-back.  In a script it ends the process, as everywhere.  A script goes on after an error, and ends with status 1
-if there was one.
-
-Reads: everlog.repl.session, everlog.repl.lines; everlog.repl.prompt on a terminal.  Read by:
-everlog.commands.repl.
+back, unless it was complete by then.  Of a database in a file, whose steps are numbered, it is told which stands.
+In a script it ends the process, as everywhere.  A script goes on after an error, and ends with status 1 if there
+was one.
 """
 
 from __future__ import annotations
@@ -54,13 +52,25 @@ def _take_turns(session: Session, prompt: Prompt) -> None:
     except EOFError:
         session.leave()
         return
+    before = session.step
     try:
         if apart(text):
             run_script(session, text.split("\n"), "")
         else:
             session.run(text)
     except KeyboardInterrupt:
-        session.screen.note(f"\n{CANCELLED}")
+        session.screen.note(f"\n{cancelled(before, session.step)}")
+
+
+def cancelled(before: int | None, now: int | None) -> str:
+    """What Ctrl-C has done, by the numbers of the last step before and after it.
+
+    >>> cancelled(7, 7), cancelled(7, 8)
+    ('cancelled', 'cancelled, but step 8 was written before that, and stands')
+    """
+    if now is None or now == before:
+        return CANCELLED
+    return f"{CANCELLED}, but step {now} was written before that, and stands"
 
 
 def run_input(session: Session, stream: TextIO, name: str = "<stdin>") -> int:

@@ -26,6 +26,7 @@ from everlog.repl.table import CommandError, find_command
 if TYPE_CHECKING:
     from everlog.core.executor import Update
     from everlog.core.guards import Limits
+    from everlog.core.program import Value
     from everlog.database import Database
     from everlog.rows import Pattern
     from everlog.store.database import DurableDatabase
@@ -78,6 +79,7 @@ class Session:
         self.pending: list[Update] | None = None  # the updates of the open transaction
         self.quiet_commit = False  # it was begun by `start;`, whose `commit;` tells no changes
         self.watched: dict[str, Pattern] = {}
+        self.parameters: dict[str, Value] = {}  # of queries: see `.param`
         self.status: int | None = None  # set when the conversation is over
         self.opened: Database | None = None
         self.present: DurableDatabase | None = None  # while a state of the past is looked at
@@ -102,6 +104,11 @@ class Session:
     def relations(self) -> Mapping[str, Any]:
         """What is declared, as far as anything has been loaded."""
         return {} if self.opened is None else self.opened.relations
+
+    @property
+    def step(self) -> int | None:
+        """The number of the last step, of a database in a file."""
+        return getattr(self.opened, "step", None)
 
     @property
     def waiting(self) -> str:
@@ -211,8 +218,8 @@ def _is_known(problem: Exception) -> bool:
     from everlog.core.values import EvaluationError
     from everlog.files.values import FactsError
     from everlog.functors import FunctorError
+    from everlog.state import NestedWrite
     from everlog.store.errors import StoreError
-    from everlog.transactions import NestedWrite
 
     known = (EvaluationError, FactsError, FunctorError, NestedWrite, StoreError, OSError)
     ours = isinstance(problem, ValueError) and type(problem).__module__.startswith("everlog.")

@@ -22,6 +22,7 @@ from everlog.dsl.diagnostics import DatalogError
 from everlog.dsl.facts import is_fact
 from everlog.dsl.typed import QUERY, Reading, Typed, read_typed
 from everlog.repl import lines
+from everlog.repl.commands.parameters import parameters_for
 from everlog.repl.modes import show_rows
 from everlog.repl.opening import functions_for, read_inputs, tell_missing
 from everlog.repl.table import CommandError
@@ -176,13 +177,14 @@ def ask(session: Session, body: str) -> None:
 
 def answer(session: Session, database: Database, body: str) -> None:
     """Answer a query from some database."""
-    found = database.query(body)
+    given = parameters_for(session, body)
+    found = database.query(body, **given)
     try:
         pattern_of(database.relations, body)
     except FactError:
         pass
-    else:
-        found = database.query(f"{body.rstrip().removesuffix('.')}, true")  # values of variables, not whole facts
+    else:  # values of variables, not whole facts
+        found = database.query(f"{body.rstrip().removesuffix('.')}, true", **given)
     if not found.columns:
         words = ("true", "false") if session.settings.mode == "json" else ("yes", "no")
         session.screen.line(words[0] if found else words[1])

@@ -31,6 +31,7 @@ MODULES = [
     "everlog.repl.commands.durable",
     "everlog.repl.commands.rules",
     "everlog.repl.commands.reasons",
+    "everlog.repl.commands.parameters",
     "everlog.repl.commands.changes",
     "everlog.repl.commands.output",
     "everlog.repl.commands.measuring",

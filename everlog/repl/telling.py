@@ -60,17 +60,11 @@ def _parts(changes: Changes, watched: Watched | None) -> list[tuple[Relation, li
             relation = changes.relation(name)
             rows = [row for row, told in changes[name].items() if told == sign]
             if watched:
-                patterns = [pattern for pattern in watched.values() if pattern[0].name == name]
-                rows = [row for row in rows if any(matches(pattern, row) for pattern in patterns)]
+                patterns = [pattern for pattern in watched.values() if pattern.relation.name == name]
+                rows = [row for row in rows if any(pattern.matches(row) for pattern in patterns)]
             if rows:
                 parts.append((relation, rows, mark))
     return parts
-
-
-def matches(pattern: Pattern, row: Row) -> bool:
-    """Whether a fact is one of those that an atom such as `path(1, x)` stands for."""
-    _, bound, equal = pattern
-    return all(row[i] == value for i, value in bound.items()) and all(row[i] == row[j] for i, j in equal)
 
 
 def _lines(screen: Screen, parts: Iterable[tuple[Relation, list[Row], str]], most: int | None) -> Iterator[str]:

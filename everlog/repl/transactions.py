@@ -1,8 +1,8 @@
 """Steps at the prompt: applied at once, or kept until `commit` if a transaction is open.
 
-The updates of an open transaction are the session's own list, checked when they are given.  They become one
-step at `commit`; should that fail, or be cancelled, they are still there: mend and commit again, or roll back.
-Queries see the state before the transaction.
+The updates of an open transaction are the session's own list, checked when they are given.  They become
+one step at `commit`; should that fail, or be cancelled in time, they are still there: mend and commit again,
+or roll back.  Queries see the state before the transaction.
 
 Reads: everlog.rows, everlog.repl.ddlog.  Read by: everlog.repl.session, everlog.repl.statements, the commands.
 """
@@ -72,7 +72,13 @@ def begin(session: Session, quiet_commit: bool = False) -> None:
 
 def commit(session: Session, dump_changes: bool = False) -> None:
     """Apply the open transaction as one step."""
-    changes = session.db.apply(_open(session))
+    updates, before = _open(session), session.step
+    try:
+        changes = session.db.apply(updates)
+    except KeyboardInterrupt:
+        if session.step != before:  # it came too late, and there is nothing left to commit
+            session.pending = None
+        raise
     quiet = session.quiet_commit and not dump_changes
     session.pending = None
     if quiet:

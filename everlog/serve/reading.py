@@ -24,9 +24,10 @@ from everlog.dsl.diagnostics import DatalogError
 from everlog.files.values import sorted_rows
 from everlog.functors import FunctorError
 from everlog.live import LiveText, RuleError, with_functors
+from everlog.rows import fact
 from everlog.serve.errors import ApiError
 from everlog.serve.service import Service
-from everlog.serve.wire import changes_json, columns_json, plain, row_in, rows_json
+from everlog.serve.wire import changes_json, columns_json, parameters_in, plain, row_in, rows_json
 
 
 @frozen
@@ -89,7 +90,7 @@ def query(service: Service, call: Call) -> dict[str, Any]:
     as_of = body.get("as_of")
 
     def found(database: Database) -> dict[str, Any]:
-        result = database.query(body["query"])
+        result = database._queries.ask(body["query"], parameters_in(body.get("params")))
         columns = result._relation.columns
         if body["ordered"]:
             rows = sorted_rows(result._relation, result)
@@ -126,10 +127,9 @@ def _reasons(service: Service, call: Call, method: str) -> dict[str, Any]:
     body, as_of = call.body, call.body.get("as_of")
 
     def found(database: Database) -> dict[str, Any]:
-        fact = [body["fact"]]
-        if "row" in body:
-            fact.append(row_in(service.relation(body["fact"], database), body["row"]))
-        reason = getattr(database, method)(*fact)
+        row = row_in(service.relation(body["fact"], database), body["row"]) if "row" in body else None
+        asked = fact(database.relations, body["fact"], row, parameters_in(body.get("params")))
+        reason = getattr(database, method)(*asked)
         key = "proof" if method == "why" else "why_not"
         return {key: plain(reason.to_json()), "text": reason.text()}
 

@@ -47,6 +47,11 @@ VALUE: Shape = {
 ROW = array(VALUE)
 GIVEN_ROW: Shape = {"anyOf": [array(VALUE), {"type": "object", "additionalProperties": VALUE}]}
 ROWS_BY_RELATION: Shape = {"type": "object", "additionalProperties": array(GIVEN_ROW)}
+PARAMETERS: Shape = {
+    "type": "object",
+    "description": "The values of the parameters `$name` that stand in the text, by name.",
+    "additionalProperties": VALUE,
+}
 PROGRAM_TEXT = text("Statements: declarations, rules, facts, directives.", maxLength=1_000_000)
 
 STEP_BODY = obj(
@@ -74,7 +79,7 @@ CHECKPOINT_BODY = obj(
 )
 FACT_BODY = obj(
     {"fact": text("A fact, `path(1, 3)`, or with `row` the name of a relation.", minLength=1, maxLength=100_000)},
-    {"row": GIVEN_ROW, "as_of": STEP},
+    {"row": GIVEN_ROW, "params": PARAMETERS, "as_of": STEP},
     closed=True,
 )
 
@@ -84,6 +89,7 @@ def query_body(rows: int) -> Shape:
     return obj(
         {"query": text("An atom, or whatever can be the body of a rule.", minLength=1, maxLength=100_000)},
         {
+            "params": PARAMETERS,
             "limit": integer("rows in the answer", 0, rows, default=min(1000, rows)),
             "offset": integer("rows before them", default=0),
             "ordered": {

@@ -18,6 +18,7 @@ from everlog.core.fact_rows import FactError, checked_row, column_label, shown
 from everlog.core.program import Column, Kind, Relation, Row, Value
 from everlog.core.values import decoded
 from everlog.files.values import PARSERS
+from everlog.parameters import Given
 from everlog.serve.errors import ApiError
 
 # ── out ──────────────────────────────────────────────────────────────────────────────────────
@@ -144,12 +145,24 @@ def row_in(relation: Relation, given: object) -> Row:
     return checked_row(relation, given)
 
 
+def parameters_in(given: Mapping[str, object] | None) -> Given:
+    """Values that somebody sent for the parameters of a query."""
+    return Given(given or {}, _number_of_text)
+
+
 def _value(relation: Relation, number: int, value: object) -> object:
-    """A string in the place of a number is the text of a number."""
     column = relation.columns[number]
-    if not isinstance(value, str) or column.kind is Kind.SYMBOL:
+    try:
+        return _number_of_text(column.kind, value)
+    except FactError as problem:
+        raise FactError(f"{relation.name}: {column_label(column, number + 1)}: {problem}") from None
+
+
+def _number_of_text(kind: Kind, value: object) -> object:
+    """A string in the place of a number is the text of a number."""
+    if not isinstance(value, str) or kind is Kind.SYMBOL:
         return value
     try:
-        return PARSERS[column.kind](value)
+        return PARSERS[kind](value)
     except ValueError as problem:
-        raise FactError(f"{relation.name}: {column_label(column, number + 1)}: {problem}") from None
+        raise FactError(str(problem)) from None

@@ -1,7 +1,4 @@
-"""Copies of a database in another file, complete or not there at all.
-
-Reads: everlog.store.file.  Read by: everlog.database, everlog.store.database.
-"""
+"""Copies of a database in another file, complete or not there at all."""
 
 from __future__ import annotations
 
@@ -14,6 +11,7 @@ from uuid import uuid4
 
 from everlog.store.errors import StoreError
 from everlog.store.format import connected, told_of
+from everlog.store.place import make_private
 
 SUFFIXES = (".db", ".sqlite", ".everlog")
 
@@ -29,13 +27,20 @@ def is_file_name(path: Path | str) -> bool:
 
 @contextmanager
 def unfinished_file(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection to a file that gets its name when the block ends well; otherwise nothing is left of it."""
+    """A connection to a file that gets its name when the block ends well; otherwise nothing is left of it.
+
+    Its owner alone can read it; what SQLite makes beside a file has the mode of that file.
+    """
     if os.path.lexists(path):
         raise StoreError(f"{path} is there already, and is left as it is")
     unfinished = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
     try:
+        make_private(unfinished)
+    except OSError as problem:
+        raise StoreError(f"{path} cannot be made: {problem.strerror or problem}") from None
+    try:
         with told_of(path):
-            connection = connected(unfinished, "mode=rwc")
+            connection = connected(unfinished, "mode=rw")
             try:
                 yield connection
             finally:

@@ -17,7 +17,6 @@ from everlog.core.engine import Engine
 from everlog.core.program import Value
 from everlog.database import Database
 from everlog.live import LiveText
-from everlog.rows import Step, step_updates
 from everlog.store import past, recovery
 from everlog.store.copying import is_file_name
 from everlog.store.errors import ReadOnly
@@ -48,7 +47,7 @@ class DurableDatabase(Database):
         self._begin(engine, live, functors, strategies)
         self.closed = False
         if read_only:
-            self._writer.shut(ReadOnly, f"{file.path} was opened with read_only=True")
+            self._writer.state.shut(ReadOnly, f"{file.path} was opened with read_only=True")
         else:
             self._writer.keep_in(file)
         self.read_only = read_only
@@ -75,12 +74,6 @@ class DurableDatabase(Database):
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────
 
-    def apply(self, step: Step, *, positions: Mapping[str, str] | None = None) -> Changes:
-        """As `Database.apply`.  `positions` are written with the step, all or none: for whoever reads changes from
-        somewhere, and after a crash must go on exactly where the last step ended.  A step that changes nothing
-        writes them as well."""
-        return self._writer.apply(list(step_updates(self.relations, step)), positions)
-
     def checkpoint(self, *, history: int | str | None = None, state: bool | None = None) -> None:
         """Write the facts as they are now, so that opening is quick, and drop steps of long ago.
 
@@ -90,8 +83,7 @@ class DurableDatabase(Database):
         """
         from everlog.store.opening import number_of_steps
 
-        if self._writer.under_way:
-            self._writer.refuse()
+        self._writer.require_idle()
         kept = number_of_steps(history, self._file.history)
         _, text = self._file.program_at(self.step)
         recovery.write_checkpoint(self._file, self._engine, text, self._strategies, kept, state)
@@ -136,7 +128,7 @@ class DurableDatabase(Database):
         if not self.closed:
             self._step = self.step
             self.closed = self.read_only = True
-            self._writer.shut(ReadOnly, f"the database {self.path} is closed")
+            self._writer.state.shut(ReadOnly, f"the database {self.path} is closed")
             self._file.close()
 
     def __enter__(self) -> DurableDatabase:

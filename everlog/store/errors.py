@@ -34,6 +34,10 @@ class NotWritten(StoreError):
     """A step could not be written to the file; it is undone, and the database is as before."""
 
 
+class FileMoved(NotWritten):
+    """The file was renamed, replaced or removed while it was open; the step is undone, and no other is taken."""
+
+
 class ReadOnly(StoreError):
     """A write to a database that was opened for reading, to a state of the past, or to one that is closed."""
 

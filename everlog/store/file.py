@@ -5,9 +5,8 @@ in the write-ahead log is of no account, since the next transaction writes over 
 between would find a whole transaction there if only the sync had failed; so after a failure a small transaction
 is tried at once, and again before the file is closed.
 
-A file begins under another name and gets its own when it is complete: nobody ever sees half of one.
-
-Reads: everlog.store.format, log, checkpoint, locking.  Read by: everlog.store.recovery, past, database.
+A file begins under another name and gets its own when it is complete: nobody ever sees half of one.  If the name
+means another file by the time of a step (`place`), that step is refused, and so are all others.
 """
 
 from __future__ import annotations
@@ -26,9 +25,10 @@ from everlog.core.engine.engine import Net
 from everlog.store import checkpoint, log
 from everlog.store.checkpoint import Given
 from everlog.store.copying import unfinished_file
-from everlog.store.errors import NotWritten, ReadOnly, StoreError
+from everlog.store.errors import FileMoved, NotWritten, ReadOnly, StoreError
 from everlog.store.format import for_reading, for_writing, is_passing, prepare, told_of, words_of
 from everlog.store.locking import WriterLock
+from everlog.store.place import Place
 
 HISTORY = 1000  # steps that a checkpoint keeps, if nothing else is said
 
@@ -43,10 +43,12 @@ class DatabaseFile:
         """Open a file to look at; StoreError, and it is as it was."""
         self.path, self._lock = path, lock
         self._process = os.getpid()
-        self._writes = self._in_doubt = self._closed = False
+        self._writes = self._in_doubt = self._closed = self._moved = False
+        self._place = Place(path)  # before it is opened: what is replaced meanwhile is noticed
         self._connection = for_reading(path)
         try:
             self.look()
+            self._place.require("nothing was done")
         except BaseException:
             self._connection.close()
             raise
@@ -94,8 +96,14 @@ class DatabaseFile:
         """From looking to writing; the file has been read, and is whole."""
         assert self._lock is not None, "readers do not write"
         connection = for_writing(self.path)
+        try:
+            self._place.require("nothing was done")
+        except BaseException:
+            connection.close()
+            raise
         self._connection.close()
         self._connection, self._writes = connection, True
+        self._place.watch_log()
 
     def copy_to(self, path: Path) -> None:
         """A copy of all that was committed, history too; StoreError, and there is none."""
@@ -148,14 +156,14 @@ class DatabaseFile:
 
     @contextmanager
     def _writing(self, consequence: str) -> Iterator[sqlite3.Connection]:
-        self._check()
-        if not self._writes:
-            raise ReadOnly(f"{self.path} was opened for reading only")
+        self._check_writing()
         connection, begun = self._connection, False
         try:
+            self._require_place(consequence)
             connection.execute("BEGIN IMMEDIATE")
             begun = True
             yield connection
+            self._require_place(consequence)
             connection.execute("COMMIT")
         except BaseException as problem:
             if begun:
@@ -167,11 +175,24 @@ class DatabaseFile:
             raise
         self._in_doubt = False
 
+    def _require_place(self, consequence: str) -> None:
+        try:
+            self._place.require(consequence)
+        except FileMoved:
+            self._moved = True
+            raise
+
+    def require_place(self) -> None:
+        """FileMoved, if the file under this name is another one by now."""
+        self._place.require("it cannot be followed")
+
     def _give_up(self) -> None:
         """Leave nothing of a transaction that failed: see above."""
         with suppress(sqlite3.Error):
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
+        if self._moved:
+            return
         with suppress(sqlite3.Error):
             self._connection.execute("BEGIN IMMEDIATE")
             checkpoint.write_about(self._connection, "failure", {"after": self.step, "mark": uuid4().hex})
@@ -186,6 +207,16 @@ class DatabaseFile:
             raise ReadOnly(f"the database {self.path} is closed")
         if os.getpid() != self._process:
             raise StoreError(f"{self.path} was opened by process {self._process}: open it anew in this one")
+
+    def _check_writing(self) -> None:
+        self._check()
+        if not self._writes:
+            raise ReadOnly(f"{self.path} was opened for reading only")
+        if self._moved:
+            raise FileMoved(
+                f"{self.path} was renamed, replaced or removed while it was open: nothing more is written;"
+                " close the database and open it anew"
+            )
 
     def close(self) -> None:
         if os.getpid() == self._process and not self._closed:

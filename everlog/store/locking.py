@@ -10,7 +10,8 @@ name: a lock on a file that was removed a moment ago is none.
 The lock is not on the database file: SQLite has locks of its own there, which POSIX would drop as soon as we
 closed any handle on that file.
 
-Reads: nothing.  Read by: everlog.store.file, everlog.store.format.
+Whoever may write to the folder could put something under the name of the lock.  Links are not followed, and
+what is no plain file of one name is left alone: to write down who holds the lock must destroy no other file.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ import os
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from stat import S_ISREG
 from weakref import WeakSet
 
 from everlog.store.errors import AlreadyOpen, StoreError
+from everlog.store.place import NO_LINKS, PRIVATE
 
 try:
     import fcntl
@@ -43,7 +46,8 @@ class WriterLock:
             while self._handle < 0:
                 self._try(database)
         except OSError as problem:
-            reason = problem.strerror or problem
+            is_link = os.path.islink(self.path)
+            reason = "it is a link, which is not followed; remove it" if is_link else problem.strerror or problem
             raise StoreError(
                 f"{database} cannot be opened for writing: its lock {self.path} cannot be had: {reason}"
             ) from None
@@ -51,19 +55,42 @@ class WriterLock:
 
     def _try(self, database: Path) -> None:
         """Take the lock, unless the file is removed at this very moment."""
-        handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
+        handle = self._opened(database)
         try:
+            found = os.fstat(handle)
+            if not S_ISREG(found.st_mode) or found.st_nlink > 1:
+                raise OSError("it is no file of its own; remove it")
             if not _locked(handle):
                 raise AlreadyOpen(
                     f"{database} is open for writing: {_holder(handle)}; {LOOK}, or end that process"
                 )
-            with suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(handle), os.stat(self.path)):
-                    _write_holder(handle)
-                    self._handle = handle
+            if self._is_ours(handle):
+                _write_holder(handle)
+                self._handle = handle
         finally:
             if self._handle != handle:
                 os.close(handle)
+
+    def _opened(self, database: Path) -> int:
+        """The file of the lock; a new one is for those who may open the database, or for its owner alone."""
+        way = os.O_RDWR | NO_LINKS | getattr(os, "O_NONBLOCK", 0)
+        for _ in range(100):  # others may make and remove it meanwhile
+            with suppress(FileExistsError):
+                handle = os.open(self.path, way | os.O_CREAT | os.O_EXCL, PRIVATE)
+                with suppress(FileNotFoundError):  # there is no database yet
+                    if hasattr(os, "fchmod"):
+                        os.fchmod(handle, os.stat(database).st_mode & 0o666)
+                return handle
+            with suppress(FileNotFoundError):
+                return os.open(self.path, way)
+        raise OSError("it comes and goes")
+
+    def _is_ours(self, handle: int) -> bool:
+        """Whether the name means the file that is open."""
+        try:
+            return os.path.samestat(os.fstat(handle), os.lstat(self.path))
+        except FileNotFoundError:
+            return False
 
     def forget(self) -> None:
         """In a process that was forked off: the lock is its parent's, and must not outlive it here."""
@@ -74,7 +101,8 @@ class WriterLock:
     def release(self) -> None:
         if self._handle >= 0:
             with suppress(OSError):  # on Windows a file that is open stays
-                os.unlink(self.path)
+                if self._is_ours(self._handle):
+                    os.unlink(self.path)
             self.forget()
 
     def __del__(self) -> None:

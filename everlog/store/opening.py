@@ -86,7 +86,7 @@ class Opening:
         return self._made(file, engine, self.written)
 
     def _continued(self, lock: WriterLock | None) -> DurableDatabase:
-        """A database that is there: read as a whole before anything is written to it."""
+        """A database that is there: all that it goes on with is read before anything is written to it."""
         file = DatabaseFile(self.path, lock)
         try:
             contents = contents_of(file)

@@ -75,7 +75,7 @@ class Moment:
     def as_of(self) -> Database:
         """The same, and nobody changes it."""
         past = self.database()
-        past._writer.shut(
+        past._writer.state.shut(
             ReadOnly, f"this is the state after step {self.step}, which is past: it cannot be changed"
         )
         return past
@@ -210,6 +210,7 @@ def _past(entry: Entry, changes: Changes) -> Past:
 def follow(reader: DurableDatabase) -> Changes:
     """Do what the writer has done since; the sum of the changes."""
     file = reader._file
+    file.require_place()
     with file.reading() as connection:  # at once, since the writer may drop steps between two looks
         file.find_steps(connection)
         dropped = file.oldest > reader._step

@@ -61,6 +61,7 @@ def contents_of(file: DatabaseFile) -> Contents:
             if about is not None:
                 state = states.State(about, checkpoint.read_state(connection, about["units"]))
         written = restored(text)
+        log.read_positions(connection)  # which are asked for later: that they are whole is known now
     return Contents(written, text, given, changes, state)
 
 

@@ -20,7 +20,7 @@ from attrs import frozen
 from everlog.dsl.diagnostics import Label, Report
 from everlog.dsl.source import Source
 from everlog.ies.nrc import terms as t
-from everlog.ies.nrc.errors import MAX_CALLS, deep_recursion
+from everlog.ies.nrc.errors import MAX_CALLS
 from everlog.ies.nrc.types import BOOL, NUM, Type, height
 from everlog.ies.nrc.unify import Open, OpenProduct, OpenSet, Unknown, closed, found_of, opened, shown, unify
 
@@ -62,9 +62,8 @@ def check(
     """
     scope = {name: opened(type_) for name, type_ in environment.items()}
     checker = _Checker(scope, definitions, report)
-    with deep_recursion():
-        found = checker.term(term, scope, None if want is None else opened(want))
-        return checker.finished(term, found)
+    found = checker.term(term, scope, None if want is None else opened(want))
+    return checker.finished(term, found)
 
 
 def type_of(

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, assert_never
 
 from everlog.ies.nrc import terms as t
-from everlog.ies.nrc.errors import MAX_CALLS, CalculusError, deep_recursion
+from everlog.ies.nrc.errors import MAX_CALLS, CalculusError
 from everlog.ies.nrc.types import BOOL
 from everlog.ies.nrc.walk import free_variables, rebuilt
 
@@ -37,8 +37,7 @@ def desugar(term: t.Term, definitions: Mapping[str, t.Definition] | None = None)
 
     Cost: linear in the term and the bodies of the functions it calls, if what is substituted is shared.
     """
-    with deep_recursion():
-        return _Desugar(term, definitions or {}).term(term, {})
+    return _Desugar(term, definitions or {}).term(term, {})
 
 
 class _Desugar:

@@ -2,17 +2,11 @@
 
 A text that does not parse or check is told as a `dsl.diagnostics.Report`, all of it at once.  A checked term can
 fail in one way only: it divides by zero.  That is a `CalculusError`, which names the place of the division.
-
-Reads: core.recursion.  Read by: ies.nrc, ies.making, ies.running.
 """
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-
-from everlog.core.recursion import recursion_up_to
-
-MAX_DEPTH = 200  # how deep a term may be nested
+MAX_DEPTH = 100  # how deep a term may be nested
 MAX_CALLS = 5_000  # how often functions may be put in the place of their calls
 
 CODES: dict[str, str] = {
@@ -49,8 +43,3 @@ class CalculusError(ArithmeticError):
     def __init__(self, message: str, pos: int = -1, end: int = -1) -> None:
         self.message, self.pos, self.end = message, pos, end
         super().__init__(message)
-
-
-def deep_recursion() -> AbstractContextManager[None]:
-    """Room for functions that follow a term: a level of MAX_DEPTH costs them several frames."""
-    return recursion_up_to(50_000)

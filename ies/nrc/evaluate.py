@@ -17,7 +17,6 @@ from typing import Any
 
 from everlog.ies.nrc.arithmetic import divided, modular, plain
 from everlog.ies.nrc.codegen import Generator
-from everlog.ies.nrc.errors import deep_recursion
 from everlog.ies.nrc.frames import Lines
 from everlog.ies.nrc.indexes import index, probe
 from everlog.ies.nrc.meaning import meaning
@@ -39,19 +38,18 @@ def compile_term(
     >>> sorted(after(frozenset({(1, 2), (1, 3), (2, 4)}), 1))
     [2, 3]
     """
-    with deep_recursion():
-        generator = Generator(definitions or {})
-        lines = list(_indented(generator.function(term, tuple(parameters)), 0))
-        if max(len(line) - len(line.lstrip(" ")) for line in lines) <= _MAX_INDENT:
-            namespace: dict[str, Any] = {**_RUNTIME, **generator.constants}
-            try:
-                exec(compile("\n".join(lines), "<term>", "exec"), namespace)  # our own text, no user's words in it
-            except SyntaxError as error:
-                if "too many statically nested blocks" not in str(error):
-                    raise
-            else:
-                run: Callable[..., Value] = namespace["run"]
-                return run
+    generator = Generator(definitions or {})
+    lines = list(_indented(generator.function(term, tuple(parameters)), 0))
+    if max(len(line) - len(line.lstrip(" ")) for line in lines) <= _MAX_INDENT:
+        namespace: dict[str, Any] = {**_RUNTIME, **generator.constants}
+        try:
+            exec(compile("\n".join(lines), "<term>", "exec"), namespace)  # our own text, no user's words in it
+        except SyntaxError as error:
+            if "too many statically nested blocks" not in str(error):
+                raise
+        else:
+            run: Callable[..., Value] = namespace["run"]
+            return run
     names = tuple(parameters)
     return lambda *values: meaning(term, dict(zip(names, values, strict=True)), definitions)
 
@@ -70,8 +68,7 @@ def evaluate(
 
 def source_of(term: Term, parameters: Sequence[str], definitions: Mapping[str, Definition] | None = None) -> str:
     """The Python function that a term is compiled to, for who wants to read it."""
-    with deep_recursion():
-        return "\n".join(_indented(Generator(definitions or {}).function(term, tuple(parameters)), 0))
+    return "\n".join(_indented(Generator(definitions or {}).function(term, tuple(parameters)), 0))
 
 
 def _indented(lines: Lines, depth: int) -> Iterator[str]:

@@ -14,7 +14,7 @@ from typing import TypeAlias, assert_never
 
 from everlog.ies.nrc import terms as t
 from everlog.ies.nrc.arithmetic import divided, modular, plain
-from everlog.ies.nrc.errors import CalculusError, deep_recursion
+from everlog.ies.nrc.errors import CalculusError
 from everlog.ies.nrc.types import Value
 
 Scope: TypeAlias = Mapping[str, Callable[[], Value]]
@@ -30,8 +30,7 @@ def meaning(
     [(1, 3)]
     """
     scope = {name: _known(value) for name, value in environment.items()}
-    with deep_recursion():
-        return _Meaning(scope, definitions or {}).of(term, scope)
+    return _Meaning(scope, definitions or {}).of(term, scope)
 
 
 class _Meaning:

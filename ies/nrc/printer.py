@@ -13,7 +13,6 @@ from fractions import Fraction
 from typing import assert_never
 
 from everlog.ies.nrc import terms as t
-from everlog.ies.nrc.errors import deep_recursion
 from everlog.ies.nrc.walk import elements_of
 from everlog.ies.system import Becomes, Differs, Example, Stored, System, Update
 
@@ -29,11 +28,10 @@ def term_text(term: t.Term, indent: int | None = None) -> str:
     >>> term_text(parse_term("((not (x = (y)))) or ({(x) | x in (X), (x in Y)}) = {}"))
     'x != y or {x | x in X, (x in Y)} = {}'
     """
-    with deep_recursion():
-        text = _text(term, _LOOSE)
-        if indent is None or indent + len(text) <= WIDTH:
-            return text
-        return _broken(term, indent)
+    text = _text(term, _LOOSE)
+    if indent is None or indent + len(text) <= WIDTH:
+        return text
+    return _broken(term, indent)
 
 
 def pattern_text(pattern: t.Pattern) -> str:

@@ -55,6 +55,7 @@ def negated(operand: ast.Term) -> ast.Term:
 leaves = (
     name_nodes
     | st.builds(ast.Underscore)
+    | st.builds(ast.Parameter, st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,5}", fullmatch=True))
     | signed(integers).map(ast.Number)
     | signed(integers).map(ast.Unsigned)
     | signed(floats).map(ast.Float)

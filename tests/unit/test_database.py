@@ -376,16 +376,60 @@ def test_a_step_that_fails_at_the_end_of_a_transaction() -> None:
     db.insert("n", (1,))
 
 
-def test_nobody_writes_past_an_open_transaction(db: Database, tmp_path: Path) -> None:
+def test_what_the_thread_writes_joins_its_open_transaction(db: Database, tmp_path: Path) -> None:
+    """By whatever method, in the order in which it is written; nothing changes, and nobody is told, before the end."""
+    db.insert("edge", [(1, 2), (5, 6)])
     db.save(tmp_path)
+    told: list[Changes] = []
+    db.subscribe("edge", told.append)
+    with db.transaction() as tx:
+        assert not db.insert("edge", (3, 4))
+        assert not db.insert("edge", [(7, 7), (8, 8)])
+        assert not db.insert("edge(9, 9)")
+        tx.delete("edge", (7, 7))
+        db.delete("edge", (1, 2))
+        db.insert_all({"edge": [(1, 2), (2, 3)]})
+        db.apply("-edge(1, 2).")
+        db["edge"] += [(4, 4)]
+        db["edge"] -= (4, 4)
+        assert db.view("edge") == [(1, 2), (5, 6)]
+        assert db.query("path(5, x)") == [(5, 6)]
+        assert told == []
+    assert db.view("edge") == [(2, 3), (3, 4), (5, 6), (8, 8), (9, 9)]
+    assert told == [tx.changes.only(["edge"])]
+    assert tx.changes is db.changes
+    with db.transaction():
+        db.insert("edge", (0, 1))
+        db["edge"] = [(0, 1), (5, 6)]  # instead of what will be given then
+    assert db.view("edge") == [(0, 1), (5, 6)]
+    with db.transaction():
+        db.delete("edge", (5, 6))
+        db.load(tmp_path)
+    assert db.view("edge") == [(1, 2), (5, 6)]
+
+
+def test_an_exception_discards_all_that_joined_a_transaction(db: Database) -> None:
+    def failing() -> None:
+        with db.transaction() as tx:
+            tx.insert("edge", (1, 2))
+            db.insert("edge", (3, 4))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        failing()
+    with db.transaction(), pytest.raises(FactError):
+        db.insert("edge", [(1, 2), (3, "4")])  # all of a call, or none
+    assert db.view("edge") == []
+    db.insert("edge", (5, 6))
+    assert db.view("edge") == [(5, 6)]
+
+
+def test_rules_are_not_changed_in_a_transaction_and_none_is_in_another(db: Database) -> None:
     with db.transaction() as tx:
         for write in (
-            lambda: db.insert("edge", (1, 2)),
-            lambda: db.delete("edge(1, 2)"),
-            lambda: db.apply([]),
             lambda: db.add_rule("edge(1, 1)."),
             lambda: db.drop_rule("path#1"),
-            lambda: db.load(tmp_path),
+            lambda: db.drop_relation("path"),
             lambda: db.transaction().__enter__(),
         ):
             with pytest.raises(NestedWrite, match="transaction is open"):

@@ -140,6 +140,11 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
         "db.insert('edge', (4, 5))",
         "%%datalog other\n.decl n(x:number)\n+n(7).",
         "other['n'].rows(), len(db['edge'])",
+        'start = 1; name = \'"x", y) ; secret(y) ; p("x\'',
+        "%datalog path($start, x)",
+        "%%datalog\nx = $name?",
+        "%%datalog\npath($nothing, x)?",
+        "%datalog n = count : { path($start, _) }",
         "number = 3",
         "%%datalog number\n.decl n(x:number)",
         "db.query('edge(x, y)').to_pandas()",
@@ -158,7 +163,14 @@ def _html(output: Any) -> Page:
 
 
 def test_a_notebook_runs(executed: list[Any]) -> None:
-    loaded, program, step, line, python, wrong, shown, changes, other, both, _, no_database, frame = executed
+    loaded, program, step, line, python, wrong, shown, changes, other, both, *asked, _, no_database, frame = (
+        executed
+    )
+    _, asked_line, asked_cell, no_variable, counted = asked
+    assert asked_line[0]["data"]["text/plain"] == "[(1, 2), (1, 3), (1, 4), (1, 5)]"
+    assert eval(asked_cell[0]["data"]["text/plain"]) == [('"x", y) ; secret(y) ; p("x',)]
+    assert "the notebook has no variable `nothing`" in no_variable[0]["text"]
+    assert counted[0]["data"]["text/plain"] == "[(4,)]"
     assert loaded == []
     assert ["+", "1", "2"] in _html(program[0]).rows
     told, found = step

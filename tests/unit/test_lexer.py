@@ -58,6 +58,7 @@ def test_each_part_of_a_rule_has_its_colour() -> None:
 def test_what_is_typed_at_the_prompt_has_its_colour() -> None:
     assert kinds(".tables")[".tables"] in Keyword.Namespace
     assert kinds("?- path(1, x).")["?-"] in Keyword
+    assert kinds("path($from, x)?")["$from"] in Name.Variable
     assert kinds("-path#2.")["path#2"] in Name.Label
 
 

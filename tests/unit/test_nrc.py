@@ -360,11 +360,11 @@ DEPTH = MAX_DEPTH - 5
         "if not b then 0 else sum{| x | x in X |} + (" * (DEPTH // 2) + "n" + ")" * (DEPTH // 2),
         "{x | x in " * (DEPTH // 2) + "X" + "}" * (DEPTH // 2),
         "union{ {x} | x in " * (DEPTH // 2) + "X" + "}" * (DEPTH // 2),
-        "union{ " * 60 + "X" + " | y in {x | x in X, x = n} union {n} }" * 60,
+        "union{ " * 45 + "X" + " | y in {x | x in X, x = n} union {n} }" * 45,
         "sum{| " * 40 + "n" + " | y in {1} union {n} minus {n} |}" * 40,
         "let x = n + 1 in " * DEPTH + "x",
         "{" + ", ".join(map(str, range(3000))) + "}",
-        "exists{ y in {n} minus {u}, y != n or " * 60 + "b" + "}" * 60,
+        "exists{ y in {n} minus {u}, y != n or " * 30 + "b" + "}" * 30,
     ],
 )
 def test_what_the_parser_takes_every_stage_takes(text: str) -> None:

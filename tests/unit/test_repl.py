@@ -423,6 +423,7 @@ EXAMPLES: dict[str, tuple[list[str], str]] = {
     ".code": ([".code path#1"], r"def make(.*\n)+.*path_1"),
     ".why": ([".why path(1, 3)"], r"path\(1, 3\)   path#2 .*\n(.*\n)+.*edge\(2, 3\)   given"),
     ".why-not": ([".why-not path(3, 1)"], r"path\(3, 1\) is not there\n(.*\n)+.*no fact path\(3, _\)"),
+    ".param": ([".param from 1", "path($from, x), x > 2?"], r"x\n-\n3\n\(1 row\)"),
     ".watch": ([".watch path(1, x)", "edge(3, 4)."], r"\+path\(1, 4\)\.\n\(3 changes of what is not watched\)"),
     ".unwatch": (
         [".watch edge", ".unwatch", "-edge(2, 3)."],

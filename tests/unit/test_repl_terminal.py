@@ -108,6 +108,7 @@ EXAMPLES: dict[str, tuple[list[str], str]] = {
     ".code": ([".code path#2"], r"def path_2_delta0\(_delta, _new\):"),
     ".why": ([".why path(1, 3)"], r"├── path\(1, 2\)   path#1 at paths\.dl:3"),
     ".why-not": ([".why-not path(3, 1)"], r"✗ no fact edge\(3, 1\)"),
+    ".param": ([".param from 1", "path($from, x), x > 2?"], r"│ x │\n├───┤\n│ 3 │"),
     ".watch": ([".watch path(1, x)", "edge(3, 4)."], r"\n\+path\(1, 4\)\.\n\(3 changes of what is not watched\)"),
     ".unwatch": ([".watch path", ".unwatch path", ".watch"], r"nothing is watched"),
     ".changes": (["edge(3, 4).", ".changes edge"], r"\n\+edge\(3, 4\)\.\neverlog"),

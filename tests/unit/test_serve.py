@@ -52,6 +52,26 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 # ── reading ──────────────────────────────────────────────────────────────────────────────────
 
 
+def test_values_for_parameters_are_sent_beside_the_text(service: Served) -> None:
+    def rows(text: str, **values: Any) -> Any:
+        return service.post("/query", {"query": text, "params": values})["rows"]
+
+    assert (
+        rows("path($x, y)", x=1)
+        == rows("path($x, y)", x="1")
+        == service.post("/query", {"query": "path(1, y)"})["rows"]
+    )
+    assert rows("path($x, y), y > $z", x="1", z=2) == [[3]]
+    assert rows("x = $v", v='a", "$\n\u0000😀') == [['a", "$\n\u0000😀']]
+    assert rows("x = $v", v="7") == [["7"]]
+    for wrong in ({}, {"x": "one"}, {"x": 1, "y": 2}, {"x": 1.5}):
+        answer = service.client.post("/query", json={"query": "path($x, y)", "params": wrong})
+        refused(answer, 422, "mistakes")
+        assert answer.json()["error"]["diagnostics"][0]["code"] == "DL120"
+    refused(service.client.post("/query", json={"query": "path($x, y)", "params": {"x": [1]}}), 400, "bad-request")
+    refused(service.client.post("/why", json={"fact": "path($x, 3)", "params": {"x": "a"}}), 422, "bad-fact")
+
+
 def test_relations_say_their_columns_sizes_and_roles(service: Served) -> None:
     found = {relation["name"]: relation for relation in service.get("/relations")["relations"]}
     assert list(found) == ["edge", "path", "wide", "twice", "nothing"]
@@ -94,6 +114,7 @@ def test_reasons(service: Served) -> None:
     assert proof["proof"]["nodes"][0]["rule"]["name"] == "path#2"
     assert proof["text"].startswith("path(1, 3)")
     assert service.post("/why", {"fact": "path", "row": [1, "3"]})["proof"] == proof["proof"]
+    assert service.post("/why", {"fact": "path($x, 3)", "params": {"x": 1}})["proof"] == proof["proof"]
     missing = service.post("/why-not", {"fact": "path(3, 1)"})
     assert missing["why_not"]["attempts"][0]["stop"] == "no fact edge(3, 1)"
     refused(service.client.post("/why", json={"fact": "path(3, 1)"}), 404, "not-derived")

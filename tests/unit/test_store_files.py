@@ -16,6 +16,7 @@ from durable import PATHS, assert_right, views
 
 from everlog import Database
 from everlog.changes import Changes
+from everlog.state import NestedWrite
 from everlog.store.errors import (
     AlreadyOpen,
     Damaged,
@@ -24,7 +25,6 @@ from everlog.store.errors import (
     ReadOnly,
     StoreError,
 )
-from everlog.transactions import NestedWrite
 
 
 @pytest.fixture
@@ -123,16 +123,21 @@ def test_after_closing_nothing_can_be_written(path: Path) -> None:
     assert db.step == 1
 
 
-def test_nested_writes_are_refused_as_ever(path: Path) -> None:
+def test_what_is_written_in_a_transaction_is_one_step_on_disk(path: Path) -> None:
+    """Through it, and beside it by the same thread; positions go with it."""
     db = Database.open(path, text=PATHS)
     with db.transaction() as tx:
-        with pytest.raises(NestedWrite):
-            db.insert("edge", (2, 3))
+        db.insert("edge", (2, 3))
         with pytest.raises(NestedWrite):
             db.checkpoint()
         tx.insert("edge", (7, 8))
+        db.apply("-edge(2, 3).\n+edge(3, 4).", positions={"source": "5"})
+        assert (db.step, dict(db.positions)) == (0, {})
     assert db.step == 1
     db.close()
+    with Database.open(path) as again:
+        assert again.given("edge") == [*sorted({(3, 4), (7, 8), *again.as_of(0).given("edge")})]
+        assert dict(again.positions) == {"source": "5"}
 
 
 # ── readers ──────────────────────────────────────────────────────────────────────────────────

@@ -19,7 +19,9 @@ def watch(session: Session, words: Words) -> None:
     counted. Without an argument, what is watched.
     """
     from everlog.core.fact_rows import declared
-    from everlog.rows import pattern_of
+    from everlog.parameters import Given
+    from everlog.repl.commands.parameters import parameters_for
+    from everlog.rows import Pattern, pattern_of
 
     if not words:
         session.screen.lines(session.watched or ["nothing is watched: all changes are told"])
@@ -27,9 +29,10 @@ def watch(session: Session, words: Words) -> None:
     text = words[0].rstrip(".?")
     relations = session.db.relations
     if "(" in text:
-        session.watched[text] = pattern_of(relations, text)
+        given = Given(parameters_for(session, text))
+        session.watched[text] = pattern_of(relations, text).filled(given)
     else:
-        session.watched[text] = (declared(relations, text), {}, [])
+        session.watched[text] = Pattern(declared(relations, text))
 
 
 @command(

@@ -56,7 +56,8 @@ def reload(session: Session, words: Words) -> None:
     if gone:
         session.screen.note("not in the file, and gone:\n" + "\n".join(gone))
     same = session.db.relations
-    session.watched = {text: seen for text, seen in session.watched.items() if same.get(seen[0].name) == seen[0]}
+    watched = session.watched.items()
+    session.watched = {text: seen for text, seen in watched if same.get(seen.relation.name) == seen.relation}
     told(session, changes)
 
 

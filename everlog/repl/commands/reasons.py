@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from everlog.repl.commands.parameters import parameters_for
 from everlog.repl.table import CommandError, Words, command
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ def why(session: Session, words: Words) -> None:
     """
     Such as `.why path(1, 3)`.  In mode json, the proof is an object for programs.
     """
-    _show(session, session.db.why(_fact(words, ".why")))
+    text = _fact(words, ".why")
+    _show(session, session.db.why(text, **parameters_for(session, text)))
 
 
 @command(
@@ -35,7 +37,8 @@ def why_not(session: Session, words: Words) -> None:
     """
     Such as `.why-not path(3, 1)`.
     """
-    _show(session, session.db.why_not(_fact(words, ".why-not")))
+    text = _fact(words, ".why-not")
+    _show(session, session.db.why_not(text, **parameters_for(session, text)))
 
 
 def _fact(words: Words, name: str) -> str:

@@ -106,4 +106,4 @@ def drop(session: Session, words: Words) -> None:
         told(session, session.db.drop_rule(words[0]))
         return
     told(session, session.db.drop_relation(words[0]))
-    session.watched = {text: seen for text, seen in session.watched.items() if seen[0].name != words[0]}
+    session.watched = {text: seen for text, seen in session.watched.items() if seen.relation.name != words[0]}

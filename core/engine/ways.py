@@ -1,0 +1,56 @@
+"""The written-out ways of single updates, for each relation, made when they are first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from everlog.core.engine.fused import Fused, fused
+from everlog.core.engine.network import Network
+from everlog.core.engine.store import is_other_size
+from everlog.core.engine.unrolled import Follow, unrolled
+from everlog.core.tables import Table
+
+
+class Ways:
+    """The ways are made anew when tables got other indexes, or other sizes by far."""
+
+    def __init__(self, network: Network, relations: Iterable[str]) -> None:
+        self._network, self._relations = network, frozenset(relations)
+        self._fused: dict[tuple[str, bool], Fused | None] = {}
+        self._unrolled: dict[str, Follow | None] = {}
+        self._indexes = Table.built
+        self._sizes: dict[str, int] = {}
+
+    def fused(self, relation: str, insert: bool) -> Fused | None:
+        if Table.built != self._indexes:
+            self._fused.clear()
+            self._indexes = Table.built
+        if (relation, insert) not in self._fused:
+            if relation not in self._relations:
+                return None
+            if not self._fused:
+                self._sizes = self._sizes_now()
+            found = fused(self._network, relation, insert)
+            if Table.built != self._indexes:  # rules have asked for new indexes: they must be written, too
+                self._fused.clear()
+                self._indexes = Table.built
+                found = fused(self._network, relation, insert)
+            self._fused[relation, insert] = found
+        return self._fused[relation, insert]
+
+    def unrolled(self, relation: str) -> Follow | None:
+        if relation not in self._unrolled:
+            if relation not in self._relations:
+                return None
+            self._unrolled[relation] = unrolled(self._network, relation)
+        return self._unrolled[relation]
+
+    def _sizes_now(self) -> dict[str, int]:
+        """About: counting a million facts takes as long as a thousand updates."""
+        return {name: table.about() for name, table in self._network.store.tables.items()}
+
+    def forget_if_grown(self) -> None:
+        if self._fused:
+            now = self._sizes_now()
+            if any(is_other_size(before, now[name]) for name, before in self._sizes.items()):
+                self._fused.clear()

@@ -1,0 +1,59 @@
+"""Parameters of queries at the prompt: `.param`, and the values that a text asks for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from everlog.repl.table import CommandError, Words, command
+
+if TYPE_CHECKING:
+    from everlog.core.program import Value
+    from everlog.repl.session import Session
+
+THEME = "Parameters"
+_USAGE = '.param NAME VALUE, where VALUE is a constant such as 5, 1.5 or "ann"'
+
+
+@command(".param", "[NAME [VALUE | off]]", "give the parameter `$NAME` a value", THEME, words=None)
+def param(session: Session, words: Words) -> None:
+    """
+    After `.param user "ann"`, `?- age($user, x).` asks with that value, and so do `.why`, `.why-not` and `.watch`.
+    `.param user off` takes it away; without a value it is shown, without a name all are.
+    """
+    from everlog.dsl.facts import read_constant
+
+    name, _, text = (words[0] if words else "").partition(" ")
+    name, text = name.removeprefix("$"), text.strip()
+    if not name:
+        session.screen.lines(map(_line, session.parameters.items()))
+        return
+    if not (name.isascii() and name.isidentifier()):
+        raise CommandError(f"`{name}` is no name of a parameter; usage: {_USAGE}")
+    if text == "off":
+        session.parameters.pop(name, None)
+    elif text:
+        value = read_constant(text)
+        if value is None:
+            raise CommandError(f"`{text}` is no constant; usage: {_USAGE}")
+        session.parameters[name] = value
+    else:
+        session.screen.line(_line((name, parameters_for(session, f"${name}")[name])))
+
+
+def _line(parameter: tuple[str, Value]) -> str:
+    from everlog.core.fact_rows import kind_of_value
+    from everlog.core.program import Constant, Kind
+
+    name, value = parameter
+    return f"${name} = {Constant(value, kind_of_value(value) or Kind.NUMBER)}"
+
+
+def parameters_for(session: Session, text: str) -> dict[str, Value]:
+    """The values of the parameters that stand in a text."""
+    from everlog.dsl.queries import parameters_of
+
+    names = parameters_of(text) if "$" in text else []
+    for name in names:
+        if name not in session.parameters:
+            raise CommandError(f"parameter `${name}` has no value; give it one: .param {name} VALUE")
+    return {name: session.parameters[name] for name in names}

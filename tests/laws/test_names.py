@@ -1,0 +1,38 @@
+"""Whatever a program calls its variables, relations, columns, components and functors, it means the same."""
+
+from __future__ import annotations
+
+import traceback
+
+import pytest
+from engines import EXECUTORS
+from hostile_names import agrees, hostile, identifiers
+
+
+def _failures(first: int, last: int) -> list[str]:
+    names = sorted(EXECUTORS)
+    found = []
+    for seed in range(first, last):
+        try:
+            agrees(hostile(seed), [] if seed % 3 else [names[seed % len(names)]])
+        except Exception:
+            found.append(f"seed {seed}:\n{traceback.format_exc()[-2000:]}")
+            if len(found) > 3:
+                break
+    return found
+
+
+def test_our_own_names_are_tried() -> None:
+    ours = set(identifiers())
+    assert ours > {"undo", "shield", "told", "take_row", "put_row", "step", "row", "make", "_delta", "_new", "_i0"}
+    assert len(ours) > 5_000
+
+
+def test_500_programs_with_hostile_names_and_constants_mean_what_the_reference_says() -> None:
+    assert not _failures(0, 500)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("part", range(20))
+def test_20_000_programs_with_hostile_names_and_constants(part: int) -> None:
+    assert not _failures(1_000 + part * 1_000, 2_000 + part * 1_000)
