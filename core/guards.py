@@ -111,7 +111,7 @@ class Guard:
         self.shield = Shield()
         self.facts = 0
         self.told = False  # that it must end: it is told once, and then takes itself back
-        self.stands = False  # the step has been sealed, and is not given up any more
+        self.stands = False  # the step is done, and is not given up any more
         self._deadline: float | None = None
         self._outer: Guard | None = None
         self._depth = 0

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from everlog.core.engine import Engine, Incremental
 from everlog.core.engine.changes import NOTHING
+from everlog.core.engine.engine import Net
 from everlog.core.engine.strategies import KEEPERS
 from everlog.core.executor import Changes, Update
 from everlog.core.program import Program
@@ -15,7 +16,9 @@ class BulkEngine(Engine):
     """Every step computed anew, set at a time."""
 
     def apply(self, step: Iterable[Update]) -> Changes:
-        net = self._net(list(step))
+        return self._apply_all(list(step))
+
+    def _apply(self, net: Net) -> Changes:
         return self._compute(net) if net else NOTHING
 
 

@@ -71,7 +71,7 @@ def _whole(method: _Step) -> _Step:
 
     @wraps(method)
     def step(self: Engine, *args: Any, **more: Any) -> Changes:
-        self._stood = False
+        self._stood = self.guard.stands = False
         try:
             return method(self, *args, **more)
         except Broken:
@@ -175,7 +175,7 @@ class Engine:
 
     def update(self, relation: str, row: Row, insert: bool = True) -> Changes:
         """A step of one insert or delete, without an `Update` made for it."""
-        self._stood = False
+        self._stood = self.guard.stands = False
         try:  # as `_whole` does, without another call
             return self._update(relation, row, insert)
         except Broken:
@@ -333,28 +333,26 @@ class Engine:
         step.again()
         told: dict[str, dict[Row, int]] = {name: {row: 1 if insert else -1}}
         given = self._facts_given + (1 if insert else -1)
-        guard.__enter__()
-        try:
-            if fused is not None:
-                fused(step, row, told)
-                changes: Changes = ToldChanges.of_rows(told)
-            elif follow is not None:
-                facts, nothing = facts_of(shape, [row]), shape.empty()
-                _followed(follow, step, *((nothing, facts) if insert else (facts, nothing)))
-                changes = self._changes(step)
-            if self.seal is not None:
-                self._have_sealed({name: ([], [row]) if insert else ([row], [])})
-            step.undo.clear()
-            self._facts_given, self._stood = given, True
-        except BaseException as error:
-            self._take_back(step, error)
-            if isinstance(error, MetFailure):
-                return self._apply({name: ([], [row]) if insert else ([row], [])})
-            if isinstance(error, EvaluationError) and not isinstance(error, (LimitExceeded, Refused)):
-                return self._compute({name: ([], [row]) if insert else ([row], [])})
-            raise
-        finally:
-            guard.__exit__(None, None, None)
+        with guard:
+            try:
+                if fused is not None:
+                    fused(step, row, told)
+                    changes: Changes = ToldChanges.of_rows(told)
+                elif follow is not None:
+                    facts, nothing = facts_of(shape, [row]), shape.empty()
+                    _followed(follow, step, *((nothing, facts) if insert else (facts, nothing)))
+                    changes = self._changes(step)
+                if self.seal is not None:
+                    self._have_sealed({name: ([], [row]) if insert else ([row], [])})
+                step.undo.clear()
+                self._facts_given, self._stood, guard.stands = given, True, True
+            except BaseException as error:
+                self._take_back(step, error)
+                if isinstance(error, MetFailure):
+                    return self._apply({name: ([], [row]) if insert else ([row], [])})
+                if isinstance(error, EvaluationError) and not isinstance(error, (LimitExceeded, Refused)):
+                    return self._compute({name: ([], [row]) if insert else ([row], [])})
+                raise
         return changes
 
     def _take_back(self, step: Step, error: BaseException) -> None:
@@ -381,8 +379,8 @@ class Engine:
         step.all_awake()
 
     def _left(self, error: BaseException) -> None:
-        """An error ends a call: if the step stood by then, and it is no Ctrl-C that waited for that, break."""
-        if self._stood and not isinstance(error, KeyboardInterrupt):
+        """An error ends a call: if the step stood by then, break, unless it is a Ctrl-C that came late."""
+        if self._stood and isinstance(error, Exception):
             self.give_up(error)
 
     def give_up(self, problem: BaseException) -> NoReturn:
@@ -403,7 +401,7 @@ class Engine:
                 step.run()
                 changes, given = self._changes(step), self._given_after(net)
                 self._have_sealed(net)
-                self._facts_given, self._stood = given, True
+                self._facts_given, self._stood, self.guard.stands = given, True, True
             except BaseException as error:
                 self._take_back(step, error)
                 raise
@@ -434,7 +432,7 @@ class Engine:
                 network.forget_grown_tasks()
                 changes, given = self._changes(step), self._given_after(net)
                 self._have_sealed(net)
-                self._facts_given, self._stood = given, True
+                self._facts_given, self._stood, self.guard.stands = given, True, True
             except BaseException as error:
                 self._take_back(step, error)
                 raise
@@ -601,7 +599,7 @@ class Engine:
                         changes[name] = change
                 told = ToldChanges({**old.store.shapes, **network.store.shapes}, changes)
                 self._have_sealed(network.given_change(old, old_program, program))
-                self._facts_given, self.moved, self._stood = given, moved, True
+                self._facts_given, self.moved, self._stood, self.guard.stands = given, moved, True, True
             except BaseException as error:
                 self._resume(old, old_program, error)
                 raise

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from everlog import Changes, Database, EvaluationError, NestedWrite, SharedDatabase
-from everlog.core.recursion import recursion_up_to
 from everlog.store.errors import NotWritten, ReadOnly
 from everlog.turns import Turns
 
@@ -215,19 +214,6 @@ def test_a_step_that_fails_in_one_thread_is_seen_by_no_other(tmp_path: Path) -> 
     shared.close()
     with pytest.raises(ReadOnly):
         shared.insert("here", (30,))
-
-
-def test_the_limit_of_recursion_is_as_before_in_whatever_order_threads_end() -> None:
-    """Else `json` and its like, which rely on it, would overflow the stack at a text that nests deeply."""
-    before = sys.getrecursionlimit()
-    first, second = recursion_up_to(50_000), recursion_up_to(20_000)
-    first.__enter__()
-    second.__enter__()
-    assert sys.getrecursionlimit() == 50_000
-    first.__exit__(None, None, None)
-    assert sys.getrecursionlimit() == 20_000
-    second.__exit__(None, None, None)
-    assert sys.getrecursionlimit() == before
 
 
 def test_the_past_is_for_all_threads(tmp_path: Path) -> None:
