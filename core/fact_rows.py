@@ -217,7 +217,10 @@ def shown(value: object) -> str:
     >>> shown("abc"), len(shown("x" * 1000))
     ("'abc'", 60)
     """
-    text = repr(value)
+    try:
+        text = repr(value)
+    except RecursionError:  # JSON may be nested deeper than Python can show
+        return f"a {type(value).__name__} that is nested too deeply"
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
