@@ -216,11 +216,13 @@ def shown(value: object) -> str:
 
     >>> shown("abc"), len(shown("x" * 1000))
     ("'abc'", 60)
+    >>> shown(10**5000)
+    'a value of type int that cannot be shown'
     """
     try:
         text = repr(value)
-    except RecursionError:  # JSON may be nested deeper than Python can show
-        return f"a {type(value).__name__} that is nested too deeply"
+    except Exception:  # thousands of digits; deep nesting; an object that does not tell
+        return f"a value of type {type(value).__name__} that cannot be shown"
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

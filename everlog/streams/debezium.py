@@ -170,8 +170,8 @@ def _transaction(value: object) -> tuple[str | None, int | None]:
             return None, None
         case {"id": None}:
             return None, None
-        case {"id": id_}:
-            order = value.get("total_order")
+        case {"id": id_, **others}:
+            order = others.get("total_order")
             return _id(id_), order if isinstance(order, int) and not isinstance(order, bool) else None
     raise ValueError(f"`transaction` is null or has an `id`, not {shown(value)}")
 
