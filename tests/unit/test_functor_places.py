@@ -10,6 +10,7 @@ import pytest
 
 from everlog import Database
 from everlog.cli import main
+from everlog.core.values import EvaluationError
 from everlog.functors import FunctorError
 from everlog.repl.opening import functions_for
 from everlog.repl.session import Places, Session
@@ -88,3 +89,32 @@ def test_the_prompt_takes_folders_of_functors_without_names(apart: Path) -> None
     (apart / "functors.py").write_text(RIGHT)
     assert functions_for(session, apart / "p.dl")["twice"](4) == 8
     assert not Path("ran").exists()
+
+
+class _Text(str):
+    __slots__ = ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "result", "wanted"),
+    [
+        ("symbol", lambda: "\ud800", None),
+        ("symbol", lambda: "a\udc80", "a\udc80"),
+        ("symbol", lambda: _Text("a"), "a"),
+        ("float", lambda: 10**400, None),
+        ("symbol", lambda: 10**5000, None),
+        ("float", lambda: 2, 2.0),
+    ],
+)
+def test_what_a_functor_returns_is_a_value_or_the_step_fails(
+    kind: str, result: Callable[[], object], wanted: object
+) -> None:
+    text = f".functor f(number):{kind}  .decl e(x:number)  .decl r(y:{kind})  r(@f(x)) :- e(x)."
+    database = Database.from_text(text, functors={"f": lambda x: result()})
+    if wanted is None:
+        with pytest.raises(EvaluationError, match=f"returned .*, which is no {kind}"):
+            database.insert("e", (1,))
+        assert database.view("e") == []
+    else:
+        database.insert("e", (1,))
+        assert [(type(y), y) for (y,) in database.view("r")] == [(type(wanted), wanted)]
