@@ -216,8 +216,13 @@ def shown(value: object) -> str:
 
     >>> shown("abc"), len(shown("x" * 1000))
     ("'abc'", 60)
+    >>> shown(10**5000)
+    'a value of type int that cannot be shown'
     """
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:  # thousands of digits; deep nesting; an object that does not tell
+        return f"a value of type {type(value).__name__} that cannot be shown"
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

@@ -12,11 +12,13 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from attrs import frozen
 
 from everlog.core import values as v
+from everlog.core.fact_rows import shown
 from everlog.core.program import Functor, Kind, Row, Value
 
 NUMBER, UNSIGNED, FLOAT, SYMBOL = Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT, Kind.SYMBOL
@@ -239,11 +241,16 @@ def call_functor(functor: Functor, args: Row) -> Value:
             return v.wrap(result)
         case Kind.UNSIGNED, int():
             return result & v.MASK
-        case (Kind.FLOAT, int()):
+        case (Kind.FLOAT, int()) if abs(result) < 2**1023:
             return float(result)
-        case (Kind.FLOAT, float()) | (Kind.SYMBOL, str()):
+        case (Kind.FLOAT, float()):
             return one_nan(result)
-    raise v.NoValue(f"{call} returned {result!r}, which is no {functor.result}")
+        case (Kind.SYMBOL, str()) if result.isascii():
+            return str.__str__(result)  # of a class of the user's, the text alone
+        case (Kind.SYMBOL, str()):
+            with suppress(UnicodeEncodeError):  # half a surrogate pair is no text
+                return v.decoded(v.encoded(result))
+    raise v.NoValue(f"{call} returned {shown(result)}, which is no {functor.result}")
 
 
 def one_nan(value: Value) -> Value:

@@ -1,7 +1,9 @@
 """User-defined functors: `.functor f(number):number` bound to Python functions.
 
 A functor's function is looked up by its name in Python files: those named by `-l NAME` (in the
-directories of `-L`, here, and beside the program), or `functors.py` beside the program.
+directories of `-L`, in the current one, and beside the program), or else `functors.py` in the directories
+of `-L` or beside the program.  The current directory may be anybody's, and loading a file runs it: so a
+`functors.py` there counts only if the program is there, or if `-l` or `-L` asks for it.
 
 Reads: core.program.  Read by: everlog.commands.run, everlog.live, everlog.queries.
 """
@@ -64,16 +66,18 @@ def bind_functors(
     missing = [name for name in program.functors if name in used and name not in functions]
     if missing:
         listed = ", ".join(f"@{name}" for name in missing)
+        passed_over = not libraries and Path("functors.py").is_file() and not _is_here(Path(program_file).parent)
+        hint = "; `-L .` takes ./functors.py, which is not beside the program" if passed_over else ""
         raise FunctorError(
-            f"no Python function for {listed}; write it in functors.py beside the program, or use -l"
+            f"no Python function for {listed}; write it in functors.py beside the program, or use -l{hint}"
         )
     return bind(program, functions)
 
 
 def load_functions(program_file: str, libraries: Sequence[str], directories: Sequence[str]) -> dict[str, Any]:
-    """The functions of the files that are named, or of `functors.py` here or beside the program."""
-    beside = Path(program_file).parent
-    places = list(dict.fromkeys([*(Path(d) for d in directories), Path(), beside]))
+    """The functions of the files that are named, or of `functors.py` beside the program."""
+    here = [Path()] if libraries else []
+    places = list(dict.fromkeys([*map(Path, directories), *here, Path(program_file).parent]))
     functions: dict[str, Any] = {}
     for library in libraries or ["functors"]:
         file = next((f for d in places if (f := d / f"{library.removesuffix('.py')}.py").is_file()), None)
@@ -86,3 +90,7 @@ def load_functions(program_file: str, libraries: Sequence[str], directories: Seq
         except Exception as error:
             raise FunctorError(f"`{file}` cannot be loaded: {type(error).__name__}: {error}") from error
     return functions
+
+
+def _is_here(folder: Path) -> bool:
+    return folder.is_dir() and folder.samefile(".")

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from math import inf
 from typing import TypeAlias
 
 from attrs import frozen
 
+from everlog.core.fact_rows import shown
 from everlog.core.values import decoded
 from everlog.files.values import FactsError
 
@@ -47,13 +49,34 @@ def abort(bad: BadRow) -> None:
 
 
 def reject_line(bad: BadRow) -> str:
-    """A bad row as a line of a rejects file.
+    r"""A bad row as a line of a rejects file: JSON in UTF-8, whatever the row has.
 
     >>> print(reject_line(BadRow("edge.csv", 2, "'b' is not a number", ["a", "b"], "line")), end="")
     {"source": "edge.csv", "line": 2, "reason": "'b' is not a number", "values": ["a", "b"]}
+    >>> print(reject_line(BadRow("n.jsonl", 1, "no UTF-8 form", {"x": "\ud800", "y": float("nan")})), end="")
+    {"source": "n.jsonl", "row": 1, "reason": "no UTF-8 form", "values": {"x": "\ud800", "y": "NaN"}}
     """
     entry = {"source": bad.source, bad.counted: bad.number, "reason": bad.reason, "values": bad.values}
-    return json.dumps(entry, ensure_ascii=False, default=_plain) + "\n"
+    try:
+        text = json.dumps(entry, ensure_ascii=False, allow_nan=False, default=_plain)
+        text.encode()
+    except ValueError:  # half a surrogate pair, or bytes that are no UTF-8; NaN
+        text = json.dumps(_writable(entry), default=_plain)
+    except RecursionError:
+        text = json.dumps(_writable({**entry, "values": shown(bad.values)}))
+    return text + "\n"
+
+
+def _writable(value: object) -> object:
+    """A value in which JSON has a form for each number."""
+    match value:
+        case float() if value != value or value in (inf, -inf):
+            return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+        case dict():
+            return {name: _writable(of) for name, of in value.items()}
+        case list() | tuple():
+            return [_writable(of) for of in value]
+    return value
 
 
 def _plain(value: object) -> object:

@@ -37,8 +37,8 @@ def begun(session: Session) -> Database:
 def open_file(session: Session, path: Path, program: Path | None, read_only: bool = False) -> DurableDatabase:
     """A database that is kept in a file, which is made if need be, with a program and its facts."""
     options = _options(session)
-    if session.places.libraries or program is None:
-        options["functors"] = functions_for(session, program)
+    if asks_for_functors(session) or program is None:
+        options["functors"] = functions_for(session, program or path)
     if read_only:
         return Database.open(path, read_only=True, **options)
     is_new, missing = not os.path.lexists(path), list[str]()
@@ -75,7 +75,7 @@ def load_program(session: Session, path: Path, facts: Path) -> str:
             "the database is kept in a file: `.open FILE PROGRAM` goes on with another program there,"
             " `.read PROGRAM` adds to it, and `.open` leaves it"
         )
-    functors = functions_for(session, path) if places.libraries else None
+    functors = functions_for(session, path) if asks_for_functors(session) else None
     try:
         database = Database.from_file(path, functors=functors, **_options(session))
     except OSError as problem:
@@ -122,9 +122,16 @@ def read_inputs(
 
 
 def functions_for(session: Session, path: Path | None) -> dict[str, Any]:
-    """The Python functions of `-l` files, or of `functors.py` here or beside the program."""
+    """The Python functions of `-l` files, or of `functors.py` beside the program.
+
+    What is typed at the prompt is a program in the current folder; that of a database is beside its file.
+    """
     places = session.places
     return load_functions(str(path or ""), places.libraries, places.library_dirs)
+
+
+def asks_for_functors(session: Session) -> bool:
+    return bool(session.places.libraries or session.places.library_dirs)
 
 
 def _options(session: Session) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from everlog.serve.routes import PREFIX
 from everlog.serve.wire import dumped
 
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
+_ELSEWHERE = frozenset({"cross-site", "same-site"})  # of Sec-Fetch-Site
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:;"
     " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -71,10 +72,8 @@ class Admission:
         if not path.startswith(PREFIX):
             return None  # the console, which is public
         origin = headers.get("origin")
-        if (origin is not None and _place(origin) != host.lower()) or headers.get("sec-fetch-site") in (
-            "cross-site",
-            "same-site",
-        ):
+        sites = {site.strip().lower() for value in headers.getlist("sec-fetch-site") for site in value.split(",")}
+        if (origin is not None and _place(origin) != host.lower()) or sites & _ELSEWHERE:
             return ApiError(403, "forbidden", "pages of other origins may not ask this service")
         if self.token is not None and not is_open and not self._is_right(headers.get("authorization", "")):
             return ApiError(401, "token", "send the token of this service: `Authorization: Bearer TOKEN`")

@@ -27,6 +27,7 @@ from everlog.store.database import DurableDatabase
 from everlog.store.errors import NoSuchDatabase, OtherProgram, StoreError
 from everlog.store.file import HISTORY, DatabaseFile, created
 from everlog.store.locking import WriterLock
+from everlog.store.place import require_one_name
 from everlog.store.programs import Written, program_of, saved
 from everlog.store.recovery import contents_of, digest, engine_of, shorten
 
@@ -59,6 +60,7 @@ class Opening:
             return self._continued(None)
         if not self.path.parent.is_dir():
             raise NoSuchDatabase(f"there is no folder {self.path.parent} for the database {self.path.name}")
+        require_one_name(self.path)
         lock = WriterLock(self.path)
         try:
             return self._continued(lock) if os.path.lexists(self.path) else self._begun(lock)

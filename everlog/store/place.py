@@ -11,10 +11,13 @@ SQLite, too, leaves it as it is when the connection is closed.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
+from glob import escape
 from pathlib import Path
+from stat import S_ISREG
 from typing import TypeAlias
 
-from everlog.store.errors import FileMoved
+from everlog.store.errors import FileMoved, StoreError
 
 Identity: TypeAlias = tuple[int, int]
 
@@ -34,6 +37,29 @@ def identity(path: Path | str) -> Identity | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def require_one_name(path: Path) -> None:
+    """StoreError if a file has another name, by a hard link.
+
+    Locks and the log of steps go by the name: who writes under the other one would see neither, and steps of both
+    would be lost.  A name that a crash has left while the file was being made is removed.
+    """
+    with suppress(OSError):
+        if _is_shared(path):
+            for other in path.parent.glob(f".{escape(path.name)}.*.tmp"):
+                if identity(other) == identity(path):
+                    os.unlink(other)
+        if _is_shared(path):
+            raise StoreError(
+                f"{path} cannot be opened for writing: the file has another name, too (a hard link), under which"
+                " somebody could write to it unseen; remove that name, or write to a copy"
+            )
+
+
+def _is_shared(path: Path) -> bool:
+    found = os.lstat(path)
+    return S_ISREG(found.st_mode) and found.st_nlink > 1
 
 
 class Place:

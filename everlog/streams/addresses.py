@@ -23,7 +23,6 @@ from typing import Any, TypeAlias
 
 from attrs import field, frozen
 
-from everlog.core.values import encoded
 from everlog.database import Database
 from everlog.files.place import reason
 from everlog.files.rejects import BadRow, Refuse, abort, reject_line
@@ -89,7 +88,7 @@ def follow(database: Database, sources: Sequence[str], sinks: Sequence[str], **o
     if twice:
         raise FactsError(f"{twice[0]} is given twice")
     with ExitStack() as closing:
-        refuse = closing.enter_context(_rejecting(chosen.rejects))
+        refuse = closing.enter_context(_rejecting(chosen.rejects, (*sources, *sinks)))
         opened: list[tuple[Source, Resolver]] = []
         for name in sources:
             source, naming, convert = open_source(name, database, chosen, refuse)
@@ -175,20 +174,31 @@ def _scheme(name: str) -> str:
 
 
 @contextmanager
-def _rejecting(path: Path | None) -> Iterator[Refuse]:
-    """What becomes of rows that are no facts: an error, or a line of a file."""
+def _rejecting(path: Path | None, others: Sequence[str]) -> Iterator[Refuse]:
+    """What becomes of rows that are no facts: an error, or a line of a file, which is none of the others."""
     if path is None:
         yield abort
         return
+    if any(_is_same(path, Path(other)) for other in others):
+        raise FactsError(f"{path} cannot have both the rejected changes and those that are followed")
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
     except OSError as problem:
         raise FactsError(f"cannot write {path}: {reason(problem)}") from None
 
     def refuse(bad: BadRow) -> None:
-        os.write(descriptor, encoded(reject_line(bad)))
+        line = memoryview(reject_line(bad).encode())
+        try:
+            while line:
+                line = line[os.write(descriptor, line) :]
+        except OSError as problem:
+            raise FactsError(f"cannot write {path}: {reason(problem)}") from None
 
     try:
         yield refuse
     finally:
         os.close(descriptor)
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    return path.absolute() == other.absolute() or (path.exists() and other.exists() and path.samefile(other))

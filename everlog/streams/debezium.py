@@ -8,6 +8,10 @@ Events may be wrapped as `{"schema": …, "payload": …}`; `null` lines (tombst
 nothing.  Floats that JSON has no form for are the strings "NaN", "Infinity" and "-Infinity"; numbers may come as
 strings, as Debezium writes decimals when it is asked to.
 
+`decode` raises ValueError, and nothing else, for whatever a line has.  What it returns can be
+shown, written as JSON and compared: its nesting is bounded, each name stands once in its object,
+and ids are texts.
+
 Reads: streams.model, files.typed.  Read by: jsonsource, jsonsink.
 """
 
@@ -15,12 +19,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from attrs import field, frozen
 
 from everlog.core.fact_rows import shown
 from everlog.core.program import Kind, Relation, Row, Value
+from everlog.core.values import SIGNED_MAX
 from everlog.files.typed import typed_value
 from everlog.files.values import PARSERS
 from everlog.streams.model import RowChange
@@ -28,28 +33,38 @@ from everlog.streams.model import RowChange
 OPS = frozenset("crudt")
 CONNECTOR = "everlog"
 BEGINNING = '{"status": "BEGIN", "id": "'  # of each transaction that we write
+_DEEPEST = 100  # levels of nesting: beyond some, Python can read what it can neither show nor write
 _UNWRITABLE = {float("inf"): "Infinity", float("-inf"): "-Infinity"}
 
 
 @frozen
 class Marker:
-    """A transaction begins or ends; at its end `counts` may say how many events each table has had."""
+    """A transaction begins or ends.
+
+    At its end, `event_count` may say how many events it has had, and `counts` how many of each table.  `problem`
+    says why these cannot be true, whatever came.
+    """
 
     id: str
     begins: bool
-    counts: Mapping[str, int] = field(factory=dict)
+    counts: Mapping[str, int] | None = None
     positions: Mapping[str, str] = field(factory=dict)
+    event_count: int | None = None
+    problem: str = ""
 
 
 @frozen
 class Event:
-    """A change, with the transaction that it belongs to; `snapshot` says what Debezium's snapshot is at, and
-    `connector` who has told it."""
+    """A change, with the transaction that it belongs to, and its place in the order of that.
+
+    `snapshot` says what Debezium's snapshot is at, and `connector` who has told it.
+    """
 
     change: RowChange
     transaction: str | None
     snapshot: str = "false"
     connector: str = ""
+    order: int | None = None
 
 
 Entry: TypeAlias = Event | Marker
@@ -64,22 +79,18 @@ def decode(line: str, number: int = 0) -> Entry | None:
     >>> decode('{"before": null, "after": {"x": 1}, "source": {"table": "n"}, "op": "c"}').change.after
     {'x': 1}
     >>> decode('{"status": "BEGIN", "id": "7", "event_count": null}')
-    Marker(id='7', begins=True, counts={}, positions={})
+    Marker(id='7', begins=True, counts=None, positions={}, event_count=None, problem='')
     """
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError) as problem:
-        what = problem.msg if isinstance(problem, json.JSONDecodeError) else str(problem)
-        raise ValueError(f"not JSON: {what}: {shown(line)}") from None
+    value = _parsed(line)
     if isinstance(value, dict) and "payload" in value and "op" not in value:
         value = value["payload"]
     match value:
         case None:
             return None
         case {"status": "BEGIN", "id": id_}:
-            return Marker(str(id_), True)
+            return Marker(_id(id_), True)
         case {"status": "END", "id": id_}:
-            return Marker(str(id_), False, _counts(value.get("data_collections")), _texts(value.get("positions")))
+            return _end(_id(id_), value)
         case {"op": "m"}:
             return None
         case {"op": str(op)} if op in OPS:
@@ -87,6 +98,47 @@ def decode(line: str, number: int = 0) -> Entry | None:
         case {"op": op}:
             raise ValueError(f"the operation {shown(op)} is not known: there are c, u, d, r, t and m")
     raise ValueError(f"expected a change event with `op`, found {shown(value)}")
+
+
+def _parsed(line: str) -> Any:
+    try:
+        value = json.loads(line, object_pairs_hook=_object)
+    except (ValueError, RecursionError) as problem:
+        what = problem.msg if isinstance(problem, json.JSONDecodeError) else str(problem)
+        raise ValueError(f"not JSON: {what}: {shown(line)}") from None
+    if line.count("{") + line.count("[") > _DEEPEST and _is_deep(value):
+        raise ValueError(f"more than {_DEEPEST} levels of objects and arrays: {shown(line)}")
+    return value
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object of JSON; ValueError if a name stands in it twice, since nobody knows which one is meant."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"an object has the name {shown(next(n for n in names if names.count(n) > 1))} twice")
+    return found
+
+
+def _is_deep(value: object) -> bool:
+    """
+    >>> _is_deep([[[]]] * 1000), _is_deep(json.loads("[" * 200 + "]" * 200))
+    (False, True)
+    """
+    level = [value]
+    for _ in range(_DEEPEST + 1):
+        inner = [of for of in level if isinstance(of, dict | list)]
+        level = [part for of in inner for part in (of.values() if isinstance(of, dict) else of)]
+    return bool(inner)
+
+
+def _id(value: object) -> str:
+    """The name of a transaction, which may be written as a number."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    raise ValueError(f"the id of a transaction is a text, not {shown(value)}")
 
 
 def _event(value: Mapping[str, object], op: str, number: int) -> Event:
@@ -97,12 +149,31 @@ def _event(value: Mapping[str, object], op: str, number: int) -> Event:
     if op in "cru" and after is None:
         raise ValueError(f"a change with op={op} needs `after`")
     schema = source.get("schema")
-    table = f"{schema}.{source['table']}" if isinstance(schema, str) and schema else str(source["table"])
-    transaction = value.get("transaction")
-    id_ = transaction.get("id") if isinstance(transaction, Mapping) else None
-    snapshot = str(source.get("snapshot", "false")).lower()
+    if not isinstance(schema, str | None):
+        raise ValueError(f"`source.schema` is a text or null, not {shown(schema)}")
+    snapshot = source.get("snapshot")
+    if not isinstance(snapshot, str | bool | None):
+        raise ValueError(f"`source.snapshot` is a text, true, false or null, not {shown(snapshot)}")
+    table = f"{schema}.{source['table']}" if schema else str(source["table"])
     change = RowChange(table, op, before, after if op in "cru" else None, number)
-    return Event(change, None if id_ is None else str(id_), snapshot, str(source.get("connector", "")))
+    connector = source.get("connector")
+    id_, order = _transaction(value.get("transaction"))
+    return Event(
+        change, id_, str(snapshot or False).lower(), connector if isinstance(connector, str) else "", order
+    )
+
+
+def _transaction(value: object) -> tuple[str | None, int | None]:
+    """The id of the transaction of an event, and the place of the event in it, if they are told."""
+    match value:
+        case None:
+            return None, None
+        case {"id": None}:
+            return None, None
+        case {"id": id_, **others}:
+            order = others.get("total_order")
+            return _id(id_), order if isinstance(order, int) and not isinstance(order, bool) else None
+    raise ValueError(f"`transaction` is null or has an `id`, not {shown(value)}")
 
 
 def _row(value: Mapping[str, object], key: str) -> Mapping[str, object] | None:
@@ -112,10 +183,37 @@ def _row(value: Mapping[str, object], key: str) -> Mapping[str, object] | None:
     raise ValueError(f"`{key}` is an object or null, not {shown(row)}")
 
 
-def _counts(value: object) -> Mapping[str, int]:
-    entries = [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
-    pairs = [(entry.get("data_collection"), entry.get("event_count")) for entry in entries]
-    return {table: count for table, count in pairs if isinstance(table, str) and isinstance(count, int)}
+def _end(id_: str, value: Mapping[str, object]) -> Marker:
+    """The end of a transaction.  What it counts may be wrong; whose end it is, is known all the same."""
+    try:
+        counts, count = _counts(value.get("data_collections")), value.get("event_count")
+        event_count = None if count is None else _count(count)
+        if counts is not None and event_count is not None and sum(counts.values()) != event_count:
+            raise ValueError(f"`event_count` is {event_count}, and its tables have {sum(counts.values())}")
+    except ValueError as problem:
+        return Marker(id_, False, problem=f"cannot be right: {problem}")
+    return Marker(id_, False, counts, _texts(value.get("positions")), event_count)
+
+
+def _counts(value: object) -> Mapping[str, int] | None:
+    if value is None:
+        return None
+    if not isinstance(value, list):
+        raise ValueError(f"`data_collections` is an array or null, not {shown(value)}")
+    counts: dict[str, int] = {}
+    for entry in value:
+        match entry:
+            case {"data_collection": str(table), "event_count": count} if table not in counts:
+                counts[table] = _count(count)
+            case _:
+                raise ValueError(f"`data_collections` has each table once, with its count, not {shown(entry)}")
+    return counts
+
+
+def _count(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= SIGNED_MAX:
+        return value
+    raise ValueError(f"`event_count` is a number of events, not {shown(value)}")
 
 
 def _texts(value: object) -> Mapping[str, str]:

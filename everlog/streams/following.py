@@ -91,11 +91,11 @@ class Follower:
 
     def _give_up(self, transaction: Transaction, problem: Exception) -> None:
         """A step on which a rule fails: an error, or all of its changes are rejected."""
-        if self._refuse is abort or transaction.whole:
-            raise FactsError(f"{transaction.place}: a transaction cannot be applied: {problem}") from problem
+        reason = f"the transaction cannot be applied: {problem}"
+        if transaction.whole or not transaction.changes:
+            raise FactsError(f"{transaction.place}: {reason}") from problem
         for change in transaction.changes:
             values = change.after if change.after is not None else change.before
-            reason = f"the transaction cannot be applied: {problem}"
             self._refuse(BadRow(transaction.place, change.number, reason, values, transaction.counted))
 
     # ── sinks ────────────────────────────────────────────────────────────────────────────────

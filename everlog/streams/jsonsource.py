@@ -4,13 +4,17 @@ The position of a file is the offset behind the last complete transaction, with 
 that a file which was replaced in the meantime is noticed.  A pipe or a socket has no position: whoever sends there
 decides where to begin, and what comes twice changes nothing.
 
+What a line has can be anything.  A line that is no change event, and a transaction that does not fit its END, are
+refused: recorded, and passed over for good, or else the error that ends the stream; what was complete before is
+applied first.
+
 Reads: streams.debezium, grouping, lines, naming.  Read by: streams.addresses.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +24,13 @@ from everlog.files.rejects import BadRow, Refuse
 from everlog.files.values import FactsError
 from everlog.streams.debezium import decode
 from everlog.streams.grouping import Group, Grouper
-from everlog.streams.lines import FileLines, Line, Lines
-from everlog.streams.model import Transaction
+from everlog.streams.lines import LONGEST, FileLines, Line, Lines
+from everlog.streams.model import RowChange, Transaction
 from everlog.streams.naming import Naming
+
+
+class _Refused(Exception):
+    """Why a line is no change event."""
 
 
 class JsonSource:
@@ -44,7 +52,8 @@ class JsonSource:
         self._opened, self._path, self._live = opened, path, live
         self._lines: Lines | None = None
         self._file: FileLines | None = None
-        self._grouper = Grouper(self._known)
+        self._grouper = Grouper(self._relation_of)
+        self._failure: FactsError | None = None
         self._ended = self._cut = False
 
     def open(self, database: Database) -> None:
@@ -60,56 +69,95 @@ class JsonSource:
                 f"{self._path} is not the file that was read up to byte {found['offset']}: it was replaced or cut;"
                 " begin with another database, or give the file another name"
             )
-        self._grouper = Grouper(self._known, frozenset(found["done"]))
+        self._grouper = Grouper(self._relation_of, dict(found["done"]))
 
     def _is_ours(self, found: dict[str, Any]) -> bool:
         return self._file is not None and self._file.sum_before(found["offset"]) == found["sum"]
 
     def take(self) -> Sequence[Transaction] | None:
         assert self._lines is not None
+        if self._failure is not None:
+            raise self._failure
         if self._ended:
             return None
         lines = self._lines.take()
         groups: list[Group] = []
-        for line in lines or ():
-            groups += self._groups(line)
-            if line.is_last:
-                groups += self._left_by(line)
+        try:
+            for group in self._taken(lines or ()):
+                if group.problem:
+                    self._refuse_all(group.problem, group.number, group.changes)
+                groups.append(group)
+        except FactsError as problem:
+            if not groups:
+                raise
+            self._failure = problem  # first what came before it
         self._ended = lines is None
         return [self._transaction(group) for group in groups]
 
-    def _left_by(self, line: Line) -> list[Group]:
+    def _taken(self, lines: Sequence[Line]) -> Iterator[Group]:
+        """The transactions that these lines complete.
+
+        If the last line is refused, an empty one behind it says where to go on.
+        """
+        refused = False
+        for line in lines:
+            bad = False
+            try:
+                yield from self._groups(line)
+            except _Refused as problem:
+                bad = True
+                self._refuse(BadRow(self.name, line.number, str(problem), decoded(line.data), "line"))
+                self._grouper.lose()
+            refused = bad or (refused and not line.data)
+            if refused and line is lines[-1]:
+                yield from self._grouper.here(line.end, line.number)
+            if line.is_last:
+                yield from self._left_by(line)
+
+    def _left_by(self, line: Line) -> Iterator[Group]:
         """Whoever sent has gone: what has no markers ends here, unless its last line was cut."""
-        groups = [] if self._cut else list(self._grouper.finish(line.end, line.number))
+        if not self._cut:
+            yield from self._grouper.finish(line.end, line.number)
+            for short in self._grouper.short():  # a file is read again from there, and may have more then
+                self._refuse_all(*short)
         self._tell_incomplete()
         self._grouper.drop()
         self._cut = False
-        return groups
 
-    def _groups(self, line: Line) -> list[Group]:
+    def _groups(self, line: Line) -> Iterator[Group]:
+        if line.is_too_long:
+            raise _Refused(f"a line has more than {LONGEST} bytes")
         text = decoded(line.data)
         if not text.strip():
-            return []
+            return
         try:
             entry = decode(text, line.number)
         except ValueError as problem:
-            if line.is_cut:
-                self._cut = True
-                return []
-            self._refuse(BadRow(self.name, line.number, str(problem), text, "line"))
-            self._grouper.lose()
-            return []
-        return [] if entry is None else list(self._grouper.add(entry, line.begin, line.end, line.number))
+            if not line.is_cut:
+                raise _Refused(str(problem)) from None
+            self._cut = True
+            return
+        if entry is not None:
+            yield from self._grouper.add(entry, line.begin, line.end, line.number)
 
-    def _known(self, table: str) -> bool:
-        return self._naming.relation_of(table) is not None
+    def _refuse_all(self, problem: str, number: int, changes: Sequence[RowChange]) -> None:
+        """Record a transaction that does not fit its END, which is on this line, with its changes."""
+        if number not in {change.number for change in changes}:
+            self._refuse(BadRow(self.name, number, problem, None, "line"))
+        for change in changes:
+            values = change.after if change.after is not None else change.before
+            self._refuse(BadRow(self.name, change.number, problem, values, "line"))
+
+    def _relation_of(self, table: str) -> str | None:
+        relation = self._naming.relation_of(table)
+        return None if relation is None else relation.name
 
     def _transaction(self, group: Group) -> Transaction:
         position = None
         if self._file is not None:
-            found = {"offset": group.offset, "lines": group.lines, "done": sorted(group.finished)}
+            found = {"offset": group.offset, "lines": group.lines, "done": list(group.finished.items())}
             position = json.dumps({**found, "sum": self._file.sum_before(group.offset)})
-        return Transaction(group.changes, position, self.name)
+        return Transaction(() if group.problem else group.changes, position, self.name)
 
     def _tell_incomplete(self) -> None:
         for name, count in self._grouper.incomplete:

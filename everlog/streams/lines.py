@@ -3,6 +3,8 @@
 `take` gives the lines that are there now.  At the end of the input that is all, unless the reader is *live*: then
 a file may grow, a pipe may get another writer, a listening socket another peer.
 
+A line that is too long is cut off as soon as that is known; what follows up to its end is passed over.
+
 A file can be read again from an offset; the others cannot, so for them whoever sends says where to begin.
 
 Reads: streams.sockets.  Read by: streams.jsonsource.
@@ -18,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from everlog.files.place import reason
 from everlog.files.values import FactsError
@@ -27,14 +29,16 @@ from everlog.streams.sockets import Address
 _PIECE = 1 << 20
 _WINDOW = 1 << 12  # how many bytes before an offset are known by their sum
 _MOST_LINES = 10_000  # of one `take`, about
-_LONGEST = 64 << 20  # bytes of a line: whoever sends no end must not fill the memory
+LONGEST = 64 << 20  # bytes of a line: whoever sends no end must not fill the memory
+_SHOWN = 1 << 10  # bytes that stay of a line that is longer
 
 
 @frozen
 class Line:
     """A line without its end; `begin` and `end` are offsets in the input.
 
-    `is_last` says that whoever sent it has gone: others may come, and begin anew.
+    `is_last` says that whoever sent it has gone: others may come, and begin anew.  Of a line that
+    is too long, only the beginning is here.
     """
 
     data: bytes
@@ -42,11 +46,12 @@ class Line:
     begin: int
     end: int
     is_last: bool = False
+    is_too_long: bool = False
 
     @property
     def is_cut(self) -> bool:
         """Whether it has no end: whoever wrote it has not finished, or was stopped."""
-        return self.end == self.begin + len(self.data)
+        return not self.is_too_long and self.end == self.begin + len(self.data)
 
 
 class Lines(Protocol):
@@ -64,25 +69,30 @@ class Lines(Protocol):
 class Cutter:
     """Pieces of bytes to lines; what has no end yet waits for the next piece."""
 
-    def __init__(self, name: str, offset: int = 0, number: int = 0) -> None:
-        self._name = name
+    def __init__(self, offset: int = 0, number: int = 0) -> None:
         self._rest: list[bytes] = []
         self._waiting = 0
+        self._skipping = False  # up to the end of a line that was too long
         self.offset, self.number = offset, number
 
     def lines(self, piece: bytes) -> Iterator[Line]:
+        if self._skipping:
+            skipped, end, piece = piece.partition(b"\n")
+            self.offset += len(skipped) + len(end)
+            self._skipping = not end
         first, *others = piece.split(b"\n")
         self._rest.append(first)
         for data in others:
             whole, self._rest = b"".join(self._rest), [data]
             yield self._line(whole, len(whole) + 1)
         self._waiting = len(self._rest[-1]) + (0 if others else self._waiting)
-        if self._waiting > _LONGEST:
-            raise FactsError(f"{self._name}: line {self.number + 1} has more than {_LONGEST} bytes, and no end")
+        if self._waiting > LONGEST:
+            whole, self._rest, self._waiting, self._skipping = b"".join(self._rest), [], 0, True
+            yield evolve(self._line(whole, len(whole)), data=whole[:_SHOWN], is_too_long=True)
 
     def last(self, is_last: bool = True) -> Line:
         """What has no end, and will get none; it may be nothing."""
-        data, self._rest = b"".join(self._rest), []
+        data, self._rest, self._waiting, self._skipping = b"".join(self._rest), [], 0, False
         return self._line(data, len(data), is_last)
 
     def _line(self, data: bytes, length: int, is_last: bool = False) -> Line:
@@ -100,7 +110,7 @@ class FileLines:
         except OSError as problem:
             raise FactsError(f"cannot read {path}: {reason(problem)}") from None
         self._file.seek(offset)
-        self._cutter = Cutter(str(path), offset, number)
+        self._cutter = Cutter(offset, number)
         self._ended = False
         self._sum = self.sum_before(offset)
 
@@ -145,7 +155,7 @@ class PipeLines:
 
     def __init__(self, path: Path | None, live: bool) -> None:
         self._path, self._live = path, live
-        self._cutter = Cutter("standard input" if path is None else str(path))
+        self._cutter = Cutter()
         self._descriptor = self._opened()
         self._ended = False
 
@@ -195,7 +205,7 @@ class SocketLines:
         self._address, self._live = address, live
         self._listening: socket.socket | None = address.listen() if address.listens else None
         self._peer: socket.socket | None = None if address.listens else address.connect()
-        self._cutter = Cutter(address.url)
+        self._cutter = Cutter()
         self._ended = False
 
     def take(self) -> list[Line] | None:

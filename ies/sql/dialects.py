@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from itertools import groupby
 
 from attrs import frozen
 
@@ -35,6 +36,23 @@ ZERO = "division by zero"
 NOT_WHOLE = "a quotient is no whole number, and this database has no exact fractions"
 
 
+def printable(text: str) -> str:
+    r"""The text in one line: nothing in it ends a comment, or shows it in another order.
+
+    >>> printable("a\nDROP TABLE b;\u2028-- \u202ec")
+    'a DROP TABLE b; --  c'
+    """
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
+def _escaped(char: str) -> str:
+    if char == "\\":
+        return "\\\\"
+    if char.isprintable() and char != "'":
+        return char
+    return f"\\u{ord(char):04X}" if ord(char) < 1 << 16 else f"\\U{ord(char):08X}"
+
+
 @frozen
 class Dialect:
     """A dialect and the type of nodes (and of every other named base type)."""
@@ -51,13 +69,35 @@ class Dialect:
         plain = re.fullmatch(r"[a-z_][a-z0-9_]*", name) and not re.fullmatch(r"t\d+", name)  # an alias of ours
         if plain and name not in RESERVED:
             return name
-        return f"`{name}`" if self.name == "spark" else '"' + name.replace('"', '""') + '"'
+        quote = "`" if self.name == "spark" else '"'
+        return quote + name.replace(quote, 2 * quote) + quote
 
     def string(self, text: str) -> str:
+        r"""The text as a literal that is one line of printable characters, whatever the text has.
+
+        >>> Dialect("sqlite", "text").string("it's"), Dialect("sqlite", "text").string("a\nb")
+        ("'it''s'", "('a' || char(10) || 'b')")
+        >>> print(Dialect("postgres", "text").string("a\nb\\"), Dialect("spark", "text").string("it's"))
+        E'a\u000Ab\\' 'it\u0027s'
+        """
+        if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
+            raise SqlError(f"the text {text!r} has a character that no database can hold")
         if self.name == "spark":
-            text = text.replace("\\", "\\\\").replace("'", "\\'")
-            return f"'{text}'"
-        return "'" + text.replace("'", "''") + "'"
+            return "'" + "".join(_escaped(char) for char in text) + "'"
+        if text.isprintable():
+            return "'" + text.replace("'", "''") + "'"
+        if self.name == "postgres":
+            return "E'" + "".join(_escaped(char) for char in text) + "'"
+        code = "char" if self.name == "sqlite" else "chr"
+        parts = [
+            self.string("".join(chars)) if printable else " || ".join(f"{code}({ord(char)})" for char in chars)
+            for printable, chars in groupby(text, str.isprintable)
+        ]
+        return f"({' || '.join(parts)})"
+
+    def message(self, text: str) -> str:
+        """The text of an error as a literal."""
+        return self.string(printable(text))
 
     def column_type(self, base: Base) -> str:
         kind = kind_of(base)

@@ -13,6 +13,7 @@ Source: https://www.postgresql.org/docs/15/queries-with.html (data-modifying sta
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 from zlib import crc32
 
 from everlog.ies.sql.dialects import Dialect
@@ -56,8 +57,8 @@ def function(
     lines = "\n".join(indented(f"{statement};") for statement in body)
     return [
         # compiling a query that runs for a row would take longer than the row
-        f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql SET jit = off AS $everlog$\n"
-        f"{declared}BEGIN\n{lines}\nEND $everlog$",
+        f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql SET jit = off AS "
+        + dollar_quoted(f"\n{declared}BEGIN\n{lines}\nEND "),
         f"CREATE TRIGGER {name} BEFORE {event.upper()} ON {dialect.quoted(table.name)}\n"
         f"FOR EACH {level} EXECUTE FUNCTION {name}()",
     ]
@@ -68,7 +69,7 @@ def around(dialect: Dialect, system: str, table: Table) -> list[str]:
     name = dialect.quoted(table.name)
     old = same(dialect, table, cells(dialect, table, "OLD"))
     new = ", ".join(cells(dialect, table, "NEW"))
-    stale = dialect.string(f"{system} is maintained in transactions that are read committed or serializable")
+    stale = dialect.message(f"{system} is maintained in transactions that are read committed or serializable")
     turn = dialect.quoted(f"{table.name}_before_all")
     update = function(
         dialect,
@@ -81,17 +82,20 @@ def around(dialect: Dialect, system: str, table: Table) -> list[str]:
             "RETURN NULL",
         ],
     )
-    refused = dialect.string(f"{table.name}: TRUNCATE is not maintained; DELETE is")
+    refused = dialect.message(f"{table.name}: TRUNCATE is not maintained; DELETE is")
     truncate = function(
         dialect, "truncate", table, [f"RAISE EXCEPTION USING MESSAGE = {refused}"], level="STATEMENT"
     )
     return [
         *update,
         *truncate,
-        f"CREATE FUNCTION {turn}() RETURNS trigger LANGUAGE plpgsql AS $everlog$\nBEGIN\n"
-        f"  PERFORM pg_advisory_xact_lock({crc32(system.encode())});\n"
-        "  IF current_setting('transaction_isolation') = 'repeatable read' THEN\n"
-        f"    RAISE EXCEPTION USING MESSAGE = {stale};\n  END IF;\n  RETURN NULL;\nEND $everlog$",
+        f"CREATE FUNCTION {turn}() RETURNS trigger LANGUAGE plpgsql AS "
+        + dollar_quoted(
+            "\nBEGIN\n"
+            f"  PERFORM pg_advisory_xact_lock({crc32(system.encode())});\n"
+            "  IF current_setting('transaction_isolation') = 'repeatable read' THEN\n"
+            f"    RAISE EXCEPTION USING MESSAGE = {stale};\n  END IF;\n  RETURN NULL;\nEND "
+        ),
         f"CREATE TRIGGER {turn} BEFORE INSERT OR DELETE OR UPDATE ON {name}\n"
         f"FOR EACH STATEMENT EXECUTE FUNCTION {turn}()",
         _at_home(dialect, table),
@@ -101,11 +105,11 @@ def around(dialect: Dialect, system: str, table: Table) -> list[str]:
 def _at_home(dialect: Dialect, table: Table) -> str:
     """The functions of a table look into the schema where they are, and at temporary tables last."""
     made = ", ".join(dialect.string(f"{table.name}_before_{e}") for e in ("insert", "delete", "update", "all"))
-    return (
-        "DO $everlog$\nDECLARE\n  name TEXT;\n  home TEXT := current_schema();\nBEGIN\n"
+    return "DO " + dollar_quoted(
+        "\nDECLARE\n  name TEXT;\n  home TEXT := current_schema();\nBEGIN\n"
         f"  FOREACH name IN ARRAY ARRAY[{made}] LOOP\n"
         "    EXECUTE format('ALTER FUNCTION %I.%I() SET search_path = %I, pg_temp', home, name, home);\n"
-        "  END LOOP;\nEND $everlog$"
+        "  END LOOP;\nEND "
     )
 
 
@@ -123,7 +127,7 @@ def _body(dialect: Dialect, plan: Plan) -> list[str]:
         test = f"SELECT {negation(condition).text}"
         if known:
             test = "WITH\n" + indented(",\n".join(known)) + "\n" + test
-        body.append(f"IF ({test}) THEN\n  RAISE EXCEPTION USING MESSAGE = {dialect.string(message)};\nEND IF")
+        body.append(f"IF ({test}) THEN\n  RAISE EXCEPTION USING MESSAGE = {dialect.message(message)};\nEND IF")
     if plan.moved:
         body.append(_statement(dialect, plan.moved, known))
     return [*body, f"RETURN {row}"]
@@ -137,7 +141,7 @@ def kept(dialect: Dialect, name: str, columns: Sequence[str], query: str) -> str
 def _statement(dialect: Dialect, moved: Sequence[Moved], known: Sequence[str]) -> str:
     """One statement that moves everything."""
     parts = list(known)
-    parts += [kept(dialect, m.stage, m.table.columns, m.query or _nothing(m.table)) for m in moved]
+    parts += [kept(dialect, m.stage, m.table.columns, m.query or _nothing(dialect, m.table)) for m in moved]
     actions: list[tuple[str, str]] = []
     for one in moved:
         table, stage, columns = (
@@ -163,5 +167,16 @@ def _statement(dialect: Dialect, moved: Sequence[Moved], known: Sequence[str]) -
     return "WITH\n" + indented(",\n".join(parts)) + "\n" + actions[-1][1]
 
 
-def _nothing(table: Table) -> str:
-    return f"SELECT * FROM {table.name} WHERE FALSE"
+def dollar_quoted(body: str) -> str:
+    """The body of a function as a literal; what ends it occurs nowhere in it.
+
+    >>> dollar_quoted("SELECT 1"), dollar_quoted("SELECT '$everlog$'")
+    ('$everlog$SELECT 1$everlog$', "$everlog1$SELECT '$everlog$'$everlog1$")
+    """
+    tags = (f"$everlog{number or ''}$" for number in count())
+    tag = next(tag for tag in tags if tag not in body)
+    return f"{tag}{body}{tag}"
+
+
+def _nothing(dialect: Dialect, table: Table) -> str:
+    return f"SELECT * FROM {dialect.quoted(table.name)} WHERE FALSE"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from attrs import field, frozen
 
 from everlog.ies.nrc.types import columns
-from everlog.ies.sql.dialects import Dialect
+from everlog.ies.sql.dialects import Dialect, printable
 from everlog.ies.sql.values import Table, kind_of
 from everlog.ies.system import Event
 
@@ -31,12 +31,17 @@ class Script:
 
     def text(self) -> str:
         """All of it, as one text."""
-        out = [f"-- {line}" for line in (self.title, *self.notes)]
+        out = [comment(line) for line in (self.title, *self.notes)]
         out += ["", *(f"{statement};\n" for statement in self.schema)]
         for (event, relation), statements in self.updates.items():
-            out += [f"-- ── {event} of a row of {relation} " + "─" * 60, ""]
+            out += [comment(f"── {event} of a row of {relation} ") + "─" * 60, ""]
             out += [f"{statement};\n" for statement in statements]
         return "\n".join(out).rstrip("\n") + "\n"
+
+
+def comment(text: str) -> str:
+    """The text as a comment of one line, which nothing in it ends."""
+    return f"-- {printable(text)}"
 
 
 def names(dialect: Dialect, table: Table) -> str:

@@ -72,7 +72,7 @@ def _duckdb(dialect: Dialect, plan: Plan, row: Sequence[str], _staged: Mapping[s
             continue
         condition, message = one
         wrong = " AND ".join(f"({text})" for text in (guard, f"NOT ({condition.text})") if text)
-        out.append(f"SELECT CASE WHEN {wrong} THEN error({dialect.string(message)}) END")
+        out.append(f"SELECT CASE WHEN {wrong} THEN error({dialect.message(message)}) END")
     # A guard reads the input, which changes last; what it forbids to move is not even computed.
     for moved in plan.moved:
         empty = f"SELECT * FROM {dialect.quoted(moved.table.name)} WHERE FALSE"
@@ -112,7 +112,7 @@ def _spark(dialect: Dialect, plan: Plan, row: Sequence[str], staged: dict[str, T
             out.append(f"INSERT OVERWRITE {dialect.quoted(kept.name)}\n{one.query}")
             continue
         condition, message = one
-        out.append(f"SELECT raise_error({dialect.string(message)}) WHERE {guard} AND NOT ({condition.text})")
+        out.append(f"SELECT raise_error({dialect.message(message)}) WHERE {guard} AND NOT ({condition.text})")
     after: dict[str, Table] = {}
     for table in {moved.table.name: moved.table for moved in plan.moved}.values():
         each = {moved.kind: moved for moved in plan.moved if moved.table == table}

@@ -90,7 +90,7 @@ def types_hold(dialect: Dialect, table: Table, row: Sequence[str]) -> str:
         if kind == "bool":
             wrong.append(f"{cell} NOT IN (0, 1)")
     types = ", ".join(dialect.column_type(base) for base in columns(table.row))
-    message = dialect.string(f"{table.name}: a row of the type ({types}) is wanted")
+    message = dialect.message(f"{table.name}: a row of the type ({types}) is wanted")
     return f"SELECT RAISE(ABORT, {message}) WHERE {' OR '.join(wrong)}"
 
 
@@ -147,7 +147,7 @@ def _went(dialect: Dialect, table: Table, row: Sequence[str], at: int, to: int) 
 def _update_trigger(dialect: Dialect, table: Table) -> str:
     name = dialect.quoted(table.name)
     old, new = cells(dialect, table, "OLD"), cells(dialect, table, "NEW")
-    taken = dialect.string(f"{table.name}: the row is there already")
+    taken = dialect.message(f"{table.name}: the row is there already")
     differ = " OR ".join(f"{a} IS NOT {b}" for a, b in zip(old, new, strict=True))
     body = [
         f"SELECT RAISE(ABORT, {taken}) WHERE EXISTS (SELECT 1 FROM {name} WHERE {same(dialect, table, new)})",
@@ -166,7 +166,7 @@ def _trigger(dialect: Dialect, plan: Plan, row: Sequence[str], stages: dict[str,
             body.append(f"INSERT INTO {dialect.quoted(one.table.name)}\n{one.query}")
         else:
             condition, message = one
-            body.append(f"SELECT RAISE(ABORT, {dialect.string(message)}) WHERE {negation(condition).text}")
+            body.append(f"SELECT RAISE(ABORT, {dialect.message(message)}) WHERE {negation(condition).text}")
     used = [one.table.name for one in plan.kept]
     for step, moved in ordered(plan.moved):
         stage = Table(moved.stage, moved.table.columns, moved.table.row)

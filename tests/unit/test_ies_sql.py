@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
 import postgres
 import pytest
+from attrs import evolve
 from sql_databases import Duckdb, Postgres, Refused, Sqlite
 
 from everlog.ies.catalogue import system_of
@@ -16,7 +18,7 @@ from everlog.ies.files import system_of as read
 from everlog.ies.nrc.types import columns
 from everlog.ies.running import NotPermissible, Running
 from everlog.ies.sql import DIALECTS, Script, SqlError, script, sql_text
-from everlog.ies.sql.dialects import DEFAULT_NODE
+from everlog.ies.sql.dialects import DEFAULT_NODE, Dialect
 from everlog.ies.system import System
 
 FLAT = [
@@ -511,3 +513,86 @@ def test_each_dialect_has_a_text(name: str, dialect: str) -> None:
 def test_what_cannot_be_said_gets_an_error(system: Any, dialect: str, node_type: str, message: str) -> None:
     with pytest.raises(SqlError, match=message):
         sql_text(system, dialect, node_type=node_type)
+
+
+# ── texts of whoever wrote the system ────────────────────────────────────────────────────────
+
+BREAKS = ["\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x85", "\u2028", "\u2029", "\0", "\ud800", "\u202e"]
+HOSTILE = [
+    "it's",
+    '"',
+    "`",
+    "\\",
+    "\\' --",
+    "$everlog$; DROP TABLE r; --",
+    "$$",
+    "a\nb",
+    "\r",
+    "\u2028",
+    "t1",
+    "*/ ;",
+]
+
+
+def a_constant(text: str) -> System:
+    """A system that compares nodes with a text, and adds it."""
+    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+    return read(f"""system marked "Whatever is there"
+        input r : {{element}}  answer s : {{element}}
+        on insert o into r  s += (if o = "{quoted}" then {{}} else {{"{quoted}", o}})
+        on delete o from r  s -= {{o}}""")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("end", BREAKS)
+def test_a_title_does_not_leave_its_comment(dialect: str, end: str) -> None:
+    system = evolve(system_of("even"), title=f"Even{end}CREATE TABLE stolen (x); --{end}DROP TABLE r;")
+    text = sql_text(system, dialect)
+    mentions = [line for line in re.split(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]", text) if "stolen" in line]
+    assert len(mentions) == 1
+    assert mentions[0].startswith("-- even: Even ")
+    text.encode()
+    if dialect == "sqlite":
+        assert ("stolen",) not in Sqlite(script(system, dialect)).run("SELECT name FROM sqlite_master")
+
+
+def check_constants(database: Any, text: str) -> None:
+    """The database takes the text for a value, and for the same one as the calculus does."""
+    database.insert("r", (text,))
+    assert database.rows("s") == set()
+    database.insert("r", ("other",))
+    assert database.rows("s") == {(text,), ("other",)}
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_constants_of_a_system_are_values_in_sqlite(text: str) -> None:
+    check_constants(Sqlite(script(a_constant(text), "sqlite", node_type="text")), text)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_constants_of_a_system_are_values_in_postgres(target: str, text: str) -> None:
+    check_constants(Postgres(target, script(a_constant(text), "postgres", node_type="text")), text)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_constants_of_a_system_are_values_in_duckdb(text: str) -> None:
+    import duckdb
+
+    literal = Dialect("duckdb", "text").string(text)
+    assert duckdb.connect().execute(f"SELECT {literal}").fetchall() == [(text,)]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("text", ["a\0b", "\ud800"])
+def test_a_text_that_no_database_can_hold_is_refused(dialect: str, text: str) -> None:
+    with pytest.raises(SqlError, match="has a character that no database can hold"):
+        Dialect(dialect, "text").string(text)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("name", ["a`b", 'a"b', "a b", "a`; DROP TABLE r; --"])
+def test_a_name_does_not_leave_its_quotes(dialect: str, name: str) -> None:
+    quote = "`" if dialect == "spark" else '"'
+    quoted = Dialect(dialect, "text").quoted(name)
+    assert quoted[0] == quoted[-1] == quote
+    assert quoted[1:-1].replace(2 * quote, "") == name.replace(quote, "")

@@ -236,3 +236,21 @@ def test_the_prompt_has_parameters_for_queries_and_reasons() -> None:
 )
 def test_the_prompt_says_what_is_wrong_with_a_parameter(lines: list[str], told: str) -> None:
     assert said(*lines)[0].startswith(f"script:{len(lines)}: {told}")
+
+
+class _Unshowable:
+    def __repr__(self) -> str:
+        raise RuntimeError("no")
+
+
+@pytest.mark.parametrize("which", range(4))
+def test_a_value_that_cannot_be_shown_is_refused_as_others_are(which: int) -> None:
+    value: object = (10**5000, -(10**5000), [10**5000], _Unshowable())[which]
+    db = Database.from_text('.decl edge(x:number, y:symbol)  edge(1, "a").')
+    for ask in (db.query, db.holds, db.why):
+        for text in ('edge($x, "a")', "edge(1, $x)"):
+            with pytest.raises(FactError, match=r"cannot be shown|is out of range|parameter"):
+                ask(text, x=value)
+    with pytest.raises(FactError, match=r"cannot be shown|is out of range"):
+        db.insert("edge", (value, "b"))
+    assert db.view("edge") == [(1, "a")]

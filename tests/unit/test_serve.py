@@ -451,6 +451,9 @@ def test_other_hosts_and_other_origins_are_refused(service: Served) -> None:
         {"Origin": "null"},
         {"Origin": "http://["},
         {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "Cross-Site"},
+        {"Sec-Fetch-Site": "SAME-SITE"},
+        {"Sec-Fetch-Site": "same-origin, cross-site"},
     ):
         refused(service.client.get("/relations", headers=headers), 403, "forbidden")
     right(service.client.get("/relations", headers={"Origin": service.url, "Sec-Fetch-Site": "same-origin"}))

@@ -357,3 +357,35 @@ def test_a_stream_of_updates_ends_when_its_file_is_gone(path: Path) -> None:
         follow(db, "updates", lines(), StringIO(), StringIO())
     assert db.view("edge") == [(1, 2), (2, 3)]
     db.close()
+
+
+# ── a file with two names ────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_file_with_another_name_is_not_written_to(path: Path, is_open: bool) -> None:
+    """Two writers under two names would not see each other's locks."""
+    other = path.with_name("other.db")
+    database = Database.open(path, text=PATHS)
+    database.insert("edge", (1, 2))
+    if not is_open:
+        database.close()
+    os.link(path, other)
+    for name in (other, *([] if is_open else [path])):
+        with pytest.raises(StoreError, match="has another name, too"):
+            Database.open(name)
+    if is_open:
+        database.insert("edge", (2, 3))  # nobody else writes
+        database.close()
+    other.unlink()
+    with Database.open(path) as again:
+        assert again.size("edge") == 1 + is_open
+
+
+def test_a_name_that_a_crash_has_left_is_removed(path: Path) -> None:
+    Database.open(path, text=PATHS).close()
+    left = path.with_name(f".{path.name}.0123.tmp")
+    os.link(path, left)
+    with Database.open(path) as database:
+        database.insert("edge", (1, 2))
+    assert not left.exists()

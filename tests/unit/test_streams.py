@@ -82,7 +82,7 @@ def test_what_other_programs_write_is_understood() -> None:
     assert found.change == RowChange("public.edge", "c", None, {"x": 1, "y": 2}, 5)
     assert decode("null") is None
     assert decode('{"op": "m", "message": {}}') is None
-    assert decode(end("5", edge=3)) == Marker("5", False, {"edge": 3})
+    assert decode(end("5", edge=3)) == Marker("5", False, {"edge": 3}, event_count=3)
     assert event_value(Kind.UNSIGNED, "18446744073709551615") == 2**64 - 1
     assert event_value(Kind.FLOAT, "-Infinity") == float("-inf")
 
@@ -110,8 +110,8 @@ def test_a_line_that_is_no_event_is_told(tmp_path: Path, line: str, message: str
 # ── transactions ─────────────────────────────────────────────────────────────────────────────
 
 
-def groups_of(text: str, start: int = 0, finished: frozenset[str] = frozenset()) -> list[Any]:
-    grouper = Grouper(lambda table: table == "edge", finished)
+def groups_of(text: str, start: int = 0, finished: Any = None) -> list[Any]:
+    grouper = Grouper({"edge": "edge"}.get, finished or {})
     groups: list[Any] = []
     offset, number = start, text[:start].count("\n")
     for line in text[start:].splitlines(keepends=True):
@@ -185,9 +185,9 @@ def test_a_transaction_whose_last_line_is_cut_has_not_ended(tmp_path: Path) -> N
 def test_a_line_that_does_not_end_does_not_fill_the_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("everlog.streams.lines._LONGEST", 100)
+    monkeypatch.setattr("everlog.streams.lines.LONGEST", 100)
     monkeypatch.setattr("everlog.streams.lines._PIECE", 40)
-    with pytest.raises(FactsError, match=r"in.jsonl: line 2 has more than"):
+    with pytest.raises(FactsError, match=r"in.jsonl:2: a line has more than"):
         followed(tmp_path, event("c", None, (1, 2)), "x" * 200)
 
 
@@ -399,7 +399,7 @@ def test_rejects_take_what_is_no_fact_and_the_rest_goes_on(tmp_path: Path) -> No
 def test_a_step_on_which_a_rule_fails_stops_the_stream_or_is_rejected(tmp_path: Path) -> None:
     program = ".decl edge(x:number, y:number)  .decl ratio(r:number)  ratio(x / y) :- edge(x, y)."
     lines = [event("c", None, (4, 2)), event("c", None, (1, 0)), event("c", None, (9, 3))]
-    with pytest.raises(FactsError, match=r"in.jsonl: a transaction cannot be applied: division by zero"):
+    with pytest.raises(FactsError, match=r"in.jsonl:2: the transaction cannot be applied: division by zero"):
         followed(tmp_path, *lines, program=program)
     database = followed(tmp_path, *lines, program=program, rejects=tmp_path / "bad.jsonl")
     assert database.view("ratio") == [(2,), (3,)]

@@ -38,7 +38,7 @@ def reload(session: Session, words: Words) -> None:
     Rules become those of the file; what was inserted stays, and only what depends on a difference is computed.
     Rules that were typed at the prompt are not in the file: they go, and are printed, to be typed again.
     """
-    from everlog.repl.opening import functions_for
+    from everlog.repl.opening import asks_for_functors, functions_for
     from everlog.repl.transactions import refuse_in_transaction, told
 
     refuse_in_transaction(session, "a program is loaded")
@@ -47,7 +47,7 @@ def reload(session: Session, words: Words) -> None:
         raise CommandError("no program was loaded: `.load FILE` or `.open DATABASE FILE` loads one")
     typed = session.db.statements(added=True)
     try:
-        functors = functions_for(session, path) if session.places.libraries else None
+        functors = functions_for(session, path) if asks_for_functors(session) else None
         changes = session.db.replace_program(path, functors=functors)
     except OSError as problem:
         raise CommandError(f"cannot read {path}: {problem.strerror}") from None
