@@ -21,6 +21,7 @@ from attrs import field, frozen
 
 from everlog.core.fact_rows import shown
 from everlog.core.program import Kind, Relation, Row, Value
+from everlog.files.json import json_value
 from everlog.files.typed import typed_value
 from everlog.files.values import PARSERS
 from everlog.streams.model import RowChange
@@ -67,7 +68,7 @@ def decode(line: str, number: int = 0) -> Entry | None:
     Marker(id='7', begins=True, counts={}, positions={})
     """
     try:
-        value = json.loads(line)
+        value = json_value(line)
     except (ValueError, RecursionError) as problem:
         what = problem.msg if isinstance(problem, json.JSONDecodeError) else str(problem)
         raise ValueError(f"not JSON: {what}: {shown(line)}") from None

@@ -16,6 +16,7 @@ from typing import Any
 
 from everlog.core.values import decoded
 from everlog.database import Database
+from everlog.files.encodings import MARK, wrong_byte
 from everlog.files.rejects import BadRow, Refuse
 from everlog.files.values import FactsError
 from everlog.streams.debezium import decode
@@ -87,10 +88,13 @@ class JsonSource:
         return groups
 
     def _groups(self, line: Line) -> list[Group]:
-        text = decoded(line.data)
+        text = decoded(line.data.removeprefix(MARK) if line.begin == 0 else line.data)
         if not text.strip():
             return []
         try:
+            wrong = None if text.isascii() else wrong_byte(text)
+            if wrong is not None:
+                raise ValueError(wrong.partition(";")[0])  # there is no parameter to say another encoding by
             entry = decode(text, line.number)
         except ValueError as problem:
             if line.is_cut:
