@@ -517,6 +517,18 @@ def test_a_null_becomes_what_is_said(url: str, sql: Any, via: str) -> None:
     assert database.view("edge") == [(2, 5)]
 
 
+def test_a_float_is_the_same_in_the_snapshot_and_in_changes(url: str, sql: Any, via: str) -> None:
+    sql.execute("CREATE TABLE w (id int PRIMARY KEY, a real NOT NULL, b double precision NOT NULL)")
+    sql.execute("INSERT INTO w VALUES (1, 0.1, 1152921504606846976), (2, 'NaN', '-Infinity')")
+    database = Database.from_text(".decl w(id:number, a:float, b:float)")
+    follow(database, [url], [], via=via, slot="mine")
+    sql.execute("INSERT INTO w SELECT id + 2, a, b FROM w")
+    follow(database, [url], [], via=via, slot="mine")
+    rows = database.view("w")
+    assert [repr(row[1:]) for row in rows[:2]] == [repr(row[1:]) for row in rows[2:]]
+    assert rows[0][2] == 2.0**60
+
+
 def test_a_column_that_goes_while_following_is_told(url: str, sql: Any) -> None:
     sql.execute("CREATE TABLE edge (x int PRIMARY KEY, y int NOT NULL)")
     database = Database.from_text(PATHS)
