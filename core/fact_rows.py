@@ -18,6 +18,8 @@ from typing import Any
 from everlog.core.program import Column, Kind, Relation, Row, Value
 from everlog.core.values import MASK, NAN, SIGNED_MAX, SIGNED_MIN, decoded, encoded
 
+EXACT = 2**53  # up to here every integer is a float
+
 
 class FactError(ValueError):
     """A fact that does not fit the program: its relation, its columns, or its text; the message says why."""
@@ -160,8 +162,54 @@ def _integer(value: Any, kind: Kind, low: int, high: int) -> int:
 def _float(value: Any) -> float:
     if isinstance(value, bool):
         raise TypeError
-    number = float(value if isinstance(value, float) else index(value))
+    if not isinstance(value, float):
+        return exact_float(index(value))
+    number = float(value)
     return number + 0.0 if number == number else NAN
+
+
+def exact_float(number: int) -> float:
+    """An integer as a float; ValueError where no float is equal to it.
+
+    >>> exact_float(2**53)
+    9007199254740992.0
+    >>> exact_float(2**53 + 1)
+    Traceback (most recent call last):
+    ValueError: no float is exactly 9007199254740993; the nearest one is 9007199254740992
+    """
+    try:
+        nearest = float(number)
+    except OverflowError:
+        raise ValueError(f"{shown(number)} is out of range for a 64-bit float") from None
+    if nearest != number:
+        raise ValueError(f"no float is exactly {shown(number)}; the nearest one is {shown(int(nearest))}")
+    return nearest
+
+
+def plain_float(text: str) -> float:
+    """The float that a numeral without exponent is, 2**53 or more; ValueError where it is none.
+
+    Below, decimals have digits that no float has, and get the nearest one.  With an exponent, they do here, too.
+
+    >>> plain_float("9007199254740992.0"), plain_float("-9007199254740994")
+    (9007199254740992.0, -9007199254740994.0)
+    >>> plain_float("9007199254740993.0")
+    Traceback (most recent call last):
+    ValueError: no float is exactly 9007199254740993; the nearest one is 9007199254740992
+    """
+    whole, _, fraction = text.lstrip("+-").partition(".")
+    if fraction.strip("0"):
+        raise ValueError(f"no float is exactly {text if len(text) < 60 else text[:57] + '...'}")
+    digits = whole.lstrip("0") or "0"
+    number = int(digits) if len(digits) < 400 else 10**400  # beyond every float
+    return exact_float(-number if text.startswith("-") else number)
+
+
+def exact_floats(numbers: list[int]) -> list[float]:
+    """Many integers as floats; ValueError where no float is equal to one of them."""
+    if not numbers or (max(numbers) <= EXACT and min(numbers) >= -EXACT):
+        return list(map(float, numbers))
+    return list(map(exact_float, numbers))
 
 
 def _symbol(value: Any) -> str:

@@ -289,6 +289,8 @@ def _converted(values: list[int | str], kinds: list[Kind]) -> core.Row | None:
             if not -(2**63) <= value < 2**63:
                 return None
         elif kind is Kind.FLOAT:
+            if not -(2**53) <= value <= 2**53:
+                return None
             value = float(value)
         elif not 0 <= value < 2**64:
             return None

@@ -16,7 +16,7 @@ from everlog.dsl.diagnostics import Label, Report
 PARAMETERS = frozenset(
     "IO filename delimiter headers rfc4180 compress columns name dbname attributeNames format n"
     " intermediate params types operation fact-dir output-dir auxArity"
-    " compression dbtable driver mode password query rejects table url user"
+    " compression dbtable driver encoding mode null password query rejects table url user"
     " partitionColumn lowerBound upperBound numPartitions fetchsize batchsize".split()  # on Spark
 )
 

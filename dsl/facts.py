@@ -16,7 +16,7 @@ from everlog.core.executor import Update
 from everlog.core.program import Constant, Kind, Relation, Row, Value
 from everlog.dsl import ast
 from everlog.dsl.diagnostics import Report
-from everlog.dsl.kinds import number_value
+from everlog.dsl.kinds import not_a_float, number_value
 from everlog.dsl.lexer import Token, lex
 from everlog.dsl.lower import constant
 from everlog.dsl.parser import parse_text
@@ -175,4 +175,7 @@ def _value(term: ast.Term, kind: Kind, text: str) -> Value:
         low, high = (-(2**63), 2**63 - 1) if kind is Kind.NUMBER else (0, 2**64 - 1)
         if not low <= number_value(term.text) <= high:
             raise FactTextError(f"`{text.strip()}`: `{term.text}` does not fit a 64-bit {kind}")
+    problem = not_a_float(term, kind)
+    if problem is not None:
+        raise FactTextError(f"`{text.strip()}`: {problem}")
     return constant(term, kind).value

@@ -8,10 +8,12 @@ Reads: dsl.inference.  Read by: dsl.check, dsl.lower.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from attrs import define
 
+from everlog.core.fact_rows import exact_float
 from everlog.core.program import Kind
 from everlog.dsl import ast
 from everlog.dsl.builder import LONG
@@ -182,6 +184,10 @@ class ClauseKinds(Inference):
                     self.report.error("DL030", message, term, hint=hint)
             case ast.Number():
                 self._check_number(term, wanted)
+                self._check_float(term, wanted)
+            case ast.Float():
+                self._fits(term, FLOAT, wanted)
+                self._check_float(term, wanted)
             case ast.Unsigned():
                 self._fits(term, UNSIGNED, wanted)
                 self._check_number(term, UNSIGNED)
@@ -226,6 +232,11 @@ class ClauseKinds(Inference):
                 wanted is UNSIGNED and -(2**63) <= value < 0 and term.text[:1] != "-"
             ):
                 self.report.error("DL035", f"`{term.text}` does not fit a 64-bit {wanted}", term)
+
+    def _check_float(self, term: ast.Number | ast.Float, wanted: Kind) -> None:
+        problem = not_a_float(term, wanted)
+        if problem is not None:
+            self.report.error("DL035", problem, term)
 
     def _check_functor(self, term: ast.Functor, wanted: Kind) -> None:
         name, args = term.name, term.args
@@ -315,3 +326,19 @@ def number_value(text: str) -> int:
 
 def _operator(name: str) -> str:
     return "-" if name == "neg" else name
+
+
+def not_a_float(term: Any, kind: Kind) -> str | None:
+    """Why no float is a literal that stands where one is wanted; None where one is, but for its last digits."""
+    if kind is not Kind.FLOAT or not isinstance(term, ast.Float | ast.Number):
+        return None
+    if isinstance(term, ast.Number):
+        try:
+            exact_float(number_value(term.text))
+        except ValueError as problem:
+            return str(problem)
+        return None
+    value = float(term.text)
+    if math.isinf(value) or (not value and term.text.lower().partition("e")[0].strip("+-0.")):
+        return f"`{term.text}` is too {'large' if value else 'small'} for a 64-bit float"
+    return None

@@ -26,21 +26,23 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from everlog.core.fact_rows import shown
 from everlog.core.program import Program, Relation
 from everlog.files.arrow import piece_table
-from everlog.files.delimited import read_delimited
+from everlog.files.delimited import first_line_settled, read_delimited
 from everlog.files.dispatch import read_facts
-from everlog.files.formats import way_of
+from everlog.files.encodings import MARK, UTF8, cut_by_bytes
+from everlog.files.formats import FORMATS, check_parameters, way_of
+from everlog.files.headers import looks_at_first
 from everlog.files.json import read_json
 from everlog.files.jsonlines import rows_of_lines
-from everlog.files.layout import Layout, layout_of
+from everlog.files.layout import Layout, layout_of, sources_of
 from everlog.files.place import Place, candidates
 from everlog.files.rejects import BadRow, abort
 from everlog.files.values import FactsError
-from everlog.files.zipped import is_zipped, unzipped
+from everlog.files.zipped import beginning, is_zipped, unzipped
 from everlog.spark_backend import loads
 from everlog.spark_backend.columns import arrow_table, frame_of_rows, kinds_of
 
@@ -48,7 +50,13 @@ if TYPE_CHECKING:
     from everlog.spark_backend.frames import DataFrame, SparkSession
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # of two letters or more: C: is a disk
-_OURS = frozenset({"IO", "filename", "name", "format", "table", "mode", "attributeNames"})
+_OURS = frozenset({"IO", "filename", "name", "format", "table", "mode", "attributeNames", "columns", "null"})
+# Of Spark's readers and writers of files, what may be asked for.
+_SPARK_FILES = frozenset(
+    "mergeSchema pathGlobFilter recursiveFileLookup modifiedBefore modifiedAfter datetimeRebaseMode"
+    " int96RebaseMode partitionOverwriteMode".split()
+)
+_ANY = frozenset({"jdbc", "spark"})  # their parameters are Spark's
 
 
 @frozen
@@ -80,6 +88,12 @@ class Source:
     @property
     def mode(self) -> str:
         return self.place.mode
+
+    @property
+    def given(self) -> loads.Given:
+        """What the directive says of the columns."""
+        positions = sources_of(self.place) if "columns" in self.params else None
+        return loads.Given(positions, self.place.nulls)
 
     def needed(self, key: str) -> str:
         if key not in self.params:
@@ -117,7 +131,7 @@ def load_facts(
 ) -> DataFrame:
     """The facts of a relation, or FactsError.  The same fact may come twice."""
     source = Source(spark, relation, params, folder)
-    read: Reader = chosen(READERS, params, "read")
+    read: Reader = chosen(READERS, relation.name, params, "read")
     if "rejects" in params and read is not _load_here:
         raise FactsError(f"relation {relation.name}: rejects= is not for Spark: there a bad row ends the run")
     return read(source, missing_ok)
@@ -128,17 +142,39 @@ def _load_file(source: Source, missing_ok: bool) -> DataFrame:
     if path is None:
         return frame_of_rows(source.spark, [], kinds_of(source.relation))
     layout = layout_of(source.place, "")
-    if layout.rfc4180 or _secretly_zipped(path):
+    if layout.rfc4180 or not cut_by_bytes(layout.encoding) or _secretly_zipped(path):
         return loads.read_whole(
             source.spark, path, source.relation, partial(_whole_file, source.relation, source.params)
         )
-    return loads.read_lines(source.spark, path, source.relation, partial(_some_lines, layout), layout.headers)
+    layouts = _layouts(source, path, layout)
+    parse, has_header = partial(_some_lines, layouts), partial(_has_header, layouts)
+    return loads.read_lines(source.spark, path, source.relation, parse, has_header)
 
 
-def _some_lines(layout: Layout, data: bytes, file: str, first_line: int | None) -> Any:
+Layouts: TypeAlias = Mapping[
+    str, tuple[Layout, bool]
+]  # of each file, and whether it has a header; "" is any other
+
+
+def _layouts(source: Source, path: str, layout: Layout) -> Layouts:
+    """How the lines of each file are laid out: where there are headers, each file's own says it."""
+    if not looks_at_first(layout):
+        return {"": (layout, False)}
+    if not has_scheme(path) and Path(path).is_file():
+        first = beginning(Path(path), 1 << 20).removeprefix(MARK).partition(b"\n")[0]
+        return {"": first_line_settled(evolve(layout, file=_short(path)), first) if first else (layout, True)}
+    firsts = loads.first_lines(source.spark, path, source.relation)
+    layouts = {file: first_line_settled(evolve(layout, file=_short(file)), line) for file, line in firsts.items()}
+    return {"": (layout, False), **layouts}
+
+
+def _has_header(layouts: Layouts, file: str) -> bool:
+    return layouts.get(file, layouts[""])[1]
+
+
+def _some_lines(layouts: Layouts, data: bytes, file: str, first_line: int | None) -> Any:
     """In a task: the facts of lines."""
-    from attrs import evolve
-
+    layout, _ = layouts.get(file, layouts[""])
     return piece_table(evolve(layout, file=_short(file)), data, first_line)
 
 
@@ -200,29 +236,35 @@ def _load_format(format: str, suffix: str, source: Source, missing_ok: bool) -> 
     path = _found(source, source.path(suffix), missing_ok)
     if path is None:
         return frame_of_rows(source.spark, [], kinds_of(source.relation))
-    return loads.read_columns(source.spark, source.relation, format, source.options, path)
+    return loads.read_columns(source.spark, source.relation, format, source.options, path, source.given)
 
 
 def _load_json_lines(source: Source, missing_ok: bool) -> DataFrame:
     path = _found(source, source.path(".jsonl"), missing_ok)
     if path is None:
         return frame_of_rows(source.spark, [], kinds_of(source.relation))
-    parse = partial(_json_lines, source.relation)
-    if _secretly_zipped(path):
-        return loads.read_whole(source.spark, path, source.relation, parse)
-    return loads.read_lines(source.spark, path, source.relation, parse, headers=False)
+    place = Place(source.relation, source.params, Path())
+    if not cut_by_bytes(source.params.get("encoding", UTF8)) or _secretly_zipped(path):
+        return loads.read_whole(source.spark, path, source.relation, partial(_json_lines, place, True))
+    parse = partial(_json_lines, place, False)
+    return loads.read_lines(source.spark, path, source.relation, parse, _no_header)
 
 
-def _json_lines(relation: Relation, data: bytes, file: str, first_line: int | None) -> Any:
-    """In a task: the facts of lines of JSON."""
+def _no_header(file: str) -> bool:
+    return False
+
+
+def _json_lines(place: Place, is_whole: bool, data: bytes, file: str, first_line: int | None) -> Any:
+    """In a task: the facts of lines of JSON; of a file as a whole, or of lines whose byte order mark is gone."""
 
     def refuse(bad: BadRow) -> None:
         if first_line is not None:
             abort(bad)
         raise FactsError(f"{_short(file)}: {bad.reason}, in the line {shown(bad.values)}")
 
-    rows = rows_of_lines(relation, unzipped(data, _short(file)), _short(file), refuse, first_line or 1)
-    return arrow_table(rows, kinds_of(relation))
+    data = unzipped(data, _short(file)) if is_whole else MARK + data
+    rows = rows_of_lines(place, data, _short(file), refuse, first_line or 1)
+    return arrow_table(rows, kinds_of(place.relation))
 
 
 def _load_jdbc(source: Source, missing_ok: bool) -> DataFrame:
@@ -230,16 +272,17 @@ def _load_jdbc(source: Source, missing_ok: bool) -> DataFrame:
     options = source.options
     if "query" not in options:
         options.setdefault("dbtable", source.params.get("name", source.relation.name))
-    return loads.read_columns(source.spark, source.relation, "jdbc", options, None)
+    return loads.read_columns(source.spark, source.relation, "jdbc", options, None, source.given)
 
 
 def _load_table(source: Source, missing_ok: bool) -> DataFrame:
-    return loads.read_table(source.spark, source.relation, source.needed("table"))
+    return loads.read_table(source.spark, source.relation, source.needed("table"), source.given)
 
 
 def _load_spark(source: Source, missing_ok: bool) -> DataFrame:
     path = source.path("") if "filename" in source.params else None
-    return loads.read_columns(source.spark, source.relation, source.needed("format"), source.options, path)
+    format = source.needed("format")
+    return loads.read_columns(source.spark, source.relation, format, source.options, path, source.given)
 
 
 Reader: TypeAlias = Callable[[Source, bool], "DataFrame"]
@@ -269,17 +312,27 @@ def dear_inputs(program: Program) -> set[str]:
     return {one.relation for one in program.inputs if way_of(one.params) in _DEAR}
 
 
-def chosen(table: Mapping[str, Any], params: Mapping[str, str], verb: str) -> Any:
-    """What serves the `IO=` of a directive, or FactsError."""
+def chosen(table: Mapping[str, Any], relation: str, params: Mapping[str, str], verb: str) -> Any:
+    """What serves the `IO=` of a directive, or FactsError, also where it has a parameter that means nothing."""
     way = way_of(params)
     if way not in table:
         raise FactsError(
             f"cannot {verb} facts on Spark with IO={shown(way)}: known are {', '.join(sorted(table))}"
         )
+    if way not in _ANY:
+        check_parameters(relation, params, _taken(way, verb), verb)
     return table[way]
+
+
+def _taken(way: str, verb: str) -> frozenset[str]:
+    if way in ("parquet", "orc"):
+        return FORMATS["parquet"].taken(verb) | _SPARK_FILES
+    if way == "table":
+        return FORMATS["parquet"].taken(verb) - {"compression", "filename"} | {"table"}
+    return FORMATS[way].taken(verb)
 
 
 def check_inputs(program: Program) -> None:
     """What is wrong with the parameters of `.input`, before anything runs."""
     for directive in program.inputs:
-        chosen(READERS, directive.params, "read")
+        chosen(READERS, directive.relation, directive.params, "read")

@@ -21,6 +21,7 @@ from everlog.core.program import Program, Relation
 from everlog.files.arrow import piece_text
 from everlog.files.delimited import header_text
 from everlog.files.dispatch import write_facts
+from everlog.files.encodings import MARK
 from everlog.files.jsonlines import lines_of_rows
 from everlog.files.layout import Layout, layout_of
 from everlog.files.place import Place, require_directory
@@ -45,7 +46,7 @@ def store_facts(
 ) -> None:
     """Write all facts of a relation; what was there is replaced at the end, unless `mode=` says otherwise."""
     source = Source(spark, relation, params, folder)
-    chosen(WRITERS, params, "write")(source, frame, stdout)
+    chosen(WRITERS, relation.name, params, "write")(source, frame, stdout)
 
 
 def _store_file(source: Source, frame: DataFrame, stdout: TextIO) -> None:
@@ -57,7 +58,7 @@ def _store_file(source: Source, frame: DataFrame, stdout: TextIO) -> None:
             raise FactsError(
                 f"relation {source.relation.name}: a folder of parts has no header; leave `headers` out"
             )
-        loads.write_lines(frame, source.relation, target, printer, method or "none")
+        loads.write_lines(frame, source.relation, target, printer, method or "none", mark=MARK)
         return
     _write_file(source, frame, Path(target), printer, encoded_text(header_text(source.place)))
 
@@ -140,8 +141,11 @@ def _join(
 def _copy(parts: list[Path], header: bytes, raw: BinaryIO, method: str | None) -> None:
     with zipping(raw, method) as out:
         out.write(header)
-        for part in parts:
+        for number, part in enumerate(parts):
             with part.open("rb") as lines:
+                if number == 0 and not header and lines.read(len(MARK)) == MARK:
+                    out.write(MARK)  # a reader drops the first
+                lines.seek(0)
                 shutil.copyfileobj(lines, out, 1 << 20)
 
 
@@ -214,4 +218,4 @@ WRITERS: Mapping[str, Writer] = {
 def check_outputs(program: Program) -> None:
     """What is wrong with the parameters of `.output`, before anything runs."""
     for directive in program.outputs:
-        chosen(WRITERS, directive.params, "write")
+        chosen(WRITERS, directive.relation, directive.params, "write")

@@ -13,10 +13,11 @@ Reads: everlog.columns, core.fact_rows.  Read by: everlog.rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from everlog.columns import BYTES, FLOAT, INTEGER, OBJECT, TEXT, GivenColumn, columns_of
-from everlog.core.fact_rows import FactError, checked_value, column_label, plain_column, shown
+from everlog.core.fact_rows import FactError, checked_value, column_label, exact_floats, plain_column, shown
 from everlog.core.program import Kind, Relation, Row
 from everlog.core.values import decoded
 
@@ -61,6 +62,9 @@ def _chosen(relation: Relation, table: Sequence[GivenColumn]) -> list[GivenColum
     for column in table:
         by_name.setdefault(column.name, column)
     wanted = [column.name for column in relation.columns]
+    twice = [name for name in wanted if sum(column.name == name for column in table) > 1]
+    if twice:
+        raise FactError(f"{relation.name}: the table has several columns `{twice[0]}`, and one of them is meant")
     missing = [name for name in wanted if name not in by_name]
     if not missing and (wanted or not table):
         return [by_name[name] for name in wanted]
@@ -94,7 +98,10 @@ def _checked(relation: Relation, number: int, given: GivenColumn) -> list[Any]:
     if given.form == BYTES:
         return list(map(decoded, values))
     if kind is Kind.FLOAT and given.form in (FLOAT, INTEGER):
-        return values if given.form == FLOAT else list(map(float, values))
+        if given.form == FLOAT:
+            return values
+        with suppress(ValueError):  # else the row is looked for
+            return exact_floats(values)
     if plain_column(kind, values):
         return values
     out = []

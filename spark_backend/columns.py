@@ -52,16 +52,19 @@ def names_of(arity: int) -> list[str]:
 def positions_by_name(wanted: Sequence[str], names: Sequence[str]) -> list[int] | None:
     """Where the columns of a relation stand among those of a source, or None.
 
-    By name where all names are there (in any case), else by position where there are as many and none is there.
+    By name where all names are there (in any case), each once; else by position where there are as many and none
+    is there.
 
     >>> positions_by_name(["x", "y"], ["Y", "z", "X"]), positions_by_name(["x", "y"], ["a", "b"])
     ([2, 0], [0, 1])
+    >>> positions_by_name(["x", "y"], ["x", "y", "y"]), positions_by_name(["x", "y"], ["z", "X"])
+    (None, None)
     """
     for key in (str, str.lower):
-        known = {key(name): position for position, name in enumerate(names)}
-        if all(key(name) in known for name in wanted) and len(set(map(key, wanted))) == len(wanted):
-            return [known[key(name)] for name in wanted]
-    if len(names) == len(wanted) and not set(names) & set(wanted):
+        there = [key(name) for name in names]
+        if all(there.count(key(name)) == 1 for name in wanted) and len(set(map(key, wanted))) == len(wanted):
+            return [there.index(key(name)) for name in wanted]
+    if len(names) == len(wanted) and not set(map(str.lower, names)) & set(map(str.lower, wanted)):
         return list(range(len(wanted)))
     return None
 

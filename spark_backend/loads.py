@@ -15,8 +15,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from attrs import frozen
+
 from everlog.core.fact_rows import column_label, with_article
-from everlog.core.program import Column, Kind, Relation
+from everlog.core.program import Column, Kind, Relation, Value
 from everlog.spark_backend.columns import (
     HOLDS,
     TYPES,
@@ -26,6 +28,7 @@ from everlog.spark_backend.columns import (
     positions_by_name,
     schema_of,
     sendable,
+    stored,
 )
 from everlog.spark_backend.errors import SparkError
 
@@ -43,21 +46,39 @@ Printer: TypeAlias = Callable[[Sequence[Any], int], bytes]
 # ── delimited text ───────────────────────────────────────────────────────────────────────────
 
 
-def read_lines(spark: SparkSession, path: str, relation: Relation, parse: Parser, headers: bool) -> DataFrame:
-    """The facts of a file of lines, of a folder of such files, or of all that a pattern names."""
+def read_lines(
+    spark: SparkSession, path: str, relation: Relation, parse: Parser, has_header: Callable[[str], bool]
+) -> DataFrame:
+    """The facts of a file of lines, of a folder of such files, or of all that a pattern names.
+
+    `has_header` says of a file whether its first line is to be left out.
+    """
+    pieces = _lines_of(spark, path, relation)
+    return _parsed(pieces, kinds_of(relation), lambda batches: _line_tables(batches, parse, has_header))
+
+
+def _lines_of(spark: SparkSession, path: str, relation: Relation) -> DataFrame:
+    """Each line, its file, and where the stretch of the file begins that one task reads."""
     from pyspark.sql import functions as F
 
-    kinds = kinds_of(relation)
     lines = _existing(relation, path, lambda: spark.read.text(path, lineSep="\n"))
-    pieces = lines.select(
+    return lines.select(
         F.col("value").cast("binary").alias("line"),
         F.input_file_name().alias("file"),
         F.expr("input_file_block_start()").alias("start"),
     )
-    return _parsed(pieces, kinds, lambda batches: _line_tables(batches, parse, headers))
 
 
-def _line_tables(batches: Iterator[Any], parse: Parser, headers: bool) -> Iterator[Any]:
+def first_lines(spark: SparkSession, path: str, relation: Relation) -> dict[str, bytes]:
+    """The first line of each file that a path or a pattern names, by the name of the file."""
+    from pyspark.sql import functions as F
+
+    lines = _lines_of(spark, path, relation).withColumn("number", F.monotonically_increasing_id())
+    firsts = lines.where(F.col("start") == 0).groupBy("file").agg(F.min_by("line", "number").alias("line"))
+    return {row["file"]: bytes(row["line"]) for row in firsts.collect()}
+
+
+def _line_tables(batches: Iterator[Any], parse: Parser, has_header: Callable[[str], bool]) -> Iterator[Any]:
     """Each batch of lines as facts; one batch may hold the ends of several files."""
     known: dict[str, int] = {}  # file → number of its next line, where it was read from its beginning
     for batch in batches:
@@ -66,7 +87,7 @@ def _line_tables(batches: Iterator[Any], parse: Parser, headers: bool) -> Iterat
             file, start = files[begin].as_py(), starts[begin].as_py()
             if start == 0 and file not in known:
                 known[file] = 1
-                if headers:
+                if has_header(file):
                     known[file], begin = 2, begin + 1
             piece = b"\n".join(lines.slice(begin, end - begin).to_pylist())
             if begin < end:
@@ -164,8 +185,11 @@ def write_lines(
     print_lines: Printer,
     compression: str,
     mode: str = "overwrite",
+    mark: bytes = b"",
 ) -> int:
     """The facts as lines, sorted, in files `part-…` of a folder whose names sort as the facts do.
+
+    A part that begins with `mark` gets another one, which its reader drops.
 
     The number of bytes that were written, before compression, as the tasks have counted them.
     """
@@ -177,9 +201,13 @@ def write_lines(
     def run(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
+        first = True
         for batch in batches:
             if batch.num_rows:
                 text = print_lines(batch.columns, batch.num_rows)
+                if first and mark and text.startswith(mark):
+                    text = mark + text
+                first = False
                 yield pa.RecordBatch.from_arrays([pa.array([text], pa.binary())], names=["value"])
 
     written = Observation()
@@ -208,53 +236,76 @@ def in_order(frame: DataFrame, kinds: Sequence[Kind]) -> DataFrame:
 
 
 def read_columns(
-    spark: SparkSession, relation: Relation, format: str, options: Mapping[str, str], path: str | None
+    spark: SparkSession,
+    relation: Relation,
+    format: str,
+    options: Mapping[str, str],
+    path: str | None,
+    given: Given | None = None,
 ) -> DataFrame:
     """The facts of anything that Spark reads by a format: parquet, jdbc, orc, …"""
     reader = spark.read.format(format).options(**options)
     where = path if path is not None else _told(format, options)
     found = _existing(relation, where, lambda: reader.load(path) if path is not None else reader.load())
-    return converted(found, relation, where)
+    return converted(found, relation, where, given)
 
 
-def read_table(spark: SparkSession, relation: Relation, table: str) -> DataFrame:
+def read_table(spark: SparkSession, relation: Relation, table: str, given: Given | None = None) -> DataFrame:
     """The facts of a table of Spark's catalogue."""
     found = _existing(relation, f"table {table}", lambda: spark.read.table(table))
-    return converted(found, relation, f"table {table}")
+    return converted(found, relation, f"table {table}", given)
 
 
-def converted(frame: DataFrame, relation: Relation, where: str) -> DataFrame:
+@frozen
+class Given:
+    """What somebody says of the columns of a source: where they are, and what a null becomes in each."""
+
+    positions: Sequence[int] | None = None
+    nulls: Sequence[Value | None] = ()
+
+
+def converted(frame: DataFrame, relation: Relation, where: str, given: Given | None = None) -> DataFrame:
     """Any frame as the facts of a relation, or SparkError where its columns do not fit.
 
-    Columns are found by name where all names are there (in any case), else by position where there are as many.
-    A null, or a number out of range, stops the evaluation that meets it with an error that names the column.
+    Columns are found by name where all names are there (in any case), else by position where there are as many,
+    unless `given` says where they are.  A null of which it says nothing, or a number out of range, stops the
+    evaluation that meets it with an error that names the column.
     """
     from pyspark.sql import functions as F
 
     if not relation.columns:
         return frame.limit(1).select(F.lit(True).alias(HOLDS))
     fields = frame.schema.fields
-    positions = _positions(relation, [field.name for field in fields], where)
+    given = given or Given()
+    positions = _positions(relation, [field.name for field in fields], where, given)
+    nulls = given.nulls or (None,) * len(positions)
     renamed = frame.toDF(*(f"f{n}" for n in range(len(fields))))
     out = []
-    for number, (column, position) in enumerate(zip(relation.columns, positions, strict=True)):
+    for number, (column, position, null) in enumerate(zip(relation.columns, positions, nulls, strict=True)):
         label = f"{column_label(column, number + 1)} of relation {relation.name}"
-        value = _value(F.col(f"f{position}"), fields[position].dataType, column, f"{label}, in {where}")
+        value = _value(F.col(f"f{position}"), fields[position].dataType, column, f"{label}, in {where}", null)
         out.append(value.alias(f"c{number}"))
     return renamed.select(*out)
 
 
-def _positions(relation: Relation, names: list[str], where: str) -> list[int]:
+def _positions(relation: Relation, names: list[str], where: str, given: Given) -> Sequence[int]:
+    if given.positions is not None:
+        beyond = [position for position in given.positions if position >= len(names)]
+        if beyond:
+            raise SparkError(f"{where} has no column {beyond[0]}, counted from 0: it has {', '.join(names)}")
+        return given.positions
     found = positions_by_name([column.name for column in relation.columns], names)
     if found is not None:
         return found
     raise SparkError(
         f"{where} has the columns {', '.join(names)}, which do not fit {relation}: name them as the relation does"
-        " (or give as many under other names, which are taken by position)"
+        ' (or give as many under other names, which are taken by position), or say which by columns="2:0"'
     )
 
 
-def _value(column: SparkColumn, given: DataType, wanted: Column, label: str) -> SparkColumn:
+def _value(
+    column: SparkColumn, given: DataType, wanted: Column, label: str, null_value: Value | None
+) -> SparkColumn:
     from pyspark.sql import functions as F
     from pyspark.sql import types as T
 
@@ -266,6 +317,8 @@ def _value(column: SparkColumn, given: DataType, wanted: Column, label: str) -> 
         value = column.cast("string")
     elif kind is Kind.FLOAT and (integral or isinstance(given, T.FloatType | T.DoubleType | T.DecimalType)):
         value = column.cast("double") + F.lit(0.0)
+        if decimal or isinstance(given, T.LongType):
+            fits = _is_exact(column)
     elif kind is Kind.NUMBER and integral:
         value = column.cast("bigint")
     elif kind is Kind.NUMBER and decimal:
@@ -284,13 +337,29 @@ def _value(column: SparkColumn, given: DataType, wanted: Column, label: str) -> 
         shown = F.concat(
             F.lit(f"FactsError: {label}: "),
             column.cast("string"),
-            F.lit(f" is out of range for {with_article(kind)}"),
+            F.lit(" is exactly no float" if kind is Kind.FLOAT else f" is out of range for {with_article(kind)}"),
         )
         value = F.when(fits | column.isNull(), value).otherwise(F.raise_error(shown).cast(TYPES[kind]))
+    if null_value is not None:
+        held = stored(null_value, kind)
+        return F.coalesce(value, F.lit(held).cast(TYPES[kind]), no_null(kind))
     null = F.raise_error(
-        F.lit(f"FactsError: {label}: there is a null or nothing, and a fact has a value in every column")
+        F.lit(
+            f"FactsError: {label}: there is a null or nothing, and a fact has a value in every column;"
+            " null=VALUE says what it becomes"
+        )
     )
     return F.coalesce(value, null.cast(TYPES[kind]), no_null(kind))
+
+
+def _is_exact(column: SparkColumn) -> SparkColumn:
+    """Whether an integer is a float; of those beyond 64 bits it says no, though some are."""
+    from pyspark.sql import functions as F
+
+    low, high = (F.lit(bound).cast("decimal(20,0)") for bound in (-(2**63), 2**63 - 1))
+    nearest = column.cast("double")
+    fits = column.cast("decimal(38,0)").between(low, high) & (nearest < F.lit(2.0**63))
+    return F.when(fits, nearest.cast("bigint") == column.cast("bigint")).otherwise(F.lit(False))
 
 
 def _told(format: str, options: Mapping[str, str]) -> str:

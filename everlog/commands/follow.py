@@ -75,6 +75,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="columns in which no two rows agree; may be repeated",
     )
     parser.add_argument(
+        "--null",
+        action="append",
+        default=[],
+        metavar="RELATION.COLUMN=VALUE",
+        help="what a NULL becomes, in a column or (RELATION=VALUE) in all that can hold it; may be repeated",
+    )
+    parser.add_argument(
         "--tell",
         action="append",
         metavar="RELATION",
@@ -145,6 +152,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
         "live": arguments.live,
         "tables": _pairs(arguments.table, "--table RELATION=TABLE"),
         "keys": keys,
+        "nulls": _pairs(arguments.null, "--null RELATION.COLUMN=VALUE", may_be_empty=True),
         "relations": arguments.tell,
         "rejects": None if arguments.rejects is None else Path(arguments.rejects),
         "snapshot": not arguments.no_snapshot,
@@ -154,7 +162,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _pairs(texts: list[str], usage: str) -> dict[str, str]:
+def _pairs(texts: list[str], usage: str, may_be_empty: bool = False) -> dict[str, str]:
     """
     >>> _pairs(["order=shop.orders"], "")
     {'order': 'shop.orders'}
@@ -162,7 +170,7 @@ def _pairs(texts: list[str], usage: str) -> dict[str, str]:
     pairs = {}
     for text in texts:
         name, equals, value = text.partition("=")
-        if not equals or not name or not value:
+        if not equals or not name or not (value or may_be_empty):
             raise FactsError(f"`{text}`: write {usage}")
         pairs[name] = value
     return pairs

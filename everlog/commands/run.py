@@ -43,6 +43,7 @@ from everlog.core.program import Directive, Program, Row
 from everlog.core.seminaive import Progress, evaluate
 from everlog.core.values import EvaluationError
 from everlog.files import FactsError, write_facts, write_size
+from everlog.files.dispatch import check_directives
 from everlog.files.formats import way_of
 from everlog.files.place import require_output_folders, write_stream
 from everlog.functors import FunctorError
@@ -235,6 +236,7 @@ def _check_strategies(program: Program, arguments: argparse.Namespace) -> None:
 
 def _check_places(program: Program, arguments: argparse.Namespace) -> None:
     """What can be known to fail is told before anything runs."""
+    check_directives(program.inputs, program.outputs)
     if arguments.output_dir != "-":
         require_output_folders(arguments.output_dir, program.outputs)
     reads_facts = not goes_on(arguments)

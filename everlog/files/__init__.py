@@ -4,7 +4,9 @@
     rejects      rows that do not fit: an error, or a file of them
     zipped       gzip and zstd
     place        where facts live: names, paths, files renamed into place, streams
+    encodings    UTF-8, other encodings, byte order marks
     layout       the parameters of delimited text
+    headers      the first line: names of columns, or a fact
     delimited    delimited text: the careful reader, line by line, and the writer
     bulk         delimited text: the fast reader, column by column, for ordinary files
     rfc4180      quoted fields

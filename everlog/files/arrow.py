@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from everlog.core.fact_rows import shown
+from everlog.core.fact_rows import EXACT, shown
 from everlog.core.program import Kind
 from everlog.core.values import encoded
 from everlog.files.delimited import careful_rows, lines_text
+from everlog.files.encodings import BYTES, MARK
 from everlog.files.layout import Layout
-from everlog.files.values import FactsError
+from everlog.files.values import FactsError, parse_float
 from everlog.spark_backend.columns import arrow_table, names_of, python_rows
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ def piece_table(layout: Layout, data: bytes, first_line: int | None) -> pa.Table
 
         return pa.table(columns, names_of(len(kinds)))
     try:
-        return arrow_table(careful_rows(evolve(layout, headers=False), data), kinds)
+        # the mark is dropped instead of one that a symbol begins with
+        return arrow_table(careful_rows(evolve(layout, headers="false"), MARK + data), kinds)
     except FactsError as problem:
         raise _placed(layout, data, problem, first_line) from None
 
@@ -59,14 +61,18 @@ def _columns(layout: Layout, data: bytes) -> list[Any] | None:
 
     if not data or len(layout.delimiter) != 1 or not layout.delimiter.isascii() or b"\r" in data:
         return None
+    if data.startswith(MARK):  # Arrow would drop it
+        return None
     if (layout.rfc4180 and b'"' in data) or (layout.brackets and (b"[" in data or b"]" in data)):
         return None
     width = data[: data.find(b"\n")].count(layout.delimiter.encode()) + 1
-    if width < layout.width:
+    if width < layout.width or width != (layout.fields or width):
         return None
     names = [f"f{n}" for n in range(width)]
     wanted = list(dict.fromkeys(f"f{n}" for n in layout.sources))
     try:
+        if layout.encoding != BYTES and not data.isascii():
+            data.decode()  # UnicodeDecodeError is a ValueError
         table = csv.read_csv(
             pa.BufferReader(data),
             csv.ReadOptions(column_names=names, use_threads=False, block_size=max(1 << 20, len(data) + 1)),
@@ -83,7 +89,7 @@ def _columns(layout: Layout, data: bytes) -> list[Any] | None:
         )
         by_name = {name: table.column(name).combine_chunks() for name in wanted}
         columns = [
-            _converted(by_name[f"f{source}"], kind)
+            _converted(by_name[f"f{source}"], kind, layout.nulls is not None)
             for source, kind in zip(layout.sources, layout.kinds, strict=True)
         ]
     except (pa.ArrowInvalid, ValueError):
@@ -91,19 +97,24 @@ def _columns(layout: Layout, data: bytes) -> list[Any] | None:
     return None if any(column is None for column in columns) else columns
 
 
-def _converted(column: Any, kind: Kind) -> Any:
+def _converted(column: Any, kind: Kind, has_nulls: bool) -> Any:
     """A column of bytes as its kind has it, or None; ArrowInvalid where a field has no value."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if kind is Kind.SYMBOL:
-        return column
+        return None if has_nulls and pc.any(pc.equal(pc.binary_length(column), 0)).as_py() else column
     fields = column.buffers()[2]
     if fields is None or bytes(fields).translate(None, _ALPHABETS[kind]):
         return None
     text = column.cast(pa.string())
     if kind is Kind.FLOAT:
-        return pc.add(text.cast(pa.float64()), 0.0)  # -0.0 becomes 0.0
+        floats = text.cast(pa.float64())
+        size = pc.abs(floats)
+        unsure = pc.or_(pc.greater_equal(size, float(EXACT)), pc.equal(size, 0.0))
+        for numeral in pc.unique(text.filter(unsure)).to_pylist():
+            parse_float(numeral)  # ValueError where it is no float without a change
+        return pc.add(floats, 0.0)  # -0.0 becomes 0.0
     if kind is Kind.UNSIGNED:
         return text.cast(pa.uint64()).cast(pa.int64(), safe=False)
     return text.cast(pa.int64())

@@ -18,19 +18,24 @@ Reads: layout.  Read by: delimited, json, sqlite.
 from __future__ import annotations
 
 import json
+import math
 import sys
 from array import array
 from collections.abc import Mapping, Sequence
 from typing import cast
 
+from everlog.core.fact_rows import EXACT
 from everlog.core.program import Kind, Row, Value
 from everlog.core.values import NAN, decoded
+from everlog.files.encodings import BYTES
 from everlog.files.layout import Layout
+from everlog.files.values import parse_float
 
 _DIGITS = b"0123456789"
 _FLOAT = b"0123456789+-.eEinfatyINFATY"
 _INTEGER_KINDS = {Kind.NUMBER: "q", Kind.UNSIGNED: "Q"}
 _TYPES: Mapping[Kind, type] = {Kind.NUMBER: int, Kind.UNSIGNED: int, Kind.FLOAT: float, Kind.SYMBOL: str}
+_INFINITE = (math.inf, -math.inf)
 _SPARE_BYTES = (b"\x1f", b"\x1e", b"\x1d", b"\x00")
 
 
@@ -44,7 +49,7 @@ def bulk_rows(layout: Layout, data: bytes) -> list[Row] | None:
         return None
     data, delimiter = single
     width = data[: data.find(b"\n")].count(delimiter) + 1
-    if width < layout.width or not _rectangular(data, delimiter, width):
+    if width < layout.width or width != (layout.fields or width) or not _rectangular(data, delimiter, width):
         return None
     try:
         columns = _integer_columns(layout, data, delimiter, width) or _columns(layout, data, delimiter, width)
@@ -98,14 +103,16 @@ def _integer_columns(layout: Layout, data: bytes, delimiter: bytes, width: int) 
 
 def _columns(layout: Layout, data: bytes, delimiter: bytes, width: int) -> list[Sequence[Value]]:
     separator = delimiter.decode()
-    fields = decoded(data).replace("\n", separator).split(separator)
+    text = decoded(data) if layout.encoding == BYTES else data.decode()  # UnicodeDecodeError is a ValueError
+    fields = text.replace("\n", separator).split(separator)
     fields.pop()
     return [
-        _converted(kind, fields[source::width]) for kind, source in zip(layout.kinds, layout.sources, strict=True)
+        _converted(kind, fields[source::width], layout.nulls is not None)
+        for kind, source in zip(layout.kinds, layout.sources, strict=True)
     ]
 
 
-def _converted(kind: Kind, fields: list[str]) -> Sequence[Value]:
+def _converted(kind: Kind, fields: list[str], has_nulls: bool) -> Sequence[Value]:
     """The values of a column; ValueError or OverflowError where the careful reader must look.
 
     Symbols are interned: an equal symbol anywhere is then the same object, which makes joins
@@ -113,10 +120,14 @@ def _converted(kind: Kind, fields: list[str]) -> Sequence[Value]:
     """
     match kind:
         case Kind.SYMBOL:
+            if has_nulls and "" in fields:
+                raise ValueError("a null")
             return list(map(sys.intern, fields))
         case Kind.FLOAT:
             letters = _only(_FLOAT, fields)
             floats = list(map(float, fields))
+            if letters or not _moderate(floats):
+                _require_floats(fields, floats)
             if not all(floats):  # a zero, which may be -0.0
                 floats = [value + 0.0 for value in floats]
             return [v if v == v else NAN for v in floats] if letters else floats
@@ -125,6 +136,23 @@ def _converted(kind: Kind, fields: list[str]) -> Sequence[Value]:
             integers = list(map(int, fields))
             array(_INTEGER_KINDS[kind], integers)
             return integers
+
+
+def _moderate(floats: list[float]) -> bool:
+    """Whether no float can be another number than the one that was written, but for its last digits."""
+    return all(floats) and max(floats) < EXACT and min(floats) > -EXACT
+
+
+def _require_floats(fields: list[str], floats: list[float]) -> None:
+    """ValueError where a numeral is no float without a change."""
+    unsure = {
+        field
+        for field, value in zip(fields, floats, strict=True)
+        if not -EXACT < value < EXACT and (value in _INFINITE or ("e" not in field and "E" not in field))
+    }
+    unsure.update(() if all(floats) else (f for f, value in zip(fields, floats, strict=True) if not value))
+    for field in unsure:
+        parse_float(field)
 
 
 def ready_column(kind: Kind, values: Sequence[object]) -> list[Value] | None:

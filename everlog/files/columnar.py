@@ -95,7 +95,7 @@ def wanted_columns(place: Place, schema: pa.Schema, where: str) -> list[int]:
 def rows_of_columns(place: Place, columns: Sequence[Any], where: str, refuse: Refuse) -> list[Row]:
     """The facts of columns of Arrow, in the order of the relation's."""
     stored = [_values(column, of) for column, of in zip(columns, place.relation.columns, strict=True)]
-    return typed_rows(place.relation, stored, typed_value, where, refuse)
+    return typed_rows(place, stored, typed_value, where, refuse)
 
 
 def _values(column: Any, of: Column) -> list[object]:

@@ -59,7 +59,7 @@ def to_read(relation: Relation, source: Where, parameters: Mapping[str, Paramete
     """The parameters of an `.input` directive that means the same."""
     asked = _texts(parameters)
     url = _url_parameters(source, asked)
-    return reading_parameters(Path(source), relation, asked) if url is None else url
+    return reading_parameters(Path(source), asked) if url is None else url
 
 
 def to_write(relation: Relation, target: Where, parameters: Mapping[str, Parameter]) -> dict[str, str]:
@@ -67,7 +67,9 @@ def to_write(relation: Relation, target: Where, parameters: Mapping[str, Paramet
     asked = _texts(parameters)
     url = _url_parameters(target, asked)
     params = writing_parameters(Path(target), asked) if url is None else url
-    return params if relation.columns else {**params, "headers": "false"}  # nobody would know one for a header
+    if "headers" in params and not relation.columns:
+        return {**params, "headers": "false"}  # nobody would know one for a header
+    return params
 
 
 def _texts(given: Mapping[str, Parameter]) -> dict[str, str]:

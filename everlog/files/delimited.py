@@ -10,17 +10,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import TextIO
 
 from everlog.core.fact_rows import shown
 from everlog.core.program import Kind, Row
 from everlog.core.values import decoded, float_text
 from everlog.files.bulk import bulk_rows
-from everlog.files.layout import Layout, layout_of
+from everlog.files.encodings import BYTES, utf8_bytes, wrong_byte
+from everlog.files.headers import looks_at_first, settled
+from everlog.files.layout import Fields, Layout, layout_of
 from everlog.files.place import Place, Reading, read_bytes, read_stream, write_stream, write_text
 from everlog.files.rejects import BadRow, Refuse, abort
 from everlog.files.rfc4180 import quoted_records, quoted_symbol, quoter
-from everlog.files.values import PARSERS, sorted_rows
+from everlog.files.values import FactsError, sorted_rows
 
 # ── in ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -39,66 +42,140 @@ def read_stdin(reading: Reading) -> list[Row]:
 
 def read_delimited(place: Place, data: bytes, file: str, refuse: Refuse = abort) -> list[Row]:
     layout = layout_of(place, file)
-    rows = None if _quoted(layout, data) else bulk_rows(layout, _body(layout, data))
+    rows = _fast_rows(layout, data)
     return careful_rows(layout, data, refuse) if rows is None else rows
+
+
+def _fast_rows(layout: Layout, data: bytes) -> list[Row] | None:
+    """The rows of an ordinary file, or None."""
+    data = _lines(utf8_bytes(data, layout.encoding, layout.file))
+    if _quoted(layout, data):
+        return None
+    if looks_at_first(layout) and data and layout.columns:
+        first = data[: data.find(b"\n")]
+        layout, is_header = settled(layout, _first_fields(layout, first), b'"' in first)
+        data = data[len(first) + 1 :] if is_header else data
+    return bulk_rows(layout, data)
+
+
+def first_line_settled(layout: Layout, first: bytes) -> tuple[Layout, bool]:
+    """The layout of the lines that follow, and whether the first line, given without its end, is a header."""
+    if not looks_at_first(layout) or not layout.columns:
+        return layout, layout.headers == "true"
+    return settled(layout, _first_fields(layout, first.removesuffix(b"\r")), b'"' in first)
+
+
+def _first_fields(layout: Layout, line: bytes) -> list[str | None]:
+    fields = _splitter(layout)(1, decoded(line))
+    if layout.encoding != BYTES and not line.isascii():
+        fields = _checked(layout, 1, fields)
+    if isinstance(fields, BadRow):
+        raise FactsError(str(fields))
+    return fields
 
 
 def careful_rows(layout: Layout, data: bytes, refuse: Refuse = abort) -> list[Row]:
     """The rows of a file; `refuse` hears of lines that are wrong."""
+    data = utf8_bytes(data, layout.encoding, layout.file)
     if not layout.columns:
-        return [()] if _body(layout, data) else []
+        lines = _lines(data)
+        return [()] if lines[lines.find(b"\n") + 1 if layout.headers == "true" else 0 :] else []
     records = _records(layout, data)
-    if layout.headers:
-        next(records, None)
+    if looks_at_first(layout):
+        first = next(records, None)
+        if first is not None:
+            if isinstance(first[1], BadRow):
+                raise FactsError(str(first[1]))
+            layout, is_header = settled(layout, first[1], b'"' in data[: data.find(b"\n")])
+            records = records if is_header else chain([first], records)
     rows: list[Row] = []
-    plan = [(source, PARSERS[kind]) for source, kind in zip(layout.sources, layout.kinds, strict=True)]
+    plan, width = layout.parsers, layout.fields
     for line, fields in records:
         if isinstance(fields, BadRow):
             refuse(fields)
             continue
         try:
-            rows.append(tuple([parse(fields[source]) for source, parse in plan]))
+            row = tuple([parse(fields[source]) for source, parse in plan])
         except (IndexError, ValueError):
             refuse(_mistake(layout, line, fields))
+            continue
+        if width is not None and len(fields) != width:
+            refuse(layout.bad_row(line, f"the line has {len(fields)} fields, and the header {width}", fields))
+        else:
+            rows.append(row)
     return rows
 
 
-def _mistake(layout: Layout, line: int, fields: list[str]) -> BadRow:
+def _mistake(layout: Layout, line: int, fields: Fields) -> BadRow:
     """What is wrong with the fields of a line: the first column that is missing, else malformed."""
     for index, source in enumerate(layout.sources):
         if source >= len(fields):
-            what = f" is missing from {shown(layout.delimiter.join(fields))}"
-            if len(fields) == 1 and any(mark in fields[0] for mark in "\t,;|"):
+            text = layout.delimiter.join(field or "" for field in fields)
+            what = f" is missing from {shown(text)}"
+            if len(fields) == 1 and any(mark in text for mark in "\t,;|"):
                 what += f": columns are separated by {shown(layout.delimiter)}"
             return layout.bad_row(line, layout.label(index) + what, fields)
-    for index, (kind, source) in enumerate(zip(layout.kinds, layout.sources, strict=True)):
+    for index, (source, parse) in enumerate(layout.parsers):
         try:
-            PARSERS[kind](fields[source])
+            parse(fields[source])
         except ValueError as problem:
             return layout.bad_row(line, f"{layout.label(index)}: {problem}", fields)
     raise AssertionError("a line that was refused has a mistake")
 
 
-def _records(layout: Layout, data: bytes) -> Iterator[tuple[int, list[str] | BadRow]]:
+def _records(layout: Layout, data: bytes) -> Iterator[tuple[int, Fields | BadRow]]:
     """The fields of each line, with its number, or what keeps it from having fields."""
+    records = _cut_records(layout, data)
+    if layout.encoding == BYTES or _is_utf8(data):
+        return records
+    return ((line, _checked(layout, line, fields)) for line, fields in records)
+
+
+def _checked(layout: Layout, line: int, fields: Fields | BadRow) -> Fields | BadRow:
+    """The fields of a line; a bad row if there is a byte that is no UTF-8."""
+    if isinstance(fields, BadRow):
+        return fields
+    problems = (wrong_byte(field or "", first=line == 1) for field in fields)
+    problem = next(filter(None, problems), None)
+    return fields if problem is None else layout.bad_row(line, problem, fields)
+
+
+def _cut_records(layout: Layout, data: bytes) -> Iterator[tuple[int, Fields | BadRow]]:
     if _quoted(layout, data):
         yield from quoted_records(layout, decoded(data))
         return
     lines = decoded(_lines(data)).split("\n")[:-1]
-    split_outside_brackets = _bracket_splitter(layout)
+    split = _splitter(layout)
     for number, line in enumerate(lines, start=1):
-        if layout.brackets and ("[" in line or "]" in line) and not (layout.headers and number == 1):
-            yield number, split_outside_brackets(number, line)
+        yield number, split(number, line)
+
+
+def _splitter(layout: Layout) -> Callable[[int, str], Fields | BadRow]:
+    """A function from a numbered line without quotes to its fields; an empty one may be a null."""
+    split_outside_brackets = _bracket_splitter(layout)
+
+    def split(number: int, line: str) -> Fields | BadRow:
+        if layout.brackets and ("[" in line or "]" in line) and not (layout.headers == "true" and number == 1):
+            fields = split_outside_brackets(number, line)
         else:
-            yield number, line.split(layout.delimiter)
+            fields = list(line.split(layout.delimiter))
+        if layout.nulls is None or isinstance(fields, BadRow):
+            return fields
+        return [field or None for field in fields]
+
+    return split
 
 
-def _bracket_splitter(layout: Layout) -> Callable[[int, str], list[str] | BadRow]:
-    """A function that gives the fields that are needed; what comes after them is not looked at."""
-    marks, width = re.compile(rf"({re.escape(layout.delimiter)})|([\[\]])"), layout.width
+def _bracket_splitter(layout: Layout) -> Callable[[int, str], Fields | BadRow]:
+    """A function that gives the fields that are needed; what comes after them is not looked at.
 
-    def split(number: int, line: str) -> list[str] | BadRow:
-        fields: list[str] = []
+    Where there may be a header all fields are needed, for they are counted.
+    """
+    marks = re.compile(rf"({re.escape(layout.delimiter)})|([\[\]])")
+    width = None if layout.fields is not None or layout.headers in ("true", "auto") else layout.width
+
+    def split(number: int, line: str) -> Fields | BadRow:
+        fields: Fields = []
         start = depth = 0
         for mark in marks.finditer(line):
             if mark[2]:
@@ -128,9 +205,12 @@ def _quoted(layout: Layout, data: bytes) -> bool:
     return layout.rfc4180 and b'"' in data
 
 
-def _body(layout: Layout, data: bytes) -> bytes:
-    lines = _lines(data)
-    return lines[lines.find(b"\n") + 1 :] if layout.headers else lines
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 # ── out ──────────────────────────────────────────────────────────────────────────────────────
@@ -138,7 +218,8 @@ def _body(layout: Layout, data: bytes) -> bytes:
 
 def write_file(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
     """`IO=file`"""
-    write_text(place, ".csv", header_text(place) + delimited_text(place, rows))
+    text = header_text(place) + delimited_text(place, rows)
+    write_text(place, ".csv", "\ufeff" + text if text.startswith("\ufeff") else text)  # a reader drops the first
 
 
 def write_stdout(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
@@ -194,5 +275,6 @@ def header_text(place: Place) -> str:
     if not place.flag("headers"):
         return ""
     layout = layout_of(place, "")
-    names = layout.delimiter.join(column.name for column in layout.columns)
+    quote = quoter(layout.delimiter) if layout.rfc4180 else str
+    names = layout.delimiter.join(quote(column.name) for column in layout.columns)
     return place.params.get("attributeNames", names) + "\n"

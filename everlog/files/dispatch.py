@@ -5,14 +5,14 @@ Reads: formats, place, rejects.  Read by: the command line, the session, connect
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
 from everlog.core.collector import collector_paused
 from everlog.core.fact_rows import shown
-from everlog.core.program import Relation, Row
-from everlog.files.formats import FORMATS, Format, way_of
+from everlog.core.program import Directive, Relation, Row
+from everlog.files.formats import FORMATS, Format, check_parameters, way_of
 from everlog.files.place import Place, Reading, write_bytes, write_stream
 from everlog.files.rejects import BadRow, abort, reject_line
 from everlog.files.values import FactsError, encoded_text
@@ -36,7 +36,9 @@ def read_facts(
     With `missing_ok`, a file that does not exist has no facts.  The same fact may come twice.  With the parameter
     `rejects`, rows that are no facts go to that file, which is written anew each time; `tell` hears how many.
     """
-    read = _chosen(params, "read").read
+    chosen = _chosen(params, "read")
+    check_parameters(relation.name, params, chosen.taken("read"), "read")
+    read = chosen.read
     assert read is not None
     place = Place(relation, params, directory)
     bad: list[BadRow] = []
@@ -59,6 +61,7 @@ def write_facts(
 ) -> None:
     """Write all facts, sorted; after FactsError the file is what it was before."""
     chosen = _chosen(params, "write")
+    check_parameters(relation.name, params, chosen.taken("write"), "write")
     assert chosen.write is not None
     place = Place(relation, params, directory)
     if place.mode != "overwrite" and (not chosen.knows_mode or (place.mode == "append" and not chosen.appends)):
@@ -71,6 +74,14 @@ def write_facts(
 
 def write_size(relation: Relation, count: int, stdout: TextIO) -> None:
     write_stream(stdout, f"{relation.name}\t{count}\n")
+
+
+def check_directives(inputs: Sequence[Directive], outputs: Sequence[Directive]) -> None:
+    """Whether each directive has a format that takes its parameters: told before anything runs."""
+    for verb, directives in (("read", inputs), ("write", outputs)):
+        for directive in directives:
+            taken = _chosen(directive.params, verb).taken(verb)
+            check_parameters(directive.relation, directive.params, taken, verb)
 
 
 # ── common ───────────────────────────────────────────────────────────────────────────────────

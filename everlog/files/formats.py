@@ -9,6 +9,7 @@ Reads: every format.  Read by: dispatch, connect, everlog.spark_facts, everlog.c
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 
 from attrs import frozen
 
@@ -22,11 +23,17 @@ from everlog.files.parquet import read_parquet, write_parquet
 from everlog.files.place import Reader, Writer
 from everlog.files.postgres import read_postgres, write_postgres
 from everlog.files.sqlite import read_sqlite, write_sqlite
+from everlog.files.values import FactsError
 from everlog.files.zipped import without_suffix
 
-_TEXT = "delimiter headers attributeNames columns rfc4180 compress compression"
+_TEXT = "delimiter headers attributeNames columns rfc4180 compress compression encoding"
+_JSON = "format compress compression encoding"
 _TABLE = "dbname dbtable table query columns mode"
-_COMMON = "IO name filename rejects n"
+_COMMON = frozenset("IO name filename rejects null n".split())
+_INPUT = frozenset("columns encoding null query rejects".split())  # to write, they mean nothing
+_SPARK = "partitionColumn lowerBound upperBound numPartitions fetchsize batchsize"  # how fast it is there
+# What Soufflé itself adds to directives.
+_SOUFFLE = frozenset("intermediate params types operation fact-dir output-dir auxArity".split())
 
 
 @frozen
@@ -38,6 +45,11 @@ class Format:
     parameters: str = ""
     suffixes: tuple[str, ...] = ()
     schemes: tuple[str, ...] = ()
+
+    def taken(self, verb: str) -> frozenset[str]:
+        """The parameters that are understood when facts are read, or written."""
+        taken = _COMMON.union(self.parameters.split())
+        return taken if verb == "read" else taken - _INPUT | {"mode"}
 
     @property
     def knows_mode(self) -> bool:
@@ -53,11 +65,9 @@ FORMATS: Mapping[str, Format] = {
     "file": Format(read_file, write_file, _TEXT),
     "stdin": Format(read_stdin, None, _TEXT),
     "stdout": Format(None, write_stdout, _TEXT),
-    "json": Format(read_json_stream, write_json_stream, "format compress compression"),
-    "jsonfile": Format(read_json_file, write_json_file, "format compress compression"),
-    "jsonl": Format(
-        read_json_lines, write_json_lines, "format compress compression mode", (".jsonl", ".ndjson", ".jsonlines")
-    ),
+    "json": Format(read_json_stream, write_json_stream, _JSON),
+    "jsonfile": Format(read_json_file, write_json_file, _JSON),
+    "jsonl": Format(read_json_lines, write_json_lines, f"{_JSON} mode", (".jsonl", ".ndjson", ".jsonlines")),
     "parquet": Format(read_parquet, write_parquet, "columns compression mode", (".parquet", ".pq")),
     "arrow": Format(read_ipc, write_ipc, "columns compression mode", (".arrow", ".feather", ".ipc", ".arrows")),
     "sqlite": Format(read_sqlite, write_sqlite, _TABLE, (".sqlite", ".sqlite3")),
@@ -65,9 +75,23 @@ FORMATS: Mapping[str, Format] = {
     "postgres": Format(
         read_postgres, write_postgres, f"{_TABLE} url user password", (), ("postgresql", "postgres")
     ),
-    "jdbc": Format(read_jdbc, write_jdbc, f"{_TABLE} url user password driver", (), ("jdbc",)),
+    "jdbc": Format(read_jdbc, write_jdbc, f"{_TABLE} url user password driver {_SPARK}", (), ("jdbc",)),
 }
-KNOWN_PARAMETERS = frozenset(_COMMON.split()).union(*(of.parameters.split() for of in FORMATS.values()))
+KNOWN_PARAMETERS = _COMMON.union(*(of.parameters.split() for of in FORMATS.values()))
+
+
+def check_parameters(relation: str, params: Mapping[str, str], taken: frozenset[str], verb: str) -> None:
+    """FactsError where a parameter would mean nothing: what somebody has asked for is not passed over."""
+    unknown = [key for key in params if key not in taken and key not in _SOUFFLE]
+    if unknown:
+        way = way_of(params)
+        what = "reads no parameter" if verb == "read" else "writes with no parameter"
+        close = get_close_matches(unknown[0], taken, 1)
+        hint = f" (did you mean `{close[0]}`?)" if close else ""
+        raise FactsError(
+            f"relation {relation}: IO={way} {what} `{unknown[0]}`{hint}; it takes"
+            f" {', '.join(sorted(taken - {'n'}))}"
+        )
 
 
 def way_of(params: Mapping[str, str]) -> str:

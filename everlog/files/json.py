@@ -1,7 +1,7 @@
-"""JSON: an array of arrays, or with `format=object` of objects keyed by the names of columns.
+r"""JSON: an array of arrays, or with `format=object` of objects keyed by the names of columns.
 
-A reader takes both shapes, whatever `format` says.  What is no UTF-8 stays the byte it was;
-infinities and NaN are `Infinity` and `NaN`, as Python writes them.
+A reader takes both shapes, whatever `format` says.  A byte that is no UTF-8 is written as an escape
+(`\udce9`), and read from one.  Infinities and NaN are `Infinity` and `NaN`, as Python writes them.
 
 Reads: place, values, bulk, typed.  Read by: formats, jsonlines, everlog.spark_facts.
 """
@@ -9,19 +9,37 @@ Reads: place, values, bulk, typed.  Read by: formats, jsonlines, everlog.spark_f
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from typing import TextIO
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, TextIO
 
-from everlog.core.fact_rows import column_label, shown
-from everlog.core.program import Kind, Relation, Row
+from everlog.core.fact_rows import EXACT, column_label, shown
+from everlog.core.program import Kind, Relation, Row, Value
 from everlog.core.values import decoded, float_text
 from everlog.files.bulk import ready_column
+from everlog.files.encodings import BYTES, UTF8, has_wrong_byte, utf8_bytes, wrong_byte
 from everlog.files.place import Place, Reading, read_bytes, read_stream, write_stream, write_text
 from everlog.files.rejects import BadRow, Refuse, abort
 from everlog.files.typed import typed_value
-from everlog.files.values import FactsError, sorted_rows
+from everlog.files.values import FactsError, encoded_text, sorted_rows
 
-_symbol_text = json.JSONEncoder(ensure_ascii=False).encode
+_plain_text = json.JSONEncoder(ensure_ascii=False).encode
+_EXTREME = re.compile(r"[0-9][eE][+-]?[0-9]{3}|[0-9]{16}\.")  # numerals that may be no floats
+
+
+def _symbol_text(symbol: str) -> str:
+    r"""A symbol; with a byte that is no UTF-8 it is written in escapes, which are read as that byte.
+
+    >>> print(_symbol_text("é"), _symbol_text("\udce9"))
+    "é" "\udce9"
+    """
+    if symbol.isascii() or not has_wrong_byte(symbol):
+        return _plain_text(symbol)
+    encoded_text(symbol)  # FactsError where it is no text at all
+    return json.dumps(symbol)
+
 
 # ── in ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -41,24 +59,51 @@ def read_json_file(reading: Reading) -> list[Row]:
 
 
 def read_json(place: Place, data: bytes, file: str, refuse: Refuse = abort) -> list[Row]:
-    elements = _elements(data, file)
+    elements = _elements(utf8_text(data, place.params, file), file)
     if place.relation.arity == 0:
         return [()] if elements else []
     ready = ready_rows(place.relation, elements)
     if ready is not None:
         return ready
-    rows = []
+    rows, nulls = [], place.nulls
     for number, element in enumerate(elements, start=1):
         try:
-            rows.append(row_of(place.relation, element))
+            rows.append(row_of(place.relation, element, nulls))
         except ValueError as problem:
             refuse(BadRow(file, number, str(problem), element))
     return rows
 
 
-def _elements(data: bytes, file: str) -> list[object]:
+def utf8_text(data: bytes, params: Mapping[str, str], file: str) -> str:
+    """The text of a file; FactsError where it is not in the encoding that its parameters say."""
+    encoding = params.get("encoding", UTF8)
+    text = decoded(utf8_bytes(data, encoding, file))
+    if encoding != BYTES and not text.isascii():
+        for number, line in enumerate(text.split("\n"), start=1) if has_wrong_byte(text) else ():
+            problem = wrong_byte(line, first=number == 1)
+            if problem is not None:
+                raise FactsError(f"{file}:{number}: {problem}")
+    return text
+
+
+def json_value(text: str, **options: Any) -> Any:
+    """A value of JSON, whose floats are what is written there: `1e400` is a Decimal, which is no float of ours.
+
+    >>> json_value("[1.5, 1e400, Infinity]")
+    [1.5, Decimal('1E+400'), inf]
+    """
+    return json.loads(text, parse_float=_float_or_decimal if _EXTREME.search(text) else None, **options)
+
+
+def _float_or_decimal(text: str) -> float | Decimal:
+    value = float(text)
+    is_plain = abs(value) >= EXACT and "e" not in text.lower()
+    return Decimal(text) if is_plain or math.isinf(value) or not value else value
+
+
+def _elements(text: str, file: str) -> list[object]:
     try:
-        elements = json.loads(decoded(data))
+        elements = json_value(text)
     except json.JSONDecodeError as problem:
         raise FactsError(f"{file}:{problem.lineno}: not JSON: {problem.msg}, column {problem.colno}") from None
     except (ValueError, RecursionError) as problem:  # a number of thousands of digits; deep nesting
@@ -82,18 +127,24 @@ def ready_rows(relation: Relation, elements: list[object]) -> list[Row] | None:
     return list(zip(*columns, strict=True))
 
 
-def row_of(relation: Relation, element: object) -> Row:
-    """One fact; what it has beyond the columns is ignored.  ValueError says what is wrong."""
+def row_of(relation: Relation, element: object, nulls: Sequence[Value | None]) -> Row:
+    """One fact; what it has beyond the columns is ignored.  ValueError says what is wrong.
+
+    `nulls` says what a null becomes in each column, None where it is a mistake.
+    """
     keys: Iterable[object]
     match element:
         case list():
-            given, keys = dict(enumerate(element)), range(relation.arity)
+            given, keys = dict[object, object](enumerate(element)), range(relation.arity)
         case dict():
             given, keys = element, [column.name for column in relation.columns]
         case _:
             raise ValueError(f"expected an array or an object, found {shown(element)}")
-    row = []
-    for number, (key, column) in enumerate(zip(keys, relation.columns, strict=True), start=1):
+    row: list[Value] = []
+    for number, (key, column, null) in enumerate(zip(keys, relation.columns, nulls, strict=True), start=1):
+        if null is not None and given.get(key) is None:  # a null, or none at all, as Spark writes it
+            row.append(null)
+            continue
         if key not in given:
             raise ValueError(f"{column_label(column, number)} is missing from {shown(element)}")
         try:

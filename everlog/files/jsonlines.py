@@ -16,7 +16,8 @@ from typing import TextIO
 from everlog.core.fact_rows import shown
 from everlog.core.program import Relation, Row
 from everlog.core.values import decoded
-from everlog.files.json import fact_writer, ready_rows, row_of
+from everlog.files.encodings import BYTES, UTF8, has_wrong_byte, utf8_bytes, wrong_byte
+from everlog.files.json import fact_writer, json_value, ready_rows, row_of
 from everlog.files.place import Place, Reading, read_bytes, write_text
 from everlog.files.rejects import BadRow, Refuse
 from everlog.files.values import sorted_rows
@@ -30,7 +31,7 @@ def read_json_lines(reading: Reading) -> list[Row]:
     rows: list[Row] = []
     for file in parts_of(path) or [path]:
         data = read_bytes(reading.place, file, reading.missing_ok)
-        rows += [] if data is None else rows_of_lines(reading.place.relation, data, file.name, reading.refuse)
+        rows += [] if data is None else rows_of_lines(reading.place, data, file.name, reading.refuse)
     return rows
 
 
@@ -41,30 +42,36 @@ def parts_of(folder: Path) -> list[Path]:
     return sorted(file for file in folder.iterdir() if file.is_file() and file.name[0] not in "._")
 
 
-def rows_of_lines(relation: Relation, data: bytes, file: str, refuse: Refuse, first: int = 1) -> list[Row]:
+def rows_of_lines(place: Place, data: bytes, file: str, refuse: Refuse, first: int = 1) -> list[Row]:
     """The facts of whole lines, of which the first has this number in its file."""
-    numbered = enumerate(decoded(data).split("\n"), start=first)
-    lines = [(number, line) for number, line in numbered if line.strip()]
-    elements = [_element(file, number, line) for number, line in lines]
+    relation, encoding = place.relation, place.params.get("encoding", UTF8)
+    text = decoded(utf8_bytes(data, encoding, file))
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), start=first) if line.strip()]
+    is_right = text.isascii() or encoding == BYTES or not has_wrong_byte(text)
+    elements = [_element(file, number, line, is_right) for number, line in lines]
     if relation.columns:
         ready = ready_rows(relation, _as_arrays(relation, elements) or elements)
         if ready is not None:
             return ready
     rows: list[Row] = []
+    nulls = place.nulls
     for (number, _), element in zip(lines, elements, strict=True):
         if isinstance(element, BadRow):
             refuse(element)
             continue
         try:
-            rows.append(row_of(relation, element) if relation.columns else ())
+            rows.append(row_of(relation, element, nulls) if relation.columns else ())
         except ValueError as problem:
             refuse(BadRow(file, number, str(problem), element, "line"))
     return rows if relation.columns else rows[:1]
 
 
-def _element(file: str, number: int, line: str) -> object:
+def _element(file: str, number: int, line: str, is_right: bool) -> object:
+    wrong = None if is_right else wrong_byte(line, first=number == 1)
+    if wrong is not None:
+        return BadRow(file, number, wrong, line, "line")
     try:
-        return json.loads(line)
+        return json_value(line)
     except (ValueError, RecursionError) as problem:
         what = problem.msg if isinstance(problem, json.JSONDecodeError) else str(problem)
         return BadRow(file, number, f"not JSON: {what}: {shown(line)}", line, "line")

@@ -5,13 +5,20 @@ Reads: values, place.  Read by: delimited, bulk, rfc4180, typed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import TypeAlias, cast
+
 from attrs import frozen
 
-from everlog.core.fact_rows import column_label, shown
-from everlog.core.program import Column, Kind
+from everlog.core.fact_rows import column_label, shown, with_article
+from everlog.core.program import Column, Kind, Value
+from everlog.files.encodings import UTF8
 from everlog.files.place import Place
 from everlog.files.rejects import BadRow
-from everlog.files.values import FactsError
+from everlog.files.values import PARSERS, FactsError
+
+Fields: TypeAlias = list[str | None]  # None: there is nothing, where an empty field is a null
 
 
 @frozen
@@ -21,6 +28,10 @@ class Layout:
     Invariants:
       I1  there is one source per column, and none is negative;
       I2  the delimiter is not empty, and has no quote in it where fields may be quoted.
+
+    `headers` is `true`, `false`, `auto` (the first line is looked at), or empty where nobody has said it.
+    `nulls` has what an empty field becomes in each column, None where that is a mistake; it is None where
+    an empty field is an empty symbol, as Soufflé has it.
     """
 
     file: str
@@ -28,7 +39,12 @@ class Layout:
     sources: tuple[int, ...]
     delimiter: str
     rfc4180: bool
-    headers: bool
+    headers: str
+    encoding: str = UTF8
+    nulls: tuple[Value | None, ...] | None = None
+    names: str = ""  # the header that the parameter `attributeNames` gives
+    fields: int | None = None  # how many fields each line has, where a header says so
+    positions_given: bool = False  # by the parameter `columns`
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -44,11 +60,45 @@ class Layout:
         """How many fields a line must have."""
         return max(self.sources, default=-1) + 1
 
+    @property
+    def relation(self) -> str:
+        """The columns, for messages.
+
+        >>> str(Layout("f", (Column("x", Kind.NUMBER),), (0,), ",", False, "").relation)
+        '(x:number)'
+        """
+        return f"({', '.join(f'{column.name}:{column.type_name or column.kind}' for column in self.columns)})"
+
+    @property
+    def parsers(self) -> list[tuple[int, Callable[[str | None], Value]]]:
+        """For each column, where its field is and what makes a value of it; ValueError says what is wrong."""
+        if self.nulls is None:
+            return [
+                (source, cast(Callable[[str | None], Value], PARSERS[kind]))
+                for source, kind in zip(self.sources, self.kinds, strict=True)
+            ]
+        return [
+            (source, partial(_value_or_null, kind, null))
+            for source, kind, null in zip(self.sources, self.kinds, self.nulls, strict=True)
+        ]
+
     def bad_row(self, line: int, reason: str, values: object) -> BadRow:
         return BadRow(self.file, line, reason, values, "line")
 
     def label(self, index: int) -> str:
         return column_label(self.columns[index], self.sources[index] + 1)
+
+
+def _value_or_null(kind: Kind, null: Value | None, field: str | None) -> Value:
+    if field is not None:
+        return PARSERS[kind](field)
+    if null is None:
+        empty = ' (the empty one is written "")' if kind is Kind.SYMBOL else ""
+        raise ValueError(f"an empty field is not {with_article(kind)}{empty}; null=VALUE says what it becomes")
+    return null
+
+
+HEADERS = ("true", "false", "auto")
 
 
 def layout_of(place: Place, file: str) -> Layout:
@@ -58,8 +108,23 @@ def layout_of(place: Place, file: str) -> Layout:
         raise FactsError(f"relation {place.relation.name}: the delimiter is empty")
     if rfc4180 and '"' in delimiter:
         raise FactsError(f"relation {place.relation.name}: with rfc4180=true a delimiter cannot contain a quote")
-    sources = sources_of(place)
-    return Layout(file, place.relation.columns, sources, delimiter, rfc4180, place.flag("headers"))
+    headers = place.params.get("headers", "")
+    if headers and headers not in HEADERS:
+        raise FactsError(
+            f"relation {place.relation.name}: headers={shown(headers)}: known are {', '.join(HEADERS)}"
+        )
+    return Layout(
+        file=file,
+        columns=place.relation.columns,
+        sources=sources_of(place),
+        delimiter=delimiter,
+        rfc4180=rfc4180,
+        headers=headers,
+        encoding=place.params.get("encoding", UTF8),
+        nulls=place.nulls if rfc4180 or "null" in place.params else None,
+        names=place.params.get("attributeNames", ""),
+        positions_given="columns" in place.params,
+    )
 
 
 def sources_of(place: Place) -> tuple[int, ...]:

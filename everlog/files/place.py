@@ -19,10 +19,10 @@ from uuid import uuid4
 from attrs import frozen
 
 from everlog.core.fact_rows import shown
-from everlog.core.program import Directive, Relation, Row
+from everlog.core.program import Directive, Relation, Row, Value
 from everlog.core.values import encoded
 from everlog.files.rejects import Refuse, abort
-from everlog.files.values import FactsError, NoSuchFile, encoded_text
+from everlog.files.values import PARSERS, FactsError, NoSuchFile, encoded_text
 from everlog.files.zipped import SUFFIXES, method_of, unzipped, zipped
 
 MODES = ("overwrite", "append", "errorifexists", "ignore")  # Spark's words
@@ -35,13 +35,24 @@ class Place:
     relation: Relation
     params: Mapping[str, str]
     directory: Path
+    null_values: tuple[Value | None, ...] | None = None  # by column, where no parameter says it
 
     @property
     def name(self) -> str:
         return self.params.get("name", self.relation.name)
 
     def flag(self, key: str) -> bool:
-        return self.params.get(key) == "true"
+        value = self.params.get(key, "false")
+        if value not in ("true", "false"):
+            raise FactsError(f"relation {self.relation.name}: {key}={shown(value)}: known are true, false")
+        return value == "true"
+
+    @property
+    def nulls(self) -> tuple[Value | None, ...]:
+        """What a null becomes in each column, as the parameter `null` says; None where it is a mistake."""
+        if "null" in self.params:
+            return null_values(self.relation, self.params["null"])
+        return self.null_values or (None,) * self.relation.arity
 
     @property
     def table(self) -> str:
@@ -75,6 +86,24 @@ class Place:
         """
         named = (self.params[key] for key in keys or ("filename",) if key in self.params)
         return self.directory / next(named, self.name + suffix)
+
+
+def null_values(relation: Relation, text: str) -> tuple[Value | None, ...]:
+    """The value that a text is in each column, as in a fact file; None where it is none, FactsError if nowhere.
+
+    >>> from everlog.core.program import Column, Kind
+    >>> null_values(Relation("r", (Column("x", Kind.NUMBER), Column("y", Kind.SYMBOL))), "none")
+    (None, 'none')
+    """
+    values: list[Value | None] = []
+    for column in relation.columns:
+        try:
+            values.append(PARSERS[column.kind](text))
+        except ValueError:
+            values.append(None)
+    if values and all(value is None for value in values):
+        raise FactsError(f"relation {relation.name}: null={shown(text)} is a value of no column of {relation}")
+    return tuple(values)
 
 
 @frozen

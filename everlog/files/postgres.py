@@ -137,7 +137,7 @@ def read_table(connection: Connection[Any], reading: Reading, source: sql.Compos
     with connection.cursor().copy(copy) as rows:
         rows.set_types([found[position].type_code for position in positions])
         columns = list(zip(*rows.rows(), strict=True))
-    return typed_rows(place.relation, columns, typed_value, where, reading.refuse) if columns else []
+    return typed_rows(place, columns, typed_value, where, reading.refuse) if columns else []
 
 
 def _typed(column: Any) -> Typed:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from everlog.core.fact_rows import shown
-from everlog.files.layout import Layout
+from everlog.files.layout import Fields, Layout
 from everlog.files.rejects import BadRow
 
 _QUOTED = re.compile(r'"([^"]*+(?:""[^"]*+)*+)"')
@@ -24,20 +24,21 @@ class _Malformed(Exception):
     """What is wrong with a quoted field."""
 
 
-def quoted_records(layout: Layout, text: str) -> Iterator[tuple[int, list[str] | BadRow]]:
+def quoted_records(layout: Layout, text: str) -> Iterator[tuple[int, Fields | BadRow]]:
     """The records of a text, each with the number of the line on which it begins.
 
-    A quote that does not open its field stands for itself.  A record with a malformed field ends with its line.
+    A field with nothing in it, not even quotes, is None where the layout has nulls.  A quote that does not
+    open its field stands for itself.  A record with a malformed field ends with its line.
     """
     position, line = 0, 1
     while position < len(text):
-        fields: list[str] = []
+        fields: Fields = []
         start, more = position, True
         try:
             while more:
                 take = _quoted_field if text.startswith('"', position) else _plain_field
                 field, position, more = take(layout, text, position)
-                fields.append(field)
+                fields.append(field if field or layout.nulls is None or take is _quoted_field else None)
             yield line, fields
         except _Malformed as problem:
             end = text.find("\n", start)

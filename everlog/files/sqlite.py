@@ -1,4 +1,4 @@
-"""SQLite: a relation is one table, its columns those of the relation, read by position.
+"""SQLite: a relation is one table, its columns those of the relation, read by name or by position.
 
 Soufflé writes a table `_NAME` of symbol numbers and a view `NAME` that looks them up; we write one
 plain table `NAME`, which reads the same.  SQLite has no unsigned 64-bit integers and no NaN: an
@@ -13,19 +13,20 @@ from __future__ import annotations
 
 import sqlite3
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from everlog.core.fact_rows import column_label, shown, with_article
+from everlog.core.fact_rows import column_label, exact_float, shown, with_article
 from everlog.core.program import Column, Kind, Row, Value
 from everlog.core.values import MASK, NAN, decoded, wrap
 from everlog.files.layout import sources_of
 from everlog.files.place import Place, Reading, found, require_directory
 from everlog.files.rejects import Refuse
-from everlog.files.typed import distinct_names, typed_rows
+from everlog.files.typed import distinct_names, no_value, typed_rows
 from everlog.files.values import PARSERS, FactsError, encoded_text, sorted_rows
+from everlog.spark_backend.columns import positions_by_name
 
 _TYPES = {Kind.NUMBER: "INTEGER", Kind.UNSIGNED: "INTEGER", Kind.FLOAT: "REAL", Kind.SYMBOL: "TEXT"}
 EVERLOG = int.from_bytes(b"evlg", "big")  # the application id of databases of everlog's own: see everlog.store
@@ -69,44 +70,58 @@ def read_sqlite(reading: Reading) -> list[Row]:
             raise FactsError(f"{path or database}: there is no table or view {place.table}{hint}")
         cursor = connection.execute(query or f"SELECT * FROM {quoted_name(place.table)}")
         where = f"{path.name if path else database}: {'the query' if query else f'table {place.table}'}"
-        return _rows(place, len(cursor.description or ()), cursor.fetchall(), where, reading.refuse)
+        names = [description[0] for description in cursor.description or ()]
+        return _rows(place, names, cursor.fetchall(), where, reading.refuse)
 
 
-def _rows(place: Place, width: int, records: list[tuple[object, ...]], where: str, refuse: Refuse) -> list[Row]:
+def _rows(
+    place: Place, names: list[str], records: list[tuple[object, ...]], where: str, refuse: Refuse
+) -> list[Row]:
     columns = place.relation.columns
     if not columns:
         return [()] if records else []
-    sources = sources_of(place)
-    beyond = [index for index, source in enumerate(sources) if source >= width]
+    sources = _sources(place, names)
+    beyond = [index for index, source in enumerate(sources) if source >= len(names)]
     if beyond:
         label = column_label(columns[beyond[0]], sources[beyond[0]] + 1)
-        raise FactsError(f"{where}: {label} is missing: the table has {width} columns")
+        raise FactsError(f"{where}: {label} is missing: the table has {len(names)} columns")
     if not records:
         return []
     stored = list(zip(*records, strict=True))
-    return typed_rows(place.relation, [stored[source] for source in sources], _value, where, refuse)
+    return typed_rows(place, [stored[source] for source in sources], _value, where, refuse)
+
+
+def _sources(place: Place, names: list[str]) -> Sequence[int]:
+    """Where the columns of the relation stand: by name if all names are there, else by position, as in Soufflé."""
+    wanted = [column.name for column in place.relation.columns]
+    if "columns" in place.params or names[: len(wanted)] == distinct_names(place.relation.columns):
+        return sources_of(place)
+    by_name = positions_by_name(wanted, names)
+    return sources_of(place) if by_name is None else by_name
 
 
 def _value(kind: Kind, value: object) -> Value:
     """A stored value as the column has it; text is parsed as in a fact file."""
     match kind, value:
-        case Kind.SYMBOL, None:
-            return "n/a"  # as Soufflé has it
+        case Kind.FLOAT, None:
+            return NAN  # which SQLite cannot store in another way
+        case _, None:
+            raise no_value(kind)
         case Kind.SYMBOL, bytes(data):
             return sys.intern(decoded(data))
         case Kind.SYMBOL, _:
             return sys.intern(str(value))
-        case Kind.FLOAT, None:
-            return NAN
-        case Kind.FLOAT, int() | float():
-            return float(value) + 0.0
+        case Kind.FLOAT, int(number):
+            return exact_float(number)
+        case Kind.FLOAT, float():
+            return value + 0.0
         case Kind.UNSIGNED, int(number):
             return number & MASK
         case Kind.NUMBER, int(number):
             return number
         case _, str(text):
             return PARSERS[kind](text)
-    raise ValueError(f"{'null' if value is None else shown(value)} is not {with_article(kind)}")
+    raise ValueError(f"{shown(value)} is not {with_article(kind)}")
 
 
 # ── out ──────────────────────────────────────────────────────────────────────────────────────

@@ -2,8 +2,8 @@
 
 What comes out is the parameters of a directive, so that whoever knows those can say it more exactly.  Files `.csv`
 are of two sorts: with commas and quotes, as everybody writes them, and with tabs, as Soufflé does; the first
-line tells.  A first line that is the names of the columns is a header.  (In a directive, `.csv` is what its
-parameters say, as Soufflé has it.)
+line tells.  Whether it is a header, `headers` finds out.  (In a directive, `.csv` is what its parameters say, as
+Soufflé has it.)
 
 Reads: formats, place, zipped, values.  Read by: connect.
 """
@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from everlog.core.program import Kind, Relation
-from everlog.core.values import decoded
+from everlog.files.encodings import MARK
 from everlog.files.formats import FORMATS
 from everlog.files.place import candidates
 from everlog.files.values import FactsError
@@ -42,11 +41,11 @@ def writing_parameters(path: Path, asked: Mapping[str, str]) -> dict[str, str]:
     return {"filename": str(path), **_by_name(path, asked), **asked}
 
 
-def reading_parameters(path: Path, relation: Relation, asked: Mapping[str, str]) -> dict[str, str]:
-    """How to read a file of this name for a relation."""
+def reading_parameters(path: Path, asked: Mapping[str, str]) -> dict[str, str]:
+    """How to read a file of this name."""
     found = dict(_by_name(path, asked))
     if found == COMMAS:
-        found = _looked_at(path, relation, asked.get("delimiter"))
+        found = _looked_at(path, asked.get("delimiter"))
     return {"filename": str(path), **found, **asked}
 
 
@@ -62,15 +61,10 @@ def _by_name(path: Path, asked: Mapping[str, str]) -> Mapping[str, str]:
     )
 
 
-def _looked_at(path: Path, relation: Relation, delimiter: str | None) -> dict[str, str]:
-    """What the first line of a `.csv` tells; nothing where there is none, or no file: whoever reads it says so."""
+def _looked_at(path: Path, delimiter: str | None) -> dict[str, str]:
+    """What the first line of a `.csv` tells: with tabs alone it is Soufflé's, else it has commas and quotes."""
     file = next((file for file in candidates(path) if file.is_file()), path)
-    line = decoded(beginning(file).partition(b"\n")[0].rstrip(b"\r"))
-    layout = {"rfc4180": "true"}
-    if delimiter is None and "\t" in line and not set(line) & set(',"'):
-        delimiter, layout = "\t", {}
-    names = line.split(delimiter or ",")
-    if any(column.kind is not Kind.SYMBOL for column in relation.columns):  # else these may be quoted symbols
-        names = [name.strip().strip('"') for name in names]
-    is_header = names == [column.name for column in relation.columns]
-    return {**layout, "headers": "true"} if is_header else layout
+    line = beginning(file).removeprefix(MARK).partition(b"\n")[0]
+    if delimiter is None and b"\t" in line and b"," not in line and b'"' not in line:
+        return {"delimiter": "\t", "headers": "auto"}
+    return {"rfc4180": "true", "headers": "auto"}

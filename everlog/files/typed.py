@@ -10,6 +10,7 @@ Reads: bulk, layout, values, spark_backend.columns.  Read by: json, jsonlines, c
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
@@ -17,8 +18,8 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-from everlog.core.fact_rows import column_label, shown, with_article
-from everlog.core.program import Column, Kind, Relation, Row, Value
+from everlog.core.fact_rows import EXACT, column_label, exact_float, plain_float, shown, with_article
+from everlog.core.program import Column, Kind, Row, Value
 from everlog.core.values import MASK, NAN, SIGNED_MAX, SIGNED_MIN, decoded, encoded
 from everlog.files.bulk import ready_column
 from everlog.files.layout import sources_of
@@ -95,18 +96,19 @@ def distinct_names(columns: Iterable[Column]) -> list[str]:
 
 
 def typed_rows(
-    relation: Relation, columns: Sequence[Sequence[object]], convert: Convert, where: str, refuse: Refuse
+    place: Place, columns: Sequence[Sequence[object]], convert: Convert, where: str, refuse: Refuse
 ) -> list[Row]:
     """The rows of columns of values, as many as the relation has; `refuse` hears of those that do not fit."""
     out: list[Sequence[Value]] = []
     bad: dict[int, str] = {}
-    for number, (column, stored) in enumerate(zip(relation.columns, columns, strict=True), start=1):
+    given = zip(place.relation.columns, columns, place.nulls, strict=True)
+    for number, (column, stored, null) in enumerate(given, start=1):
         ready = ready_column(column.kind, stored)
         if ready is None:
             ready = []
             for index, value in enumerate(stored):
                 try:
-                    ready.append(convert(column.kind, value))
+                    ready.append(null if value is None and null is not None else convert(column.kind, value))
                 except ValueError as problem:
                     bad.setdefault(index, f"{column_label(column, number)}: {problem}")
                     ready.append(0)  # of a row that goes
@@ -115,6 +117,11 @@ def typed_rows(
         refuse(BadRow(where, index + 1, bad[index], [column[index] for column in columns]))
     rows = list(zip(*out, strict=True))
     return [row for index, row in enumerate(rows) if index not in bad] if bad else rows
+
+
+def no_value(kind: Kind) -> ValueError:
+    """What to say of a null where a value must be."""
+    return ValueError(f"null is not {with_article(kind)}; null=VALUE says what it becomes")
 
 
 def typed_value(kind: Kind, value: object) -> Value:
@@ -128,7 +135,7 @@ def typed_value(kind: Kind, value: object) -> Value:
     """
     match kind, value:
         case _, None:
-            raise ValueError(f"null is not {with_article(kind)}")
+            raise no_value(kind)
         case _, bool():
             pass  # an int to Python only
         case Kind.SYMBOL, str(text):
@@ -138,14 +145,26 @@ def typed_value(kind: Kind, value: object) -> Value:
         case Kind.FLOAT, float(number):
             return number + 0.0 if number == number else NAN
         case Kind.FLOAT, Decimal():
-            return float(value) + 0.0 if value == value else NAN
-        case Kind.FLOAT, int(number) if abs(number) < 2**1023:
-            return float(number)
+            return _float_of_decimal(value)
+        case Kind.FLOAT, int(number):
+            return exact_float(number)
         case ((Kind.NUMBER | Kind.UNSIGNED), int(number)):
             return _ranged(kind, number)
         case ((Kind.NUMBER | Kind.UNSIGNED), Decimal()) if value == value.to_integral_value():
             return _ranged(kind, int(value) if abs(value) < 2**70 else 2**70)
     raise ValueError(f"{shown(value)} is not {with_article(kind)}")
+
+
+def _float_of_decimal(value: Decimal) -> float:
+    """The nearest float, as of a numeral in a file; an integer must be exactly one."""
+    if value.is_nan():
+        return NAN
+    number = float(value) + 0.0
+    if value.is_infinite():
+        return number
+    if math.isinf(number) or (value and not number):
+        raise ValueError(f"{shown(str(value))} is too {'large' if number else 'small'} for a 64-bit float")
+    return plain_float(f"{value:f}") if abs(number) >= EXACT else number
 
 
 def _ranged(kind: Kind, number: int) -> int:

@@ -8,11 +8,12 @@ Reads: core.program, core.values, core.fact_rows.  Read by: every reader and wri
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 
-from everlog.core.fact_rows import shown
+from everlog.core.fact_rows import EXACT, plain_float, shown
 from everlog.core.program import Kind, Relation, Row, Value
 from everlog.core.values import MASK, NAN, SIGNED_MAX, SIGNED_MIN, encoded
 
@@ -33,7 +34,8 @@ _NUMBER = re.compile(rf"{_BLANKS}([+-]?)([0-9]+)")
 _UNSIGNED = re.compile(rf"{_BLANKS}\+?([0-9]+)|0x([0-9a-fA-F]+)|0b([01]+)")
 _BASES = {1: 10, 2: 16, 3: 2}
 _DECIMAL = re.compile(
-    rf"{_BLANKS}[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity)", re.IGNORECASE | re.ASCII
+    rf"{_BLANKS}([+-]?)(?:(?P<digits>[0-9]+\.?[0-9]*|\.[0-9]+)(?P<exponent>e[+-]?[0-9]+)?|inf|infinity)",
+    re.IGNORECASE | re.ASCII,
 )
 _NOT_A_NUMBER = re.compile(rf"{_BLANKS}[+-]?nan(?:\([0-9a-z_]*\))?", re.IGNORECASE | re.ASCII)
 _HEXADECIMAL = re.compile(
@@ -82,17 +84,34 @@ def parse_float(text: str) -> float:
     >>> parse_float(".5"), parse_float("1e3"), parse_float("0x1p3"), parse_float("-inf"), parse_float("-0")
     (0.5, 1000.0, 8.0, -inf, 0.0)
     """
-    if _DECIMAL.fullmatch(text):
-        return float(text) + 0.0  # never -0.0
+    found = _DECIMAL.fullmatch(text)
+    if found is not None:
+        value = float(text)
+        if found["digits"] and not found["exponent"] and not -EXACT < value < EXACT:
+            return plain_float(found[1] + found["digits"])
+        _require_range(text, value, found["digits"])
+        return value + 0.0  # never -0.0
     if _NOT_A_NUMBER.fullmatch(text):
         return NAN
     found = _HEXADECIMAL.fullmatch(text)
     if found is None:
         raise ValueError(f"{shown(text)} is not a float")
     try:
-        return float.fromhex(found[1] + found[2]) + 0.0
-    except OverflowError:  # C's strtod gives infinity, as it does for 1e999
-        return float(found[1] + "inf")
+        value = float.fromhex(found[1] + found[2])
+    except OverflowError:
+        value = math.inf
+    _require_range(text, value, found[2].lower().removeprefix("0x").partition("p")[0])
+    return value + 0.0
+
+
+def _require_range(text: str, value: float, digits: str | None) -> None:
+    """Refuse a numeral that is no infinity but would be one, or that would be 0 and has another digit.
+
+    C's strtod gives infinity and 0, and so does Soufflé.
+    """
+    if digits is not None and (math.isinf(value) or (not value and digits.strip("0."))):
+        size = "large" if value else "small"
+        raise ValueError(f"{shown(text)} is too {size} for a 64-bit float")
 
 
 PARSERS: Mapping[Kind, Callable[[str], Value]] = {

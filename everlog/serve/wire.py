@@ -17,6 +17,7 @@ from everlog.changes import Changes
 from everlog.core.fact_rows import FactError, checked_row, column_label, shown
 from everlog.core.program import Column, Kind, Relation, Row, Value
 from everlog.core.values import decoded
+from everlog.files.json import json_value
 from everlog.files.values import PARSERS
 from everlog.parameters import Given
 from everlog.serve.errors import ApiError
@@ -111,7 +112,7 @@ _TEXT: Mapping[Kind, Callable[[Any], Any]] = {
 def parsed(data: bytes) -> Any:
     """The value of a body of JSON; ApiError where it is none."""
     try:
-        return json.loads(decoded(data), parse_constant=_no_constant)
+        return json_value(decoded(data), parse_constant=_no_constant)
     except json.JSONDecodeError as problem:
         where = f"line {problem.lineno}, column {problem.colno}"
         raise ApiError(400, "bad-json", f"the body is not JSON: {problem.msg}, {where}") from None

@@ -52,6 +52,7 @@ class Options:
     live: bool = False
     tables: Mapping[str, str] = field(factory=dict)
     keys: Mapping[str, Sequence[str]] = field(factory=dict)
+    nulls: Mapping[str, str] = field(factory=dict)
     relations: Sequence[str] | None = None
     rejects: Path | None = None
     snapshot: bool = True
@@ -75,7 +76,8 @@ def follow(database: Database, sources: Sequence[str], sinks: Sequence[str], **o
 
     It returns when all sources have come to their end; with `live=True` they go on: a file may grow, a pipe may
     get another writer, tables change.  `tables` maps relations to tables of other names, `keys` relations to the
-    columns that no two rows agree in.  `relations` are those whose changes are told; by default the `.output`
+    columns that no two rows agree in, `nulls` relations, or their columns as "relation.column", to what a null
+    becomes there, as text.  `relations` are those whose changes are told; by default the `.output`
     relations, or those that have rules.  With `rejects`, rows that are no facts are added to that file, and the
     rest is applied; without, they are `FactsError`.  With `snapshot=False`, readers of pipes and sockets hear of
     changes only.  Of PostgreSQL, `slot` names the replication slot that stays behind, and `via` is "replication",
@@ -105,7 +107,7 @@ def follow(database: Database, sources: Sequence[str], sinks: Sequence[str], **o
 
 def open_source(name: str, database: Database, options: Options, refuse: Refuse) -> tuple[Source, Naming, Convert]:
     """A source, what its tables are called here, and how its values are read."""
-    naming = Naming(database.relations, options.tables, options.keys, options.tell)
+    naming = Naming(database.relations, options.tables, options.keys, options.tell, options.nulls)
     scheme = _scheme(name)
     if scheme in _POSTGRES:
         from everlog.streams.postgres_source import PostgresSource

@@ -26,6 +26,7 @@ from attrs import field, frozen
 from everlog.core.fact_rows import shown
 from everlog.core.program import Kind, Relation, Row, Value
 from everlog.core.values import SIGNED_MAX
+from everlog.files.json import json_value
 from everlog.files.typed import typed_value
 from everlog.files.values import PARSERS
 from everlog.streams.model import RowChange
@@ -102,7 +103,7 @@ def decode(line: str, number: int = 0) -> Entry | None:
 
 def _parsed(line: str) -> Any:
     try:
-        value = json.loads(line, object_pairs_hook=_object)
+        value = json_value(line, object_pairs_hook=_object)
     except (ValueError, RecursionError) as problem:
         what = problem.msg if isinstance(problem, json.JSONDecodeError) else str(problem)
         raise ValueError(f"not JSON: {what}: {shown(line)}") from None

@@ -20,6 +20,7 @@ from typing import Any
 
 from everlog.core.values import decoded
 from everlog.database import Database
+from everlog.files.encodings import MARK, wrong_byte
 from everlog.files.rejects import BadRow, Refuse
 from everlog.files.values import FactsError
 from everlog.streams.debezium import decode
@@ -127,10 +128,13 @@ class JsonSource:
     def _groups(self, line: Line) -> Iterator[Group]:
         if line.is_too_long:
             raise _Refused(f"a line has more than {LONGEST} bytes")
-        text = decoded(line.data)
+        text = decoded(line.data.removeprefix(MARK) if line.begin == 0 else line.data)
         if not text.strip():
             return
         try:
+            wrong = None if text.isascii() else wrong_byte(text)
+            if wrong is not None:
+                raise ValueError(wrong.partition(";")[0])  # there is no parameter to say another encoding by
             entry = decode(text, line.number)
         except ValueError as problem:
             if not line.is_cut:

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from everlog.core.fact_rows import declared
-from everlog.core.program import Relation
-from everlog.files.values import FactsError
+from everlog.core.fact_rows import declared, shown
+from everlog.core.program import Column, Relation, Value
+from everlog.files.place import null_values
+from everlog.files.values import PARSERS, FactsError
 
 
 class Naming:
     """The tables and keys of the relations of a program.
 
     `tables` maps relations to tables that have other names; `keys` maps relations to the names of columns that no
-    two rows agree in.  FactError or FactsError where they do not fit the program.
+    two rows agree in; `nulls` maps relations, or their columns as `relation.column`, to what a null becomes
+    there, as in a fact file.  FactError or FactsError where they do not fit the program.
     """
 
     def __init__(
@@ -28,10 +30,15 @@ class Naming:
         tables: Mapping[str, str] | None = None,
         keys: Mapping[str, Sequence[str]] | None = None,
         tell: Callable[[str], object] | None = None,
+        nulls: Mapping[str, str] | None = None,
     ) -> None:
         self.relations = relations
         self.tables = dict(tables or {})
         self.keys = {name: self._columns(name, columns) for name, columns in (keys or {}).items()}
+        self._nulls: dict[str, list[Value | None]] = {}
+        given = dict(nulls or {})
+        for name in sorted(given, key=lambda name: name not in relations):  # what is said of a column counts
+            self._set_null(name, given[name])
         self._tell = tell
         self._known: dict[str, Relation | None] = {}
         for name in self.tables:
@@ -45,6 +52,27 @@ class Naming:
             if column not in names:
                 raise FactsError(f"the key of {relation} has no column `{column}`")
         return tuple(names.index(column) for column in columns)
+
+    def _set_null(self, name: str, text: str) -> None:
+        if name in self.relations:
+            self._nulls[name] = list(null_values(self.relations[name], text))
+            return
+        relation_name, _, column_name = name.rpartition(".")
+        relation = declared(self.relations, relation_name or name)
+        numbers = [n for n, column in enumerate(relation.columns) if column.name == column_name]
+        if not numbers:
+            raise FactsError(
+                f"{relation} has no column `{column_name}`, of which a null could become {shown(text)}"
+            )
+        try:
+            value = PARSERS[relation.columns[numbers[0]].kind](text)
+        except ValueError as problem:
+            raise FactsError(f"a null of `{name}` cannot become {shown(text)}: {problem}") from None
+        self._nulls.setdefault(relation.name, [None] * relation.arity)[numbers[0]] = value
+
+    def nulls_of(self, relation: Relation) -> Sequence[Value | None]:
+        """What a null becomes in each column; None where that is not said."""
+        return self._nulls.get(relation.name) or (None,) * relation.arity
 
     def table_of(self, relation: str) -> str:
         return self.tables.get(relation, relation)
@@ -63,3 +91,11 @@ class Naming:
             if relation in self.relations and (name in self._by_table or relation not in self.tables):
                 return self.relations[relation]
         return None
+
+
+def what_of_nulls(relation: Relation, column: Column) -> str:
+    """What to do about a null, for messages."""
+    return (
+        "a fact has a value in every column, so say what a null becomes by"
+        f" --null {relation.name}.{column.name}=VALUE, or have such rows put aside by --rejects FILE"
+    )

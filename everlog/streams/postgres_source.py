@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from everlog.database import Database
 from everlog.files.postgres import redacted, server_errors
-from everlog.files.rejects import Refuse
+from everlog.files.rejects import Refuse, abort
 from everlog.files.values import FactsError
 from everlog.store.database import DurableDatabase
 from everlog.streams.model import Transaction
@@ -75,7 +75,7 @@ class PostgresSource:
             lasting = self._slot is not None or isinstance(database, DurableDatabase)
             slot = slot_name(self._slot) if lasting else None
             derived = {rule.head.relation for rule in database.program.rules}
-            tables = find_tables(self._connection, self._naming, sorted(derived))
+            tables = find_tables(self._connection, self._naming, sorted(derived), self._refuse is abort)
             chosen = self._chosen(self._connection)
             if slot is not None or chosen is Triggers:
                 lock(self._connection, f"follows as `{slot or slot_name(None)}`", "choose another name by --slot")

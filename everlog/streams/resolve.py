@@ -20,7 +20,7 @@ from everlog.database import Database
 from everlog.files.rejects import BadRow, Refuse
 from everlog.files.typed import Convert
 from everlog.streams.model import UNCHANGED, RowChange, Transaction
-from everlog.streams.naming import Naming
+from everlog.streams.naming import Naming, what_of_nulls
 
 _MISSING: Final = object()
 
@@ -125,6 +125,8 @@ class Resolver:
         if known is None:
             return []
         nulls = [column for column in relation.columns if _told(change.before or {}, column.name) is None]
+        if nulls and len(known) == relation.arity and step.matching(known):
+            nulls = []  # it is said what they become, and such a fact is there
         if (not known and relation.columns) or nulls:  # a null is one, or a value that is not told
             raise _Bad(
                 f"what was there before is not told; name the key of {relation.name}, or have the table tell all"
@@ -140,12 +142,19 @@ class Resolver:
     def _known(
         self, relation: Relation, values: Mapping[str, object], columns: Iterable[int]
     ) -> dict[int, Value] | None:
-        """The values of those of the columns that are told and not null; None if that was never a fact."""
+        """The values of those of the columns that are told; None if that was never a fact.
+
+        A null is told where it is said what it becomes.
+        """
         known: dict[int, Value] = {}
+        becomes = self._naming.nulls_of(relation)
         for number in columns:
             column = relation.columns[number]
             found = _told(values, column.name)
-            if found is not _MISSING and found is not None and found is not UNCHANGED:
+            null = becomes[number]
+            if found is None and null is not None:
+                known[number] = null
+            elif found is not _MISSING and found is not None and found is not UNCHANGED:
                 try:
                     known[number] = self._convert(column.kind, found)
                 except ValueError:
@@ -154,8 +163,14 @@ class Resolver:
 
     def _row(self, relation: Relation, values: Mapping[str, object]) -> Row:
         row: list[Value] = []
-        for number, column in enumerate(relation.columns, start=1):
+        nulls = self._naming.nulls_of(relation)
+        for number, (column, null) in enumerate(zip(relation.columns, nulls, strict=True), start=1):
             found = _told(values, column.name)
+            if found is None and null is not None:
+                row.append(null)
+                continue
+            if found is None:
+                raise _Bad(f"{column_label(column, number)} is null; {what_of_nulls(relation, column)}")
             if found is _MISSING:
                 raise _Bad(f"{column_label(column, number)} is missing from {shown(dict(values))}")
             try:

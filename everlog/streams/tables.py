@@ -12,6 +12,7 @@ Reads: files.postgres, files.typed, streams.naming.  Read by: postgres_source, r
 from __future__ import annotations
 
 import re
+import struct
 import time
 from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
@@ -29,12 +30,13 @@ from everlog.files.rejects import Refuse
 from everlog.files.typed import Typed, check_columns, typed_value
 from everlog.files.values import PARSERS, FactsError
 from everlog.streams.model import RowChange
-from everlog.streams.naming import Naming
+from everlog.streams.naming import Naming, what_of_nulls
 
 if TYPE_CHECKING:
     from psycopg import Connection, sql
 
 _BYTEA_OID = 17
+_FLOATING = {700: "f", 701: "d"}
 _ATTEMPTS = 50
 _BYTEA = re.compile(r"\\x((?:[0-9a-f]{2})*)")
 
@@ -49,7 +51,9 @@ class SourceTable:
     name: str
     columns: Mapping[str, str]
     binary: frozenset[str]  # those of the type `bytea`
+    floating: Mapping[str, str]  # those of the types `real` and `double precision`, with the form of their bits
     identity: str  # PostgreSQL's letter: what a change tells of the row that was there
+    nulls: tuple[Value | None, ...]  # what a null becomes in each column of the relation
 
     @property
     def full_name(self) -> str:
@@ -64,10 +68,19 @@ class SourceTable:
     def renamed(self, values: Mapping[str, object]) -> dict[str, object]:
         """The values of a row under the relation's names."""
         return {
-            self.columns[name]: bytes_text(value) if name in self.binary and isinstance(value, str) else value
+            self.columns[name]: self._stored(name, value) if isinstance(value, str) else value
             for name, value in values.items()
             if name in self.columns
         }
+
+    def _stored(self, name: str, text: str) -> object:
+        """A value as the table holds it: of a float, PostgreSQL writes the shortest numeral that means it."""
+        if name in self.binary:
+            return bytes_text(text)
+        if name not in self.floating:
+            return text
+        (number,) = struct.unpack(self.floating[name], struct.pack(self.floating[name], float(text)))
+        return number
 
 
 @frozen
@@ -82,15 +95,18 @@ class Noted:
 # ── which tables ─────────────────────────────────────────────────────────────────────────────
 
 
-def find_tables(connection: Connection[Any], naming: Naming, derived: Sequence[str]) -> list[SourceTable]:
+def find_tables(
+    connection: Connection[Any], naming: Naming, derived: Sequence[str], nulls_are_refused: bool
+) -> list[SourceTable]:
     """The tables of relations that have no rules: those that somebody has named, and others if they are there.
 
-    Their keys are told to `naming`.  FactsError where a table does not fit.
+    Their keys are told to `naming`.  FactsError where a table does not fit; also where a column may be NULL and
+    nobody has said what becomes of that, if that would end the stream one day.
     """
     found = []
     for relation in naming.relations.values():
         if relation.name not in derived:
-            table = _find(connection, naming, relation)
+            table = _find(connection, naming, relation, nulls_are_refused)
             if table is not None:
                 found.append(table)
             elif relation.name in naming.tables:
@@ -102,7 +118,9 @@ def find_tables(connection: Connection[Any], naming: Naming, derived: Sequence[s
     return found
 
 
-def _find(connection: Connection[Any], naming: Naming, relation: Relation) -> SourceTable | None:
+def _find(
+    connection: Connection[Any], naming: Naming, relation: Relation, nulls_are_refused: bool
+) -> SourceTable | None:
     from psycopg import sql
 
     table = naming.table_of(relation.name)
@@ -119,19 +137,29 @@ def _find(connection: Connection[Any], naming: Naming, relation: Relation) -> So
     if kind not in "rp":
         raise FactsError(f"{schema}.{name} is no table, so its changes cannot be followed")
     known = connection.execute(
-        "SELECT attname, atttypid::int8, atttypmod, format_type(atttypid, atttypmod) FROM pg_attribute"
+        "SELECT attname, atttypid::int8, atttypmod, format_type(atttypid, atttypmod), attnotnull FROM pg_attribute"
         " WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
         [oid],
     ).fetchall()
     place = Place(relation, {"table": f"{schema}.{name}"}, Path())
-    typed = [Typed(column, shown_type, kinds_of_oid(of, modifier)) for column, of, modifier, shown_type in known]
+    typed = [
+        Typed(column, shown_type, kinds_of_oid(of, modifier)) for column, of, modifier, shown_type, _ in known
+    ]
     positions = check_columns(place, typed, f"table {schema}.{name}")
     columns = {known[p][0]: column.name for p, column in zip(positions, relation.columns, strict=True)}
+    nulls = tuple(naming.nulls_of(relation))
+    for position, column, null in zip(positions, relation.columns, nulls, strict=True):
+        if nulls_are_refused and null is None and not known[position][4]:
+            raise FactsError(
+                f"column `{known[position][0]}` of table {schema}.{name} may be NULL;"
+                f" {what_of_nulls(relation, column)}; or ALTER TABLE … ALTER {known[position][0]} SET NOT NULL"
+            )
     key = _key(connection, naming, relation, f"{schema}.{name}", oid, columns, identity)
     names = [column.name for column in relation.columns]
     naming.keys[relation.name] = tuple(names.index(column) for column in key)
+    floating = {column: _FLOATING[of] for column, of, *_ in known if of in _FLOATING}
     binary = frozenset(column for column, of, *_ in known if of == _BYTEA_OID)
-    return SourceTable(relation, oid, schema, name, columns, binary, identity)
+    return SourceTable(relation, oid, schema, name, columns, binary, floating, identity, nulls)
 
 
 def _key(
@@ -228,7 +256,7 @@ def read_tables(
         rows = {
             table.relation.name: read_table(
                 connection,
-                Reading(Place(table.relation, {"table": table.full_name}, Path()), refuse=refuse),
+                Reading(Place(table.relation, {"table": table.full_name}, Path(), table.nulls), refuse=refuse),
                 table.identifier,
             )
             for table in tables

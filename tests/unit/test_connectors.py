@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from decimal import Decimal
 from pathlib import Path
 
 import duckdb
@@ -30,6 +31,7 @@ from everlog.dsl.directives import PARAMETERS
 from everlog.files import KNOWN_PARAMETERS
 from everlog.files.connect import read_facts, write_facts
 from everlog.files.formats import FORMATS, way_of
+from everlog.files.typed import typed_value
 from everlog.files.values import sorted_rows
 from everlog.files.zipped import zipped
 
@@ -52,7 +54,7 @@ def test_what_is_written_is_read_back(name: str, case: tuple[Relation, list[Row]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         write_facts(of, rows, path)
-        back = read_facts(of, path)
+        back = read_facts(of, path, **({"encoding": "bytes"} if ".csv" in name else {}))
         assert os.listdir(folder) == [name]
     assert back == sorted_rows(of, rows)
     assert all([type(value) for value in row] == types_of(of) for row in back)
@@ -64,7 +66,7 @@ def test_what_is_written_is_read_back(name: str, case: tuple[Relation, list[Row]
 def test_what_is_written_with_tabs_is_read_back(name: str, case: tuple[Relation, list[Row]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         write_facts(*case, Path(folder) / name)
-        assert read_facts(case[0], Path(folder) / name) == sorted_rows(*case)
+        assert read_facts(case[0], Path(folder) / name, encoding="bytes") == sorted_rows(*case)
 
 
 @pytest.mark.parametrize(("name", "suffix"), [("jsonl", "list"), ("jsonl", "object")])
@@ -144,9 +146,15 @@ def test_the_first_line_of_a_csv_tells_what_is_not_given(tmp_path: Path, suffix:
     of = relation(S, S)
     for headers in (True, False):
         write_facts(of, [("x", "y")], path, headers=headers)
-        assert read_facts(of, path) == [("x", "y")]
+        assert read_facts(of, path, headers=headers) == [("x", "y")]
         write_facts(relation(S), [("a\tb",)], path, headers=headers)
-        assert read_facts(relation(S), path) == [("a\tb",)]
+        assert read_facts(relation(S), path, headers=headers) == [("a\tb",)]
+    with pytest.raises(
+        FactsError, match=r"may be a header, and has not all names of .x:symbol.: say headers=true"
+    ):
+        read_facts(relation(S), path)
+    write_facts(of, [("x", "y")], path)
+    assert read_facts(of, path) == [("x", "y")]
     path.write_bytes(b"\x1f\x8b\x08")
     with pytest.raises(FactsError, match="begins like a gzip file but is not one"):
         read_facts(EDGE, path)
@@ -310,9 +318,9 @@ def test_types_that_fit_are_taken(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("values", "type_", "kind", "what"),
     [
-        ([1, None], pa.int64(), N, "null is not a number"),
-        (["a", None], pa.string(), S, "null is not a symbol"),
-        ([1.0, None], pa.float64(), F, "null is not a float"),
+        ([1, None], pa.int64(), N, "null is not a number; null=VALUE says what it becomes"),
+        (["a", None], pa.string(), S, "null is not a symbol; null=VALUE says what it becomes"),
+        ([1.0, None], pa.float64(), F, "null is not a float; null=VALUE says what it becomes"),
         ([1, 2**63], pa.uint64(), N, "9223372036854775808 is out of range for a 64-bit number"),
         ([1, -1], pa.int64(), U, "-1 is out of range for a 64-bit unsigned"),
     ],
@@ -333,6 +341,75 @@ def test_a_value_that_does_not_fit_is_told_with_its_row(
         "reason": f"column 1 (`x`:{kind}): {what}",
         "values": [values[1]],
     }
+
+
+@pytest.mark.parametrize("name", TYPED)
+def test_a_null_becomes_what_is_said(tmp_path: Path, name: str) -> None:
+    path = stored(tmp_path, name, pa.table({"x": pa.array([1, None]), "y": pa.array([None, "a"])}))
+    assert read_facts(relation(N, S), path, null="-1") == [(1, "-1"), (-1, "a")]
+    with pytest.raises(FactsError, match=r"row 2: column 1 .* null is not a number"):
+        read_facts(relation(N, S), path, null="none")
+
+
+@pytest.mark.parametrize("name", TYPED)
+def test_an_integer_that_no_float_is_equal_to_is_an_error(tmp_path: Path, name: str) -> None:
+    good, bad = [2**53, -(2**53) + 1, 2**60], [2**53, 2**53 + 1]
+    assert read_facts(relation(F), stored(tmp_path, name, pa.table({"x": good}))) == [(float(n),) for n in good]
+    (tmp_path / name).unlink()
+    with pytest.raises(FactsError, match=r"row 2: .* no float is exactly 9007199254740993"):
+        read_facts(relation(F), stored(tmp_path, name, pa.table({"x": bad})))
+
+
+def test_decimals_become_floats_that_are_in_range() -> None:
+    assert typed_value(F, Decimal("0.1")) == 0.1
+    assert typed_value(F, Decimal("1e20")) == 1e20
+    for text, what in [("1e400", "too large"), ("1e-400", "too small"), (str(2**53 + 1), "no float is exactly")]:
+        with pytest.raises(ValueError, match=what):
+            typed_value(F, Decimal(text))
+
+
+def test_a_name_that_stands_twice_or_in_part_is_refused(tmp_path: Path) -> None:
+    """By position they would be other columns than they say."""
+    table = pa.table([pa.array([1]), pa.array([2]), pa.array([3])], names=["x", "y", "y"])
+    with pytest.raises(FactsError, match="which do not fit"):
+        read_facts(EDGE, stored(tmp_path, "edge.arrow", table))
+    with pytest.raises(FactsError, match="which do not fit"):
+        read_facts(EDGE, stored(tmp_path, "edge.parquet", pa.table({"z": [1], "X": [2]})))
+
+
+def test_a_query_on_parquet_is_refused(tmp_path: Path) -> None:
+    write_facts(EDGE, [(1, 2)], tmp_path / "e.parquet")
+    with pytest.raises(FactsError, match="IO=parquet reads no parameter `query`; it takes IO, columns, "):
+        read_facts(EDGE, tmp_path / "e.parquet", query="SELECT 1")
+
+
+def test_json_has_floats_nulls_and_bytes_as_they_are_written(tmp_path: Path) -> None:
+    of = relation(F, S)
+    for name, text in (("e.json", "[{}]"), ("e.jsonl", "{}")):
+        path = tmp_path / name
+        for value, what in [("1e400", "too large"), ("1e-400", "too small"), (str(2**53 + 1), "no float is")]:
+            path.write_text(text.format(f'[{value}, "a"]'))
+            with pytest.raises(FactsError, match=rf":? ?1: column 1 .*{what}"):
+                read_facts(of, path)
+        path.write_text(text.format('[Infinity, "a"]'))
+        assert read_facts(of, path) == [(float("inf"), "a")]
+        path.write_text("\ufeff" + text.format('{"x": 0.5, "y": null}'))
+        assert read_facts(of, path, null="0") == [(0.5, "0")]
+        path.write_bytes(text.format('[1, "caf\u00e9"]').encode("latin-1"))
+        with pytest.raises(FactsError, match=f"{name}:1: the byte 0xe9 in .* is not UTF-8"):
+            read_facts(of, path)
+        assert read_facts(of, path, encoding="latin-1") == [(1.0, "café")]
+        write_facts(of, [(1.0, "\udce9")], path)
+        assert path.read_bytes().isascii()
+        assert read_facts(of, path) == [(1.0, "\udce9")]
+
+
+def test_sqlite_columns_are_found_by_name(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "e.sqlite") as connection:
+        connection.execute("CREATE TABLE edge (y, z, x)")
+        connection.execute("INSERT INTO edge VALUES (1, 2, 3)")
+    connection.close()
+    assert read_facts(EDGE, tmp_path / "e.sqlite") == [(3, 1)]
 
 
 @pytest.mark.parametrize("name", TYPED)
@@ -448,7 +525,10 @@ def test_sqlite_has_rejects_too(tmp_path: Path) -> None:
     connection.close()
     assert read_facts(relation(N), tmp_path / "e.sqlite", rejects=tmp_path / "bad.jsonl") == [(1,), (2,)]
     assert [bad["row"] for bad in bad_lines(tmp_path)] == [2, 3, 4]
-    assert bad_lines(tmp_path)[2]["reason"] == "column 1 (`x`:number): null is not a number"
+    assert (
+        bad_lines(tmp_path)[2]["reason"]
+        == "column 1 (`x`:number): null is not a number; null=VALUE says what it becomes"
+    )
 
 
 def test_the_command_line_tells_of_rejects(

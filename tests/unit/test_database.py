@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -270,7 +271,12 @@ def test_every_nan_is_the_same() -> None:
         ((1, -1, 1.0, "a"), "v: column 2 (`u`:unsigned): -1 is out of range for a 64-bit unsigned"),
         ((1, 1, "x", "a"), "v: column 3 (`f`:float): 'x' is not a float"),
         ((1, 1, False, "a"), "v: column 3 (`f`:float): False is not a float"),
-        ((1, 1, 10**400, "a"), "is not a float"),
+        ((1, 1, 10**400, "a"), "is out of range for a 64-bit float"),
+        ((1, 1, 10**5000, "a"), "is out of range for a 64-bit float"),
+        (
+            (1, 1, 2**53 + 1, "a"),
+            "v: column 3 (`f`:float): no float is exactly 9007199254740993; the nearest one is 9007199254740992",
+        ),
         ((1, 1, 1.0, 5), "v: column 4 (`s`:symbol): 5 is not a symbol"),
         ((1, 1, 1.0, b"a"), "v: column 4 (`s`:symbol): b'a' is not a symbol"),
         ((1, 1, 1.0, "\ud800"), "has no UTF-8 form"),
@@ -1217,3 +1223,24 @@ def test_bytes_that_are_no_utf8_go_through(tmp_path: Path) -> None:
     )
     assert done.stdout == b'+t("\xff\xc3\xa9").\n-t("\xff\xc3\xa9").\n+t("\xe2\x80\xa8").\n'
     assert (tmp_path / "t.csv").read_bytes() == b"\xe2\x80\xa8\n"
+
+
+@pytest.mark.parametrize(
+    ("fact", "message"),
+    [
+        ("w(9007199254740993)", "no float is exactly 9007199254740993"),
+        ("w(-9007199254740993)", "no float is exactly -9007199254740993"),
+        ("w(1.0e400)", "`1.0e400` is too large for a 64-bit float"),
+        ("w(1.0e-400)", "`1.0e-400` is too small for a 64-bit float"),
+    ],
+)
+def test_a_literal_that_is_no_float_is_refused_in_facts_and_programs(fact: str, message: str) -> None:
+    db = Database.from_text(".decl w(x:float)")
+    for write in (db.insert, lambda text: db.apply(f"+{text}.\n")):
+        with pytest.raises(FactError, match=re.escape(message)):
+            write(fact)
+    assert db.size("w") == 0
+    for program in (f".decl w(x:float)\n{fact}.", f".decl w(x:float)\n.decl v()\nv().\n{fact} :- v()."):
+        with pytest.raises(DatalogError, match="DL035"):
+            Database.from_text(program)
+    assert Database.from_text(".decl w(x:float)\nw(9007199254740992). w(0.0e9).").size("w") == 2

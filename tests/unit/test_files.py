@@ -24,6 +24,7 @@ from everlog.core.values import MASK, NAN, SIGNED_MAX, SIGNED_MIN, decoded
 from everlog.files import KNOWN_PARAMETERS, FactsError, read_facts, write_facts, write_size
 from everlog.files.bulk import bulk_rows
 from everlog.files.delimited import careful_rows, read_delimited
+from everlog.files.formats import FORMATS
 from everlog.files.layout import layout_of
 from everlog.files.place import Place
 from everlog.files.values import sorted_rows
@@ -128,10 +129,30 @@ def test_an_unknown_io_lists_the_known_ones(tmp_path: Path) -> None:
         write_facts(EDGE, [], {"IO": "stdin"}, tmp_path, io.StringIO())
 
 
-def test_unknown_parameters_are_tolerated_and_the_known_ones_are_told() -> None:
-    assert facts("1\n", N, colour="red") == [(1,)]
+@pytest.mark.parametrize("way", [way for way, of in FORMATS.items() if of.read])
+def test_a_parameter_that_means_nothing_is_refused_with_those_that_do(tmp_path: Path, way: str) -> None:
+    for key in ("colour", "query", "delimiter", "format"):
+        taken = FORMATS[way].taken("read")
+        if key not in taken:
+            with pytest.raises(FactsError, match=rf"IO={way} reads no parameter `{key}`.*; it takes IO, .*null"):
+                read_facts(EDGE, {"IO": way, key: "x"}, tmp_path)
+    if FORMATS[way].write:
+        for key in ("colour", "columns", "query", "null", "encoding", "rejects"):
+            with pytest.raises(FactsError, match=rf"IO={way} writes with no parameter `{key}`"):
+                write_facts(EDGE, [], {"IO": way, key: "1:0"}, tmp_path, io.StringIO())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_souffle_adds_to_a_directive_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "edge.facts").write_text("1\t2\n")
+    assert read_facts(EDGE, {"operation": "input", "types": "{}"}, tmp_path) == [(1, 2)]
     assert {"IO", "filename", "columns", "n"} <= KNOWN_PARAMETERS
     assert "colour" not in KNOWN_PARAMETERS
+
+
+def test_a_flag_is_true_or_false() -> None:
+    assert "headers='yes': known are true, false, auto" in mistake("1\n", N, headers="yes")
+    assert "rfc4180='1': known are true, false" in mistake("1\n", N, rfc4180="1")
 
 
 # ── lines and fields ─────────────────────────────────────────────────────────────────────────
@@ -228,7 +249,7 @@ def test_columns_must_name_one_position_per_column(columns: str) -> None:
 
 def test_headers_skips_the_first_line() -> None:
     assert facts("x\ty\n1\t2\n", N, N, headers="true") == [(1, 2)]
-    assert facts("x,[\n1,2\n", N, N, headers="true", delimiter=",") == [(1, 2)]
+    assert facts("a,[\n1,2\n", N, N, headers="true", delimiter=",") == [(1, 2)]
     assert facts("", N, N, headers="true") == []
     assert mistake("x\ty\n1\tz\n", N, N, headers="true").startswith("edge.facts:2: ")
 
@@ -285,8 +306,8 @@ def test_an_unsigned_beyond_64_bits_is_an_error(text: str) -> None:
     ("text", "value"),
     [
         *[("1", 1.0), (".5", 0.5), ("5.", 5.0), ("1e3", 1000.0), ("-1.5E-1", -0.15), ("+2", 2.0), (" 2", 2.0)],
-        *[("inf", math.inf), ("-Infinity", -math.inf), ("1e999", math.inf), ("-1e999", -math.inf)],
-        *[("0x1p3", 8.0), ("0X.8", 0.5), ("-0x1.8p1", -3.0), ("0x1p9999", math.inf), ("-0x1p9999", -math.inf)],
+        *[("inf", math.inf), ("-Infinity", -math.inf), ("-0x0p9999", 0.0), ("0e-9999", 0.0)],
+        *[("0x1p3", 8.0), ("0X.8", 0.5), ("-0x1.8p1", -3.0), ("1e20", 1e20), ("9007199254740992", 2.0**53)],
     ],
 )
 def test_a_float_is_what_strtod_reads(text: str, value: float) -> None:
@@ -303,10 +324,122 @@ def test_every_nan_is_the_one_nan(text: str) -> None:
     assert facts(f"1.5\n{text}\n", F)[1][0] is NAN
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "9007199254740993",
+        "-9007199254740993",
+        "9007199254740993.0",
+        "9007199254740993.5",
+        "1" + "0" * 30 + "1",
+        "9" * 500,
+    ],
+)
+def test_an_integer_that_no_float_is_equal_to_is_an_error(text: str) -> None:
+    told = mistake(f"1.5\n{text}\n", F)
+    assert told.startswith("edge.facts:2: column 1 (`x`:float): ")
+    assert "no float is exactly" in told or "out of range for a 64-bit float" in told
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("1e400", "large"), ("-1e999", "large"), ("0x1p9999", "large"), ("1e-400", "small"), ("0x1p-9999", "small")],
+)
+def test_a_float_out_of_range_is_an_error_and_infinity_is_none(text: str, size: str) -> None:
+    assert f"column 1 (`x`:float): '{text}' is too {size} for a 64-bit float" in mistake(f"inf\n{text}\n", F)
+
+
+def test_bytes_that_are_no_utf8_are_an_error_unless_an_encoding_is_said() -> None:
+    for params in ({}, {"rfc4180": "true"}):
+        told = mistake(b"caf\xc3\xa9\ncaf\xe9\n", S, **params)
+        assert told.startswith(r"edge.facts:2: the byte 0xe9 in 'caf\udce9' is not UTF-8; say encoding=latin-1")
+    assert mistake(b'"a"\n"caf\xe9"\n', S, rfc4180="true").startswith("edge.facts:2: the byte 0xe9")
+    assert facts(b"caf\xe9\n", S, encoding="latin-1") == [("café",)]
+    assert facts("é\n".encode("utf-16"), S, encoding="utf-16") == [("é",)]
+    assert facts(b"caf\xe9\n", S, encoding="bytes") == [("caf\udce9",)]
+    assert "encoding=utf-16" in mistake("é\n".encode("utf-16"), S)
+    assert "edge.facts:2: the file is not ascii" in mistake("a\né\n", S, encoding="ascii")
+    assert "encoding='hex' is not known" in mistake("a", S, encoding="hex")
+    assert "begins with the byte order mark of UTF-8" in mistake("\ufeffa", S, encoding="latin-1")
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_field() -> None:
+    for params in ({}, {"rfc4180": "true"}, {"headers": "true"}):
+        header = "x\n" if "headers" in params else ""
+        assert facts(f"\ufeff{header}a\n", S, **params) == [("a",)]
+    assert facts('\ufeff"a"\n', S, rfc4180="true") == [("a",)]
+    assert facts("\ufeff1\n", N) == [(1,)]
+    assert facts("a\n\ufeffb\n", S) == [("a",), ("\ufeffb",)]
+    assert from_json('\ufeff[["a"]]', S) == [("a",)]
+
+
+def test_an_empty_field_of_a_csv_is_a_null_and_an_empty_symbol_has_quotes() -> None:
+    assert facts('1,""\n', N, S, rfc4180="true") == [(1, "")]
+    for text in ("1,\n", '1,\n2,"b"\n'):
+        told = mistake(text, N, S, rfc4180="true")
+        assert told == (
+            'edge.facts:1: column 2 (`y`:symbol): an empty field is not a symbol (the empty one is written "");'
+            " null=VALUE says what it becomes"
+        )
+        assert facts(text, N, S, rfc4180="true", null="")[0] == (1, "")
+        assert facts(text, N, S, rfc4180="true", null="n/a")[0] == (1, "n/a")
+    assert facts(",a\n", N, S, rfc4180="true", null="-1") == [(-1, "a")]
+    assert "column 1 (`x`:number): an empty field" in mistake(",a\n", N, S, rfc4180="true", null="none")
+    assert facts("\ta\n", N, S, null="0") == [(0, "a")]
+    assert facts(",[a,b]\n", N, S, null="0", delimiter=",") == [(0, "[a,b]")]
+    assert facts("\ta\n", S, S) == [("", "a")]  # as Soufflé has it
+    assert "null='x' is a value of no column" in mistake("1\n", N, null="x")
+
+
+def test_columns_are_found_by_the_names_of_the_header() -> None:
+    for header in ("y,z,x", "Y,Z,X", " y , z,x", '"y","z","x"'):
+        text = f"{header}\nB1,zz,A1\n"
+        assert facts(text, S, S, rfc4180="true", headers="true") == [("A1", "B1")]
+        assert facts(text, S, S, delimiter=",", headers="true") == [("A1", "B1")]
+    assert facts("a,b\n1,2\n", N, N, rfc4180="true", headers="true") == [(1, 2)]  # other names: by position
+    for header in ("y,z", "x,x,y", "a,b,c", "X,x,z", "x"):
+        told = mistake(f"{header}\n1,2,3\n", N, N, rfc4180="true", headers="true")
+        assert told.startswith("edge.facts:1: the header has the columns ")
+    assert facts("y,z,x\n1,2,3\n", N, N, rfc4180="true", headers="true", columns="0:1") == [(1, 2)]
+    for line in ("1", "1,2,3"):
+        assert mistake(f"x,y\n1,2\n{line}\n", N, N, rfc4180="true", headers="true").startswith("edge.facts:3: ")
+
+
+def test_a_header_that_nobody_has_announced_is_no_fact() -> None:
+    for line in ("x,y", "y,x", "Y, X", '"x","y"', "x,other,y"):
+        told = mistake(f"{line}\n1,2,3\n", S, S, rfc4180="true")
+        assert "has the names of the columns: say headers=true if it is a header, or headers=false" in told
+        assert "has the names of the columns" in mistake(f"{line}\n1,2,3\n", S, S, delimiter=",")
+    assert facts("x,y\n", S, S, rfc4180="true", headers="false") == [("x", "y")]
+    assert facts("x,y\n", S, S, delimiter=",", headers="false") == [("x", "y")]
+    assert facts("x\ty\n", S, S) == [("x", "y")]  # Soufflé's own files have none
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds", "rows"),
+    [
+        ("y,z,x\nB1,zz,A1\n", (S, S), [("A1", "B1")]),
+        ("Y,X\n1,a\n", (S, N), [("a", 1)]),
+        ('"y","x"\n1,a\n', (S, N), [("a", 1)]),
+        ("a,1\nb,2\n", (S, N), [("a", 1), ("b", 2)]),
+        ('"x","y"\na,b\n', (S, S), "has the names of the columns, and may be a fact"),
+        ("from,to\na,b\n", (S, S), "may be a header, and has not all names of"),
+        ("from,to\na,1\n", (S, N), "may be a header, and has not all names of"),
+        ("a,1x\nb,2\n", (S, N), "edge.facts:1: column 2 (`y`:number): '1x' is not a number"),
+    ],
+)
+def test_the_first_line_of_a_csv_is_looked_at(text: str, kinds: tuple[Kind, ...], rows: object) -> None:
+    params = {"rfc4180": "true", "headers": "auto"}
+    if isinstance(rows, str):
+        assert rows in mistake(text, *kinds, **params)
+    else:
+        assert facts(text, *kinds, **params) == rows
+
+
 def test_symbols_that_are_no_utf8_are_written_back_as_the_same_bytes(tmp_path: Path) -> None:
     raw = b"\xff\tna\xc3\xafve\n\xc3\t\xa9\n"
     (tmp_path / "edge.facts").write_bytes(raw)
-    rows = read_facts(relation(S, S), {}, tmp_path)
+    rows = read_facts(relation(S, S), {"encoding": "bytes"}, tmp_path)
     write_facts(relation(S, S), rows, {}, tmp_path, io.StringIO())
     assert sorted((tmp_path / "edge.csv").read_bytes().splitlines()) == sorted(raw.splitlines())
 
@@ -364,7 +497,7 @@ def test_a_nullary_fact_comes_back(params: dict[str, str], rows: list[Row]) -> N
 
 
 def test_rfc4180_reads_quoted_fields_separated_by_commas() -> None:
-    text = 'a,"b, ""c""\nd\r\ne"\r\n"1",\n'
+    text = 'a,"b, ""c""\nd\r\ne"\r\n"1",""\n'
     assert facts(text, S, S, rfc4180="true") == [("a", 'b, "c"\nd\r\ne'), ("1", "")]
     assert facts('"1","2"\n"3","4"', N, N, rfc4180="true") == [(1, 2), (3, 4)]
 
@@ -383,7 +516,7 @@ def test_rfc4180_may_have_another_delimiter_but_no_quote_in_it() -> None:
 
 
 def test_rfc4180_skips_a_header_of_several_lines() -> None:
-    assert facts('"x\n1",y\na,b\n', S, S, rfc4180="true", headers="true") == [("a", "b")]
+    assert facts('"x\n",y\na,b\n', S, S, rfc4180="true", headers="true") == [("a", "b")]
 
 
 def test_rfc4180_errors_count_the_lines_inside_quotes() -> None:
@@ -479,7 +612,9 @@ def test_stdin_is_read_to_its_end(tmp_path: Path) -> None:
 
 def test_stdin_is_read_as_bytes_where_it_has_them(tmp_path: Path) -> None:
     stdin = io.TextIOWrapper(io.BytesIO(b"a\rb\xff\n"), encoding="ascii")
-    assert read_facts(relation(S), {"IO": "stdin"}, tmp_path, stdin=stdin) == [("a\rb\udcff",)]
+    assert read_facts(relation(S), {"IO": "stdin", "encoding": "bytes"}, tmp_path, stdin=stdin) == [
+        ("a\rb\udcff",)
+    ]
 
 
 def test_a_mistake_on_stdin_names_it(tmp_path: Path) -> None:
@@ -631,9 +766,11 @@ def test_sqlite_columns_that_differ_only_in_case_are_kept_apart() -> None:
     assert round_trip(columns, [(1, 2)], {"IO": "sqlite"}) == [(1, 2)]
 
 
-def test_sqlite_text_is_read_as_in_a_fact_file_and_null_as_souffle_has_it(tmp_path: Path) -> None:
+def test_sqlite_text_is_read_as_in_a_fact_file_and_null_as_it_is_said(tmp_path: Path) -> None:
     database(tmp_path / "edge.sqlite", "CREATE TABLE edge (x, y); INSERT INTO edge VALUES ('7', NULL), (8, 5);")
-    assert read_facts(relation(N, S), {"IO": "sqlite"}, tmp_path) == [(7, "n/a"), (8, "5")]
+    with pytest.raises(FactsError, match=r"row 1: column 2 .* null is not a symbol; null=VALUE says"):
+        read_facts(relation(N, S), {"IO": "sqlite"}, tmp_path)
+    assert read_facts(relation(N, S), {"IO": "sqlite", "null": "n/a"}, tmp_path) == [(7, "n/a"), (8, "5")]
     assert read_facts(relation(F), {"IO": "sqlite"}, tmp_path) == [(7.0,), (8.0,)]
 
 
@@ -672,7 +809,8 @@ def round_trip(of: Relation, rows: list[Row], params: Mapping[str, str]) -> list
     with tempfile.TemporaryDirectory() as name:
         named = {"filename": "facts", **params}
         write_facts(of, rows, named, Path(name), io.StringIO())
-        return read_facts(of, named, Path(name))
+        text = {"encoding": "bytes"} if named.get("IO", "file") == "file" else {}
+        return read_facts(of, {**named, **text}, Path(name))
 
 
 def assert_comes_back(of: Relation, rows: list[Row], params: Mapping[str, str]) -> None:
@@ -689,7 +827,7 @@ def assert_comes_back(of: Relation, rows: list[Row], params: Mapping[str, str]) 
 def test_what_is_written_as_delimited_text_is_read_back(
     delimiter: str, extra: dict[str, str], case: tuple[Relation, list[Row]]
 ) -> None:
-    assert_comes_back(*case, {"delimiter": delimiter, **extra})
+    assert_comes_back(*case, {"delimiter": delimiter, "headers": "false", **extra})
 
 
 @pytest.mark.parametrize("delimiter", [",", "\t", ";;", ".", "-1", "n"])
@@ -699,7 +837,7 @@ def test_what_is_written_as_delimited_text_is_read_back(
 def test_what_is_written_as_rfc4180_is_read_back_whatever_the_symbols(
     delimiter: str, extra: dict[str, str], case: tuple[Relation, list[Row]]
 ) -> None:
-    params = {"rfc4180": "true", "delimiter": delimiter, "attributeNames": "h", **extra}
+    params = {"rfc4180": "true", "delimiter": delimiter, "attributeNames": "h", "headers": "false", **extra}
     of, rows = case
     assume(not (rows and str(sorted_rows(of, rows)[0][0]).startswith("\x1f\udc8b")))  # the mark of gzip
     assert_comes_back(of, rows, params)
@@ -749,6 +887,7 @@ PIECES += [
     b'""',
 ]
 PIECES += [b";;", b";", b"\0", b"\x1f", b"9223372036854775807", b"9223372036854775808", b"18446744073709551616"]
+PIECES += [b"x", b"y", b"X,y\n", b"\xef\xbb\xbf", b"1e400", b"1e-400", b"9007199254740993", b"y\tx\n"]
 PIECES += [b"1\t2\n", b"3,4\n", b'"a",', b"\x85", b"\xc2\xa0", b"\xe2\x80\xa8"]
 FILES = st.one_of(st.binary(max_size=20), st.lists(st.sampled_from(PIECES), max_size=12).map(b"".join))
 
@@ -767,17 +906,19 @@ def outcome(read: object, *arguments: object) -> object:
     kinds=st.lists(st.sampled_from(list(Kind)), min_size=1, max_size=3),
     delimiter=st.sampled_from(["\t", "\t", ",", ";;", "é", "1", "-", "\n", "\r", "n"]),
     rfc4180=st.booleans(),
-    headers=st.booleans(),
+    headers=st.sampled_from(["true", "false", "auto", ""]),
+    encoding=st.sampled_from(["", "bytes"]),
     permuted=st.booleans(),
 )
-@example(b"1\n2", [N], "\t", False, False, False)
-@example(b'"\n1', [N], "\t", True, True, False)
-@example(b"\r", [S], "\t", False, False, False)
+@example(b"1\n2", [N], "\t", False, "", "", False)
+@example(b'"\n1', [N], "\t", True, "true", "", False)
+@example(b"\r", [S], "\t", False, "", "", False)
 def test_the_fast_and_the_careful_reader_agree_on_every_file(
-    data: bytes, kinds: list[Kind], delimiter: str, rfc4180: bool, headers: bool, permuted: bool
+    data: bytes, kinds: list[Kind], delimiter: str, rfc4180: bool, headers: str, encoding: str, permuted: bool
 ) -> None:
     """The same rows, or the same error."""
-    params = {"delimiter": delimiter, "rfc4180": str(rfc4180).lower(), "headers": str(headers).lower()}
+    params = {"delimiter": delimiter, "rfc4180": str(rfc4180).lower(), "headers": headers, "encoding": encoding}
+    params = {key: value for key, value in params.items() if value}
     if permuted:
         params["columns"] = ":".join(map(str, reversed(range(len(kinds)))))
     place = Place(relation(*kinds), params, Path())
@@ -793,7 +934,8 @@ def test_the_fast_and_the_careful_reader_agree_on_every_file(
         (b"007\t+2\n", [N, U], {}),
         (b"a_b\t2\textra\n", [S, N], {}),
         (b"1,1.5,nan\n", [N, F, F], {"delimiter": ","}),
-        (b"\xff;;1\n", [S, N], {"delimiter": ";;"}),
+        (b"\xff;;1\n", [S, N], {"delimiter": ";;", "encoding": "bytes"}),
+        (b"a,1e300,0\n", [S, F, F], {"rfc4180": "true"}),
         (b"a\t1\n", [N, S], {"columns": "1:0"}),
         (b"1,2\n", [N, N], {"rfc4180": "true"}),
     ],

@@ -21,7 +21,7 @@ from following import PATHS, added_up, begin, closure, end, entries, event, even
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everlog import Database, FactsError
+from everlog import Database, FactError, FactsError
 from everlog.cli import main
 from everlog.core.program import Kind, Program, Relation, Row
 from everlog.files.rejects import abort
@@ -105,6 +105,58 @@ def test_a_line_that_is_no_event_is_told(tmp_path: Path, line: str, message: str
     with pytest.raises(FactsError) as told:
         followed(tmp_path, event("c", None, (1, 2)), line + "\n")
     assert f"in.jsonl:2: {message}" in str(told.value)
+
+
+def test_a_null_stops_the_stream_until_somebody_says_what_it_becomes(tmp_path: Path) -> None:
+    """The same stream and the same database go on, whichever way it is said."""
+    changes = [event("c", None, (1, 2)), event("c", None, (3, None)), event("c", None, (5, 6))]
+    source = stream(tmp_path, *changes)
+    database = Database.from_text(PATHS)
+    for _ in range(2):
+        with pytest.raises(FactsError) as told:
+            follow(database, [source], [])
+    assert "in.jsonl:2: column 2 (`y`:number) is null; a fact has a value in every column" in str(told.value)
+    assert "--null edge.y=VALUE, or have such rows put aside by --rejects FILE" in str(told.value)
+    follow(database, [source], [], nulls={"edge": "-1"})
+    assert database.view("edge") == [(1, 2), (3, -1), (5, 6)]
+    other = Database.from_text(PATHS)
+    follow(other, [source], [], rejects=tmp_path / "bad.jsonl")
+    assert other.view("edge") == [(1, 2), (5, 6)]
+    stream(tmp_path, *changes, event("u", (3, None), (3, 4)), event("d", (1, None), None))
+    with pytest.raises(FactsError, match=r"in.jsonl:5: what was there before is not told"):
+        follow(database, [source], [], nulls={"edge.y": "-1"})
+    assert database.view("edge") == [(1, 2), (3, 4), (5, 6)]
+
+
+def test_what_a_null_becomes_is_checked_before_anything_is_read(tmp_path: Path) -> None:
+    for key, value, message in [
+        ("edge.z", "1", "has no column `z`"),
+        ("edge.y", "none", "cannot become 'none': 'none' is not a number"),
+        ("edge", "none", "null='none' is a value of no column"),
+        ("edges.y", "1", "undefined relation `edges`"),
+    ]:
+        with pytest.raises((FactsError, FactError), match=message):
+            follow(Database.from_text(PATHS), [str(tmp_path / "missing")], [], nulls={key: value})
+
+
+def test_the_command_line_says_what_a_null_becomes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("p.dl").write_text(".decl edge(x:number, y:symbol)  .decl r(y:symbol)  .output r  r(y) :- edge(_, y).")
+    Path("in.jsonl").write_text(event("c", None, (1, None)))
+    assert main(["follow", "p.dl", "--from", "in.jsonl", "--to", "out.jsonl"]) == 1
+    assert main(["follow", "p.dl", "--from", "in.jsonl", "--to", "out.jsonl", "--null", "edge.y="]) == 0
+    assert '"after": {"y": ""}' in Path("out.jsonl").read_text()
+
+
+def test_events_have_a_mark_floats_and_bytes_as_files_have(tmp_path: Path) -> None:
+    program = ".decl edge(x:float, y:symbol)"
+    assert followed(tmp_path, "\ufeff" + event("c", None, (1, "a")), program=program).view("edge") == [(1.0, "a")]
+    for value, what in (("1e400", "too large"), (str(2**53 + 1), "no float is exactly")):
+        with pytest.raises(FactsError, match=what):
+            followed(tmp_path, event("c", None, (7, "a")).replace("7", value), program=program)
+    (tmp_path / "in.jsonl").write_bytes(event("c", None, (1, "Z")).replace("Z", "\xe9").encode("latin-1"))
+    with pytest.raises(FactsError, match=r"in.jsonl:1: the byte 0xe9 in .* is not UTF-8"):
+        follow(Database.from_text(program), [str(tmp_path / "in.jsonl")], [])
 
 
 # ── transactions ─────────────────────────────────────────────────────────────────────────────
@@ -304,7 +356,11 @@ def test_a_value_that_is_left_out_since_it_has_not_changed_stays() -> None:
 @pytest.mark.parametrize(
     ("change", "keys", "message"),
     [
-        (RowChange("person", "c", None, person(1, None)), None, "column 2 (`name`:symbol): null is not a symbol"),
+        (
+            RowChange("person", "c", None, person(1, None)),
+            None,
+            "column 2 (`name`:symbol) is null; a fact has a value in every column",
+        ),
         (RowChange("person", "c", None, {"id": 1}), None, "column 2 (`name`:symbol) is missing from {'id': 1}"),
         (RowChange("person", "c", None, person(2**63)), None, "is out of range for a 64-bit number"),
         (

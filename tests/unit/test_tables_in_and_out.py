@@ -128,6 +128,23 @@ def test_no_columns(db: Database) -> None:
         db.insert("flag", pd.DataFrame({"x": [1]}))
 
 
+@pytest.mark.parametrize(
+    "make", [pd.DataFrame, pl.DataFrame, pa.table, dict], ids=["pandas", "polars", "arrow", "dict"]
+)
+def test_integers_become_floats_that_are_equal_to_them(make: Callable[[Any], Any]) -> None:
+    db = Database.from_text(".decl w(f:float)")
+    db.insert("w", make({"f": [2**53, -(2**60), 7]}))
+    assert db.view("w") == [(-(2.0**60),), (7.0,), (2.0**53,)]
+    with pytest.raises(FactError, match=r"w: column 1 .* no float is exactly 9007199254740993; .*, in row 2 of"):
+        db.insert("w", make({"f": [1, 2**53 + 1]}))
+    assert db.size("w") == 3
+
+
+def test_a_column_that_is_there_twice_is_refused(db: Database) -> None:
+    with pytest.raises(FactError, match="several columns `x`"):
+        db.insert("e", pd.DataFrame([[1, 2, 3]], columns=["x", "y", "x"]))
+
+
 def test_symbols_that_are_no_utf8_go_by_bytes(db: Database) -> None:
     db.insert("v", (1, 1, 1.0, "\udcff!"))
     table = db["v"].to_arrow()

@@ -1,0 +1,92 @@
+"""The bytes of a text file as UTF-8: what they are, unless the parameter `encoding` says otherwise.
+
+Symbols are bytes in Soufflé, and a file in another encoding would be taken for one in UTF-8 without a word.  Here
+a byte that is no UTF-8 is a mistake, unless `encoding=latin-1` (or any other that Python knows) says what it
+means, or `encoding=bytes` that it stays the byte it is.  A byte order mark at the beginning is no part of
+the text.
+"""
+
+from __future__ import annotations
+
+import codecs
+
+from everlog.core.fact_rows import shown
+from everlog.files.values import FactsError
+
+UTF8 = "utf-8"
+BYTES = "bytes"  # as they are, UTF-8 or not
+MARK = codecs.BOM_UTF8
+_WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def utf8_bytes(data: bytes, encoding: str, file: str) -> bytes:
+    r"""The same text in UTF-8, without a byte order mark; of UTF-8 itself, whether it is any is not looked at.
+
+    >>> utf8_bytes(b"\xef\xbb\xbfx", "utf-8", "f"), utf8_bytes(b"\xe9", "latin-1", "f")
+    (b'x', b'\xc3\xa9')
+    """
+    if encoding == BYTES or is_utf8(encoding):
+        return data[len(MARK) :] if data.startswith(MARK) else data
+    if data.startswith(MARK) and codec_of(encoding) != "utf-8-sig":
+        raise FactsError(
+            f"{file}: begins with the byte order mark of UTF-8, and encoding={shown(encoding)} is given"
+        )
+    try:
+        return data.decode(encoding).removeprefix("\ufeff").encode()
+    except UnicodeError as problem:
+        line = data.count(b"\n", 0, problem.start) + 1 if isinstance(problem, UnicodeDecodeError) else 1
+        raise FactsError(f"{file}:{line}: the file is not {encoding}: {problem}") from None
+
+
+def is_utf8(encoding: str) -> bool:
+    """
+    >>> is_utf8("UTF8"), is_utf8("latin-1")
+    (True, False)
+    """
+    return codec_of(encoding) == UTF8
+
+
+def cut_by_bytes(encoding: str) -> bool:
+    """Whether a text can be cut into lines, and the lines be decoded by themselves, as UTF-8."""
+    return encoding == BYTES or is_utf8(encoding)
+
+
+def codec_of(encoding: str) -> str:
+    """Python's name of an encoding; FactsError where there is none."""
+    if encoding == BYTES:
+        return BYTES
+    try:
+        codec = codecs.lookup(encoding)
+        "".encode(encoding)  # LookupError of what is no encoding of texts, such as `hex`
+    except (LookupError, ValueError):
+        raise FactsError(
+            f"encoding={shown(encoding)} is not known: there are utf-8, latin-1, cp1252, utf-16 and all others"
+            f" that Python has, and `{BYTES}`"
+        ) from None
+    return codec.name
+
+
+def has_wrong_byte(text: str) -> bool:
+    """Whether a text that was decoded with surrogate escapes has one."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def wrong_byte(text: str, first: bool = False) -> str | None:
+    r"""What to say of a text that was decoded with surrogate escapes and has one; None if it has none.
+
+    >>> print(wrong_byte("caf\udce9"))
+    the byte 0xe9 in 'caf\udce9' is not UTF-8; say encoding=latin-1 or the like, or keep it by encoding=bytes
+    """
+    found = next((character for character in text if "\udc80" <= character <= "\udcff"), None)
+    if found is None:
+        return None
+    said = "encoding=utf-16" if first and text.encode("utf-8", "surrogateescape").startswith(_WIDE) else None
+    said = said or "encoding=latin-1 or the like"
+    return (
+        f"the byte {ord(found) - 0xDC00:#04x} in {shown(text)} is not UTF-8; say {said}, or keep it by"
+        f" encoding={BYTES}"
+    )

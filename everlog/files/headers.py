@@ -1,0 +1,119 @@
+"""The first line of a delimited file: the names of its columns, or a fact.
+
+`headers=true` says that there are names, and columns are found by them, in any case; where the relation has none
+of these names and the line has as many as the relation, by position.  Every line then has as many fields as the
+header.  `headers=false` says that there are none.
+
+`headers=auto`, which is how a `.csv` is read from Python and at the prompt, looks at the line.  If it
+has the names of all columns, it is a header.  Else it is a fact, if it has a value for a column that is
+no symbol.  If all columns are symbols, nothing tells a header from a fact: then somebody has to say it.
+(With tabs, as Soufflé writes files, a line without the names of all columns is a fact.)
+
+Where nobody has said anything there is no header, as in Soufflé.  A file with commas, or whatever is no tab, whose
+first line has the names of all columns is refused all the same: a header must not become a fact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import evolve
+
+from everlog.core.fact_rows import shown
+from everlog.core.program import Kind
+from everlog.files.layout import Layout
+from everlog.files.values import FactsError, parse_float
+from everlog.spark_backend.columns import positions_by_name
+
+
+def looks_at_first(layout: Layout) -> bool:
+    """Whether the first line may be something else than a fact."""
+    return layout.headers in ("true", "auto") or (not layout.headers and not _is_souffles(layout))
+
+
+def _is_souffles(layout: Layout) -> bool:
+    """Whether a file is like those that Soufflé reads and writes by default."""
+    return not layout.rfc4180 and "\t" in layout.delimiter
+
+
+def settled(layout: Layout, fields: Sequence[str | None], is_quoted: bool) -> tuple[Layout, bool]:
+    """The layout of the lines that follow, and whether the first line is a header; FactsError where none can tell.
+
+    `is_quoted` says whether there is a quote in the line.
+    """
+    names = [(field or "").strip().strip('"').strip() for field in fields]
+    if layout.headers == "true":
+        return _by_name(layout, names), True
+    is_named = _has_all_names(layout, names)
+    is_fact = _is_fact(layout, fields)
+    if not layout.headers:
+        if is_named:
+            raise _told(layout, names, "has the names of the columns")
+        return layout, False
+    if is_named and (not is_fact or (_all_symbols(layout) and not is_quoted)):
+        return _by_name(layout, names), True
+    if is_named:
+        raise _told(layout, names, "has the names of the columns, and may be a fact")
+    if not _is_souffles(layout) and (_all_symbols(layout) if is_fact else _lacks_numbers(layout, fields)):
+        raise _told(layout, names, f"may be a header, and has not all names of {layout.relation}")
+    return layout, False
+
+
+def _by_name(layout: Layout, names: list[str]) -> Layout:
+    """The layout of lines below a header of these names."""
+    if layout.names and layout.delimiter.join(names) == layout.names:
+        return layout  # the header that was asked for when it was written
+    if layout.positions_given:
+        return evolve(layout, fields=len(names))
+    positions = positions_by_name([column.name for column in layout.columns], names)
+    if positions is None:
+        raise FactsError(
+            f"{layout.file}:1: the header has the columns {', '.join(names)}, which do not fit"
+            f" {layout.relation}: name them as the relation does (or give as many under other names, which are"
+            ' taken by position), or say which by columns="2:0"'
+        )
+    return evolve(layout, sources=tuple(positions), fields=len(names))
+
+
+def _has_all_names(layout: Layout, names: list[str]) -> bool:
+    found = {name.lower() for name in names}
+    return all(column.name.lower() in found for column in layout.columns)
+
+
+def _is_fact(layout: Layout, fields: Sequence[str | None]) -> bool:
+    try:
+        for source, parse in layout.parsers:
+            parse(fields[source])
+    except (IndexError, ValueError):
+        return False
+    return True
+
+
+def _all_symbols(layout: Layout) -> bool:
+    return all(kind is Kind.SYMBOL for kind in layout.kinds)
+
+
+def _lacks_numbers(layout: Layout, fields: Sequence[str | None]) -> bool:
+    """Whether none of the fields for numbers, which are all there, has anything like a number."""
+    if len(fields) < layout.width or _all_symbols(layout):
+        return False
+    wanted = [
+        fields[source]
+        for source, kind in zip(layout.sources, layout.kinds, strict=True)
+        if kind is not Kind.SYMBOL
+    ]
+    return not any(map(_is_like_number, wanted))
+
+
+def _is_like_number(field: str | None) -> bool:
+    try:
+        return not field or any(map(str.isdigit, field)) or parse_float(field) is not None
+    except ValueError:
+        return False
+
+
+def _told(layout: Layout, names: list[str], what: str) -> FactsError:
+    return FactsError(
+        f"{layout.file}:1: the first line, {shown(layout.delimiter.join(names))}, {what}: say headers=true if"
+        " it is a header, or headers=false if it is a fact"
+    )
