@@ -129,7 +129,7 @@ class _Reader:
         times = least
         if self.take(","):
             most = "" if self.peek("}") else self.digits()
-            if most and int(most) < int(least):
+            if most and (len(most), most) < (len(least), least):
                 raise Malformed("a repetition ends before it begins")
             times += "," + most
         if not self.take("}"):
@@ -137,12 +137,13 @@ class _Reader:
         return f"{{{times}}}" + ("?" if self.take("?") else "")
 
     def digits(self) -> str:
+        """Digits without zeros in front."""
         start = self.at
         while self.at < len(self.text) and self.text[self.at] in "0123456789":
             self.at += 1
         if start == self.at:
             raise Malformed("a number is missing")
-        return self.text[start : self.at]
+        return self.text[start : self.at].lstrip("0") or "0"
 
     def escape(self) -> str:
         if self.at < len(self.text) and self.text[self.at] in "123456789":

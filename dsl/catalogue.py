@@ -79,7 +79,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "DL016",
         "nested too deeply",
-        "terms, formulas and components are nested at most 200 levels deep",
+        "terms, formulas, components and types are nested at most 200 levels deep",
         "Nobody nests this deep by hand; macros and programs that write programs do. Relations or variables "
         "of their own for the inner parts help. A long chain such as `a + b + c + …`, `a, b, c, …` or "
         "`cat(a, b, c, …)` is not deep.",

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from everlog.core.values import integer
 from everlog.dsl import ast
 from everlog.dsl.diagnostics import Diagnostic, Report
 from everlog.dsl.words import DIRECTIVES, KEYWORDS, words
@@ -196,11 +197,11 @@ def _unescaped(word: str, start: int, report: Report) -> str:
 
 def _address(word: str, start: int, report: Report) -> str:
     """An IPv4 address is the number of its 32 bits (signed, as Soufflé's scanner computes it)."""
-    parts = [int(part) for part in word.split(".")]
+    parts = [integer(part) for part in word.split(".")]
     if max(parts) > 255:
         report.items.append(
             Diagnostic(
-                "DL004", f"`{word}` is no IPv4 address", start, start + len(word), hint="each part is 0 to 255"
+                "DL004", f"`{word if len(word) <= 40 else word[:37] + '…'}` is no IPv4 address", start, start + len(word), hint="each part is 0 to 255"
             )
         )
         return "0"
