@@ -17,6 +17,7 @@ from typing import Any
 
 from everlog.core.program import Column, Kind, Relation, Row, Value
 from everlog.core.values import MASK, NAN, SIGNED_MAX, SIGNED_MIN, decoded, encoded
+from everlog.core.values import shown as shown
 
 
 class FactError(ValueError):
@@ -209,16 +210,6 @@ def declared(relations: Mapping[str, Relation], name: object) -> Relation:
 
 
 # ── messages ─────────────────────────────────────────────────────────────────────────────────
-
-
-def shown(value: object) -> str:
-    """A value for a message; of a long one the beginning.
-
-    >>> shown("abc"), len(shown("x" * 1000))
-    ("'abc'", 60)
-    """
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def with_article(kind: Kind) -> str:

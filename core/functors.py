@@ -239,11 +239,11 @@ def call_functor(functor: Functor, args: Row) -> Value:
             return v.wrap(result)
         case Kind.UNSIGNED, int():
             return result & v.MASK
-        case (Kind.FLOAT, int()):
+        case (Kind.FLOAT, int()) if abs(result) < 2**1023:
             return float(result)
         case (Kind.FLOAT, float()) | (Kind.SYMBOL, str()):
             return one_nan(result)
-    raise v.NoValue(f"{call} returned {result!r}, which is no {functor.result}")
+    raise v.NoValue(f"{call} returned {v.shown(result)}, which is no {functor.result}")
 
 
 def one_nan(value: Value) -> Value:

@@ -129,7 +129,7 @@ class _Reader:
         times = least
         if self.take(","):
             most = "" if self.peek("}") else self.digits()
-            if most and (len(most), most) < (len(least), least):
+            if most and int(most) < int(least):
                 raise Malformed("a repetition ends before it begins")
             times += "," + most
         if not self.take("}"):
@@ -143,7 +143,10 @@ class _Reader:
             self.at += 1
         if start == self.at:
             raise Malformed("a number is missing")
-        return self.text[start : self.at].lstrip("0") or "0"
+        digits = self.text[start : self.at].lstrip("0") or "0"
+        if len(digits) > 10:
+            raise Malformed("a number is too large")
+        return digits
 
     def escape(self) -> str:
         if self.at < len(self.text) and self.text[self.at] in "123456789":

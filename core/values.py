@@ -315,6 +315,19 @@ def parsed_unsigned(text: str) -> int:
     return value & MASK
 
 
+def shown(value: object) -> str:
+    """A value for a message; of a long one the beginning.
+
+    >>> shown("abc"), len(shown("x" * 1000)), shown(10**5_000)
+    ("'abc'", 60, '<int>')
+    """
+    try:
+        text = repr(value)
+    except Exception:  # an integer of more than 4300 digits, or an object of the user's
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
 def integer(digits: str, base: int = 10) -> int:
     """The value of digits without a sign; 10**400 if they are so many that it fits nowhere.
 

@@ -74,7 +74,8 @@ ENTRIES: tuple[Entry, ...] = (
         "without `;` and without inlined relations, one rule becomes at most 10000 rules",
         "A body with `;` stands for one rule per alternative, and alternatives that are joined multiply: "
         "fourteen times two of them are 16384 rules. A relation of its own for a part of the body keeps it "
-        "small. Relations that are `inline` multiply in the same way.",
+        "small. Relations that are `inline` multiply in the same way; written out, they have at most 200000 "
+        "conditions.",
     ),
     Entry(
         "DL016",

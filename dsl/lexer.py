@@ -201,7 +201,11 @@ def _address(word: str, start: int, report: Report) -> str:
     if max(parts) > 255:
         report.items.append(
             Diagnostic(
-                "DL004", f"`{word if len(word) <= 40 else word[:37] + '…'}` is no IPv4 address", start, start + len(word), hint="each part is 0 to 255"
+                "DL004",
+                f"`{word if len(word) <= 40 else word[:37] + '…'}` is no IPv4 address",
+                start,
+                start + len(word),
+                hint="each part is 0 to 255",
             )
         )
         return "0"

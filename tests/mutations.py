@@ -46,7 +46,24 @@ _WORDS = """.decl .type .input .output .printsize .limitsize .comp .init .overri
  recursive_iteration_cnt debug_delta stateful // /* */ #define #if #ifdef #else #endif #include #undef \\ \t \n _ _x ?y
  $x witness dred differential view_tree crown calibrated generations recompute counts flow
  count:{ sum:{ max:{ min:{ mean:{ IO=file n=3 n=1""".split(" ")
-_ODD = ["\0", "\x1b", "\ud800", "\udc80", "\u2028", "\u00a0", "\ufeff", "é", "ß", "И", "🦉", "́", "\u202e", "١", "²", "\r"]
+_ODD = [
+    "\0",
+    "\x1b",
+    "\ud800",
+    "\udc80",
+    "\u2028",
+    "\u00a0",
+    "\ufeff",
+    "é",
+    "ß",
+    "И",
+    "🦉",
+    "́",
+    "\u202e",
+    "١",
+    "²",
+    "\r",
+]
 _NESTS = [  # what opens, what stands in the middle, what closes
     ("(", "x", ")"), ("-", "x", ""), ("bnot ", "1", ""), ("lnot ", "x", ""), ("!", "a(x)", ""), ("!(", "a(x)", ")"),
     ("cat(", '"a"', ', "b")'), ('cat("a", ', '"b"', ")"), ("max(", "1", ", 2)"), ("1^", "1", ""), ("1+", "1", ""),
@@ -207,7 +224,9 @@ def _rename(words: list[str], at: int, random: Random) -> None:
 
 
 def _negate(words: list[str], at: int, random: Random) -> None:
-    places = [i for i, word in enumerate(words[:-1]) if re.match(r"[A-Za-z]", word) and words[i + 1] == "("] or [at]
+    places = [i for i, word in enumerate(words[:-1]) if re.match(r"[A-Za-z]", word) and words[i + 1] == "("] or [
+        at
+    ]
     words.insert(random.choice(places), "!")
 
 
@@ -224,14 +243,42 @@ def _qualify(words: list[str], at: int, random: Random) -> None:
 
 def _statement(words: list[str], at: int, random: Random) -> None:
     names = _names(words)
-    number = random.choice(["0", "1", "3", "-1", "63", "64", "1000", "1000000", "9223372036854775807", _huge(random)])
+    number = random.choice(
+        ["0", "1", "3", "-1", "63", "64", "1000", "1000000", "9223372036854775807", _huge(random)]
+    )
     text = random.choice(_DIRECTIVES).format(random.choice(names), random.choice(names), number)
     ends = [i + 1 for i, word in enumerate(words) if "\n" in word]
     words.insert(random.choice([*ends, len(words)]), text)
 
 
-_MILD = [_rename, _rename, _statement, _statement, _statement, _kind, _operator, _negate, _arity, _qualify, _delete]
-_HARSH = [_duplicate, _swap, _insert, _replace, _splice, _append, _flip, _odd, _repeat, _nest, _nest, _number, _truncate]
+_MILD = [
+    _rename,
+    _rename,
+    _statement,
+    _statement,
+    _statement,
+    _kind,
+    _operator,
+    _negate,
+    _arity,
+    _qualify,
+    _delete,
+]
+_HARSH = [
+    _duplicate,
+    _swap,
+    _insert,
+    _replace,
+    _splice,
+    _append,
+    _flip,
+    _odd,
+    _repeat,
+    _nest,
+    _nest,
+    _number,
+    _truncate,
+]
 
 
 def mutated(seed: int) -> str:
@@ -240,7 +287,7 @@ def mutated(seed: int) -> str:
     words = tokens(random.choice(sources()))
     mild = random.random() < 0.6
     for _ in range(random.choice([1, 1, 2, 2, 3, 4, 8])):
-        if not words:
+        if not words or sum(map(len, words)) > _LONGEST:
             break
         change = random.choice(_MILD if mild and random.random() < 0.9 else _HARSH + _MILD)
         change(words, random.randrange(len(words)), random)
@@ -352,7 +399,9 @@ def failures(first: int, last: int, most: int = 20) -> list[str]:
     found: list[str] = []
     while first < last and len(found) < most:
         command = [sys.executable, "-P", str(Path(__file__).resolve()), str(first), str(last)]
-        process = subprocess.run(command, capture_output=True, text=True, errors="replace", cwd=gettempdir(), check=False)
+        process = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", cwd=gettempdir(), check=False
+        )
         seeds = re.findall(r"^seed (\d+)$", process.stdout, re.MULTILINE)
         at = int(seeds[-1]) if seeds else first
         if process.returncode == 0 and at == last:
