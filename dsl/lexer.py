@@ -199,15 +199,9 @@ def _address(word: str, start: int, report: Report) -> str:
     """An IPv4 address is the number of its 32 bits (signed, as Soufflé's scanner computes it)."""
     parts = [integer(part) for part in word.split(".")]
     if max(parts) > 255:
-        report.items.append(
-            Diagnostic(
-                "DL004",
-                f"`{word if len(word) <= 40 else word[:37] + '…'}` is no IPv4 address",
-                start,
-                start + len(word),
-                hint="each part is 0 to 255",
-            )
-        )
+        shown = word if len(word) <= 40 else f"{word[:37]}…"
+        message, hint = f"`{shown}` is no IPv4 address", "each part is 0 to 255"
+        report.items.append(Diagnostic("DL004", message, start, start + len(word), hint=hint))
         return "0"
     bits = (parts[0] << 24) | (parts[1] << 16) | (parts[2] << 8) | parts[3]
     return str(bits - 2**32 if bits >= 2**31 else bits)
