@@ -175,7 +175,7 @@ def _collect(
     """Everything that `component` and its bases declare, bases first."""
     if component.type.name in trail:
         return  # a cycle of inheritance, told by _check_components
-    if copies.too_many(len(component.items), component, report):
+    if copies.too_many(1 + len(component.items) + len(content.items) // 8, component, report):
         return
     inner = _inner_scope(component, scope)
     for base in component.bases:

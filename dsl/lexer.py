@@ -81,6 +81,7 @@ _FACT = re.compile(
 _FACT_CONSTANTS = re.compile(r'"([^"\\\n]*)"|(-?[0-9]+)')
 
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_MOST_UNCLOSED = 50  # symbols that are told of
 _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _ESCAPES |= {'"': '"', "'": "'", "\\": "\\"}
 
@@ -218,9 +219,10 @@ def _stray(text: str, pos: int, report: Report) -> int:
     if rest.startswith('"'):
         stop = text.find("\n", pos)
         stop = len(text) if stop < 0 else stop
-        report.items.append(
-            Diagnostic("DL002", "this symbol is never closed", pos, stop, hint='close it with `"`')
-        )
+        message = "this symbol is never closed"
+        report.items.append(Diagnostic("DL002", message, pos, stop, hint='close it with `"`'))
+        if sum(item.message == message for item in report.items[-2 * _MOST_UNCLOSED :]) >= _MOST_UNCLOSED:
+            return len(text)  # to see that each is not closed, all of the text is read
         return stop
     shown = rest[0] if rest[0].isprintable() else f"U+{ord(rest[0]):04X}"
     report.items.append(Diagnostic("DL001", f"unexpected character `{shown}`", pos, pos + 1))

@@ -28,7 +28,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 SECONDS = 5  # of CPU time that a text may take
-_HANGING = 60  # seconds after which a process that waits for something is ended
+_HANGING = 300  # seconds after which a process that waits for something is ended
 _MEMORY = 4 << 30
 _LONGEST = 500_000  # characters
 

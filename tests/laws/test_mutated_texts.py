@@ -67,6 +67,18 @@ KEPT = {
     "an exponent of 5 000 digits": f"f(1.5e{DIGITS}).",
     "an address of 5 000 digits": f"p({DIGITS}.1.1.1).",
     "a plan of 5 000 digits": f"p(x) :- a(x), p(x). .plan {DIGITS}:(1, 2)",
+    "instances that double 40 times": "".join(
+        f".comp C{i} {{ .init a = C{i + 1} .init b = C{i + 1} }}\n" for i in range(40)
+    )
+    + ".comp C40 { .decl q(x:number) q(1). }\n.init c = C0",
+    "bases that double 40 times": "".join(f".comp C{i} : C{i + 1}, C{i + 1} {{}}\n" for i in range(40))
+    + ".comp C40 { .decl q(x:number) q(1). }\n.init c = C0",
+    "instances without end that grow": ".comp A { .init a = A { " + "p(1).\n" * 250 + "}\n.init a = A",
+    "inlined relations that double 40 times": "".join(
+        f".decl i{i}(x:number) inline\ni{i}(x) :- i{i + 1}(x), i{i + 1}(x).\n" for i in range(40)
+    )
+    + ".decl i40(x:number) inline\ni40(x) :- a(x).\np(x) :- i0(x).",
+    "20 000 symbols that are never closed": '"\n' + '\\"\n' * MANY,
     "the same atom 3 000 times": f"p(x) :- {', '.join(['a(x)'] * 3_000)}.",
     "300 atoms of one variable": f"p(x) :- {', '.join(f'e(x, {i})' for i in range(300))}.",
 }
