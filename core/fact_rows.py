@@ -17,6 +17,7 @@ from typing import Any
 
 from everlog.core.program import Column, Kind, Relation, Row, Value
 from everlog.core.values import MASK, NAN, SIGNED_MAX, SIGNED_MIN, decoded, encoded
+from everlog.core.values import shown as shown
 
 EXACT = 2**53  # up to here every integer is a float
 
@@ -257,21 +258,6 @@ def declared(relations: Mapping[str, Relation], name: object) -> Relation:
 
 
 # ── messages ─────────────────────────────────────────────────────────────────────────────────
-
-
-def shown(value: object) -> str:
-    """A value for a message; of a long one the beginning.
-
-    >>> shown("abc"), len(shown("x" * 1000))
-    ("'abc'", 60)
-    >>> shown(10**5000)
-    'a value of type int that cannot be shown'
-    """
-    try:
-        text = repr(value)
-    except Exception:  # thousands of digits; deep nesting; an object that does not tell
-        return f"a value of type {type(value).__name__} that cannot be shown"
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def with_article(kind: Kind) -> str:

@@ -18,7 +18,6 @@ from typing import Any
 from attrs import frozen
 
 from everlog.core import values as v
-from everlog.core.fact_rows import shown
 from everlog.core.program import Functor, Kind, Row, Value
 
 NUMBER, UNSIGNED, FLOAT, SYMBOL = Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT, Kind.SYMBOL
@@ -250,7 +249,7 @@ def call_functor(functor: Functor, args: Row) -> Value:
         case (Kind.SYMBOL, str()):
             with suppress(UnicodeEncodeError):  # half a surrogate pair is no text
                 return v.decoded(v.encoded(result))
-    raise v.NoValue(f"{call} returned {shown(result)}, which is no {functor.result}")
+    raise v.NoValue(f"{call} returned {v.shown(result)}, which is no {functor.result}")
 
 
 def one_nan(value: Value) -> Value:

@@ -137,12 +137,16 @@ class _Reader:
         return f"{{{times}}}" + ("?" if self.take("?") else "")
 
     def digits(self) -> str:
+        """Digits without zeros in front."""
         start = self.at
         while self.at < len(self.text) and self.text[self.at] in "0123456789":
             self.at += 1
         if start == self.at:
             raise Malformed("a number is missing")
-        return self.text[start : self.at]
+        digits = self.text[start : self.at].lstrip("0") or "0"
+        if len(digits) > 10:
+            raise Malformed("a number is too large")
+        return digits
 
     def escape(self) -> str:
         if self.at < len(self.text) and self.text[self.at] in "123456789":

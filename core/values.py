@@ -315,15 +315,37 @@ def parsed_unsigned(text: str) -> int:
     return value & MASK
 
 
+def shown(value: object) -> str:
+    """A value for a message; of a long one the beginning.
+
+    >>> shown("abc"), len(shown("x" * 1000)), shown(10**5_000)
+    ("'abc'", 60, 'a value of type int that cannot be shown')
+    """
+    try:
+        text = repr(value)
+    except Exception:  # an integer of more than 4300 digits, deep nesting, or an object of the user's
+        return f"a value of type {type(value).__name__} that cannot be shown"
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def integer(digits: str, base: int = 10) -> int:
+    """The value of digits without a sign; 10**400 if they are so many that it fits nowhere.
+
+    >>> integer("1f", 16), integer("0" * 5_000 + "7"), integer("9" * 5_000) == 10**400
+    (31, 7, True)
+    """
+    if len(digits) > 400:  # Python refuses to convert more than 4300
+        digits = digits.lstrip("0") or "0"
+    return int(digits, base) if len(digits) <= 400 else 10**400
+
+
 def _integer(text: str, functor: str) -> int:
     sign, plain = ("-", text[1:]) if text.startswith("-") else ("", text)
     base = {"0x": 16, "0b": 2}.get(plain[:2], 10)
     found = _NUMERALS[base].match(sign + plain[2:] if base == 2 else text)
     if found is None:
         raise NoValue(f"{functor}({text!r}): the symbol is not a number")
-    if len(found[2]) > 400:  # past any range, and past what Python converts
-        return 10**400
-    value = int(found[2], base)
+    value = integer(found[2], base)
     return -value if found[1] == "-" else value
 
 

@@ -54,17 +54,22 @@ class Automaton:
         return size, gotos[rule.origin.name], None if passes_on else build
 
     def accepts(self, stack: list[int], terminal: str) -> bool:
-        """Whether the parser would shift `terminal` after its reductions: a dry run."""
-        trial = list(stack)
+        """Whether the parser would shift `terminal` after its reductions: a dry run.
+
+        Cost: the reductions, however deep the stack.
+        """
+        kept, above = len(stack), list[int]()  # the stack of the trial is stack[:kept] + above
+        state = stack[-1]
         while True:
-            action = self.table[trial[-1]].get(terminal)
+            action = self.table[state].get(terminal)
             if action is None or isinstance(action, int):
                 return action is not None
             size, goto, _ = action
-            if size:
-                del trial[-size:]
-            trial.append(goto[trial[-1]])
-            if terminal == "$END" and trial[-1] == self.end:
+            kept -= max(0, size - len(above))
+            above = above[: max(0, len(above) - size)]
+            state = goto[above[-1] if above else stack[kept - 1]]
+            above.append(state)
+            if terminal == "$END" and state == self.end:
                 return True
 
     def expected(self, stack: list[int]) -> set[str]:

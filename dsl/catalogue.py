@@ -74,12 +74,13 @@ ENTRIES: tuple[Entry, ...] = (
         "without `;` and without inlined relations, one rule becomes at most 10000 rules",
         "A body with `;` stands for one rule per alternative, and alternatives that are joined multiply: "
         "fourteen times two of them are 16384 rules. A relation of its own for a part of the body keeps it "
-        "small. Relations that are `inline` multiply in the same way.",
+        "small. Relations that are `inline` multiply in the same way; written out, they have at most 200000 "
+        "conditions.",
     ),
     Entry(
         "DL016",
         "nested too deeply",
-        "terms, formulas and components are nested at most 200 levels deep",
+        "terms, formulas, components and types are nested at most 200 levels deep",
         "Nobody nests this deep by hand; macros and programs that write programs do. Relations or variables "
         "of their own for the inner parts help. A long chain such as `a + b + c + …`, `a, b, c, …` or "
         "`cat(a, b, c, …)` is not deep.",
@@ -349,7 +350,8 @@ ENTRIES: tuple[Entry, ...] = (
         "DL072",
         "component without end",
         "a component neither inherits from itself nor contains an instance of itself",
-        "Writing it out would never end. Instances inside each other may be 200 deep.",
+        "Writing it out would never end. Instances inside each other may be 200 deep, and all of them written "
+        "out at most 200000 statements.",
     ),
     Entry(
         "DL073",

@@ -125,6 +125,7 @@ class _Checker:
         self.facts: dict[str, list[core.Row]] = {}
         self.flat: list[FlatClause] = []
         self.defined: set[str] = set()
+        self.origins: dict[tuple[int, int], core.Origin] = {}
 
     def run(self) -> core.Program | None:
         syntax_errors = any(d.code.startswith(_UNREAD) for d in self.report.items)
@@ -257,9 +258,14 @@ class _Checker:
         return not refused
 
     def _origin(self, flat: FlatClause) -> core.Origin:
+        """Where a clause stands; all that one statement becomes shares its text."""
         node = flat.origin
-        where = self.report.source.locate(node.pos)
-        return core.Origin(self.report.source.text[node.pos : node.end], where.file, where.line)
+        known = self.origins.get((node.pos, node.end))
+        if known is None:
+            where = self.report.source.locate(node.pos)
+            known = core.Origin(self.report.source.text[node.pos : node.end], where.file, where.line)
+            self.origins[node.pos, node.end] = known
+        return known
 
     def _relation(self, name: str, directives: Directives) -> core.Relation:
         signature = self.declared.relations[name]

@@ -22,6 +22,7 @@ from everlog.dsl.diagnostics import Label, Report
 from everlog.dsl.walk import rebuilt
 
 MAX_DEPTH = 200
+MAX_COPIES = 200_000
 _N = TypeVar("_N")
 
 
@@ -49,6 +50,7 @@ def flatten(program: ast.Program, report: Report) -> list[ast.Statement]:
     scope = _Scope(_components(statements, report))
     _check_components(statements, scope, report)
     twice = _check_instances(statements, report)
+    copies = _Copies()
     out: list[ast.Statement] = []
     for statement in statements:
         match statement:
@@ -59,7 +61,7 @@ def flatten(program: ast.Program, report: Report) -> list[ast.Statement]:
             case ast.Override():
                 report.error("DL073", "`.override` stands outside a component", statement)
             case ast.Init():
-                content = _instance(statement, scope, {}, report, 0)
+                content = _instance(statement, scope, {}, report, 0, copies)
                 out += content.items + content.orphans
             case _:
                 out.append(statement)
@@ -104,7 +106,26 @@ class _Content:
     orphans: list[ast.Statement] = field(factory=list)
 
 
-def _instance(init: ast.Init, scope: _Scope, binding: Mapping[str, str], report: Report, depth: int) -> _Content:
+@define
+class _Copies:
+    """How many statements of components were written out so far."""
+
+    made: int = 0
+
+    def too_many(self, more: int, node: ast.Node, report: Report) -> bool:
+        """Count more of them; past the limit it is told once, and nothing more is written out."""
+        before, self.made = self.made, self.made + more
+        if before <= MAX_COPIES < self.made:
+            message = f"components are more than {MAX_COPIES} statements when all instances are written out"
+            report.error("DL072", message, node)
+        return self.made > MAX_COPIES
+
+
+def _instance(
+    init: ast.Init, scope: _Scope, binding: Mapping[str, str], report: Report, depth: int, copies: _Copies
+) -> _Content:
+    if copies.too_many(1, init, report):
+        return _Content()
     if depth >= MAX_DEPTH:
         report.error("DL072", f"component instantiation is nested more than {MAX_DEPTH} deep", init)
         return _Content()
@@ -118,7 +139,9 @@ def _instance(init: ast.Init, scope: _Scope, binding: Mapping[str, str], report:
     if active is None:
         return _Content()
     content = _Content()
-    _collect(component, active, home, set(), content, report, depth)
+    _collect(component, active, home, set(), content, report, depth, copies)
+    if copies.too_many(len(content.items) + len(content.orphans), init, report):
+        return _Content()
     content.items = _without_redefined_types(component, content.items, report)
     return _renamed_content(content, init.name)
 
@@ -146,11 +169,14 @@ def _collect(
     content: _Content,
     report: Report,
     depth: int,
+    copies: _Copies,
     trail: tuple[str, ...] = (),
 ) -> None:
     """Everything that `component` and its bases declare, bases first."""
     if component.type.name in trail:
         return  # a cycle of inheritance, told by _check_components
+    if copies.too_many(1 + len(component.items) + len(content.items) // 8, component, report):
+        return
     inner = _inner_scope(component, scope)
     for base in component.bases:
         found = scope.find(binding.get(base.name, base.name))
@@ -161,10 +187,10 @@ def _collect(
         if active is None:
             continue
         dropped = overridden | {item.name for item in component.items if isinstance(item, ast.Override)}
-        _collect(parent, active, home, dropped, content, report, depth, (*trail, component.type.name))
+        _collect(parent, active, home, dropped, content, report, depth, copies, (*trail, component.type.name))
     for item in component.items:
         if isinstance(item, ast.Init):
-            nested = _instance(item, inner, binding, report, depth + 1)
+            nested = _instance(item, inner, binding, report, depth + 1, copies)
             content.items += nested.items
             content.orphans += nested.orphans
     _add_local(component, binding, overridden, content)

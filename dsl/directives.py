@@ -8,6 +8,7 @@ from __future__ import annotations
 from attrs import frozen
 
 from everlog.core import program as core
+from everlog.core.values import integer
 from everlog.dsl import ast
 from everlog.dsl.declarations import Declarations
 from everlog.dsl.diagnostics import Label, Report
@@ -72,7 +73,7 @@ def _limit(
     directive: ast.Directive, name: ast.Name, params: dict[str, str], limits: dict[str, int], report: Report
 ) -> None:
     size = params.get("n", "")
-    if not size.isdigit():
+    if not size.isdecimal():
         report.error(
             "DL059",
             f"`.limitsize {name.name}` needs a size",
@@ -82,4 +83,4 @@ def _limit(
     elif name.name in limits:
         report.error("DL059", f"`.limitsize {name.name}` is given twice", name)
     else:
-        limits[name.name] = int(size)
+        limits[name.name] = integer(size)

@@ -25,6 +25,7 @@ from everlog.dsl.stratify import counter_in, counter_of, may_count
 from everlog.dsl.walk import rebuilt
 
 MAX_EXPANSIONS = 10_000
+MAX_LITERALS = 200_000
 
 
 def expand(clauses: list[FlatClause], declared: Declarations, report: Report) -> list[FlatClause]:
@@ -39,8 +40,14 @@ def expand(clauses: list[FlatClause], declared: Declarations, report: Report) ->
     if not _check(clauses, definitions, declared, report):
         return [c for c in clauses if c.head.name not in inlined]
     order = [name for group in components(_uses(definitions)) for name in group if name in inlined]
+    made = 0
     for name in order:  # what is used comes first, so its bodies are free of inlined atoms
         definitions[name] = [e for c in definitions[name] for e in _expanded(c, definitions, report)]
+        made += sum(len(clause.body) for clause in definitions[name])
+        if made > MAX_LITERALS:
+            message = f"inlined relations have more than {MAX_LITERALS} conditions when they are written out"
+            report.error("DL015", message, declared.relations[name].node)
+            return [c for c in clauses if c.head.name not in inlined]
     kept = [c for c in clauses if c.head.name not in inlined]
     return [e for c in kept for e in _expanded(c, definitions, report)]
 
@@ -68,18 +75,33 @@ def _atoms(body: list[Literal]) -> list[ast.Atom]:
 def _expanded(clause: FlatClause, definitions: dict[str, list[FlatClause]], report: Report) -> list[FlatClause]:
     if not any(a.name in definitions for a in _atoms(clause.body)):
         return [clause]
-    alternatives: list[list[list[Literal]]] = []
-    size = 1
+    size, length = 1, 0
     for literal in clause.body:
-        choices = _choices(literal, definitions)
-        size *= max(1, len(choices))
-        if size > MAX_EXPANSIONS:
-            report.error(
-                "DL015", f"inlining gives this rule more than {MAX_EXPANSIONS} alternatives", clause.origin
-            )
+        choices, longest = _growth(literal, definitions)
+        size *= max(1, choices)
+        length += longest
+        if size > MAX_EXPANSIONS or size * length > MAX_LITERALS:
+            what = f"{MAX_EXPANSIONS} alternatives" if size > MAX_EXPANSIONS else f"{MAX_LITERALS} conditions"
+            report.error("DL015", f"inlining gives this rule more than {what}", clause.origin)
             return []
-        alternatives.append(choices)
+    alternatives = [_choices(literal, definitions) for literal in clause.body]
     return [evolve(clause, body=[x for part in choice for x in part]) for choice in product(*alternatives)]
+
+
+def _growth(literal: Literal, definitions: dict[str, list[FlatClause]]) -> tuple[int, int]:
+    """How many ways there are in which a literal can hold, and how long the longest is; at least."""
+    match literal:
+        case ast.Atom() if literal.name in definitions:
+            found = [clause for clause in definitions[literal.name] if not clause.false]
+            return len(found), len(literal.args) + max((len(clause.body) for clause in found), default=0)
+        case ast.Not(formula=ast.Atom() as atom) if atom.name in definitions:
+            found = [clause for clause in definitions[atom.name] if not clause.false]
+            ways = 1
+            for clause in found:
+                ways = min(ways * max(1, len(clause.body)), MAX_EXPANSIONS + 1)
+            return ways, len(found)
+        case _:
+            return 1, 1
 
 
 def _choices(literal: Literal, definitions: dict[str, list[FlatClause]]) -> list[list[Literal]]:

@@ -15,6 +15,7 @@ from attrs import define
 
 from everlog.core.fact_rows import exact_float
 from everlog.core.program import Kind
+from everlog.core.values import integer
 from everlog.dsl import ast
 from everlog.dsl.builder import LONG
 from everlog.dsl.clauses import FlatClause, Hoisted, Literal
@@ -319,9 +320,7 @@ def number_value(text: str) -> int:
     """
     sign, digits = (-1, text[1:]) if text.startswith("-") else (1, text)
     base = {"0x": 16, "0b": 2}.get(digits[:2], 10)
-    if len(digits) > 400:  # past any range, and past what Python converts
-        return sign * 10**400
-    return sign * int(digits[2:] if base != 10 else digits, base)
+    return sign * integer(digits[2:] if base != 10 else digits, base)
 
 
 def _operator(name: str) -> str:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from everlog.core.values import integer
 from everlog.dsl import ast
 from everlog.dsl.diagnostics import Diagnostic, Report
 from everlog.dsl.words import DIRECTIVES, KEYWORDS, words
@@ -80,6 +81,7 @@ _FACT = re.compile(
 _FACT_CONSTANTS = re.compile(r'"([^"\\\n]*)"|(-?[0-9]+)')
 
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_MOST_UNCLOSED = 50  # symbols that are told of
 _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _ESCAPES |= {'"': '"', "'": "'", "\\": "\\"}
 
@@ -196,13 +198,11 @@ def _unescaped(word: str, start: int, report: Report) -> str:
 
 def _address(word: str, start: int, report: Report) -> str:
     """An IPv4 address is the number of its 32 bits (signed, as Soufflé's scanner computes it)."""
-    parts = [int(part) for part in word.split(".")]
+    parts = [integer(part) for part in word.split(".")]
     if max(parts) > 255:
-        report.items.append(
-            Diagnostic(
-                "DL004", f"`{word}` is no IPv4 address", start, start + len(word), hint="each part is 0 to 255"
-            )
-        )
+        shown = word if len(word) <= 40 else f"{word[:37]}…"
+        message, hint = f"`{shown}` is no IPv4 address", "each part is 0 to 255"
+        report.items.append(Diagnostic("DL004", message, start, start + len(word), hint=hint))
         return "0"
     bits = (parts[0] << 24) | (parts[1] << 16) | (parts[2] << 8) | parts[3]
     return str(bits - 2**32 if bits >= 2**31 else bits)
@@ -219,9 +219,10 @@ def _stray(text: str, pos: int, report: Report) -> int:
     if rest.startswith('"'):
         stop = text.find("\n", pos)
         stop = len(text) if stop < 0 else stop
-        report.items.append(
-            Diagnostic("DL002", "this symbol is never closed", pos, stop, hint='close it with `"`')
-        )
+        message = "this symbol is never closed"
+        report.items.append(Diagnostic("DL002", message, pos, stop, hint='close it with `"`'))
+        if sum(item.message == message for item in report.items[-2 * _MOST_UNCLOSED :]) >= _MOST_UNCLOSED:
+            return len(text)  # to see that each is not closed, all of the text is read
         return stop
     shown = rest[0] if rest[0].isprintable() else f"U+{ord(rest[0]):04X}"
     report.items.append(Diagnostic("DL001", f"unexpected character `{shown}`", pos, pos + 1))

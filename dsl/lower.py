@@ -201,7 +201,10 @@ def constant(term: Any, kind: Kind) -> core.Constant:
 
 
 def _as_float(value: int) -> float:
-    return float(value) if abs(value) < 10**308 else math.copysign(math.inf, value)
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 # ── equalities ───────────────────────────────────────────────────────────────────────────────

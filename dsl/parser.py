@@ -112,8 +112,9 @@ class Parser:
         length = len(self.source.text.rstrip())
         end = Token("$END", "", length, length + 1)
         tokens = marked(chain(lex(self.source.text, self.report), [end]))
+        resume: Any = None
         while True:
-            stuck, last = self.feed(tokens)
+            stuck, last = self.feed(tokens if resume is None else chain([resume], tokens))
             if stuck is None:
                 program = self.values[-1]
                 assert isinstance(program, ast.Program)
@@ -123,7 +124,6 @@ class Parser:
             resume = None if stuck is end else self.resynchronize(stuck, tokens)
             if resume is None:
                 return self.rest()
-            tokens = chain([resume], tokens)
 
     def feed(self, tokens: Iterator[Any]) -> tuple[Any, Any]:
         """Shift and reduce until the end (None) or to a token that cannot stand where it stands.

@@ -25,6 +25,7 @@ from typing import TypeAlias
 
 from attrs import define, field, frozen
 
+from everlog.core.values import integer
 from everlog.dsl.macros import (
     BLOCK,
     CALL,
@@ -415,7 +416,7 @@ class _Reader:
         if not found:
             raise Mistake("DL102", "`#line` needs a line number", 'write #line 12 "file.dl"')
         f.shown = re.sub(r"\\(.)", r"\1", found[2]) if found[2] else f.shown
-        f.number, f.counted = int(found[1]), f.copied
+        f.number, f.counted = integer(found[1]), f.copied
         self._mark(f)
 
     # ── includes ──

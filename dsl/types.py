@@ -16,8 +16,10 @@ from difflib import get_close_matches
 from attrs import define, field
 
 from everlog.core.program import Kind
+from everlog.core.strong import strong_components
 from everlog.dsl import ast
 from everlog.dsl.diagnostics import Label, Report
+from everlog.dsl.walk import MAX_DEPTH
 
 PRIMITIVES: dict[str, Kind] = {kind.value: kind for kind in Kind}
 
@@ -68,8 +70,15 @@ class Types:
     def _shared(self, a: str, b: str) -> frozenset[str]:
         """The members of union `a`, at every depth, that are below `b`."""
         out: set[str] = set()
-        for member in self.unions.get(a, ()):
-            out |= {member} if b in self.supertypes[member] else self._shared(member, b)
+        seen: set[str] = set()
+        todo = [a]
+        while todo:
+            for member in self.unions.get(todo.pop(), ()):
+                if b in self.supertypes[member]:
+                    out.add(member)
+                elif member not in seen:
+                    seen.add(member)
+                    todo.append(member)
         return frozenset(out)
 
     def only_unions(self, types: frozenset[str] | None) -> bool:
@@ -106,18 +115,25 @@ def declared_types(statements: Iterable[ast.Statement], report: Report) -> Types
 def _ordered(decls: dict[str, ast.TypeDecl], report: Report) -> Types:
     types = Types(declared=frozenset(decls))
     sound = {n: d for n, d in decls.items() if _defined(d, decls, report)}
-    for name in _cyclic(sound):
+    depth = dict.fromkeys(PRIMITIVES, 0)
+    groups = strong_components(sound, lambda name: [b.name for b in sound[name].bases if b.name in sound])
+    cyclic = {name for group in groups for name in group if _is_cyclic(group, sound)}
+    for name in [name for name in sound if name in cyclic]:
         report.error("DL023", f"type `{name}` is defined by itself", sound[name])
-        del sound[name]
-    while sound:
-        ready = [d for d in sound.values() if all(b.name in types for b in d.bases)]
-        if not ready:
-            break
-        for decl in ready:
-            del sound[decl.name]
-            _add(decl, types, report)
-    _close_unions(decls, types)
+    for (name,) in [group for group in groups if cyclic.isdisjoint(group)]:  # each after those it is made of
+        decl = sound[name]
+        if all(b.name in types for b in decl.bases):
+            depth[name] = 1 + max((depth[b.name] for b in decl.bases), default=0)
+            if depth[name] <= MAX_DEPTH:
+                _add(decl, types, report)
+            elif depth[name] == MAX_DEPTH + 1:
+                report.error("DL016", f"more than {MAX_DEPTH} types defined by each other", decl)
+    _close_unions(types)
     return types
+
+
+def _is_cyclic(group: list[str], decls: dict[str, ast.TypeDecl]) -> bool:
+    return len(group) > 1 or any(b.name == group[0] for b in decls[group[0]].bases)
 
 
 def _defined(decl: ast.TypeDecl, decls: dict[str, ast.TypeDecl], report: Report) -> bool:
@@ -131,23 +147,6 @@ def _defined(decl: ast.TypeDecl, decls: dict[str, ast.TypeDecl], report: Report)
             )
             sound = False
     return sound and decl.form != "nonflat"
-
-
-def _cyclic(decls: dict[str, ast.TypeDecl]) -> list[str]:
-    """The types from which following bases comes back to them."""
-    out = []
-    for name in decls:
-        seen: set[str] = set()
-        todo = [b.name for b in decls[name].bases]
-        while todo:
-            current = todo.pop()
-            if current in seen or current not in decls:
-                continue
-            seen.add(current)
-            todo += [b.name for b in decls[current].bases]
-        if name in seen:
-            out.append(name)
-    return out
 
 
 def _add(decl: ast.TypeDecl, types: Types, report: Report) -> None:
@@ -173,21 +172,35 @@ def _add(decl: ast.TypeDecl, types: Types, report: Report) -> None:
         types.supertypes[decl.name] |= types.supertypes[types.canonical[decl.bases[0].name]]
 
 
-def _close_unions(decls: dict[str, ast.TypeDecl], types: Types) -> None:
-    """Put the members of each union, and what is below them, below it."""
-    changed = True
-    while changed:
-        changed = False
-        for decl in decls.values():
-            if decl.form != "equals" or len(decl.bases) < 2 or decl.name not in types:
+def _close_unions(types: Types) -> None:
+    """Put the members of each union, and what is below them, below it.
+
+    A union is itself below each type that all of its members are below.
+    """
+    if not types.unions:
+        return
+    unions_of: dict[str, list[str]] = {}  # a member to the unions that have it
+    for union, members in types.unions.items():
+        for member in dict.fromkeys(members):
+            unions_of.setdefault(member, []).append(union)
+    subsets: dict[str, list[str]] = {}
+    for name, supers in types.supertypes.items():
+        for upper in supers:
+            subsets.setdefault(upper, []).append(name)
+    above: dict[str, set[str]] = {name: set(supers) for name, supers in types.supertypes.items()}
+    for upper in types.supertypes:
+        below: set[str] = set()
+        missing: dict[str, int] = {}  # how many members of a union are not known to be below
+        todo = [upper]
+        while todo:
+            name = todo.pop()
+            if name in below:
                 continue
-            above = types.supertypes[decl.name]
-            members = {types.canonical[b.name] for b in decl.bases}
-            for name, supers in types.supertypes.items():
-                if supers & members and not above <= supers:
-                    types.supertypes[name] = supers | above
-                    changed = True
-            common = frozenset.intersection(*(types.supertypes[m] for m in members))
-            if not common <= types.supertypes[decl.name]:  # a union is below what all its members are below
-                types.supertypes[decl.name] |= common
-                changed = True
+            below.add(name)
+            above[name].add(upper)
+            todo += [*subsets.get(name, ()), *types.unions.get(name, ())]
+            for union in unions_of.get(name, ()):
+                missing[union] = missing.get(union, len(set(types.unions[union]))) - 1
+                if not missing[union]:
+                    todo.append(union)
+    types.supertypes.update({name: frozenset(supers) for name, supers in above.items()})

@@ -17,6 +17,7 @@ from attrs import evolve, frozen
 from everlog.core.dependencies import Unit
 from everlog.core.engine.systems import Described, Fit, Offer
 from everlog.core.program import Column, Kind, Program, Relation
+from everlog.core.values import integer
 from everlog.ies import catalogue
 from everlog.ies.adapters import ADAPTERS
 from everlog.ies.known_shapes import ALTERNATING, CLOSURE, SAME_GENERATION, shapes_of
@@ -82,7 +83,7 @@ class SystemOffer:
                 limit = program.pragmas.get(LIMIT, "")
                 if limit and not limit.isdecimal():
                     return f'.pragma "{LIMIT}" "{limit}" is not a number of values'
-                values = int(limit) if limit else DEFAULT_LIMIT
+                values = integer(limit) if limit else DEFAULT_LIMIT
                 make = partial(ADAPTERS[self.shape], self.name, number, found.relations, values)
                 return Fit(self.name, answer, inputs, make)
         return f"not {self.shape}: {why_not(known, program, unit)}"

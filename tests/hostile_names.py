@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -20,11 +21,12 @@ from attrs import frozen
 from engines import EXECUTORS
 
 import everlog
+from everlog import Database
 from everlog.core import reference, seminaive
-from everlog.core.engine import Engine
+from everlog.core.engine import Engine, Incremental
 from everlog.core.engine.asking import Question
 from everlog.core.executor import Update
-from everlog.core.program import Atom, Program, Row, Rule, Variable
+from everlog.core.program import Atom, Kind, Program, Row, Rule, Variable
 from everlog.core.values import EvaluationError
 from everlog.dsl.check import compile_text
 from everlog.dsl.words import KEYWORDS
@@ -32,21 +34,12 @@ from everlog.functors import bind
 
 _WORD = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
 _IDENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_KEPT = {
-    *KEYWORDS,
-    "number",
-    "symbol",
-    "float",
-    "unsigned",
-    "decl",
-    "limitsize",
-    "domain",
-    "choice",
-    "_",
-    "comp",
-    "init",
-}
+_KEPT = {*KEYWORDS, "number", "symbol", "float", "unsigned", "_"}
 _KEPT |= {"__FILE__", "__LINE__", "__SOUFFLE__", "RAM_DOMAIN_SIZE"}  # macros that are always there
+_FIXED = re.compile(
+    r"""("(?:[^"\\]|\\.)*" | \.(?:decl|type|comp|init|functor|strategy)\b | choice-domain | \.limitsize\ \w+\(n=\d+\))""",
+    re.VERBOSE,
+)
 CONSTANTS = (
     "a & _i1.keys() & b",
     "_delta",
@@ -126,6 +119,11 @@ class Hostile:
     rows: tuple[tuple[str, Row], ...]
     text: str
     shape: str
+    functors: dict[str, Any]
+    constant: str
+    parameter: str
+    added: tuple[str, ...]  # relations beside those of the shape
+    turn: int = 0  # which of the slower ways this program is taken
 
 
 def renamed(text: str, names: dict[str, str]) -> str:
@@ -134,42 +132,68 @@ def renamed(text: str, names: dict[str, str]) -> str:
     >>> renamed(".decl p(a:number)  .limitsize p(n=5)  p(n) :- e(n, _).", {"p": "row", "n": "undo"})
     '.decl row(a:number)  .limitsize row(n=5)  row(undo) :- e(undo, _).'
     """
-    parts = re.split(r'("(?:[^"\\]|\\.)*"|(?<=limitsize )\w+\(n=\d+\))', text)
+    parts = _FIXED.split(text)
     for place, part in enumerate(parts):
-        if place % 2 and part.startswith('"'):
-            continue
-        if place % 2:
-            name, rest = part.split("(", 1)
-            parts[place] = f"{names.get(name, name)}({rest}"
-        else:
+        if place % 2 == 0:
             parts[place] = _WORD.sub(lambda found: names.get(found[0], found[0]), part)
+        elif part.startswith(".limitsize"):
+            name, rest = part.removeprefix(".limitsize ").split("(")
+            parts[place] = f".limitsize {names.get(name, name)}({rest}"
     return "".join(parts)
+
+
+def words_of(text: str) -> list[str]:
+    """The names in a text, each once."""
+    found = [word for part in _FIXED.split(text)[::2] for word in _WORD.findall(part)]
+    found += re.findall(r"\.limitsize (\w+)", text)
+    return [word for word in dict.fromkeys(found) if word not in _KEPT]
 
 
 def quoted(value: str) -> str:
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r") + '"'
 
 
+ROLES = (
+    "zz1",
+    "x",
+    "c0",
+    "cc1",
+    "ff1",
+    "tt1",
+    "ii1",
+    "pp1",
+    "hh1",
+    "zz2",
+    "zz3",
+    "y",
+)  # words of what is added below
+
+
 def hostile(seed: int) -> Hostile:
-    """One of many programs: a shape, names for it, a constant, and rows."""
+    """One of many programs: a shape, names for it, a constant, and rows.
+
+    The name in each role is the next one for the next seed, so that each name is tried in each of them.
+    """
     random = Random(seed)
     shape = random.choice(sorted(generators.SHAPES))
-    own = random.sample(identifiers(), 80)
+    own = names_of(seed)
     constant = random.choice(CONSTANTS)
-    rules = f"{generators.DECLARATIONS}\n{generators.SHAPES[shape]}\n"
-    rules += f".decl zz1(c0:number)  zz1(x) :- w(x, {quoted(constant)}), v(y), x >= y.\n"
+    rules = f".type tt1 <: number\n{generators.DECLARATIONS}\n{generators.SHAPES[shape]}\n"
+    rules += f".decl zz1(c0:tt1)  zz1(as(x, tt1)) :- w(x, {quoted(constant)}), v(y), x >= y.\n"
     rules += f".decl zz2(c0:symbol)  zz2(p) :- s(p), p != {quoted(constant)}, w(_, {quoted(constant)}).\n"
     rules += ".decl zz3(c0:number)  zz3(@ff1(x)) :- v(x), e(x, y), y = @ff1(y) - 1.\n"
-    words = [word for word in dict.fromkeys(_WORD.findall(re.sub(r'"[^"]*"', "", rules))) if word not in _KEPT]
+    words = [*ROLES, *(word for word in words_of(rules) if word not in ROLES)]
+    assert len(words) <= len(own)
     names = dict(zip(words, own, strict=False))
     body = renamed(rules, names)
-    functor = names["ff1"]
-    head = f".functor {functor}({own[-1]}:number):number\n"
+    head = f".functor {names['ff1']}({names['hh1']}:number):number\n"
     prefix = ""
-    if random.random() < 0.5:
-        body, prefix = f".comp {own[-2]} {{\n{body}}}\n.init {own[-3]} = {own[-2]}\n", f"{own[-3]}."
+    if seed % 2:
+        body = f".comp {names['cc1']} {{\n{body}}}\n.init {names['ii1']} = {names['cc1']}\n"
+        prefix = f"{names['ii1']}."
     text = head + body
-    program = bind(compile_text(text), {functor: lambda x: x + 1})
+    functors = {names["ff1"]: lambda x: x + 1}
+    program = bind(compile_text(text), functors)
     rows: list[tuple[str, Row]] = []
     for name, kinds in generators.BASE.items():
         for _ in range(random.randint(1, 3)):
@@ -178,11 +202,27 @@ def hostile(seed: int) -> Hostile:
             )
             rows.append((prefix + names.get(name, name), row))
     random.shuffle(rows)
-    return Hostile(program, tuple(dict.fromkeys(rows)), text, shape)
+    turn = (seed + seed // len(shuffled())) % 2  # the other one when a name is in its place again
+    added = tuple(prefix + names[name] for name in ("zz1", "zz2", "zz3"))
+    return Hostile(program, tuple(dict.fromkeys(rows)), text, shape, functors, constant, names["pp1"], added, turn)
+
+
+def names_of(seed: int) -> list[str]:
+    """A hundred names, each in its place; with the next seed the next ones."""
+    ours = shuffled()
+    return [ours[(seed + number * len(ours) // 100) % len(ours)] for number in range(100)]
+
+
+@cache
+def shuffled() -> tuple[str, ...]:
+    """The identifiers in an order that puts no two of a kind side by side; the same in each run of a version."""
+    ours = list(identifiers())
+    Random(1).shuffle(ours)
+    return tuple(ours)
 
 
 def agrees(case: Hostile, executors: Sequence[str]) -> None:
-    """Whole evaluation, engines in single and larger steps, and queries agree with the reference."""
+    """Whole evaluation, engines in steps of all sizes, queries and proofs agree with the reference."""
     facts: dict[str, list[Row]] = {}
     for name, row in case.rows:
         facts.setdefault(name, []).append(row)
@@ -192,13 +232,16 @@ def agrees(case: Hostile, executors: Sequence[str]) -> None:
         return
     evaluation = seminaive.evaluate(case.program, facts)
     assert {name: evaluation.relation(name) for name in case.program.relations} == expected
-    seminaive.explain_code(case.program)
-    single = Engine(case.program)
+    single = Engine(case.program)  # one row at a time: fused where that serves
     for name, row in case.rows:
         single.update(name, row)
     engines = [single]
-    for name in executors:
-        engines.append(EXECUTORS[name].start(case.program))
+    if case.turn:
+        engines.append(Incremental(large=10**9).start(case.program))  # steps of two: unrolled
+        for start in range(0, len(case.rows), 2):
+            engines[-1].apply([Update(name, row) for name, row in case.rows[start : start + 2]])
+    for strategy in executors:
+        engines.append(EXECUTORS[strategy].start(case.program))
         engines[-1].apply([Update(name, row) for name, row in case.rows])
     for engine in engines:
         assert {name: engine.view(name) for name in case.program.relations} == expected
@@ -207,6 +250,35 @@ def agrees(case: Hostile, executors: Sequence[str]) -> None:
         if all(isinstance(arg, Variable) for arg in rule.head.args):
             found = Question(single, [Rule(Atom("?-", rule.head.args), rule.body)]).answers()
             assert set(found) == expected[rule.head.relation]
-    for name, row in case.rows:
-        single.update(name, row, insert=False)
-    single.check()
+    if not case.turn:
+        _is_asked_well(case, expected)
+    for engine in engines:
+        for name, row in case.rows[::2]:
+            engine.apply([Update(name, row, insert=False)])
+    left: dict[str, list[Row]] = {}
+    for name, row in case.rows[1::2]:
+        left.setdefault(name, []).append(row)
+    with suppress(EvaluationError):
+        expected = reference.evaluate(case.program, left)
+        for engine in engines:
+            assert {name: engine.view(name) for name in case.program.relations} == expected
+            engine.check()
+
+
+def _is_asked_well(case: Hostile, expected: Mapping[str, frozenset[Row]]) -> None:
+    """A database of the same text: queries with variables, constants and parameters, proofs and explanations."""
+    try:
+        case.constant.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return  # no symbol
+    database = Database.from_text(case.text, functors=case.functors)
+    database.apply([Update(name, row) for name, row in case.rows])
+    for name in case.added:
+        rows = sorted(expected[name])
+        assert database.query(f"{name}({case.parameter})") == rows
+        for row in rows[:1]:
+            assert database.query(f"{name}(${case.parameter})", **{case.parameter: row[0]}) == [row]
+            assert database.why(name, row).text()
+        value = case.constant if database.relations[name].columns[0].kind is Kind.SYMBOL else 99
+        if (value,) not in expected[name]:
+            assert database.why_not(name, (value,)).text()

@@ -25,6 +25,7 @@ from everlog.core.program import (
 )
 
 _LARGE = 10_000_000
+_MOST_SETS = 20  # of one expression: the compiler of Python nests a call for each operator
 
 
 @define
@@ -262,9 +263,12 @@ class JoinWriter(AtomWriter):
         return self.sets[0]
 
     def intersection(self) -> str:
+        self.sets = list(dict.fromkeys(self.sets))
         if len(self.sets) > 1:
             name = self.temporary("_S")
-            self.line(f"{name} = {' & '.join(self.sets)}")
+            self.line(f"{name} = {' & '.join(self.sets[:_MOST_SETS])}")
+            for start in range(_MOST_SETS, len(self.sets), _MOST_SETS):
+                self.line(f"{name} = {' & '.join([name, *self.sets[start : start + _MOST_SETS]])}")
             self.line(f"if not {name}: {self.skip()}")
             self.sets = [name]
             self.made[name] = self.depth

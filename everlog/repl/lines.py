@@ -33,7 +33,9 @@ _RULE_NAME = re.compile(r"[?\w]+(?:\.[?\w]+)*#[0-9]+")
 _RELATIONS = re.compile(r"\.output\s+([?\w]+(?:\.[?\w]+)*)\s*(?:\(.*|,.*|)", re.DOTALL)
 _MACRO = re.compile(rf"#\s*(?:{'|'.join(PREPROCESSOR)})\b")
 _IDLE = re.compile(rf"(?:\s+|//[^\n]*|(?!{_MACRO.pattern})#[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)+")
-_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/', re.DOTALL)
+_COMMENT = re.compile(  # what is never closed goes to the end, and stays
+    r'("(?:\\.|[^"\\])*+(?:"|\Z)|"(?:\\.|[^"\\])*+\\\Z)|//[^\n]*|/\*(?:[^*]|\*(?!/))*+\*/|(/\*.*\Z)', re.DOTALL
+)
 
 
 @frozen
@@ -59,7 +61,7 @@ def read_line(text: str, relations: Collection[str] = ()) -> Line:
         return Line(NOTHING, "")
     if body.startswith("."):
         return _with_dot(body, relations)
-    written, body = body, _COMMENT.sub(lambda found: found[1] or _blanks(found[0]), body).strip()
+    written, body = body, _COMMENT.sub(lambda found: found[1] or found[2] or _blanks(found[0]), body).strip()
     if ddlog.is_statement(body):
         return Line(DDLOG, body)
     if _DROPS.fullmatch(body):

@@ -122,7 +122,7 @@ def run_ddlog(session: Session, text: str) -> None:
                 clear(session, name)
             case "echo", rest:
                 session.screen.line(rest)
-            case "sleep", milliseconds if milliseconds.isdigit():
+            case "sleep", milliseconds if milliseconds.isdecimal() and len(milliseconds) < 10:
                 sleep(int(milliseconds) / 1000)
             case "timestamp", "":
                 session.screen.line(f"Timestamp: {time():.9f}")

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from everlog.core.values import integer
 from everlog.repl.table import CommandError, Words, command
 
 if TYPE_CHECKING:
@@ -208,7 +209,7 @@ def _kept(session: Session) -> DurableDatabase:
 def _step(text: str) -> int:
     if not text.isdecimal():
         raise CommandError(f"`{text}` is no step: steps have numbers, and `.as-of` tells which are kept")
-    return int(text)
+    return integer(text)
 
 
 def _where(database: DurableDatabase) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from everlog.core.values import integer
 from everlog.repl.table import ALIASES, CommandError, Words, command, commands, find_command
 
 if TYPE_CHECKING:
@@ -59,6 +60,6 @@ def quit_(session: Session, words: Words) -> None:
     """
     Ctrl-D does the same.  STATUS is that of the process, 0 without one.
     """
-    if words and not (words[0].isdigit() and int(words[0]) < 256):
+    if words and not (words[0].isdecimal() and integer(words[0]) < 256):
         raise CommandError(f"a status is a number up to 255, not `{words[0]}`")
     session.leave(int(words[0]) if words else 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from everlog.core.values import integer
 from everlog.repl.commands.output import change_or_show
 from everlog.repl.table import CommandError, Words, command
 
@@ -99,6 +100,6 @@ def _told(limits: Limits, name: str) -> str:
 
 
 def _number(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
+    if not text.isdecimal() or integer(text) < 1:
         raise CommandError(f"`{text}` is no number of rules")
-    return int(text)
+    return integer(text)
