@@ -344,6 +344,7 @@ class Engine:
                 changes = self._changes(step)
             if self.seal is not None:
                 self._have_sealed({name: ([], [row]) if insert else ([row], [])})
+            guard.stands = True
             step.undo.clear()
             self._facts_given, self._stood = given, True
         except BaseException as error:
@@ -446,6 +447,7 @@ class Engine:
             with self.guard.sealing():
                 self.seal(net)
                 self.guard.stands = True  # whatever fails from here on
+        self.guard.stands = True
 
     def _rebuild(self, step: Step, keeper: Keeper) -> None:
         """Compute a unit anew, and note what differs."""

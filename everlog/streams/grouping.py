@@ -11,7 +11,8 @@ before its second BEGIN is forgotten, and so is what a peer of a socket has left
 Where a source can be read again from an offset, that is the beginning of the oldest transaction that is not
 complete, with the names of those that were complete behind it.
 
-Reads: streams.debezium.  Read by: streams.jsonsource.
+Cost: what an entry takes does not depend on how many transactions are open.  There are at most
+MOST_OPEN: a sender that never ends what it begins is refused.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ from collections.abc import Callable, Iterator
 
 from attrs import define, field, frozen
 
+from everlog.files.values import FactsError
 from everlog.streams.debezium import Entry, Event, Marker
 from everlog.streams.model import RowChange
 
 _SNAPSHOT = "\0snapshot"  # names of what has none
+MOST_OPEN = 10_000  # transactions that have begun and not ended
 
 
 @frozen
@@ -43,26 +46,30 @@ class _Open:
     offset: int
     first: int
     marked: bool
+    lost_before: int  # lines that were refused before it began
     changes: list[RowChange] = field(factory=list)
     ended: bool = False
     wanted: int = 0
-    lost: int = 0
 
-    @property
-    def complete(self) -> bool:
-        return self.ended and len(self.changes) + self.lost >= self.wanted
+    def is_complete(self, lost: int) -> bool:
+        """`lost`: how many lines have been refused by now."""
+        return self.ended and len(self.changes) + lost - self.lost_before >= self.wanted
 
 
 class Grouper:
     """Invariants:
     I1  at most one transaction that is under way has neither BEGIN nor END;
-    I2  `finished` holds what was complete while something that began before it was not.
+    I2  `finished` holds what was complete while something that began before it was not;
+    I3  `open` is in the order of the offsets where transactions began;
+    I4  `unmarked` is the transaction of I1.
     """
 
     def __init__(self, known: Callable[[str], bool], finished: frozenset[str] = frozenset()) -> None:
         """`known` says whether the program knows a table; changes of others are left out."""
         self._known = known
         self._open: dict[str, _Open] = {}
+        self._unmarked: str | None = None
+        self._lost = 0
         self._finished = set(finished)
         self._seen = frozenset(finished)  # complete in an earlier life
 
@@ -74,7 +81,7 @@ class Grouper:
             return
         current, marked = self._open.get(name), isinstance(entry, Marker) and entry.begins
         if current is None or (marked and current.marked):  # whoever begins it again tells all of it again
-            current = self._open[name] = _Open(begin, line, marked)
+            current = self._begin(name, _Open(begin, line, marked, self._lost))
         if isinstance(entry, Event):
             if self._known(entry.change.table):
                 current.changes.append(entry.change)
@@ -83,13 +90,25 @@ class Grouper:
         elif not entry.begins:
             current.ended = True
             current.wanted = sum(count for table, count in entry.counts.items() if self._known(table))
-        if current.complete:
+        if current.ended and self._unmarked == name:
+            self._unmarked = None
+        if current.is_complete(self._lost):
             yield self._completed(name, end, line)
+
+    def _begin(self, name: str, new: _Open) -> _Open:
+        self._open.pop(name, None)
+        if len(self._open) >= MOST_OPEN:
+            raise FactsError(
+                f"line {new.first}: {MOST_OPEN} transactions have begun and not ended; no more are kept"
+            )
+        self._open[name] = new
+        if not new.marked:
+            self._unmarked = name
+        return new
 
     def lose(self) -> None:
         """A line was refused: nobody knows which transaction it was of, and none may wait for it."""
-        for of in self._open.values():
-            of.lost += 1
+        self._lost += 1
 
     def finish(self, end: int, line: int) -> Iterator[Group]:
         """There will be no more: a transaction without markers is complete."""
@@ -98,6 +117,7 @@ class Grouper:
     def drop(self) -> None:
         """Whoever sent has gone: what was under way will not end."""
         self._open.clear()
+        self._unmarked = None
 
     @property
     def incomplete(self) -> list[tuple[str, int]]:
@@ -105,13 +125,14 @@ class Grouper:
         return [(name, len(of.changes)) for name, of in self._open.items()]
 
     def _end_unmarked(self, name: str, end: int, line: int) -> Iterator[Group]:
-        for other, of in list(self._open.items()):
-            if other != name and not of.marked and not of.ended:
-                yield self._completed(other, end, line)
+        if self._unmarked is not None and self._unmarked != name:
+            yield self._completed(self._unmarked, end, line)
 
     def _completed(self, name: str, end: int, line: int) -> Group:
         done = self._open.pop(name)
-        oldest = min(self._open.values(), key=lambda of: of.offset, default=None)
+        if self._unmarked == name:
+            self._unmarked = None
+        oldest = next(iter(self._open.values()), None)
         if oldest is None:
             self._finished.clear()
             return Group(tuple(done.changes), end, line, frozenset())
