@@ -113,6 +113,9 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         optional("starlette", "serve", "everlog serve")
         optional("uvicorn", "serve", "everlog serve")
+        from everlog.serve.memory import use_allocator_of_libc
+
+        use_allocator_of_libc()
         if arguments.program == "-" or arguments.no_preprocessor:
             raise ServeError("a service needs a program in a file, with the preprocessor")
         if not Path(arguments.fact_dir).is_dir():

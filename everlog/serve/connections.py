@@ -1,10 +1,11 @@
 """Connections that wait for a request, but neither for ever nor in any number.
 
-Uvicorn closes a connection that is idle after an answer; but not one that never sends a request, or sends its head
-or its body byte by byte, or goes on sending what nobody reads: a few hundred of those would keep everybody else
-out.  So a connection on which nothing is being answered has a deadline.  And of those that have not sent a whole
-request there are so many and no more: when another one comes, the one that has waited longest is closed.  Whoever
-sends a request at once is answered, however many others do not.
+Uvicorn closes a connection that is idle after an answer; but not one that never sends a request, or
+sends its head or its body byte by byte, or goes on sending what nobody reads: a few hundred of those
+would keep everybody else out.  So a connection on which nothing is being answered has a deadline.  And
+of those that have not sent a whole request there are so many and no more: where others come, those that
+have waited longest are closed, but not before what has arrived from them was read.  Whoever sends a
+request at once is answered, however many others do not.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import ClassVar
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MOST_SENDING = 256  # connections without a whole request
-MOST = 1000  # connections
+MOST = 1500  # connections
+_MOMENT = 0.1  # seconds for which there may be more of them
 
 
 class Connection(H11Protocol):
@@ -23,11 +25,12 @@ class Connection(H11Protocol):
 
     Invariants:
       I1  `sending` holds the connections that have not sent a whole request, the oldest first;
-      I2  it has at most MOST_SENDING.
+      I2  it has at most MOST_SENDING, but for a moment.
     """
 
     patience = 10.0
     sending: ClassVar[dict[Connection, None]] = {}
+    relief: ClassVar[list[asyncio.TimerHandle]] = []  # when there are too many: the one that closes some
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
@@ -60,8 +63,13 @@ class Connection(H11Protocol):
             self.sending.pop(self, None)
         elif self not in self.sending and not self.transport.is_closing():
             self.sending[self] = None
-            if len(self.sending) > MOST_SENDING:
-                self._close_oldest()
+            if len(self.sending) > MOST_SENDING and not self.relief:
+                self.relief.append(self.loop.call_later(_MOMENT, self._relieve))
+
+    def _relieve(self) -> None:
+        self.relief.clear()
+        while len(self.sending) > MOST_SENDING:
+            self._close_oldest()
 
     def _close_oldest(self) -> None:
         """Make room: for whoever may have a request.  Where all are being answered, there is none."""

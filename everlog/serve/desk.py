@@ -96,6 +96,7 @@ class Desk:
             try:
                 job = self._jobs.get(timeout=_POLL)
             except Empty:
+                self._tidy.idle()
                 continue
             if job is not None:
                 self._do(job)
