@@ -2,8 +2,9 @@
 
     python -P tests/hostile_client.py http://127.0.0.1:8765 --seconds 20 --seed 1
 
-It runs attacks in several threads, at random but from a seed, and prints as JSON how many answers of each status it
-got.  It keeps to relations `n`, `s` and those that it declares itself, and leaves them as they were.
+It runs attacks in several threads, at random but from a seed, and prints as JSON how many answers
+of each status it got.  It keeps to relations `n`, `s` and those that it declares itself, and leaves
+them as they were.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Requests to jobs, and answers to responses: the application that a server of HTTP runs.
 
-A request is done at the desk: its body is read there and held to the shape that the table of routes has for it,
-and the answer is written there, under the limits that hold for the request.  What needs no database (is it there,
-what can be asked) the event loop answers itself, however busy the desk is; so nothing here may take long.
+A request is done at the desk: its body is read there and held to the shape that the table of routes
+has for it, and the answer is written there, under the limits that hold for the request.  What needs
+no database (is it there, what can be asked) the event loop answers itself, however busy the desk
+is; so nothing here may take long.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from everlog.serve.openapi import description
 from everlog.serve.reading import Call
 from everlog.serve.routes import PREFIX, Operation, Parameter, operations
 from everlog.serve.service import Service
-from everlog.serve.shapes import Test, misfit, test_of
+from everlog.serve.shapes import Test, misfit, quick_test
 from everlog.serve.static import static_files
 from everlog.serve.streaming import EventStream
 from everlog.serve.wire import answer, dumped, parsed, shortened
@@ -91,7 +92,7 @@ def application(service: Service, desk: Desk, admission: Admission) -> ASGIApp:
 
 
 def _test(operation: Operation) -> Test:
-    return test_of(operation.body or {})
+    return quick_test(operation.body or {})
 
 
 async def _answer(

@@ -1,11 +1,11 @@
 """Connections that wait for a request, but neither for ever nor in any number.
 
 Uvicorn closes a connection that is idle after an answer; but not one that never sends a request, or
-sends its head or its body byte by byte, or goes on sending what nobody reads: a few hundred of those
-would keep everybody else out.  So a connection on which nothing is being answered has a deadline.  And
-of those that have not sent a whole request there are so many and no more: where others come, those that
-have waited longest are closed, but not before what has arrived from them was read.  Whoever sends a
-request at once is answered, however many others do not.
+sends its head or its body byte by byte, or goes on sending what nobody reads: a few hundred of
+those would keep everybody else out.  So a connection on which nothing is being answered has a
+deadline.  And of those that have not sent a whole request there are so many and no more: where
+others come, those that have waited longest are closed, but not before what has arrived from them
+was read.  Whoever sends a request at once is answered, however many others do not.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """The desk: one thread does all work on the database, one job after the other, first come, first served.
 
-So a query sees the state before a step or the state after it, and nothing between.  That thread is the main one of
-the process, because signals go there: a timer stops whatever takes too long (`core.guards`), be it a step or a
-query, in the middle of a rule; elsewhere limits could only be looked at between rules.  HTTP is served
-by another thread, which hands jobs over and awaits their answers.
+So a query sees the state before a step or the state after it, and nothing between.  That thread is
+the main one of the process, because signals go there: a timer stops whatever takes too long
+(`core.guards`), be it a step or a query, in the middle of a rule; elsewhere limits could only be
+looked at between rules.  HTTP is served by another thread, which hands jobs over and awaits their
+answers.
 
-What waits is bounded: past `most` jobs the next one is refused.  Between two jobs memory is given back
-(`everlog.serve.memory`): the next one must not be refused for what the last one has left.
+What waits is bounded: past `most` jobs the next one is refused.  Between two jobs memory is given
+back (`everlog.serve.memory`): the next one must not be refused for what the last one has left.
 """
 
 from __future__ import annotations

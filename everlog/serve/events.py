@@ -1,14 +1,16 @@
 """Who follows changes: each has a bounded queue, and whoever is too slow is told so and let go.
 
-A step must not wait for those who follow it, and what they have not read must not fill the memory.  So a
-follower has a queue of at most so many bytes; when a step does not fit any more, the queue is dropped, and all
-that is left to send is one event, `lagged`.  The follower then comes back with the number of the last step that
-it has seen, and has the rest from the log, or begins with a new snapshot.
+A step must not wait for those who follow it, and what they have not read must not fill the memory. 
+So a follower has a queue of at most so many bytes; when a step does not fit any more, the queue is
+dropped, and all that is left to send is one event, `lagged`.  The follower then comes back with the
+number of the last step that it has seen, and has the rest from the log, or begins with a new
+snapshot.
 
-A step that is done is told, or its followers hear `lagged`: also where an event is too large or cannot be written.
+A step that is done is told, or its followers hear `lagged`: also where an event is too large or
+cannot be written.
 
-Steps come from the thread of the database, readers live on the event loop.  An event is written once for all
-who want the same of it.
+Steps come from the thread of the database, readers live on the event loop.  An event is written
+once for all who want the same of it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Texts that came over HTTP: they may say what a program computes, but not name files or databases.
 
-The program outlives the service where it is kept in a file, and `everlog run --db` writes its outputs.
+The program outlives the service where it is kept in a file, and `everlog run --db` writes its
+outputs.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Memory that is given back between jobs.
 
-A job that is stopped for its memory leaves objects that refer to each other, which Python frees when
-it looks for them, and blocks that C has freed but the system has not got back.  The limit is on what
-the process holds: so both are done here, before the next job is measured by what this one has left.
+A job that is stopped for its memory leaves objects that refer to each other, which Python frees
+when it looks for them, and blocks that C has freed but the system has not got back.  The limit is
+on what the process holds: so both are done here, before the next job is measured by what this one
+has left.
 
-Python's own allocator gives a megabyte back when nothing in it is used any more, which one small object
-prevents; the one of the C library gives back single pages.  So a service has that one.
+Python's own allocator gives a megabyte back when nothing in it is used any more, which one small
+object prevents; the one of the C library gives back single pages.  So a service has that one.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Values compared with their shapes: the part of JSON Schema that the description of the service uses.
 
-The description says what a body looks like; here bodies are held to that very description, so that the two cannot
-disagree.  What is told is the first thing that does not fit, and where.
+The description says what a body looks like; here bodies are held to that very description, so that
+the two cannot disagree.  What is told is the first thing that does not fit, and where.
 
-A body may have a million rows, so a test that only says whether it fits is made of each description once; what is
-wrong is looked for when something is.
+A body may have a million rows, so a test that only says whether it fits is made of each description
+once; what is wrong is looked for when something is.
 """
 
 from __future__ import annotations
@@ -55,17 +55,17 @@ def misfit(schema: Schema, value: Any, where: str = "the body") -> str | None:
     return _object_misfit(schema, value, where) if isinstance(value, dict) else None
 
 
-def test_of(schema: Schema) -> Test:
+def quick_test(schema: Schema) -> Test:
     """Whether a value fits, as a function; `misfit` says why not.
 
     Cost: of an array of plain values, one pass in C.
 
-    >>> fits = test_of({"type": "array", "items": {"type": ["string", "number"]}})
+    >>> fits = quick_test({"type": "array", "items": {"type": ["string", "number"]}})
     >>> fits([1, "x", 2.5]), fits([True]), fits([[]])
     (True, False, False)
     """
     if "anyOf" in schema:
-        tests = [test_of(each) for each in schema["anyOf"]]
+        tests = [quick_test(each) for each in schema["anyOf"]]
         return lambda value: any(test(value) for test in tests)
     if schema.get("type") == "array":
         return _array_test(schema)
@@ -81,14 +81,14 @@ def _array_test(schema: Schema) -> Test:
         classes = {each for kind in kinds for each in _TYPES[kind]}
         if not classes & {list, dict}:
             return lambda value: isinstance(value, list) and classes.issuperset(map(type, value))
-    test = test_of(items)
+    test = quick_test(items)
     return lambda value: isinstance(value, list) and all(map(test, value))
 
 
 def _object_test(schema: Schema) -> Test:
-    known = {name: test_of(each) for name, each in schema.get("properties", {}).items()}
+    known = {name: quick_test(each) for name, each in schema.get("properties", {}).items()}
     required, other = schema.get("required", ()), schema.get("additionalProperties", True)
-    more: Test = test_of(other) if isinstance(other, Mapping) else lambda value: bool(other)
+    more: Test = quick_test(other) if isinstance(other, Mapping) else lambda value: bool(other)
 
     def fits(value: Any) -> bool:
         if not isinstance(value, dict) or not all(name in value for name in required):

@@ -1,8 +1,8 @@
 """Snapshots for those who follow: the facts of one state, page by page, as fast as each of them reads.
 
-While somebody reads, steps go on, so a snapshot is a copy.  Those who come at the same step share one; and all
-that are being read may hold so many rows and no more, however slowly they are read.  A page has so many rows, and
-about so many bytes.
+While somebody reads, steps go on, so a snapshot is a copy.  Those who come at the same step share
+one; and all that are being read may hold so many rows and no more, however slowly they are read.  A
+page has so many rows, and about so many bytes.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Facts as JSON, and back: numbers keep all of their 64 bits.
 
-JSON itself has numbers of any size, and ours are written and read exactly.  But JavaScript reads them as floats,
-which are exact up to 2^53 only; so whoever asks for `numbers=text` gets numbers as strings, and wherever a number
-is expected a string of it will do.  JSON has no infinities and no NaN: those are always strings.
+JSON itself has numbers of any size, and ours are written and read exactly.  But JavaScript reads
+them as floats, which are exact up to 2^53 only; so whoever asks for `numbers=text` gets numbers as
+strings, and wherever a number is expected a string of it will do.  JSON has no infinities and no
+NaN: those are always strings.
 
-Answers are written in pieces and have a limit in bytes: Python answers nobody else while it writes one piece, and
-a thousand rows may share a symbol of megabytes.
+Answers are written in pieces and have a limit in bytes: Python answers nobody else while it writes
+one piece, and a thousand rows may share a symbol of megabytes.
 """
 
 from __future__ import annotations
