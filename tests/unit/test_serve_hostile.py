@@ -173,7 +173,8 @@ def attacked(folder: Path, seconds: float, seed: int) -> dict[str, object]:
         assert writer.steps.keys() <= facts, "what was answered with 200 is there"
         assert not writer.refused & facts, "what was refused is not"
         last = max(writer.steps.values())
-        until(lambda: all(reader.state == facts for reader in readers), "all who follow have heard of all steps")
+        for reader in readers:
+            until(lambda of=reader: of.state == facts, f"a step is told: {reader.ends[-3:]}, {reader.is_alive()}")
         for reader in readers:
             reader.over.set()
             for first, to, told in reader.spans:
