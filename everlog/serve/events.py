@@ -1,6 +1,6 @@
 """Who follows changes: each has a bounded queue, and whoever is too slow is told so and let go.
 
-A step must not wait for those who follow it, and what they have not read must not fill the memory. 
+A step must not wait for those who follow it, and what they have not read must not fill the memory.
 So a follower has a queue of at most so many bytes; when a step does not fit any more, the queue is
 dropped, and all that is left to send is one event, `lagged`.  The follower then comes back with the
 number of the last step that it has seen, and has the rest from the log, or begins with a new

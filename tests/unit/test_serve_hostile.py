@@ -174,7 +174,13 @@ def attacked(folder: Path, seconds: float, seed: int) -> dict[str, object]:
         assert not writer.refused & facts, "what was refused is not"
         last = max(writer.steps.values())
         for reader in readers:
-            until(lambda of=reader: of.state == facts, f"a step is told: {reader.ends[-3:]}, {reader.is_alive()}")
+            try:
+                until(lambda of=reader: of.state == facts, "all who follow have heard of all steps")
+            except AssertionError:
+                missing, more = sorted(facts - reader.state), sorted(reader.state - facts)
+                steps = [writer.steps.get(number) for number in missing]
+                how = f"{reader.ends[-5:]}, {reader.seen}, {reader.spans[-3:]}, {one.get('/stats')['subscribers']}"
+                raise AssertionError(f"untold: {missing} in {steps}, {more}; {how}") from None
         for reader in readers:
             reader.over.set()
             for first, to, told in reader.spans:
