@@ -293,7 +293,6 @@ def test_facts_that_fill_the_memory_can_be_asked_and_deleted(tmp_path: Path) -> 
         '.output r(IO="duckdb")',
         '.input r(IO="stdin")',
         '.input r(rejects="bad.jsonl")',
-        '.input r(output-dir="/tmp")',
         '.comp C {{ .decl q(x:number) .output q(filename="/any/path") }}',
         '#define WHERE "/any/path"\n.output r(filename=WHERE)',
     ],
