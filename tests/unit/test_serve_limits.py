@@ -335,6 +335,7 @@ def test_a_stored_output_stays_within_the_folder_of_outputs(tmp_path: Path) -> N
         assert is_within or "not within" in ran.stderr
     assert (out / "inside.csv").exists()
     assert not list(other.iterdir())
+    (tmp_path / "edge.facts").touch()
     program.write_text(PATHS + f'.output edge(filename="{other}/mine.csv")')
     assert run(tmp_path, "prog.dl", "--db", str(tmp_path / "own.db"), "-D", "out").returncode == 0
     assert (other / "mine.csv").exists()
