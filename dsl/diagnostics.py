@@ -133,8 +133,12 @@ class Report:
 
     # ── as data ──────────────────────────────────────────────────────────────────────────────
 
-    def as_json(self) -> list[dict[str, Any]]:
-        return [self._json(d) for d in self.sorted()]
+    def as_json(self, most: int | None = None) -> list[dict[str, Any]]:
+        """All diagnostics in order; or, where there are more than `most`, the first errors."""
+        found = self.sorted()
+        if most is not None and len(found) > most:
+            found = ([d for d in found if d.severity == "error"] or found)[:most]
+        return [self._json(d) for d in found]
 
     def _json(self, d: Diagnostic) -> dict[str, Any]:
         out: dict[str, Any] = {"code": d.code, "severity": d.severity, "message": d.message}

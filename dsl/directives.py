@@ -22,6 +22,9 @@ PARAMETERS = frozenset(
 )
 
 
+_DIGITS = 18  # of a size: no relation has more facts
+
+
 @frozen
 class Directives:
     inputs: tuple[core.Directive, ...]
@@ -73,7 +76,9 @@ def _limit(
     directive: ast.Directive, name: ast.Name, params: dict[str, str], limits: dict[str, int], report: Report
 ) -> None:
     size = params.get("n", "")
-    if not size.isdecimal():
+    if len(size) > _DIGITS and size.isascii() and size.isdigit():
+        report.error("DL059", f"the size of `.limitsize {name.name}` has more than {_DIGITS} digits", directive)
+    elif not size.isascii() or not size.isdigit():
         report.error(
             "DL059",
             f"`.limitsize {name.name}` needs a size",

@@ -187,11 +187,26 @@ class LiveText:
         return statement.pos, _end(statement)
 
     def _without(self, spans: Iterable[Span]) -> LiveText:
-        """Blanks where the spans were: what stays keeps its place."""
-        text = self.source.text
-        for start, stop in spans:
+        """Blanks where the spans were: what stays keeps its place.
+
+        Lines that were added while the program ran go as a whole: else a program whose rules come
+        and go would grow without end.  Those behind them are still known by their own numbers.
+        """
+        text, gone = self.source.text, list(spans)
+        for start, stop in gone:
             text = text[:start] + _VISIBLE.sub(" ", text[start:stop]) + text[stop:]
-        return self._checked(Source(text, self.source.file, self.source.origins))
+        origins, lines = _origins(self.source), text.split("\n")
+        blank = {
+            number
+            for start, stop in gone
+            for number in range(text.count("\n", 0, start), text.count("\n", 0, stop) + 1)
+            if not lines[number].strip() and number < len(origins) and origins[number][0].startswith("<added ")
+        }
+        if not blank:
+            return self._checked(Source(text, self.source.file, self.source.origins))
+        kept = [number for number in range(len(lines)) if number not in blank]
+        text = "\n".join(lines[number] for number in kept)
+        return self._checked(Source(text, self.source.file, [origins[n] for n in kept if n < len(origins)]))
 
     def _checked(self, source: Source, problems: Sequence[Problem] = ()) -> LiveText:
         new = _read(source, problems, self.include_dirs, self.macros)

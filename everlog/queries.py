@@ -26,6 +26,7 @@ from everlog.state import State
 
 _Ask: TypeAlias = Callable[[Given], Result]
 _MOST = 1000  # queries that are remembered
+_MOST_TEXT = 200_000  # and the characters of their texts
 
 
 class QueryError(DatalogError, FactError):
@@ -43,6 +44,7 @@ class Queries:
         self._declared = scope
         self._scope: Scope | None = None
         self._known: dict[object, _Ask] = {}
+        self._characters = 0  # of the texts of those that are known
 
     def ask(self, text: str, given: Given = NOTHING_GIVEN) -> Result:
         """What a query finds, with these values for its parameters; QueryError if something is wrong."""
@@ -51,9 +53,13 @@ class Queries:
             key = (text, *((name, value.__class__) for name, value in given.values.items()))
         found = self._known.get(key)
         if found is None:
-            if len(self._known) >= _MOST:
+            found = self._read(text, given)
+            if len(self._known) >= _MOST or self._characters + len(text) > _MOST_TEXT:
                 self._known.clear()
-            found = self._known[key] = self._read(text, given)
+                self._characters = 0
+            if len(text) <= _MOST_TEXT:
+                self._known[key] = found
+                self._characters += len(text)
         try:
             return found(given)
         except ParameterError as problem:

@@ -46,6 +46,7 @@ from everlog.files import FactsError, write_facts, write_size
 from everlog.files.dispatch import check_directives
 from everlog.files.formats import way_of
 from everlog.files.place import require_output_folders, write_stream
+from everlog.files.within import require_within
 from everlog.functors import FunctorError
 from everlog.inputs import read_inputs
 from everlog.progress import Meter, meter_for
@@ -216,6 +217,9 @@ def _living(written: Written, facts: Facts, arguments: argparse.Namespace, meter
     """The program as a database, which goes on."""
     told = _teller(arguments, "so far")
     with database_of(written, arguments, facts, told or meter.deriving) as database:
+        trusted = program_in(written).outputs  # a database file may hold others, which somebody else has sent
+        folder = "." if arguments.output_dir == "-" else arguments.output_dir
+        require_within(database.program.outputs, trusted, folder, "output", "-D")
         database.progress = told  # single updates are faster if nobody listens
         meter.clear()
         yield database

@@ -28,7 +28,7 @@ from everlog.commands.limits import add_limit_arguments, count, limits_of, size
 from everlog.commands.strategies import add_strategy_argument, strategies_of
 from everlog.core.engine.plan import NoSuchStrategy
 from everlog.core.fact_rows import FactError
-from everlog.core.guards import Limits
+from everlog.core.guards import Broken, Limits
 from everlog.core.program import Row
 from everlog.core.values import EvaluationError
 from everlog.extras import MissingPackage, optional
@@ -76,6 +76,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="another name that requests may call us by, such as that of a proxy; may be repeated",
     )
     parser.add_argument("--max-rows", type=count, default=10_000, metavar="N", help="rows in one answer")
+    parser.add_argument(
+        "--max-answer",
+        type=size,
+        default=8 << 20,
+        metavar="SIZE",
+        help="of one answer: 8M, …; rows that do not fit are left for the next page",
+    )
     parser.add_argument("--max-body", type=size, default=8 << 20, metavar="SIZE", help="of a request: 8M, …")
     parser.add_argument(
         "--max-subscribers", type=count, default=100, metavar="N", help="who follow changes at once"
@@ -106,6 +113,9 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         optional("starlette", "serve", "everlog serve")
         optional("uvicorn", "serve", "everlog serve")
+        from everlog.serve.memory import use_allocator_of_libc
+
+        use_allocator_of_libc()
         if arguments.program == "-" or arguments.no_preprocessor:
             raise ServeError("a service needs a program in a file, with the preprocessor")
         if not Path(arguments.fact_dir).is_dir():
@@ -123,6 +133,9 @@ def run(arguments: argparse.Namespace) -> int:
         return 1
     except MemoryError:
         print("error: out of memory", file=sys.stderr)
+        return 1
+    except Broken as error:
+        print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
 
@@ -161,6 +174,7 @@ def _serve(written: LiveText, arguments: argparse.Namespace, token: str | None) 
 
     bounds = Bounds(
         rows=arguments.max_rows,
+        answer=arguments.max_answer,
         body=arguments.max_body,
         followers=arguments.max_subscribers,
         room=arguments.max_behind,

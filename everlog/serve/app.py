@@ -1,10 +1,9 @@
 """Requests to jobs, and answers to responses: the application that a server of HTTP runs.
 
-A request is held to the shapes that the table of routes has for it, and done at the desk, which also writes the
-answer as JSON.  What needs no database (is it there, what can be asked) the event loop answers itself, however
-busy the desk is.
-
-Reads: everlog.serve.routes, shapes, desk, service, gate, static.  Read by: everlog.serve.server.
+A request is done at the desk: its body is read there and held to the shape that the table of routes
+has for it, and the answer is written there, under the limits that hold for the request.  What needs
+no database (is it there, what can be asked) the event loop answers itself, however busy the desk
+is; so nothing here may take long.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from everlog._version import __version__
 from everlog.serve.desk import Desk
@@ -31,13 +30,16 @@ from everlog.serve.openapi import description
 from everlog.serve.reading import Call
 from everlog.serve.routes import PREFIX, Operation, Parameter, operations
 from everlog.serve.service import Service
-from everlog.serve.shapes import misfit
+from everlog.serve.shapes import Test, misfit, quick_test
 from everlog.serve.static import static_files
 from everlog.serve.streaming import EventStream
-from everlog.serve.wire import dumped, parsed
+from everlog.serve.wire import answer, dumped, parsed, shortened
 
 _SLOWEST = 30.0  # seconds in which a body must arrive
 _BODIES = 8  # of the largest size that may be held at once
+_CHUNK = 64 << 10  # bytes of an answer that are sent at once
+_ENVELOPE = 64 << 10  # bytes of an answer beside its rows
+_SLOWEST_READER = 64 << 10  # bytes a second: who takes an answer more slowly loses the connection
 _INTEGER = re.compile(r"-?[0-9]{1,25}")
 
 
@@ -79,7 +81,7 @@ def application(service: Service, desk: Desk, admission: Admission) -> ASGIApp:
     routes = [
         Route(
             PREFIX + operation.path.replace("{name}", "{name:path}"),
-            partial(_answer, operation, service, desk, intake, own.get(operation.name)),
+            partial(_answer, operation, service, desk, intake, own.get(operation.name), _test(operation)),
             methods=[operation.method],
         )
         for operation in table
@@ -89,20 +91,27 @@ def application(service: Service, desk: Desk, admission: Admission) -> ASGIApp:
     return Gate(app, admission, {PREFIX + operation.path for operation in table if operation.open})
 
 
+def _test(operation: Operation) -> Test:
+    return quick_test(operation.body or {})
+
+
 async def _answer(
     operation: Operation,
     service: Service,
     desk: Desk,
     intake: _Intake,
     own: Callable[[Request, Call], Awaitable[Any]] | None,
+    test: Test,
     request: Request,
 ) -> Any:
     try:
-        call = await _call(operation, intake, request)
+        call = await _call(operation, request)
         if own is not None:
             return await own(request, call)
-        assert operation.work is not None
-        return _response(200, await desk.do(partial(_done, operation.work, service, call)))
+        data = None if operation.body is None else await _body(intake, request)
+        job = partial(_done, operation, service, call, data, test)
+        del data
+        return Paced(await desk.do(job), service)
     except ClientDisconnect:
         return Response(status_code=400)
     except Exception as error:
@@ -111,8 +120,59 @@ async def _answer(
         intake.release(request)
 
 
-def _done(work: Callable[[Service, Call], Any], service: Service, call: Call) -> bytes:
-    return dumped(work(service, call))
+def _done(operation: Operation, service: Service, call: Call, data: bytes | None, test: Test) -> bytes:
+    """The job of a request.
+
+    A clock runs while the body is read, and while a question is answered and its answer is written.  A step has a
+    clock of its own, and after it nothing fails: what it answers is of bounded size.
+    """
+    assert operation.work is not None
+    service.held.begin()
+    if data is not None:
+        with service.guard:
+            call = Call(call.path, call.query, _checked(operation, data, test))
+        del data
+    if operation.writes:
+        done = operation.work(service, call)
+        try:
+            written = answer(done, service.held.room)
+        except (ApiError, MemoryError):  # the step is done: say so, whatever else there is no room for
+            written = dumped(shortened(done))
+    else:
+        with service.guard:
+            written = answer(operation.work(service, call), service.held.room + _ENVELOPE)
+    service.held.take(len(written))
+    return written
+
+
+def _checked(operation: Operation, data: bytes, test: Test) -> Any:
+    body = parsed(data)
+    if not test(body):
+        problem = misfit(operation.body or {}, body)
+        assert problem is not None
+        raise ApiError(400, "bad-request", problem)
+    return body
+
+
+class Paced(Response):
+    """An answer that is sent in pieces, as fast as it is taken; who takes it too slowly is let go."""
+
+    def __init__(self, body: bytes, service: Service) -> None:
+        self._service = service
+        super().__init__(body, 200, media_type="application/json", headers={"cache-control": "no-store"})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body = bytes(self.body)
+        try:
+            patience = self._service.bounds.stalled + len(body) / _SLOWEST_READER
+            async with asyncio.timeout(patience):
+                await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+                for start in range(0, len(body) or 1, _CHUNK):
+                    more = start + _CHUNK < len(body)
+                    part = body[start : start + _CHUNK] if more or start else body
+                    await send({"type": "http.response.body", "body": part, "more_body": more})
+        finally:
+            self._service.held.release(len(body))
 
 
 def _response(status: int, body: bytes) -> Response:
@@ -143,7 +203,7 @@ async def _refused(request: Request, error: Exception) -> Response:
 # ── what is asked ────────────────────────────────────────────────────────────────────────────
 
 
-async def _call(operation: Operation, intake: _Intake, request: Request) -> Call:
+async def _call(operation: Operation, request: Request) -> Call:
     """The request, if it fits its description."""
     query: dict[str, Any] = {}
     given: dict[str, list[str]] = {}
@@ -166,8 +226,7 @@ async def _call(operation: Operation, intake: _Intake, request: Request) -> Call
     if given:
         known = ", ".join(p.name for p in operation.parameters if p.place == "query") or "none"
         raise ApiError(400, "bad-parameter", f"there is no parameter `{min(given)}`; known are: {known}")
-    body = None if operation.body is None else await _body(operation, intake, request)
-    return Call(dict(request.path_params), query, body)
+    return Call(dict(request.path_params), query)
 
 
 def _value(parameter: Parameter, values: list[str]) -> Any:
@@ -188,19 +247,14 @@ def _value(parameter: Parameter, values: list[str]) -> Any:
     return value
 
 
-async def _body(operation: Operation, intake: _Intake, request: Request) -> Any:
+async def _body(intake: _Intake, request: Request) -> bytes:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise ApiError(415, "media-type", "send JSON, with `Content-Type: application/json`")
     try:
         async with asyncio.timeout(_SLOWEST):
-            data = await intake.read(request)
+            return await intake.read(request)
     except TimeoutError:
         raise ApiError(408, "timeout", f"the body has not come within {_SLOWEST:g} s") from None
-    body = parsed(data)
-    problem = misfit(operation.body or {}, body)
-    if problem is not None:
-        raise ApiError(400, "bad-request", problem)
-    return body
 
 
 # ── what the event loop answers itself ───────────────────────────────────────────────────────

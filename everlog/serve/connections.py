@@ -1,28 +1,43 @@
-"""Connections that wait for a request, but not for ever.
+"""Connections that wait for a request, but neither for ever nor in any number.
 
-A service has so many connections and no more.  Uvicorn closes one that is idle after an answer; but not one that
-never sends a request, or sends its head byte by byte, or goes on sending what nobody reads: a few hundred of those
-would keep everybody else out.  So a connection on which nothing is being answered has a deadline.
-
-Reads: uvicorn.  Read by: everlog.serve.server.
+Uvicorn closes a connection that is idle after an answer; but not one that never sends a request, or
+sends its head or its body byte by byte, or goes on sending what nobody reads: a few hundred of
+those would keep everybody else out.  So a connection on which nothing is being answered has a
+deadline.  And of those that have not sent a whole request there are so many and no more: where
+others come, those that have waited longest are closed, but not before what has arrived from them
+was read.  Whoever sends a request at once is answered, however many others do not.
 """
 
 from __future__ import annotations
 
 import asyncio
+from typing import ClassVar
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+MOST_SENDING = 256  # connections without a whole request
+MOST = 1500  # connections
+_MOMENT = 0.1  # seconds for which there may be more of them
+
 
 class Connection(H11Protocol):
-    """One connection.  `patience` is how long, in seconds, it may take to send the head of a request."""
+    """One connection.  `patience` is how long, in seconds, it may take to send the head of a request.
+
+    Invariants:
+      I1  `sending` holds the connections that have not sent a whole request, the oldest first;
+      I2  it has at most MOST_SENDING, but for a moment.
+    """
 
     patience = 10.0
+    sending: ClassVar[dict[Connection, None]] = {}
+    relief: ClassVar[list[asyncio.TimerHandle]] = []  # when there are too many: the one that closes some
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
         self._look()
+        if len(self.connections) > MOST:
+            self._close_oldest()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -34,14 +49,33 @@ class Connection(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
+        self.sending.pop(self, None)
         self._forget()
 
     def _look(self) -> None:
         """There is a deadline as long as nothing is being answered, whatever arrives."""
-        if self.cycle is not None and not self.cycle.response_complete:
+        is_answered = self.cycle is not None and not self.cycle.response_complete
+        if is_answered:
             self._forget()
         elif self._deadline is None:
             self._deadline = self.loop.call_later(self.patience, self.timeout_keep_alive_handler)
+        if is_answered and not self.cycle.more_body:
+            self.sending.pop(self, None)
+        elif self not in self.sending and not self.transport.is_closing():
+            self.sending[self] = None
+            if len(self.sending) > MOST_SENDING and not self.relief:
+                self.relief.append(self.loop.call_later(_MOMENT, self._relieve))
+
+    def _relieve(self) -> None:
+        self.relief.clear()
+        while len(self.sending) > MOST_SENDING:
+            self._close_oldest()
+
+    def _close_oldest(self) -> None:
+        """Make room: for whoever may have a request.  Where all are being answered, there is none."""
+        oldest = next(iter(self.sending), self)
+        self.sending.pop(oldest, None)
+        oldest.transport.abort()
 
     def _forget(self) -> None:
         if self._deadline is not None:

@@ -1,13 +1,13 @@
 """The desk: one thread does all work on the database, one job after the other, first come, first served.
 
-So a query sees the state before a step or the state after it, and nothing between.  That thread is the main one of
-the process, because signals go there: a timer stops whatever takes too long (`core.guards`), be it a step or a
-query, in the middle of a rule; elsewhere limits could only be looked at between rules.  HTTP is served
-by another thread, which hands jobs over and awaits their answers.
+So a query sees the state before a step or the state after it, and nothing between.  That thread is
+the main one of the process, because signals go there: a timer stops whatever takes too long
+(`core.guards`), be it a step or a query, in the middle of a rule; elsewhere limits could only be
+looked at between rules.  HTTP is served by another thread, which hands jobs over and awaits their
+answers.
 
-What waits is bounded: past `most` jobs the next one is refused.
-
-Reads: core.guards, everlog.serve.errors.  Read by: everlog.serve.server, everlog.serve.app.
+What waits is bounded: past `most` jobs the next one is refused.  Between two jobs memory is given
+back (`everlog.serve.memory`): the next one must not be refused for what the last one has left.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from typing import Any
 
 from attrs import define
 
+from everlog.core.guards import Broken, LimitExceeded
 from everlog.serve.errors import ApiError, told
+from everlog.serve.memory import Tidy
 
-MOST_WAITING = 1000  # jobs
+MOST_WAITING = 500  # jobs
 LONGEST_WAIT = 30.0  # seconds that a job may wait for its turn
 _POLL = 1.0  # seconds after which an idle desk looks up, where signals do not wake it
 
@@ -58,6 +60,8 @@ class Desk:
         self._waiting = 0
         self._closed = False
         self._since: float | None = None
+        self._tidy = Tidy()
+        self.broken = False  # whether the database could not be used any more
 
     @property
     def closed(self) -> bool:
@@ -93,6 +97,7 @@ class Desk:
             try:
                 job = self._jobs.get(timeout=_POLL)
             except Empty:
+                self._tidy.idle()
                 continue
             if job is not None:
                 self._do(job)
@@ -105,6 +110,7 @@ class Desk:
 
     def _do(self, job: _Job) -> None:
         self._since = now = monotonic()
+        starved = False
         try:
             if job.answer.cancelled():
                 return
@@ -115,17 +121,29 @@ class Desk:
             value, error = None, ApiError(503, "stopping", "the service was stopped in the middle of this")
         except Exception as problem:
             value, error = None, told(problem)
+            starved = isinstance(problem, (LimitExceeded, MemoryError))
+            if isinstance(problem, Broken):
+                self.broken = True
         finally:
             self._since = None
             with self._lock:
                 self._waiting -= 1
             self.done += 1
         job.tell(value, error)
+        job.work = _nothing  # what it holds goes now
+        del value
+        self._tidy.between_jobs(starved)
+        if self.broken:
+            self.close()
 
     def close(self) -> None:
         """Take no more jobs, and have `work` end after the present one.  A signal handler may call it."""
         self._closed = True
         self._jobs.put(None)
+
+
+def _nothing() -> None:
+    pass
 
 
 def _stopping() -> ApiError:

@@ -18,7 +18,7 @@ from everlog.core.engine.explain import NotInProgram
 from everlog.core.engine.plan import NoSuchStrategy
 from everlog.core.executor import InsertOnly
 from everlog.core.fact_rows import FactError
-from everlog.core.guards import LimitExceeded
+from everlog.core.guards import Broken, LimitExceeded
 from everlog.core.proofs import NotDerived
 from everlog.core.values import EvaluationError
 from everlog.dsl.diagnostics import DatalogError
@@ -41,14 +41,20 @@ _KNOWN: tuple[tuple[type[Exception], int, str], ...] = (
     (NoSuchStep, 404, "no-such-step"),
     (ReadOnly, 409, "read-only"),
     (NotWritten, 507, "not-written"),
+    (RecursionError, 422, "too-deep"),
     (MemoryError, 503, "out-of-memory"),
+    (Broken, 500, "broken"),
 )
 CODES = (
-    "bad-fact bad-json bad-parameter bad-request bad-rule body-too-large busy evaluation forbidden functor host"
-    " insert-only internal limit-exceeded media-type method mistakes no-such-relation no-such-rule no-such-step"
-    " not-derived not-durable not-found not-written out-of-memory read-only stopping timeout token"
-    " too-many-subscribers"
+    "bad-fact bad-json bad-parameter bad-request bad-rule body-too-large broken busy evaluation file-parameter"
+    " forbidden functor host insert-only internal limit-exceeded media-type method mistakes no-such-relation"
+    " no-such-rule no-such-step not-derived not-durable not-found not-written out-of-memory read-only stopping"
+    " timeout token too-deep too-many-subscribers"
 ).split()
+
+
+LONGEST_MESSAGE = 2000  # characters
+MOST_DIAGNOSTICS = 100  # of one text
 
 
 class ApiError(Exception):
@@ -57,27 +63,47 @@ class ApiError(Exception):
     def __init__(self, status: int, code: str, message: str, **more: Any) -> None:
         super().__init__(message)
         assert code in CODES
-        self.status, self.code, self.message, self.more = status, code, message, more
+        self.status, self.code, self.message, self.more = status, code, clipped(message), more
 
     def body(self) -> dict[str, Any]:
         return {"error": {"code": self.code, "message": self.message, **self.more}}
 
 
+def clipped(text: str) -> str:
+    """A message of bounded length: it may quote a text of a megabyte.
+
+    >>> clipped("x" * 3000) == "x" * 1999 + "…"
+    True
+    """
+    return text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 1] + "…"
+
+
+def diagnostics(error: DatalogError) -> list[dict[str, Any]]:
+    """The first mistakes of a text, each of bounded length."""
+    found = error.report.as_json(MOST_DIAGNOSTICS)
+    return [{key: clipped(v) if isinstance(v, str) else v for key, v in each.items()} for each in found]
+
+
+def log_error(error: BaseException) -> None:
+    """An error of ours goes to the log of the service."""
+    print("error in the service:", file=sys.stderr)
+    traceback.print_exception(error)
+
+
 def told(error: BaseException) -> ApiError:
-    """What a client is told of an exception.
+    """What a client is told of an exception: nothing of it, such as its frames, is kept alive.
 
     >>> told(FactError("undefined relation `edg`")).body()
     {'error': {'code': 'bad-fact', 'message': 'undefined relation `edg`'}}
     """
     if isinstance(error, ApiError):
-        return error
+        return ApiError(error.status, error.code, error.message, **error.more)
     for kind, status, code in _KNOWN:
         if isinstance(error, kind):
             if isinstance(error, DatalogError):
-                found = error.report.as_json()
+                found = diagnostics(error)
                 first = next((d["message"] for d in found if d["severity"] == "error"), "the text has mistakes")
                 return ApiError(status, code, first, diagnostics=found)
             return ApiError(status, code, str(error) or code)
-    print("error in the service:", file=sys.stderr)
-    traceback.print_exception(error)
+    log_error(error)
     return ApiError(500, "internal", "an error inside the service; its log says more")

@@ -1,14 +1,16 @@
 """Who follows changes: each has a bounded queue, and whoever is too slow is told so and let go.
 
-A step must not wait for those who follow it, and what they have not read must not fill the memory.  So a
-follower has a queue of at most so many bytes; when a step does not fit any more, the queue is dropped, and all
-that is left to send is one event, `lagged`.  The follower then comes back with the number of the last step that
-it has seen, and has the rest from the log, or begins with a new snapshot.
+A step must not wait for those who follow it, and what they have not read must not fill the memory.
+So a follower has a queue of at most so many bytes; when a step does not fit any more, the queue is
+dropped, and all that is left to send is one event, `lagged`.  The follower then comes back with the
+number of the last step that it has seen, and has the rest from the log, or begins with a new
+snapshot.
 
-Steps come from the thread of the database, readers live on the event loop.  An event is written once for all
-who want the same of it.
+A step that is done is told, or its followers hear `lagged`: also where an event is too large or
+cannot be written.
 
-Reads: everlog.changes, everlog.serve.wire.  Read by: everlog.serve.service, everlog.serve.streaming.
+Steps come from the thread of the database, readers live on the event loop.  An event is written
+once for all who want the same of it.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from typing import Any
 from attrs import frozen
 
 from everlog.changes import Changes
-from everlog.serve.wire import changes_json, dumped
+from everlog.serve.errors import log_error
+from everlog.serve.wire import ChangesWriter, TooLarge, joined
 
 
 @frozen
@@ -40,7 +43,7 @@ def event(kind: str, data: Any, number: str | None = None) -> bytes:
     b'id: 7\nevent: change\ndata: {"step":7}\n\n'
     """
     head = f"id: {number}\nevent: {kind}\n" if number is not None else f"event: {kind}\n"
-    return head.encode() + b"data: " + dumped(data) + b"\n\n"
+    return head.encode() + b"data: " + joined(data) + b"\n\n"
 
 
 class Follower:
@@ -68,13 +71,23 @@ class Follower:
             if self.lagged or self.ended:
                 return
             if self.waiting_bytes + len(written) > self.room:
-                self._events.clear()
-                self.waiting_bytes = 0
-                self.lagged = True
+                self._drop()
             else:
                 self._events.append(written)
                 self.waiting_bytes += len(written)
         self._wake()
+
+    def lag(self) -> None:
+        """A step cannot be told: the follower has to come back."""
+        with self._lock:
+            if not self.ended:
+                self._drop()
+        self._wake()
+
+    def _drop(self) -> None:
+        self._events.clear()
+        self.waiting_bytes = 0
+        self.lagged = True
 
     def end(self, why: str) -> None:
         """There are no more events; those that wait are still sent."""
@@ -119,22 +132,44 @@ class Hub:
             self.lagged += follower.lagged
 
     def tell(self, step: int, changes: Changes, program: bool = False) -> None:
-        """A step is done: to everybody what they wish to hear of it."""
-        known: dict[Wish, bytes] = {}
+        """A step is done: tell each follower what it wishes to hear, or that it lags.
+
+        It raises nothing.
+        """
+        known: dict[Wish, bytes | None] = {}
+        writers: dict[int, ChangesWriter] = {}
         for follower in list(self.followers):
             wish = follower.wish
-            if wish not in known:
-                known[wish] = self.written(step, changes, wish, program)
-            if known[wish]:
-                follower.offer(known[wish])
+            try:
+                if wish not in known:
+                    known[wish] = None  # until it is written
+                    if follower.room not in writers:
+                        writers[follower.room] = ChangesWriter(changes, follower.room)
+                    known[wish] = self.written(step, writers[follower.room], wish, program)
+                written = known[wish]
+                if written is None:
+                    follower.lag()
+                elif written:
+                    follower.offer(written)
+            except TooLarge:
+                follower.lag()
+            except BaseException as error:  # the step stands, and must not seem to have failed
+                follower.lag()
+                if not isinstance(error, (MemoryError, KeyboardInterrupt)):
+                    log_error(error)
         self.step = step
 
-    def written(self, step: int, changes: Changes, wish: Wish, program: bool = False) -> bytes:
-        """The event of a step, or nothing if it changed nothing that is wished for."""
-        found = changes_json(changes, wish.as_text, wish.relations)
+    def written(self, step: int, changes: ChangesWriter, wish: Wish, program: bool = False) -> bytes:
+        """The event of a step; nothing if it changed nothing that is wished for.
+
+        TooLarge if the event is too large.
+        """
+        found = changes.written(wish.as_text, wish.relations)
         label = self.label(step)
         out = event("program", {"step": step}) if program else b""
-        return out + event("change", {"step": step, "changes": found}, label) if found else out
+        if found:
+            out += event("change", {"step": step, "changes": found}, label)
+        return out
 
     def end(self, why: str) -> None:
         for follower in list(self.followers):

@@ -1,7 +1,4 @@
-"""What can be asked of a service: each function is one job, of one state of the database.
-
-Reads: everlog.serve.service, core.engine, core.proofs.  Read by: everlog.serve.routes.
-"""
+"""What can be asked of a service: each function is one job, of one state of the database."""
 
 from __future__ import annotations
 
@@ -18,16 +15,27 @@ from everlog.changes import Changes
 from everlog.core.engine.costs import rule_costs
 from everlog.core.engine.plan import make_plan
 from everlog.core.guards import memory_in_use
-from everlog.core.program import Column, Row
+from everlog.core.program import Kind, Relation, Row
 from everlog.database import Database
 from everlog.dsl.diagnostics import DatalogError
-from everlog.files.values import sorted_rows
 from everlog.functors import FunctorError
 from everlog.live import LiveText, RuleError, with_functors
 from everlog.rows import fact
-from everlog.serve.errors import ApiError
+from everlog.serve.errors import MOST_DIAGNOSTICS, ApiError, diagnostics
+from everlog.serve.foreign import refuse_places
+from everlog.serve.ordering import in_order, merged, runs_of
 from everlog.serve.service import Service
-from everlog.serve.wire import changes_json, columns_json, parameters_in, plain, row_in, rows_json
+from everlog.serve.wire import (
+    ChangesWriter,
+    TooLarge,
+    columns_json,
+    dumped,
+    page_json,
+    parameters_in,
+    plain,
+    row_in,
+    too_large,
+)
 
 
 @frozen
@@ -77,10 +85,12 @@ def facts(service: Service, call: Call) -> dict[str, Any]:
     name, given = call.path["name"], call.query["given"]
 
     def found(database: Database) -> dict[str, Any]:
-        columns = service.relation(name, database).columns
-        rows: Iterable[Row] = database.given(name) if given else database.rows(name)
-        total = len(database.given(name)) if given else database.size(name)
-        return _page(call, columns, rows, total, call.query)
+        relation = service.relation(name, database)
+        if given:
+            facts = database._read(lambda: database._engine.given(name))
+            return _page(service, call, relation, in_order(relation, facts), len(facts), call.query)
+        rows = sorted_facts(database, relation)
+        return _page(service, call, relation, rows, database.size(name), call.query)
 
     return {"step": _step(service, call), "relation": name, **service.reading(found, call.as_of)}
 
@@ -91,26 +101,37 @@ def query(service: Service, call: Call) -> dict[str, Any]:
 
     def found(database: Database) -> dict[str, Any]:
         result = database._queries.ask(body["query"], parameters_in(body.get("params")))
-        columns = result._relation.columns
-        if body["ordered"]:
-            rows = sorted_rows(result._relation, result)
-            return _page(call, columns, rows, len(rows), body)
-        return _page(call, columns, result, None, body)
+        relation = result._relation
+        if not body["ordered"]:
+            return _page(service, call, relation, result, None, body)
+        runs = runs_of(result)
+        return _page(service, call, relation, merged(relation, runs), sum(map(len, runs)), body)
 
     return {"step": service.step if as_of is None else as_of, **service.reading(found, as_of)}
 
 
+def sorted_facts(database: Database, relation: Relation) -> Iterable[Row]:
+    """The facts of a relation in order, as they are asked for."""
+    if relation.arity == 2 and not any(column.kind is Kind.FLOAT for column in relation.columns):
+        return database.rows(relation.name)  # sorted by key, one key at a time
+    return database._read(lambda: in_order(relation, database._engine.stream(relation.name)))
+
+
 def _page(
-    call: Call, columns: tuple[Column, ...], rows: Iterable[Row], total: int | None, asked: Any
+    service: Service, call: Call, relation: Relation, rows: Iterable[Row], total: int | None, asked: Any
 ) -> dict[str, Any]:
-    """Some rows; one more is looked for to know whether there are more."""
-    start, limit = asked["offset"], asked["limit"]
+    """The rows that fit into an answer; one more is looked for to know whether there are more."""
+    start, limit, room = asked["offset"], asked["limit"], service.held.room
     found = list(islice(rows, start, start + limit + 1))
+    columns = columns_json(relation.columns)
+    busy = "" if room == service.held.most else "others have not read their large answers yet: try again later"
+    room = max(room - len(dumped(columns)), 0)
+    written, _, all_fit = page_json(relation.columns, found[:limit], room, call.as_text, busy)
     return {
-        "columns": columns_json(columns),
-        "rows": rows_json(columns, found[:limit], call.as_text),
+        "columns": columns,
+        "rows": written,
         "offset": start,
-        "more": len(found) > limit,
+        "more": not all_fit or len(found) > limit,
         "total": total,
     }
 
@@ -169,12 +190,13 @@ def check(service: Service, call: Call) -> dict[str, Any]:
             live = with_text(database, call.body["text"])
             program = with_functors(live.program, database._functors)
         except DatalogError as error:
-            return {"ok": False, "diagnostics": error.report.as_json(), "rules": []}
-        except FunctorError as error:
-            problem = {"code": "functor", "severity": "error", "message": str(error)}
+            return {"ok": False, "diagnostics": diagnostics(error), "rules": []}
+        except (ApiError, FunctorError) as error:
+            code = error.code if isinstance(error, ApiError) else "functor"
+            problem = {"code": code, "severity": "error", "message": str(error)}
             return {"ok": False, "diagnostics": [{**problem, "labels": [], "rule": "", "hint": ""}], "rules": []}
         file = f"<added {live.added}>"
-        remarks = [remark for remark in live.report.as_json() if remark.get("file") == file]
+        remarks = [remark for remark in live.report.as_json() if remark.get("file") == file][:MOST_DIAGNOSTICS]
         known = database.rules
         new = [cost.to_json() for cost in rule_costs(make_plan(program, database._strategies))]
         made = [{**_badges(r), "text": r["rule"]} for r in new if r["name"] not in known]
@@ -184,10 +206,17 @@ def check(service: Service, call: Call) -> dict[str, Any]:
 
 
 def with_text(database: Database, text: str) -> LiveText:
-    """The program with statements that came from elsewhere: they may not include files."""
+    """The program with statements that came from elsewhere: they may name no files and no databases."""
+    live = live_text(database).with_statements(text, files=False)
+    refuse_places(live)
+    return live
+
+
+def live_text(database: Database) -> LiveText:
+    """The text of the program, which may be changed."""
     if database._live is None:
         raise RuleError("this database has no text to change")
-    return database._live.with_statements(text, files=False)
+    return database._live
 
 
 def explain(service: Service, call: Call) -> Any:
@@ -242,7 +271,7 @@ def diff(service: Service, call: Call) -> Any:
     with durable._engine.guard:
         changes = durable.diff(before, after, asked.get("relation"))
     _bounded(service, [changes])
-    return {"before": before, "after": after, "changes": changes_json(changes, call.as_text)}
+    return {"before": before, "after": after, "changes": _changes(service, call, [changes])[0]}
 
 
 def history(service: Service, call: Call) -> Any:
@@ -251,9 +280,10 @@ def history(service: Service, call: Call) -> Any:
         found = durable.history(name)
     found = found[-call.query["limit"] :]
     _bounded(service, [past.changes for past in found])
+    told = _changes(service, call, [past.changes for past in found])
     steps = [
-        {"step": past.step, "time": past.time.isoformat(), "changes": changes_json(past.changes, call.as_text)}
-        for past in found
+        {"step": past.step, "time": past.time.isoformat(), "changes": changes}
+        for past, changes in zip(found, told, strict=True)
     ]
     return {"step": durable.step, "oldest": durable.oldest, "relation": name, "steps": steps}
 
@@ -266,6 +296,18 @@ def _bounded(service: Service, told: list[Changes]) -> None:
             f"the answer would have {rows} rows, more than {service.bounds.rows}: ask for fewer steps, or of one"
         )
         raise ApiError(422, "limit-exceeded", f"{message} relation")
+
+
+def _changes(service: Service, call: Call, told: list[Changes]) -> list[Any]:
+    """Changes as JSON; ApiError if together they do not fit into an answer."""
+    out, room = [], service.held.room
+    for changes in told:
+        try:
+            out.append(ChangesWriter(changes, room).written(call.as_text))
+        except TooLarge:
+            raise too_large(service.held.room) from None
+        room -= sum(len(side) for sides in out[-1].values() for side in sides.values())
+    return out
 
 
 def _step(service: Service, call: Call) -> int:

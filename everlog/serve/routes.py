@@ -3,8 +3,6 @@
 An operation has its method and path, its parameters and body with their shapes, what it answers, and the
 function that does it.  `app` makes a route of each and holds requests to the shapes; `openapi` makes the
 description.
-
-Reads: everlog.serve.reading, writing, schemas.  Read by: everlog.serve.app, everlog.serve.openapi.
 """
 
 from __future__ import annotations
@@ -47,6 +45,7 @@ class Operation:
     body: Shape | None = None
     open: bool = False  # whether it is answered without a token
     events: bool = False  # whether the answer is a stream of events
+    writes: bool = False  # whether it changes something: then it has a clock of its own
 
 
 _NUMBERS = Parameter("numbers", text(enum=["exact", "text"], default="exact"), "`text`: numbers as strings.")
@@ -76,7 +75,7 @@ def operations(bounds: Bounds) -> tuple[Operation, ...]:
             "GET",
             "/relations/{name}/facts",
             "facts",
-            "The facts of a relation, sorted, a page at a time.",
+            f"The facts of a relation, sorted, a page at a time of at most {bounds.answer} bytes.",
             ref("Rows"),
             reading.facts,
             (
@@ -96,12 +95,14 @@ def operations(bounds: Bounds) -> tuple[Operation, ...]:
             ref("Changed"),
             writing.drop_relation,
             (_RELATION, _NUMBERS),
+            writes=True,
         ),
         Operation(
             "POST",
             "/query",
             "query",
-            "What a query finds, in one state.",
+            "What a query finds, in one state, a page at a time: the rows that fit into"
+            f" {bounds.answer} bytes, and `more` if there are others.",
             ref("Rows"),
             reading.query,
             (_NUMBERS,),
@@ -111,11 +112,13 @@ def operations(bounds: Bounds) -> tuple[Operation, ...]:
             "POST",
             "/steps",
             "step",
-            "Insert and delete facts as one step, all or none; the answer is exactly what changed.",
+            "Insert and delete facts as one step, all or none; the answer is exactly what changed, or,"
+            f" where that has more than {bounds.answer} bytes, how much: then it has `cut`.",
             schemas.STEPPED,
             writing.step,
             (_NUMBERS,),
             schemas.STEP_BODY,
+            writes=True,
         ),
         Operation("GET", "/rules", "rules", "The rules, with class and cost.", schemas.RULES, reading.rules),
         Operation(
@@ -127,6 +130,7 @@ def operations(bounds: Bounds) -> tuple[Operation, ...]:
             writing.add_rules,
             (_NUMBERS,),
             schemas.TEXT_BODY,
+            writes=True,
         ),
         Operation(
             "POST",
@@ -147,6 +151,7 @@ def operations(bounds: Bounds) -> tuple[Operation, ...]:
             writing.drop_statement,
             (_NUMBERS,),
             schemas.TEXT_BODY,
+            writes=True,
         ),
         Operation(
             "DELETE",
@@ -156,6 +161,7 @@ def operations(bounds: Bounds) -> tuple[Operation, ...]:
             ref("Changed"),
             writing.drop_rule,
             (_RULE, _NUMBERS),
+            writes=True,
         ),
         Operation(
             "GET",
@@ -222,6 +228,7 @@ def operations(bounds: Bounds) -> tuple[Operation, ...]:
             writing.checkpoint,
             (),
             schemas.CHECKPOINT_BODY,
+            writes=True,
         ),
         Operation(
             "GET",

@@ -38,6 +38,11 @@ def integer(about: str = "", low: int = 0, high: int = 2**63 - 1, **more: Any) -
 
 
 FLAG: Shape = {"type": "boolean"}
+CUT: Shape = {
+    **FLAG,
+    "description": "The step is done, but what it changed was too large for the answer: `changes` has how many"
+    " facts changed, or nothing.",
+}
 STEP = integer("the number of a step: the answer is of the state after it")
 VALUE: Shape = {
     "type": ["string", "number"],
@@ -157,7 +162,7 @@ COMPONENTS: dict[str, Shape] = {
             "columns": array(ref("Column")),
             "rows": array(ref("Row")),
             "offset": integer(),
-            "more": FLAG,
+            "more": {**FLAG, "description": "Whether there are rows behind these: ask again from there."},
             "total": {"type": ["integer", "null"]},
         }
     ),
@@ -171,15 +176,17 @@ COMPONENTS: dict[str, Shape] = {
             }
         ),
     },
-    "Changed": obj({"step": STEP, "changes": ref("Changes")}),
+    "Changed": obj({"step": STEP, "changes": ref("Changes")}, {"cut": CUT}),
     "Rule": _RULE,
 }
 RELATIONS = obj({"step": STEP, "relations": array(ref("Relation"))})
-STEPPED = obj({"step": STEP, "repeated": FLAG, "changes": ref("Changes")})
+STEPPED = obj({"step": STEP, "repeated": FLAG, "changes": ref("Changes")}, {"cut": CUT})
 RULES = obj(
     {"step": STEP, "rules": array(ref("Rule")), "statements": array(text()), "warnings": array(text())},
 )
-ADDED = obj({"step": STEP, "changes": ref("Changes"), "rules": array(text()), "warnings": array(text())})
+ADDED = obj(
+    {"step": STEP, "changes": ref("Changes"), "rules": array(text()), "warnings": array(text())}, {"cut": CUT}
+)
 CHECKED = obj({"step": STEP, "ok": FLAG, "diagnostics": array(ref("Diagnostic")), "rules": array(ref("Rule"))})
 PROOF = obj({"step": STEP, "proof": obj({"root": integer(), "nodes": array({"type": "object"})}), "text": text()})
 WHY_NOT = obj({"step": STEP, "why_not": {"type": "object"}, "text": text()})

@@ -4,8 +4,6 @@ The main thread is the desk, where the database lives and signals arrive; anothe
 that serves HTTP.  At the first SIGTERM or SIGINT the step under way is finished, requests that wait are
 refused, followers get an `end`, connections are closed and then the database; at the second the step under way
 is given up, without a trace.
-
-Reads: everlog.serve.app, connections, desk, service; uvicorn.  Read by: everlog.commands.serve.
 """
 
 from __future__ import annotations
@@ -21,14 +19,14 @@ from types import FrameType
 
 import uvicorn
 
-from everlog.core.guards import give_up
+from everlog.core.guards import Broken, give_up
 from everlog.serve.app import application
-from everlog.serve.connections import Connection
+from everlog.serve.connections import MOST, Connection
 from everlog.serve.desk import Desk
 from everlog.serve.gate import Admission
 from everlog.serve.service import Service
 
-_CONNECTIONS = 1000
+_FILES = 100  # descriptors for all that is no connection
 _GRACE = 3  # seconds for connections to end by themselves
 _ENOUGH = 0.002  # seconds that a thread may compute while another one waits
 
@@ -71,6 +69,7 @@ def serve(
 ) -> None:
     """Serve until a signal says that it is enough; to be called in the main thread."""
     desk = Desk()
+    allow_connections()
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # what goes wrong is told by `errors.told`
     config = uvicorn.Config(
         application(service, desk, admission),
@@ -80,7 +79,6 @@ def serve(
         log_config=None,
         access_log=False,
         server_header=False,
-        limit_concurrency=_CONNECTIONS,
         timeout_graceful_shutdown=_GRACE,
     )
     server = uvicorn.Server(config)
@@ -109,6 +107,20 @@ def serve(
             sys.setswitchinterval(interval)
     if failed:
         raise failed[0]
+    if desk.broken:
+        raise Broken("a step failed and could not be taken back: the service has ended; start it again")
+
+
+def allow_connections() -> None:
+    """Have the system allow as many descriptors as there may be connections."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST + _FILES if hard == resource.RLIM_INFINITY else min(MOST + _FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 @contextmanager

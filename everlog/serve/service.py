@@ -2,8 +2,6 @@
 
 A database in a file numbers its steps itself.  For one in memory they are counted here, and are of this run of the
 service: ids of events then name the run, so that who comes back to another run is not taken for up to date.
-
-Reads: everlog.database, everlog.store, everlog.serve.events.  Read by: everlog.serve.reading, writing, streaming.
 """
 
 from __future__ import annotations
@@ -12,26 +10,34 @@ import asyncio
 import re
 import secrets
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import chain
+from threading import Lock
 from time import monotonic
 from typing import Any, TypeVar
+from weakref import WeakSet
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from everlog.changes import Changes
 from everlog.core.fact_rows import declared
-from everlog.core.guards import LimitExceeded
+from everlog.core.guards import Guard, LimitExceeded
 from everlog.core.program import Relation
 from everlog.database import Database
 from everlog.serve.errors import ApiError
 from everlog.serve.events import Follower, Hub, Wish, event
 from everlog.serve.snapshots import Snapshots
+from everlog.serve.wire import ChangesWriter, TooLarge
 from everlog.store.database import DurableDatabase
 
 _T = TypeVar("_T")
 _PASTS = 2  # states of the past that are kept for further questions
 _MOST_MISSED = 10_000  # steps that are looked up in the log for one who comes back
 _MOST_BYTES = 4 << 20  # and bytes of their events
+_MOST_HELD = 8 * _MOST_BYTES  # and of all such events that are being read
+_ANSWERS = 8  # of the largest size that may wait to be read at once
+_LEAST_ROOM = 64 << 10  # bytes that an answer may have however many wait
+_FILLED = 4, 5  # the part of the memory that steps may fill: questions and deletes have the rest
 
 
 @frozen
@@ -39,11 +45,48 @@ class Bounds:
     """What one request, and all that follow, may take."""
 
     rows: int = 10_000  # in one answer
+    answer: int = 8 << 20  # bytes
     body: int = 8 << 20  # bytes
     followers: int = 100
     room: int = 1 << 20  # bytes that wait for one follower
     heartbeat: float = 15.0  # seconds
     stalled: float = 60.0  # seconds in which a follower takes nothing, and is let go
+
+
+class Missed:
+    """The events that somebody has missed; each is let go when it is sent."""
+
+    def __init__(self, events: list[bytes]) -> None:
+        self._events = events[::-1]
+        self.size = sum(map(len, events))
+
+    def __iter__(self) -> Iterator[bytes]:
+        while self._events:
+            yield self._events.pop()
+
+
+class Held:
+    """The answers that were written and not yet read: together they have a bound, too.
+
+    `begin` and `take` are called in the thread of the database, `release` in that of the event loop.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.room = most  # bytes that the answer to the present job may have
+        self.bytes = 0
+        self._lock = Lock()
+
+    def begin(self) -> None:
+        self.room = max(min(self.most, self.most * _ANSWERS - self.bytes), min(self.most, _LEAST_ROOM))
+
+    def take(self, size: int) -> None:
+        with self._lock:
+            self.bytes += size
+
+    def release(self, size: int) -> None:
+        with self._lock:
+            self.bytes -= size
 
 
 class Service:
@@ -55,11 +98,13 @@ class Service:
         self.name = name
         self.started = monotonic()
         self.hub = Hub(self.label)
+        self.held = Held(self.bounds.answer)
         self._run = secrets.token_hex(4)
         self._steps = 0
         self._program_changes = False
         self._pasts: dict[int, Database] = {}
         self._snapshots = Snapshots()
+        self._missed_by: WeakSet[Missed] = WeakSet()  # what is being read
         self.explained: tuple[Any, Any] = (None, None)  # a program, and what is known of it
         database.subscribe(None, self._hear)
         self.hub.step = self.step
@@ -94,6 +139,24 @@ class Service:
     def _hear(self, changes: Changes) -> None:
         self._steps += 1
         self.hub.tell(self.step, changes, self._program_changes)
+
+    @property
+    def guard(self) -> Guard:
+        """The clock of a request, and what else limits it."""
+        return self.database._engine.guard
+
+    @contextmanager
+    def filling(self) -> Iterator[None]:
+        """Around a step that adds: it may not take the memory that is left for questions and deletes."""
+        limits = self.guard.limits
+        if limits.memory is not None:
+            self.guard.limits = evolve(limits, memory=limits.memory * _FILLED[0] // _FILLED[1])
+        try:
+            with self.guard:
+                self.guard.look()  # a small step ends before the timer looks
+            yield
+        finally:
+            self.guard.limits = limits
 
     # ── jobs ─────────────────────────────────────────────────────────────────────────────────
 
@@ -165,27 +228,29 @@ class Service:
         ready = event("ready", {"step": self.step}, self.label(self.step))
         return follower, chain(first, [ready])
 
-    def _missed(self, wish: Wish, last: str) -> list[bytes] | None:
-        """The events since an id, if they are known."""
+    def _missed(self, wish: Wish, last: str) -> Missed | None:
+        """The events since an id, if they are known and not too many."""
         number, now = self.number(last), self.step
         if number == now:
-            return []
+            return Missed([])
         durable = self.durable
         if durable is None or number is None or not max(durable.oldest, now - _MOST_MISSED) <= number < now:
             return None
         from everlog.store.past import moment, steps_from
 
         events, size = [], 0
+        room = min(_MOST_BYTES, _MOST_HELD - sum(each.size for each in self._missed_by))
         try:
             with durable._engine.guard:
                 for past in steps_from(moment(durable, number, now)):
-                    events.append(self.hub.written(past.step, past.changes, wish))
+                    changes = ChangesWriter(past.changes, room - size)
+                    events.append(self.hub.written(past.step, changes, wish))
                     size += len(events[-1])
-                    if size > _MOST_BYTES:
-                        return None
-        except LimitExceeded:
+        except (LimitExceeded, TooLarge):
             return None
-        return events
+        missed = Missed(events)
+        self._missed_by.add(missed)
+        return missed
 
     def _snapshot(self, wish: Wish) -> Iterator[bytes]:
         return self.reading(lambda database: self._snapshots.events(database, self.step, wish))

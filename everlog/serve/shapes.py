@@ -1,18 +1,20 @@
 """Values compared with their shapes: the part of JSON Schema that the description of the service uses.
 
-The description says what a body looks like; here bodies are held to that very description, so that the two cannot
-disagree.  What is told is the first thing that does not fit, and where.
+The description says what a body looks like; here bodies are held to that very description, so that
+the two cannot disagree.  What is told is the first thing that does not fit, and where.
 
-Reads: nothing.  Read by: everlog.serve.app, everlog.serve.routes.
+A body may have a million rows, so a test that only says whether it fits is made of each description
+once; what is wrong is looked for when something is.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 Schema: TypeAlias = Mapping[str, Any]
+Test: TypeAlias = Callable[[Any], bool]
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "object": (dict,),
@@ -51,6 +53,49 @@ def misfit(schema: Schema, value: Any, where: str = "the body") -> str | None:
         found = (misfit(schema.get("items", {}), item, f"{where}[{n}]") for n, item in enumerate(value))
         return next((problem for problem in found if problem), None)
     return _object_misfit(schema, value, where) if isinstance(value, dict) else None
+
+
+def quick_test(schema: Schema) -> Test:
+    """Whether a value fits, as a function; `misfit` says why not.
+
+    Cost: of an array of plain values, one pass in C.
+
+    >>> fits = quick_test({"type": "array", "items": {"type": ["string", "number"]}})
+    >>> fits([1, "x", 2.5]), fits([True]), fits([[]])
+    (True, False, False)
+    """
+    if "anyOf" in schema:
+        tests = [quick_test(each) for each in schema["anyOf"]]
+        return lambda value: any(test(value) for test in tests)
+    if schema.get("type") == "array":
+        return _array_test(schema)
+    if schema.get("type") == "object":
+        return _object_test(schema)
+    return lambda value: misfit(schema, value) is None
+
+
+def _array_test(schema: Schema) -> Test:
+    items = schema.get("items", {})
+    if set(items) <= {"type", "description"} and "type" in items:
+        kinds = [items["type"]] if isinstance(items["type"], str) else items["type"]
+        classes = {each for kind in kinds for each in _TYPES[kind]}
+        if not classes & {list, dict}:
+            return lambda value: isinstance(value, list) and classes.issuperset(map(type, value))
+    test = quick_test(items)
+    return lambda value: isinstance(value, list) and all(map(test, value))
+
+
+def _object_test(schema: Schema) -> Test:
+    known = {name: quick_test(each) for name, each in schema.get("properties", {}).items()}
+    required, other = schema.get("required", ()), schema.get("additionalProperties", True)
+    more: Test = quick_test(other) if isinstance(other, Mapping) else lambda value: bool(other)
+
+    def fits(value: Any) -> bool:
+        if not isinstance(value, dict) or not all(name in value for name in required):
+            return False
+        return all(known.get(name, more)(item) for name, item in value.items())
+
+    return fits
 
 
 def _is(kind: str, value: Any) -> bool:

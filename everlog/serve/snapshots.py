@@ -1,9 +1,8 @@
 """Snapshots for those who follow: the facts of one state, page by page, as fast as each of them reads.
 
-While somebody reads, steps go on, so a snapshot is a copy.  Those who come at the same step share one; and all
-that are being read may hold so many rows and no more, however slowly they are read.
-
-Reads: everlog.database, everlog.serve.events.  Read by: everlog.serve.service.
+While somebody reads, steps go on, so a snapshot is a copy.  Those who come at the same step share
+one; and all that are being read may hold so many rows and no more, however slowly they are read.  A
+page has so many rows, and about so many bytes.
 """
 
 from __future__ import annotations
@@ -15,9 +14,10 @@ from everlog.core.program import Relation, Row
 from everlog.database import Database
 from everlog.serve.errors import ApiError
 from everlog.serve.events import Wish, event
-from everlog.serve.wire import columns_json, rows_json
+from everlog.serve.wire import RowWriter, columns_json
 
 _PAGE = 500  # rows in one event
+_BYTES = 64 << 10  # and the bytes of its rows, unless one alone has more
 MOST_HELD = 1_000_000  # rows in all copies; or two copies of all that is asked for, if that is more
 
 
@@ -59,9 +59,14 @@ def _pages(step: int, found: list[tuple[Relation, _Copy]], wish: Wish) -> Iterat
     while found:
         relation, rows = found.pop()
         columns = columns_json(relation.columns)
-        for start in range(0, max(1, len(rows)), _PAGE):
-            page = rows_json(relation.columns, rows[start : start + _PAGE], wish.as_text)
-            more = start + _PAGE < len(rows)
+        writer = RowWriter(relation.columns, _BYTES, wish.as_text)
+        start = 0
+        while True:
+            page, count = writer.first(rows[start : start + _PAGE])
+            start += count
+            more = start < len(rows)
             data = {"step": step, "relation": relation.name, "columns": columns, "rows": page, "more": more}
             yield event("snapshot", data)
+            if not more:
+                break
         del rows

@@ -46,6 +46,8 @@ class EventStream:
             await asyncio.sleep(0)  # a large snapshot holds up nobody else
             if follower.ended == "gone":
                 return
+            if follower.lagged:  # it has to come back for another snapshot: the rest of this one is of no use
+                break
         while True:
             told = self._hub.step  # before looking: whatever is of a step up to this one is in the queue
             part = follower.take(_CHUNK)

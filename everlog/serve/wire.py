@@ -1,19 +1,23 @@
 """Facts as JSON, and back: numbers keep all of their 64 bits.
 
-JSON itself has numbers of any size, and ours are written and read exactly.  But JavaScript reads them as floats,
-which are exact up to 2^53 only; so whoever asks for `numbers=text` gets numbers as strings, and wherever a number
-is expected a string of it will do.  JSON has no infinities and no NaN: those are always strings.
+JSON itself has numbers of any size, and ours are written and read exactly.  But JavaScript reads
+them as floats, which are exact up to 2^53 only; so whoever asks for `numbers=text` gets numbers as
+strings, and wherever a number is expected a string of it will do.  JSON has no infinities and no
+NaN: those are always strings.
 
-Reads: core.program, core.fact_rows, everlog.files.values.  Read by: everlog.serve.
+Answers are written in pieces and have a limit in bytes: Python answers nobody else while it writes
+one piece, and a thousand rows may share a symbol of megabytes.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from everlog.changes import Changes
+from everlog.core.collector import collector_paused
 from everlog.core.fact_rows import FactError, checked_row, column_label, shown
 from everlog.core.program import Column, Kind, Relation, Row, Value
 from everlog.core.values import decoded
@@ -21,6 +25,7 @@ from everlog.files.json import json_value
 from everlog.files.values import PARSERS
 from everlog.parameters import Given
 from everlog.serve.errors import ApiError
+from everlog.serve.ordering import in_order
 
 # ── out ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -34,6 +39,80 @@ def dumped(value: Any) -> bytes:
     b'{"x":[1,"\xc3\xbc","\\udc80"]}'
     """
     return _encode(value).encode("utf-8", "backslashreplace")
+
+
+class Encoded(bytes):
+    """JSON that is written already: a part of an answer."""
+
+
+class TooLarge(Exception):
+    """What was to be written has more bytes than it may have."""
+
+
+def answer(value: Any, most: int) -> bytes:
+    """An answer as JSON; ApiError if it has more than `most` bytes.
+
+    >>> answer({"rows": Encoded(b"[[1]]"), "more": False}, 100)
+    b'{"rows":[[1]],"more":false}'
+    """
+    parts: list[bytes] = []
+    size = 0
+    try:
+        for part in _parts(value, most):
+            parts.append(part)
+            size += len(part)
+            if size > most:
+                raise TooLarge
+    except TooLarge:
+        raise too_large(most) from None
+    return b"".join(parts)
+
+
+def joined(value: Any) -> bytes:
+    """JSON of a value whose large parts are written already."""
+    return b"".join(_parts(value, sys.maxsize))
+
+
+def too_large(most: int) -> ApiError:
+    return ApiError(422, "limit-exceeded", f"the answer has more than {most} bytes: ask for less")
+
+
+def shortened(value: dict[str, Any]) -> dict[str, Any]:
+    """The answer to a step that is done, without all that may be long.
+
+    >>> shortened({"step": 7, "repeated": False, "changes": {"n": {"deleted": 0, "inserted": 10}}})
+    {'step': 7, 'repeated': False, 'changes': {}, 'cut': True}
+    """
+    empty = {key: type(item)() if isinstance(item, dict | list) else item for key, item in value.items()}
+    return {**empty, "cut": True}
+
+
+_LEVELS = 5  # of lists and objects that are taken apart; what stands deeper is small
+
+
+def _parts(value: Any, most: int, level: int = 0) -> Iterator[bytes]:
+    if isinstance(value, Encoded):
+        yield value
+    elif isinstance(value, str):
+        if len(value) > most:
+            raise TooLarge
+        yield dumped(value)
+    elif isinstance(value, dict) and level < _LEVELS:
+        before = b"{"
+        for key, item in value.items():
+            yield before + dumped(str(key)) + b":"
+            yield from _parts(item, most, level + 1)
+            before = b","
+        yield b"}" if value else b"{}"
+    elif isinstance(value, list | tuple) and level < _LEVELS:
+        before = b"["
+        for item in value:
+            yield before
+            yield from _parts(item, most, level + 1)
+            before = b","
+        yield b"]" if value else b"[]"
+    else:
+        yield dumped(value)
 
 
 def columns_json(columns: Iterable[Column]) -> list[dict[str, str]]:
@@ -54,17 +133,139 @@ def rows_json(columns: Sequence[Column], rows: Iterable[Row], as_text: bool = Fa
     return [[write(value) for write, value in zip(writers, row, strict=True)] for row in rows]
 
 
-def changes_json(changes: Changes, as_text: bool, relations: Collection[str] | None = None) -> dict[str, Any]:
-    """What each relation lost and gained, sorted."""
-    out = {}
-    for name in changes:
-        if relations is None or name in relations:
-            columns = changes.relation(name).columns
-            out[name] = {
-                "deleted": rows_json(columns, changes.deleted(name), as_text),
-                "inserted": rows_json(columns, changes.inserted(name), as_text),
-            }
-    return out
+_PIECE = 64 << 10  # about the bytes that are written at once
+_WIDEST = 26  # bytes of a number, with its quotes and comma
+
+
+class RowWriter:
+    """Writes rows of one relation as a JSON array, as many as fit.
+
+    >>> RowWriter([Column("x", Kind.NUMBER)], 9).written([(1,), (2,), (3,)])
+    (b'[[1],[2]', 2)
+    """
+
+    def __init__(self, columns: Sequence[Column], room: int, as_text: bool = False) -> None:
+        self._columns, self._room, self._as_text = columns, room, as_text
+        self._symbols = [n for n, column in enumerate(columns) if column.kind is Kind.SYMBOL]
+        self._plain = 3 + _WIDEST * len(columns)
+
+    def written(self, rows: Iterable[Row]) -> tuple[Encoded, int]:
+        """The array, which lacks its end unless all rows fit, and how many rows it has."""
+        parts: list[bytes] = []
+        size, count, all_fit = 1, 0, True
+        for batch in self._batches(rows):
+            part = self._encoded(batch, self._room - size)
+            if part is None:
+                all_fit = False
+                for row in batch:
+                    part = self._encoded([row], self._room - size)
+                    if part is None:
+                        break
+                    parts.append(part)
+                    size, count = size + len(part), count + 1
+                break
+            parts.append(part)
+            size, count = size + len(part), count + len(batch)
+        out = b"".join(parts)
+        return Encoded(b"[" + out[:-1] + (b"]" if all_fit else b"")), count
+
+    def first(self, rows: Sequence[Row]) -> tuple[Encoded, int]:
+        """The rows that fit as a whole array; one row, however large, if none does."""
+        written, count = self.written(rows)
+        if count == len(rows):
+            return written, count
+        if not count:
+            return Encoded(dumped(rows_json(self._columns, rows[:1], self._as_text))), 1
+        return Encoded(written + b"]"), count
+
+    def _encoded(self, rows: Sequence[Row], room: int) -> bytes | None:
+        """Rows, each with a comma behind it; None if they have more bytes than `room`."""
+        if len(rows) == 1 and sum(len(rows[0][n]) for n in self._symbols) > room:  # type: ignore[arg-type]
+            return None
+        part = dumped(rows_json(self._columns, rows, self._as_text))[1:-1] + b","
+        return None if len(part) > room else part
+
+    def _batches(self, rows: Iterable[Row]) -> Iterator[list[Row]]:
+        """Rows that have about `_PIECE` bytes together; a larger one is alone."""
+        symbols, plain = self._symbols, self._plain
+        batch: list[Row] = []
+        weight = 0
+        for row in rows:
+            more = plain
+            for n in symbols:
+                more += len(row[n])  # type: ignore[arg-type]
+            if weight + more > _PIECE and batch:
+                yield batch
+                batch, weight = [], 0
+            batch.append(row)
+            weight += more
+        if batch:
+            yield batch
+
+
+def page_json(
+    columns: Sequence[Column], rows: Iterable[Row], room: int, as_text: bool = False, busy: str = ""
+) -> tuple[Encoded, int, bool]:
+    """The rows that fit into `room` bytes, at least one; how many they are; whether they are all.
+
+    ApiError if the first one does not fit, with the message `busy` if it would at another time.
+
+    >>> page_json([Column("x", Kind.NUMBER)], [(1,), (2,), (3,)], 9)
+    (b'[[1],[2]]', 2, False)
+    """
+    given = list(rows)
+    written, count = RowWriter(columns, room, as_text).written(given)
+    if count == len(given):
+        return written, count, True
+    if not count and busy:
+        raise ApiError(503, "busy", busy)
+    if not count:
+        message = f"one row alone has more than the {room} bytes of an answer: ask for fewer columns"
+        raise ApiError(422, "limit-exceeded", message)
+    return Encoded(written + b"]"), count, False
+
+
+class ChangesWriter:
+    """Writes what a step changed, for any number of readers: each relation once.
+
+    Cost: that of `room` bytes for each relation, however much has changed.
+    """
+
+    def __init__(self, changes: Changes, room: int) -> None:
+        self._changes, self._room = changes, room
+        self._known: dict[tuple[str, bool], dict[str, Encoded] | None] = {}
+
+    def written(self, as_text: bool, relations: Collection[str] | None = None) -> dict[str, dict[str, Encoded]]:
+        """What each relation lost and gained, sorted; TooLarge if that has more than `room` bytes."""
+        changes, room = self._changes, self._room
+        names = [name for name in changes if relations is None or name in relations]
+        # each value, each comma and each bracket is a byte at least
+        if sum((2 * changes.relation(name).arity + 2) * len(changes[name]) for name in names) > room:
+            raise TooLarge
+        out: dict[str, dict[str, Encoded]] = {}
+        for name in names:
+            if (name, as_text) not in self._known:
+                self._known[name, as_text] = None  # until it is written
+                self._known[name, as_text] = self._relation(name, as_text)
+            sides = self._known[name, as_text]
+            if sides is None:
+                raise TooLarge
+            room -= sum(map(len, sides.values()))
+            if room < 0:
+                raise TooLarge
+            out[name] = sides
+        return out
+
+    def _relation(self, name: str, as_text: bool) -> dict[str, Encoded] | None:
+        relation, told = self._changes.relation(name), self._changes[name]
+        sides = {}
+        for side, sign in (("deleted", -1), ("inserted", 1)):
+            rows = [row for row, found in told.items() if found == sign]
+            written, count = RowWriter(relation.columns, self._room, as_text).written(in_order(relation, rows))
+            if count < len(rows):
+                return None
+            sides[side] = written
+        return sides
 
 
 def counts_json(changes: Changes) -> dict[str, Any]:
@@ -112,7 +313,8 @@ _TEXT: Mapping[Kind, Callable[[Any], Any]] = {
 def parsed(data: bytes) -> Any:
     """The value of a body of JSON; ApiError where it is none."""
     try:
-        return json_value(decoded(data), parse_constant=_no_constant)
+        with collector_paused():  # millions of small lists are no garbage, and looking for some takes seconds
+            return json_value(decoded(data), parse_constant=_no_constant)
     except json.JSONDecodeError as problem:
         where = f"line {problem.lineno}, column {problem.colno}"
         raise ApiError(400, "bad-json", f"the body is not JSON: {problem.msg}, {where}") from None

@@ -1,67 +1,80 @@
 """What can be changed by a service: each function is one step, all of it or nothing.
 
-A step keeps its own clock (`core.guards`): past the limit it leaves no trace, and once it is written it stands.
- So nothing here is under a clock of its own but the reading of texts.
-
-Reads: everlog.serve.service, everlog.serve.wire.  Read by: everlog.serve.routes.
+A step keeps its own clock (`core.guards`): past the limit it leaves no trace, and once it is
+written it stands. What comes before it, such as the reading of texts, has a clock, too.  What comes
+after it must not fail: an answer that is too large, or that there is no memory for, is cut.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from everlog.changes import Changes
 from everlog.core.executor import Update
 from everlog.core.fact_rows import declared
+from everlog.live import LiveText
 from everlog.rows import step_updates
-from everlog.serve.errors import ApiError
-from everlog.serve.reading import Call, with_text
+from everlog.serve.errors import MOST_DIAGNOSTICS, ApiError, log_error
+from everlog.serve.reading import Call, live_text, with_text
 from everlog.serve.service import Service
-from everlog.serve.wire import changes_json, counts_json, row_in
+from everlog.serve.wire import ChangesWriter, TooLarge, counts_json, row_in
 
 
 def step(service: Service, call: Call) -> dict[str, Any]:
     """Deletes, inserts, and then the lines of a text, as one step."""
     body, database = call.body, service.database
     source, position = body.get("source"), body.get("position")
+    only_counts = body.get("tell") == "counts"
     if (source is None) != (position is None):
         raise ApiError(400, "bad-request", "`source` and `position` go together")
     if source is not None and database.positions.get(source) == position:
         return {"step": service.step, "repeated": True, "changes": {}}
     updates: list[Update] = []
-    for key, insert in (("delete", False), ("insert", True)):
-        for name, rows in body.get(key, {}).items():
-            relation = declared(database.relations, name)
-            updates += [Update(name, row_in(relation, row), insert) for row in rows]
-    updates += step_updates(database.relations, body.get("text", ""))
-    changes = database.apply(updates, positions=None if source is None else {source: position})
-    told = counts_json(changes) if body.get("tell") == "counts" else changes_json(changes, call.as_text)
-    return {"step": service.step, "repeated": False, "changes": told}
+    with service.guard:
+        for key, insert in (("delete", False), ("insert", True)):
+            for name, rows in body.get(key, {}).items():
+                relation = declared(database.relations, name)
+                for row in rows:
+                    updates.append(Update(name, row_in(relation, row), insert))
+        updates += step_updates(database.relations, body.get("text", ""))
+        adds = any(update.insert for update in updates)
+    call.body.clear()
+    with service.filling() if adds else nullcontext():
+        changes = database.apply(updates, positions=None if source is None else {source: position})
+    return _told(service, call, changes, before={"repeated": False}, only_counts=only_counts)
 
 
 def add_rules(service: Service, call: Call) -> dict[str, Any]:
     database = service.database
     live = service.reading(lambda db: with_text(db, call.body["text"]))
     before = set(database.rules)
-    changes = service.program_change(lambda db: db._go_by(live, db._functors))
-    made = [name for name in database.rules if name not in before]
-    return {**_told(service, call, changes), "rules": made, "warnings": database.warnings(added=True)}
+    with service.filling():
+        changes = service.program_change(lambda db: db._go_by(live, db._functors))
+
+    def more() -> dict[str, Any]:
+        made = [name for name in database.rules if name not in before]
+        return {"rules": made, "warnings": database.warnings(added=True)[:MOST_DIAGNOSTICS]}
+
+    return _told(service, call, changes, after={"rules": [], "warnings": []}, more=more)
 
 
 def drop_rule(service: Service, call: Call) -> dict[str, Any]:
     name = call.path["name"]
     if name not in service.database.rules:
         raise ApiError(404, "no-such-rule", f"no rule is named `{name}`")
-    return _told(service, call, service.program_change(lambda db: db.drop_rule(name)))
+    return _told(service, call, _edited(service, lambda live: live.without_statement(name)))
 
 
 def drop_statement(service: Service, call: Call) -> dict[str, Any]:
-    return _told(service, call, service.program_change(lambda db: db.drop_rule(call.body["text"])))
+    text = call.body["text"]
+    return _told(service, call, _edited(service, lambda live: live.without_statement(text)))
 
 
 def drop_relation(service: Service, call: Call) -> dict[str, Any]:
     name = service.relation(call.path["name"]).name
-    return _told(service, call, service.program_change(lambda db: db.drop_relation(name)))
+    return _told(service, call, _edited(service, lambda live: live.without_relation(name)))
 
 
 def checkpoint(service: Service, call: Call) -> dict[str, Any]:
@@ -71,5 +84,33 @@ def checkpoint(service: Service, call: Call) -> dict[str, Any]:
     return {"step": durable.step, "oldest": durable.oldest}
 
 
-def _told(service: Service, call: Call, changes: Changes) -> dict[str, Any]:
-    return {"step": service.step, "changes": changes_json(changes, call.as_text)}
+def _edited(service: Service, edit: Callable[[LiveText], LiveText]) -> Changes:
+    """Change the text of the program, and go by it."""
+    live = service.reading(lambda database: edit(live_text(database)))
+    return service.program_change(lambda database: database._go_by(live, database._functors))
+
+
+def _told(
+    service: Service,
+    call: Call,
+    changes: Changes,
+    *,
+    before: dict[str, Any] | None = None,
+    after: dict[str, Any] | None = None,
+    more: Callable[[], dict[str, Any]] = dict,
+    only_counts: bool = False,
+) -> dict[str, Any]:
+    """What a step has changed; where that is too much, how much, and where even that fails, that it is done."""
+    done: dict[str, Any] = {"step": service.step, **(before or {}), "changes": {}, **(after or {})}
+    try:
+        done |= more()
+        if only_counts:
+            return {**done, "changes": counts_json(changes)}
+        try:
+            return {**done, "changes": ChangesWriter(changes, service.held.room).written(call.as_text)}
+        except TooLarge:
+            return {**done, "changes": counts_json(changes), "cut": True}
+    except (Exception, KeyboardInterrupt) as problem:
+        if not isinstance(problem, (MemoryError, KeyboardInterrupt)):
+            log_error(problem)
+        return {**done, "cut": True}

@@ -17,7 +17,8 @@ Where a source can be read again from an offset, that is the beginning of the ol
 complete, with those that were complete behind it, and where they were.  (Their names alone would not do: a second
 snapshot has the name of the first, and without markers an id may come back.)
 
-Reads: streams.debezium.  Read by: streams.jsonsource.
+Cost: what an entry takes does not depend on how many transactions are open.  There are at most
+MOST_OPEN: a sender that never ends what it begins is refused.
 """
 
 from __future__ import annotations
@@ -30,10 +31,12 @@ from typing import TypeAlias
 from attrs import define, field, frozen
 
 from everlog.core.fact_rows import shown
+from everlog.files.values import FactsError
 from everlog.streams.debezium import Entry, Event, Marker
 from everlog.streams.model import RowChange
 
 Name: TypeAlias = str | int | None  # an id; the offset of an event that has none; None of a snapshot
+MOST_OPEN = 10_000  # transactions that have begun and not ended
 _MOST_BEHIND = 10_000  # transactions complete while one waits for what may never come: positions have them all
 
 
@@ -63,22 +66,18 @@ class _Open:
     offset: int
     first: int
     marked: bool
+    lost_before: int  # lines that were refused before it began
     changes: list[RowChange] = field(factory=list)
     came: Counter[str] = field(factory=Counter)
     orders: dict[int, Event] = field(factory=dict)
     ended: int = 0  # the line of its END
     wanted: Counter[str] | None = None
-    lost: int = 0
     whole: bool = False  # it ends by itself
 
-    @property
-    def missing(self) -> int:
-        """How many events its END counts that have not come; lines that were refused may be some of them."""
-        return 0 if self.wanted is None else max(0, (self.wanted - self.came).total() - self.lost)
-
-    @property
-    def complete(self) -> bool:
-        return self.whole or (self.ended > 0 and not self.missing)
+    def is_complete(self, lost: int) -> bool:
+        """Whether all events have come that its END counts; the lines that were lost may be some of them."""
+        missing = 0 if self.wanted is None else (self.wanted - self.came).total()
+        return self.whole or (self.ended > 0 and missing <= lost)
 
     def problem(self) -> str:
         """Why what came does not fit the END, or that it has not come."""
@@ -91,7 +90,9 @@ class Grouper:
     """Invariants:
     I1  at most one transaction that is under way has neither BEGIN nor END;
     I2  `finished` has where those ended that were complete while something that began before that was not;
-    I3  no change of a transaction that was refused is in a group without a problem, unless it is begun again.
+    I3  no change of a transaction that was refused is in a group without a problem, unless it is begun again;
+    I4  `open` is in the order of the offsets where transactions began;
+    I5  `unmarked` has the name of the transaction of I1.
     """
 
     def __init__(
@@ -100,6 +101,8 @@ class Grouper:
         """`relation_of` gives the relation that a table feeds, or None; changes of such tables are left out."""
         self._relation_of = relation_of
         self._open: dict[Name, _Open] = {}
+        self._unmarked: tuple[Name] | None = None
+        self._lost = 0
         self._finished = dict(finished)
         self._seen = finished  # complete in an earlier life
         self._refused: dict[Name, None] = {}  # the last ones, in order
@@ -112,7 +115,7 @@ class Grouper:
             return
         current, marked = self._open.get(name), isinstance(entry, Marker) and entry.begins
         if current is None or (marked and current.marked):  # whoever begins it again tells all of it again
-            current = self._open[name] = _Open("snapshot" if name is None else str(name), begin, line, marked)
+            current = self._begin(name, begin, line, marked)
         if isinstance(entry, Event):
             self._take(current, entry)
             if name in self._refused:
@@ -123,16 +126,33 @@ class Grouper:
             self._refused.pop(name, None)
         else:
             current.ended = line
+            if self._unmarked == (name,):
+                self._unmarked = None
             problem = entry.problem or self._counted(current, entry)
             if problem:
                 yield self._refuse(name, end, line, problem)
                 return
         if current.ended and not (current.wanted is None or current.came <= current.wanted):
             yield self._refuse(name, end, line)
-        elif current.complete:
+        elif current.is_complete(self._lost_since(current)):
             yield self._completed(name, end, line)
         if len(self._finished) >= _MOST_BEHIND:
             yield from self._give_up(end, line)
+
+    def _begin(self, name: Name, offset: int, line: int, marked: bool) -> _Open:
+        self._open.pop(name, None)
+        if len(self._open) >= MOST_OPEN:
+            raise FactsError(f"line {line}: {MOST_OPEN} transactions have begun and not ended; no more are kept")
+        new = _Open("snapshot" if name is None else str(name), offset, line, marked, self._lost)
+        self._open[name] = new
+        if not marked:
+            self._unmarked = (name,)
+        elif self._unmarked == (name,):
+            self._unmarked = None
+        return new
+
+    def _lost_since(self, of: _Open) -> int:
+        return self._lost - of.lost_before
 
     def _take(self, current: _Open, event: Event) -> None:
         if event.order is not None:
@@ -156,14 +176,13 @@ class Grouper:
                     current.wanted[relation] += count
         elif marker.event_count is not None:
             came, count = current.came.total(), marker.event_count
-            if not came <= count <= came + current.lost:
+            if not came <= count <= came + self._lost_since(current):
                 return f"counts {count} event(s), and {came} came"
         return ""
 
     def lose(self) -> None:
         """A line was refused: nobody knows which transaction it was of, and none may wait for it."""
-        for of in self._open.values():
-            of.lost += 1
+        self._lost += 1
 
     def here(self, end: int, line: int) -> Iterator[Group]:
         """A group of nothing, to go on from here, unless something is under way."""
@@ -181,6 +200,7 @@ class Grouper:
     def drop(self) -> None:
         """Whoever sent has gone: what was under way will not end."""
         self._open.clear()
+        self._unmarked = None
 
     @property
     def incomplete(self) -> list[tuple[str, int]]:
@@ -188,14 +208,13 @@ class Grouper:
         return [(of.id, len(of.changes)) for of in self._open.values()]
 
     def _end_unmarked(self, name: Name, end: int, line: int) -> Iterator[Group]:
-        for other, of in list(self._open.items()):
-            if other != name and not of.marked and not of.ended:
-                yield self._completed(other, end, line)
+        if self._unmarked is not None and self._unmarked != (name,):
+            yield self._completed(self._unmarked[0], end, line)
 
     def _give_up(self, end: int, line: int) -> Iterator[Group]:
         """Refuse what has waited so long that positions grow: a line that it needs was lost."""
         for name, of in list(self._open.items()):
-            if of.ended or of.lost:
+            if of.ended or self._lost_since(of):
                 yield self._refuse(name, end, line)
 
     def _refuse(self, name: Name, end: int, line: int, problem: str = "") -> Group:
@@ -207,7 +226,9 @@ class Grouper:
 
     def _completed(self, name: Name, end: int, line: int, problem: str = "", number: int = 0) -> Group:
         done = self._open.pop(name)
-        oldest = min(self._open.values(), key=lambda of: of.offset, default=None)
+        if self._unmarked == (name,):
+            self._unmarked = None
+        oldest = next(iter(self._open.values()), None)
         if oldest is None:
             self._finished.clear()
         else:

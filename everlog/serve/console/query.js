@@ -7,6 +7,7 @@ import { factText } from "./facts.js";
 const PAGE = 50;
 let ask = null; // (offset) → a page
 let offset = 0;
+let shown = 0; // rows on the page, which may be cut
 let relation = null; // whose facts are shown, if it is one
 let shownOf = null; // the step whose state is shown
 
@@ -18,6 +19,7 @@ export function markOld(step) {
 async function turn(to) {
   const page = await ask(to);
   offset = to;
+  shown = page.rows.length;
   shownOf = page.step;
   byId("again").hidden = true;
   const rows = page.rows.map((row) => {
@@ -48,12 +50,12 @@ function whyButton(fact) {
   return element("button", { type: "button", class: "small", "aria-label": label, onclick: asked }, "why");
 }
 
-export async function showFacts(shown) {
-  relation = shown;
-  const path = `/relations/${encodeURIComponent(shown.name)}/facts`;
+export async function showFacts(chosen) {
+  relation = chosen;
+  const path = `/relations/${encodeURIComponent(chosen.name)}/facts`;
   ask = (from) => get(path, { offset: from, limit: PAGE, numbers: "text" });
   await turn(0);
-  byId("query-text").value = `${shown.name}(${shown.columns.map((column) => column.name).join(", ")})`;
+  byId("query-text").value = `${chosen.name}(${chosen.columns.map((column) => column.name).join(", ")})`;
 }
 
 export function setUpQuery() {
@@ -66,7 +68,7 @@ export function setUpQuery() {
     await turn(0);
   });
   byId("again").addEventListener("click", () => turn(offset).catch((error) => tell("query-told", error.message)));
-  const go = (by) => () => turn(Math.max(0, offset + by)).catch((error) => tell("query-told", error.message));
-  byId("previous").addEventListener("click", go(-PAGE));
-  byId("next").addEventListener("click", go(PAGE));
+  const go = (by) => () => turn(Math.max(0, offset + by())).catch((error) => tell("query-told", error.message));
+  byId("previous").addEventListener("click", go(() => -PAGE));
+  byId("next").addEventListener("click", go(() => shown));
 }

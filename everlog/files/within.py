@@ -1,0 +1,74 @@
+"""Directives that may name no places: those of texts that the operator has not written.
+
+A program may say `.output r(filename="/any/path")`, and `.input r(IO=postgres, url=…)`.  Whoever
+runs a program of his own means that.  A text that came over HTTP, or that a database file holds, is
+another matter: it says what is written, and the operator says where.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+
+from everlog.core.program import Directive
+from everlog.files.formats import way_of
+from everlog.files.values import FactsError
+
+_LAYOUT = frozenset(
+    "IO attributeNames auxArity columns compress compression delimiter format headers intermediate"
+    " mode n operation params rfc4180 types".split()
+)
+_NAMES = ("filename", "name", "rejects")  # parameters that are names of files
+_FILES = frozenset({"arrow", "file", "jsonfile", "jsonl", "parquet", "stdout"})
+
+
+def named_place(params: Mapping[str, str]) -> str | None:
+    """The first parameter that names a file, a database or standard input; else None.
+
+    >>> named_place({"IO": "file", "delimiter": ","}), named_place({"filename": "x.csv"})
+    (None, 'filename="x.csv"')
+    >>> named_place({"IO": "sqlite"})
+    'IO="sqlite"'
+    """
+    for key, value in params.items():
+        if key not in _LAYOUT or (key == "IO" and value not in _FILES):
+            return f'{key}="{value[:80]}"'
+    return None
+
+
+def require_within(
+    directives: Iterable[Directive], trusted: Collection[Directive], folder: str, kind: str, flag: str
+) -> None:
+    """FactsError if a directive that is not `trusted` leads out of a folder, or to a database."""
+    for directive in directives:
+        if directive in trusted:
+            continue
+        place = _outside(directive, Path(folder))
+        if place is not None:
+            raise FactsError(
+                f"the database file has `.{kind} {directive.relation}({place})`, which is not within"
+                f" {folder}, the folder of {flag}: write the directive into the program that you run,"
+                " or drop it from the database"
+            )
+
+
+def _outside(directive: Directive, folder: Path) -> str | None:
+    """The parameter that leads out of a folder."""
+    params = directive.params
+    names = {key: params[key] for key in _NAMES if key in params}
+    others = {key: value for key, value in params.items() if key not in names}
+    if way_of(params) not in _FILES:
+        others["IO"] = way_of(params)
+    place = named_place(others)
+    if place is not None:
+        return place
+    top = os.path.realpath(folder)
+    for key, name in names.items():
+        try:
+            real = os.path.realpath(folder / name)
+        except ValueError:  # a zero byte
+            real = ""
+        if os.path.commonpath([top, real or os.sep]) != top or real == top:
+            return f'{key}="{name[:80]}"'
+    return None
