@@ -180,7 +180,7 @@ class RowWriter:
 
     def _encoded(self, rows: Sequence[Row], room: int) -> bytes | None:
         """Rows, each with a comma behind it; None if they have more bytes than `room`."""
-        if len(rows) == 1 and sum(len(rows[0][n]) for n in self._symbols) > room:  # type: ignore[arg-type]
+        if len(rows) == 1 and sum([len(str(rows[0][n])) for n in self._symbols]) > room:
             return None
         part = dumped(rows_json(self._columns, rows, self._as_text))[1:-1] + b","
         return None if len(part) > room else part
