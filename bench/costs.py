@@ -162,7 +162,7 @@ def insert_only_cyclic(most: int, small: bool) -> None:
 def delay(most: int, small: bool) -> None:
     cases: list[tuple[str, str, Query, Callable[[int], Stream]]] = [
         ("hierarchical, view_tree", "view_tree", HIERARCHICAL, few_tops),
-        ("3-path, crown", "crown", PATH, hub_path),
+        ("3-path, calibrated", "calibrated", PATH, hub_path),
         ("triangle, calibrated", "calibrated", TRIANGLE, sparse(TRIANGLE)),
         ("two triangles, calibrated", "calibrated", TWO_TRIANGLES, sparse(TWO_TRIANGLES)),
     ]

@@ -63,7 +63,7 @@ PAPER: dict[str, tuple[str, ...]] = {
     "Q□": ("2", "1", "1", "–", "2/3", "1"),
     "LW4": ("4/3", "1", "1", "–", "–", "1/2"),  # not in the paper's table: by its statements
 }
-COLUMNS = ("recompute", "delta", "view_tree", "crown", "heavy_light", "generations")
+COLUMNS = ("recompute", "delta", "view_tree", "calibrated", "heavy_light", "generations")
 TITLES = ("Naïve", "Delta", "F-IVM", "CROWN", "IVM^ε", "MVIVM")
 HUBS = 2
 TOO_MANY = 20_000  # steps per update, after which larger sizes are left out

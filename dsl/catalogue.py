@@ -470,9 +470,9 @@ ENTRIES: tuple[Entry, ...] = (
         "DL110",
         "no such strategy for this rule",
         "`.strategy` names a strategy that exists and that can keep the rule before it",
-        "Rules that are not recursive are kept by `delta`, `view_tree`, `crown` (acyclic bodies only), "
+        "Rules that are not recursive are kept by `delta`, `view_tree`, "
         "`calibrated`, `generations`, `auto` or `recompute`; recursive ones by `flow` (where a column is "
-        "carried along), `witness`, `dred`, `differential` or `recompute`. "
+        "carried along), `witness` or `recompute`. "
         "Without `.strategy` the planner chooses; `everlog explain` tells what and why.",
     ),
     # ── parameters ───────────────────────────────────────────────────────────────────────────────

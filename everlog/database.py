@@ -93,7 +93,7 @@ class Database(Readable):
         start: rows by relation, or the folder where `.input` directives find their files (which are
         not read otherwise).  `limits` hold for each step; `progress` hears of long ones: relations,
         iteration, facts so far.  `strategies` names how relations or rules are to be kept current, such as
-        {"q": "view_tree", "path#2": "dred"}, or all that a strategy serves: {"*": "calibrated"}; it goes
+        {"q": "view_tree", "path#2": "witness"}, or all that a strategy serves: {"*": "calibrated"}; it goes
         before what the program's text says, and `NoSuchStrategy` tells where one cannot serve.
 
         Such a database knows no text, so its rules cannot be changed: see `from_text`.

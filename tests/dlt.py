@@ -62,12 +62,10 @@ EXECUTORS: dict[str, Executor] = {
     "seminaive": Recomputing(_seminaive),  # type: ignore[arg-type]
     "engine": Incremental(large=10**9),  # every step follows the change
     "engine, anew": Incremental(large=0),  # every step computes what it reaches
-    "dred": Incremental({"*": "dred"}, large=10**9),
-    "differential": Incremental({"*": "differential"}, large=10**9),
     "view trees": Incremental({"*": "view_tree"}, large=10**9),
-    "crown": Incremental({"*": "crown"}, large=10**9),
     "calibrated": Incremental({"*": "calibrated"}, large=10**9),
     "generations": Incremental({"*": "generations"}, large=10**9),
+    "heavy and light": Incremental({"*": "heavy_light"}, large=10**9),
 }
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from everlog.core.engine import Engine, Incremental
 from everlog.core.engine.changes import NOTHING
 from everlog.core.engine.engine import Net
-from everlog.core.engine.strategies import KEEPERS
 from everlog.core.executor import Changes, Update
 from everlog.core.program import Program
 
@@ -32,9 +31,6 @@ EXECUTORS = {
     "mixed": Incremental(large=3),
     "bulk": Bulk(),
     "witness": Incremental({"*": "witness"}, large=10**9),
-    "dred": Incremental({"*": "dred"}, large=10**9),
 }
-if "differential" in KEEPERS:
-    EXECUTORS["differential"] = Incremental({"*": "differential"}, large=10**9)
-for join in ("view_tree", "crown", "calibrated", "generations"):  # wherever they serve
+for join in ("view_tree", "calibrated", "generations", "heavy_light"):  # wherever they serve
     EXECUTORS[join] = Incremental({"*": join}, large=10**9)

@@ -129,7 +129,5 @@ SIDES = [
     _strategy("delta", "first-order delta", JOINS),
     _strategy("generations", "age generations", JOINS),
     _strategy("witness", "a witness for each fact", RECURSIVE),
-    _strategy("dred", "delete and rederive", RECURSIVE),
-    _strategy("differential", "derivations by iteration", RECURSIVE),
     _strategy("tc_witness", "system of auxiliary relations", {"closure"}),
 ]

@@ -20,8 +20,6 @@ _COLOURS = {
     "everlog living": "#6f9bd1",
     "everlog delta": "#8fb4dd",
     "everlog generations": "#3f7cc0",
-    "everlog dred": "#a9c4e4",
-    "everlog differential": "#c6d7ec",
     "everlog tc_witness": "#5b8cc8",
     "clingo": "#b3541e",
     "duckdb": "#c9a227",

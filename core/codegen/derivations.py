@@ -6,7 +6,6 @@ Whole-program evaluation only wants to know which facts there are.  A live engin
 `WitnessWriter`   for each fact that is not there yet, one derivation: (rule, hidden values)
 `SuspectWriter`   the facts whose kept witness is the derivation at hand
 `SavingWriter`    another derivation for facts whose witness is lost
-`OverdeleteWriter`  the facts that have the derivation at hand, whatever their witness
 
 The *hidden* values are those of the body's variables that the head does not show, so head and
 witness together name every fact that the derivation used.  No variable may vanish in a union here,
@@ -397,25 +396,3 @@ class SuspectWriter(WitnessWriter):
             self.line("else: _a |= _n")
         else:
             self.line("_new |= _n")
-
-
-@define
-class OverdeleteWriter(SuspectWriter):
-    """`_new` collects the facts that this derivation derives, as delete-and-rederive has it."""
-
-    def emit(self, head: Atom, shape: Shape) -> None:
-        if self.set_variable is not None and not self.set_in_head:
-            raise NoSet
-        facts = self.facts(head, shape)
-        if shape.arity == 2:
-            self.line(f"_k = {self.expr(head.args[shape.key])}")
-            facts = f"{facts}.get(_k, _EMPTY)"
-        if self.set_in_head:
-            rows = self.single_set() if shape.arity == 2 else self.set_rows(head, shape, self.single_set())
-            rows = rows if shape.arity <= 2 else f"_set({rows})"
-            self.line(f"_n = {rows} & {facts}")
-        else:
-            fact = self.expr(head.args[shape.fan]) if shape.arity == 2 else self.row(head, shape)
-            self.line(f"_n = {{{fact}}} & {facts}")
-        self.line(f"if not _n: {self.skip()}")
-        self.collect(shape)

@@ -5,7 +5,7 @@
 `plan`          which strategy maintains which unit, and why
 `store`         tables, changes, witnesses and group values; rules compiled and bound to them
 `keeper`        what a strategy is; `given`, `counted`, `groups`, `flowing`, `witnessed`,
-                `differential`, `recomputed` are the strategies, `strategies` is their table
+                `recomputed` are the strategies, `strategies` is their table
 `flow_rules`    which recursion carries a column along; `condensation` keeps its components
 `proofs`        where witnesses are kept; `ancestry` follows them up
 `step`          one step on its way: turns, spreading, undo

@@ -35,7 +35,7 @@ from everlog.core.engine.choice_of_joins import JoinChoice, above_the_join
 from everlog.core.engine.plan import FLOW, RECURSIVE, Plan, PlannedUnit
 from everlog.core.engine.systems import systems
 from everlog.core.joins.orders import OrderNode, variable_order
-from everlog.core.joins.strategies import AUTO, CALIBRATED, CROWN, DELTA, GENERATIONS, JOINS, NAIVE, VIEW_TREE
+from everlog.core.joins.strategies import AUTO, CALIBRATED, DELTA, GENERATIONS, JOINS, NAIVE, VIEW_TREE
 from everlog.core.program import Rule
 
 MOST_ATOMS = 200  # of a body that is classified
@@ -108,7 +108,7 @@ class RuleCost:
                 return "O(1)"
             case name if name in (AUTO, GENERATIONS):
                 return f"{self.update_cost['insert_delete']} amortized"
-            case name if name in (CROWN, CALIBRATED):
+            case name if name == CALIBRATED:
                 inserts, delete = self.update_cost["insert_only"], power("O", "D", self.width.value)
                 return f"{inserts} amortized while facts only come, {delete} for a delete"
             case _:

@@ -27,24 +27,16 @@ from everlog.core.shapes import shapes_of
 from everlog.core.tables import Shape
 
 GIVEN, COUNTS, GROUPS, WITNESS, RECOMPUTE = "given", "counts", "groups", "witness", "recompute"
-FLOW, DRED, DIFFERENTIAL = "flow", "dred", "differential"
+FLOW = "flow"
 STRATEGIES: Mapping[str, str] = {
     GIVEN: "facts that are given, and nothing else",
     COUNTS: "the number of derivations of each fact",
     GROUPS: "a running total or an ordered multiset for each group",
     FLOW: "sets that flow along steps, settled from the sources on",
     WITNESS: "one well-founded witness for each fact",
-    DRED: "delete all that a lost fact may have supported, then derive again",
-    DIFFERENTIAL: "the number of derivations of each fact at each iteration",
     RECOMPUTE: "computed again when something that it reads has changed",
 }
-RECURSIVE = (
-    FLOW,
-    WITNESS,
-    DRED,
-    DIFFERENTIAL,
-    RECOMPUTE,
-)  # what a user may ask for, of a recursive unit; and systems
+RECURSIVE = (FLOW, WITNESS, RECOMPUTE)  # what a user may ask for, of a recursive unit; and systems
 ALL = tuple(dict.fromkeys((*JOINS, *RECURSIVE)))
 VIEWS = tuple(name for name in JOINS if name not in (DELTA, RECOMPUTE, AUTO))  # that keep a view from the start
 _SYSTEMS = "and the systems of `everlog ies list`"

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from everlog.core.engine.counted import CountKeeper
-from everlog.core.engine.differential import DifferentialKeeper
 from everlog.core.engine.groups import GroupKeeper, GroupValues
 from everlog.core.engine.witnessed import RecursiveKeeper
 
@@ -79,8 +78,6 @@ def statistics_of(network: Network) -> Statistics:
                 held.append(keeper.totals.groups)
             elif isinstance(keeper, RecursiveKeeper):
                 held.append(keeper.proofs[name].data)
-            elif isinstance(keeper, DifferentialKeeper):
-                held += [keeper.numbers[name], keeper.levels[name]]
             size = sum(map(_bytes, held))
             relations.append(RelationStatistics(name, keeper.planned.strategy, len(table), size, seconds))
     rules = [

@@ -10,7 +10,6 @@ from __future__ import annotations
 from everlog.core.engine import plan
 from everlog.core.engine.auxiliary import AuxiliaryKeeper
 from everlog.core.engine.counted import CountKeeper
-from everlog.core.engine.differential import DifferentialKeeper
 from everlog.core.engine.flowing import FlowKeeper
 from everlog.core.engine.given import GivenKeeper
 from everlog.core.engine.groups import GroupKeeper
@@ -26,8 +25,6 @@ KEEPERS: dict[str, type[Keeper]] = {
     plan.GROUPS: GroupKeeper,
     plan.FLOW: FlowKeeper,
     plan.WITNESS: RecursiveKeeper,
-    plan.DRED: RecursiveKeeper,
-    plan.DIFFERENTIAL: DifferentialKeeper,
     plan.RECOMPUTE: RecomputeKeeper,
 }
 

@@ -14,8 +14,6 @@ A step hears of losses and gains of other relations one relation after the other
 at once, while the facts that a witness used are still in the tables.  Gains wait until the turn of the
 unit: by then all that the rules read is in its new state.
 
-With `OverdeleteWriter` in the place of `SuspectWriter` this is delete-and-rederive.
-
 Reads: core.engine.keeper, core.engine.forms.  Read by: core.engine.strategies.
 Source: ../shared/notes/recursion.md; Gupta, Mumick, Subrahmanian, SIGMOD 1993 (delete-and-rederive).
 """
@@ -30,7 +28,6 @@ from attrs import evolve
 from everlog.core import program as p
 from everlog.core.codegen.derivations import (
     LivingWriter,
-    OverdeleteWriter,
     RestoringWriter,
     SavingWriter,
     SuspectWriter,
@@ -50,7 +47,7 @@ from everlog.core.engine.keeper import (
     table_snapshot,
     versions,
 )
-from everlog.core.engine.plan import DRED, PlannedUnit
+from everlog.core.engine.plan import PlannedUnit
 from everlog.core.engine.proofs import GroupedProofs, PlainProofs, Proofs
 from everlog.core.engine.state import Columns
 from everlog.core.engine.store import Store, Task
@@ -85,8 +82,6 @@ class RecursiveKeeper(Keeper):
         for name, shape in self.shapes.items():
             form = GroupedProofs if name in carried else PlainProofs
             self.proofs[name] = form(shape, store.proofs.setdefault(name, {}))
-        suspecting = OverdeleteWriter if planned.strategy == DRED else SuspectWriter
-        self._suspecting: type[LivingWriter] = suspecting
         self.suspects: dict[str, Facts] = {}
         self.gains: list[tuple[Task, str, Facts]] = []
         self.brought: dict[str, list[Row]] = {}
@@ -115,7 +110,7 @@ class RecursiveKeeper(Keeper):
                 if isinstance(literal, Atom) and literal.relation in own:
                     inside = True
                     self._forward[literal.relation].append(Task(store, rule, position, WitnessWriter, own))
-                    self._backward[literal.relation].append(Task(store, rule, position, self._suspecting, own))
+                    self._backward[literal.relation].append(Task(store, rule, position, SuspectWriter, own))
                     self._save[literal.relation].append(self._saving(rule, position))
             if not inside:
                 self._whole.append(Task(store, rule, None, WitnessWriter))
@@ -156,7 +151,7 @@ class RecursiveKeeper(Keeper):
     # ── hearing of changes ───────────────────────────────────────────────────────────────────
 
     def listen(self, readers: dict[str, Readers]) -> None:
-        modes: dict[int, type[LivingWriter]] = {1: WitnessWriter, -1: self._suspecting}
+        modes: dict[int, type[LivingWriter]] = {1: WitnessWriter, -1: SuspectWriter}
         self._outside.clear()
         for rule in self.planned.unit.rules:
             for relation in outside_relations(rule, self.relations):
@@ -207,8 +202,6 @@ class RecursiveKeeper(Keeper):
     def give(self, step: Step, relation: str, gone: list[Row], new: list[Row]) -> None:
         shape, proofs = self.shapes[relation], self.proofs[relation]
         lost = [row for row in gone if proofs.get(row) == GIVEN]
-        if self.planned.strategy == DRED:
-            lost = gone
         if lost:
             facts = facts_of(shape, lost)
             with step.guard.shield:

@@ -5,7 +5,7 @@
 | `recomputed` | `recompute` (Naïve) | the relations; evaluates everything again |
 | `first_order` | `delta` (Delta) | indexes; evaluates what is left of the query when one tuple is fixed |
 | `view_tree` | `view_tree` (F-IVM) | counts along a variable order |
-| `calibrated` | `crown`, `calibrated` | bags of a decomposition that semijoins keep free of dead ends |
+| `calibrated` | `calibrated` | bags of a decomposition that semijoins keep free of dead ends |
 | `view` | | what they have in common, and the table of them |
 
 `inputs` holds tuples with their indexes, `generic_join` writes worst-case optimal joins as Python,

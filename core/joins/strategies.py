@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 
 from attrs import frozen
 
-from everlog.core.classify.classes import is_acyclic
 from everlog.core.classify.decompositions import join_tree
 from everlog.core.classify.query import Query
 from everlog.core.classify.widths import fractional_hypertree_width
@@ -25,7 +24,7 @@ from everlog.core.mvivm.auto import Auto
 from everlog.core.mvivm.generations import Generations
 from everlog.core.mvivm.heavy_light import heavy_light, is_served
 
-NAIVE, DELTA, VIEW_TREE, CROWN, CALIBRATED = "recompute", "delta", "view_tree", "crown", "calibrated"
+NAIVE, DELTA, VIEW_TREE, CALIBRATED = "recompute", "delta", "view_tree", "calibrated"
 GENERATIONS, AUTO, HEAVY_LIGHT = "generations", "auto", "heavy_light"
 
 
@@ -35,7 +34,6 @@ class JoinStrategy:
 
     make: Callable[[Asked], JoinView]
     about: str
-    acyclic_only: bool = False
     most_atoms: int = 1000
     serves: Callable[[Query], bool] | None = None
 
@@ -47,27 +45,18 @@ class JoinStrategy:
             return f"the body joins more than {self.most_atoms} atoms, whose orders by age would be too many"
         if self.serves is not None and not self.serves(query):
             return "heavy and light values are worked out for the triangle and the 3-path only"
-        if self.acyclic_only and not is_acyclic(query):
-            return "the body is cyclic, and semijoins along a join tree need an acyclic one"
         return ""
 
 
-def _crown(asked: Asked) -> JoinView:
-    tree = join_tree(asked.query)
-    if tree is None:
-        raise CannotServe("the query is cyclic")
-    return Calibrated(asked, tree)
-
-
 def _calibrated(asked: Asked) -> JoinView:
-    return Calibrated(asked, fractional_hypertree_width(asked.query).decomposition)
+    tree = join_tree(asked.query)  # of an acyclic query: then this is CROWN
+    return Calibrated(asked, tree or fractional_hypertree_width(asked.query).decomposition)
 
 
 JOINS: Mapping[str, JoinStrategy] = {
     NAIVE: JoinStrategy(Recomputed, "nothing: everything is evaluated again"),
     DELTA: JoinStrategy(FirstOrder, "indexes; what is left of the body is joined for each change"),
     VIEW_TREE: JoinStrategy(ViewTree, "counts along a variable order"),
-    CROWN: JoinStrategy(_crown, "rows of each atom with counted semijoins along a join tree", acyclic_only=True),
     CALIBRATED: JoinStrategy(_calibrated, "bags of an optimal decomposition, calibrated both ways"),
     GENERATIONS: JoinStrategy(Generations, "rows by age, and what the rest of the body is for each", most_atoms=6),
     HEAVY_LIGHT: JoinStrategy(heavy_light, "partners of light values, and heavy values apart", serves=is_served),

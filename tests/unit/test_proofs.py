@@ -636,7 +636,11 @@ def test_verification_refuses_conditions_that_do_not_hold() -> None:
 
 # ── the law ──────────────────────────────────────────────────────────────────────────────────
 
-EXECUTORS = {"follow": Incremental(large=10**9), "mixed": Incremental(large=3), "dred": Incremental({"*": "dred"})}
+EXECUTORS = {
+    "follow": Incremental(large=10**9),
+    "mixed": Incremental(large=3),
+    "witness": Incremental({"*": "witness"}),
+}
 executors = st.sampled_from([*EXECUTORS, "no witnesses"])
 
 

@@ -374,7 +374,7 @@ class FullDisk:
     write_positions = write
 
 
-@pytest.mark.parametrize("strategies", [{}, {"tc": "differential"}, {"*": "generations"}, {"*": "calibrated"}])
+@pytest.mark.parametrize("strategies", [{}, {"tc": "witness"}, {"*": "generations"}, {"*": "calibrated"}])
 def test_a_step_that_is_not_written_is_undone(path: Path, strategies: dict[str, str]) -> None:
     """Of any size, by any way through the engine, rules too: memory is as before, and nobody is told."""
     db = grown(path, strategies=strategies)
