@@ -29,7 +29,7 @@ from _common import at_most, options
 
 from everlog import Database
 from everlog.core.engine.engine import Engine
-from everlog.core.engine.store import RunRule, Task
+from everlog.core.engine.stepping.store import RunRule, Task
 from everlog.core.engine.unrolled import unrolled
 
 MORE = "── more".encode()

@@ -1,7 +1,7 @@
 """Incremental evaluation systems against computing anew: witnesses, a matrix, and triggers in SQLite.
 
 *Witnesses*: one random edge deleted, then inserted, under the closure of a random graph of 2 000 nodes and 4 000
-edges (2.57 million pairs), against `core.seminaive.evaluate` in the same process: by the system alone, and by
+edges (2.57 million pairs), against semi-naive evaluation in the same process: by the system alone, and by
 the engine with this system and with its own default.  Recomputations and updates take turns; every told row is
 looked at.
 

@@ -24,7 +24,7 @@ sys.path.append(str(Path(__file__).parent))
 from _common import at_most, by_turns, fail, options, ratio_of
 
 from everlog import Database, compile_text
-from everlog.core.collector import collector_paused
+from everlog.core.runtime.collector import collector_paused
 
 PROGRAM = compile_text(
     """.decl r(a:number, b:number)

@@ -112,7 +112,7 @@ def ours(spark: Any, text: str, relation: str, **settings: str) -> Callable[[Pat
 def in_process(text: str, relation: str) -> Callable[[Path], int]:
     import pyarrow.parquet as pq
 
-    from everlog.core.seminaive import evaluate
+    from everlog.core.evaluate.seminaive import evaluate
     from everlog.dsl.check import compile_text
 
     program = compile_text(text)

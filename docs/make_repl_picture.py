@@ -5,8 +5,6 @@
 
 The prompt redraws its line with every key, so what a terminal was sent is no picture.  `tests/terminal.py` is a
 terminal that understands it; its cells, with their colours, become rich's text, and that an SVG.
-
-Reads: tests/terminal.py; needs the extra `dev`.  Read by: tests/unit/test_repl_picture.py.
 """
 
 from __future__ import annotations

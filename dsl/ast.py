@@ -3,8 +3,6 @@
 Every node knows where it stands (`pos`, `end`: offsets in the source).  Equality ignores places,
 so that `parse(print(program)) == program` can be said.  Leaves are made by the lexer itself and
 serve the parser as its tokens: `type` is the name of their terminal in the grammar.
-
-Reads: nothing.  Read by: everything in `dsl`.
 """
 
 from __future__ import annotations

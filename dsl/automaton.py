@@ -4,8 +4,6 @@ Lark analyses the grammar and gives the table of states.  Its own driver calls s
 for each token; a program text has millions.  Here every action is looked up once: a shift is the
 number of the next state, a reduction is (how many values it takes, where to go next, what builds
 the node), and a production that only passes its one child on builds nothing.
-
-Reads: dsl.builder.  Read by: dsl.parser.
 """
 
 from __future__ import annotations

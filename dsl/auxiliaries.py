@@ -2,8 +2,6 @@
 
 `.strategy tc_witness` after a rule of `path` makes `path.tree` a relation of the program, to be read by rules,
 queries and `.output` like any other.
-
-Reads: core.engine.systems, dsl.declarations.  Read by: dsl.check, dsl.components.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from everlog.dsl import ast
 from everlog.dsl.declarations import Declarations, Signature
 
 if TYPE_CHECKING:
-    from everlog.core.engine.systems import Offer
+    from everlog.core.engine.planning.systems import Offer
 
 
 def declare_auxiliaries(statements: Iterable[ast.Statement], declared: Declarations) -> None:
@@ -43,7 +41,7 @@ def _asking(statements: Iterable[ast.Statement]) -> Iterator[tuple[ast.Clause, a
     """The rules that ask for a system."""
     wishes = [(s, s.strategy) for s in statements if isinstance(s, ast.Clause) and s.strategy is not None]
     if wishes:
-        from everlog.core.engine.systems import systems  # what few programs need is not loaded for all
+        from everlog.core.engine.planning.systems import systems  # what few programs need is not loaded for all
 
         offers = systems()
         for clause, wish in wishes:

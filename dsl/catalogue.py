@@ -10,8 +10,6 @@ uses, this table and that page together.
     DL02x  declarations    DL06x  warnings                 DL10x  preprocessor
     DL03x  kinds, types    DL07x  components               DL11x  strategies
                                                            DL12x  parameters
-
-Reads: nothing.  Read by: dsl.diagnostics, tests/test_docs.py.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 Each question has its module: components, declarations, scopes, kinds, inlining, stratification.
 Here they are asked in order, clause by clause, and a clause that passed them all is lowered.
-
-Reads: all of dsl, core.program.  Read by: the front door, the tests.
 """
 
 from __future__ import annotations
@@ -14,8 +12,8 @@ from pathlib import Path
 from attrs import evolve
 
 from everlog.core import program as core
-from everlog.core.collector import collector_paused
 from everlog.core.program import Kind
+from everlog.core.runtime.collector import collector_paused
 from everlog.dsl import ast
 from everlog.dsl.auxiliaries import declare_auxiliaries
 from everlog.dsl.clauses import FlatClause, flat_clauses, restart_fresh_names
@@ -250,7 +248,7 @@ class _Checker:
         """Whether each strategy that a rule asks for exists and can keep it."""
         if not wishes:
             return True
-        from everlog.core.engine.plan import refusals  # what few programs need is not loaded for all
+        from everlog.core.engine.planning.plan import refusals  # what few programs need is not loaded for all
 
         refused = refusals(program)
         for name, (message, hint) in refused.items():

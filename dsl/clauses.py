@@ -3,8 +3,6 @@
 Disjunctions are multiplied out and negation is pushed down to atoms and constraints.  Aggregates
 and ranges, which stand inside terms, become literals of their own: `p(x + count : {q(_)})` is
 `p(x + n), n ← count : {q(_)}`.
-
-Reads: dsl.ast, dsl.diagnostics.  Read by: dsl.inline, dsl.scopes, dsl.check.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from typing import Any, TypeAlias
 
 from attrs import define, evolve, field
 
-from everlog.core.functors import NEGATED
+from everlog.core.program.functors import NEGATED
 from everlog.dsl import ast
 from everlog.dsl.diagnostics import Report
 from everlog.dsl.walk import everything_below

@@ -5,8 +5,6 @@ type likewise, a formal type parameter becomes the actual one.  A name that the 
 declare is looked for outside, outermost last.  Bases come first; what a component overrides is
 left out of its bases.  A rule whose head is no relation of the instance belongs to the scope
 around it.
-
-Reads: dsl.ast, dsl.diagnostics.  Read by: dsl.check.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What a program declares: its relations, types, functors and directives, each checked.
-
-Reads: dsl.types, dsl.ast, dsl.diagnostics.  Read by: dsl.kinds, dsl.check, dsl.lower.
-"""
+"""What a program declares: its relations, types, functors and directives, each checked."""
 
 from __future__ import annotations
 

@@ -3,8 +3,6 @@
 A stage that finds a mistake adds a `Diagnostic` to the `Report` and goes on, so that all mistakes
 are told at once, in the order of the text.  The catalogue of codes with an example of each is
 `docs/diagnostics.md`; a test runs every example.
-
-Reads: dsl.source.  Read by: every stage of dsl, the command line.
 """
 
 from __future__ import annotations

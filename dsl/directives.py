@@ -1,14 +1,11 @@
-"""`.input`, `.output`, `.printsize`, `.limitsize`, `.insert_only`: which relations, with which parameters.
-
-Reads: dsl.declarations.  Read by: dsl.check.
-"""
+"""`.input`, `.output`, `.printsize`, `.limitsize`, `.insert_only`: which relations, with which parameters."""
 
 from __future__ import annotations
 
 from attrs import frozen
 
 from everlog.core import program as core
-from everlog.core.values import integer
+from everlog.core.program.values import integer
 from everlog.dsl import ast
 from everlog.dsl.declarations import Declarations
 from everlog.dsl.diagnostics import Label, Report

@@ -1,7 +1,4 @@
-"""Facts as text: `edge(1, "a").` to a row and back, and updates `+edge(1, 2).` of a stream.
-
-Reads: dsl.parser, dsl.kinds, dsl.lower.  Read by: update streams, the prompt, specifications.
-"""
+"""Facts as text: `edge(1, "a").` to a row and back, and updates `+edge(1, 2).` of a stream."""
 
 from __future__ import annotations
 
@@ -11,9 +8,8 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-from everlog.core import values
-from everlog.core.executor import Update
-from everlog.core.program import Constant, Kind, Relation, Row, Value
+from everlog.core.program import Constant, Kind, Relation, Row, Value, values
+from everlog.core.program.executor import Update
 from everlog.dsl import ast
 from everlog.dsl.diagnostics import Report
 from everlog.dsl.kinds import not_a_float, number_value

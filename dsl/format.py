@@ -5,8 +5,6 @@ What is formatted is the file as written, before macros: only blanks between wor
 offset; the parser then says where statements begin, and the words of each are laid out anew.  A
 statement with something in it that is not code stays as it is.  That the meaning stays is checked:
 words, comments and `#` lines of the result are those of the input, or the input is what you get.
-
-Reads: dsl.lexer, dsl.parser.  Read by: dsl.printer, which shares the layout; `everlog fmt`.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@ Columns say so for variables; a bare `1` takes the kind of what it meets; an ope
 kind of its operands.  *Type*: is a variable of a declared subtype?  A positive atom gives its
 column's type to a variable; several columns give the types below all of theirs; a head or a
 negated atom only asks.  What constants and functors compute fits every type of its kind.
-
-Reads: dsl.types, dsl.clauses, dsl.declarations.  Read by: dsl.kinds.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@ An inlined relation need not be finite: `.decl even(x:number) inline`, `even(x) 
 makes sense wherever `x` is bound.  So inlining is part of the meaning, not an optimization.
 A use `r(t…)` becomes one alternative per clause of `r`, with its head equated to the use; under
 `!` each clause must fail, which its checker allows only when it brings no variables of its own.
-
-Reads: dsl.clauses, dsl.scopes, dsl.declarations.  Read by: dsl.check.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from typing import Any
 
 from attrs import evolve
 
-from everlog.core.dependencies import components
+from everlog.core.program.dependencies import components
 from everlog.dsl import ast
 from everlog.dsl.clauses import FlatClause, Hoisted, Literal, fresh, names_of, names_of_literal, negated
 from everlog.dsl.declarations import Declarations

@@ -2,8 +2,6 @@
 
 Inference settles every kind that can be known; here each term is asked whether it is of the kind
 that its place wants, and each variable of a head whether it is of its column's type.
-
-Reads: dsl.inference.  Read by: dsl.check, dsl.lower.
 """
 
 from __future__ import annotations
@@ -13,9 +11,9 @@ from typing import Any
 
 from attrs import define
 
-from everlog.core.fact_rows import exact_float
 from everlog.core.program import Kind
-from everlog.core.values import integer
+from everlog.core.program.fact_rows import exact_float
+from everlog.core.program.values import integer
 from everlog.dsl import ast
 from everlog.dsl.builder import LONG
 from everlog.dsl.clauses import FlatClause, Hoisted, Literal

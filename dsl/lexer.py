@@ -3,8 +3,6 @@
 Leaves of the syntax tree (names, literals) are made here and are the parser's tokens themselves,
 so a variable costs one object from character to tree.  A line that is one ground fact becomes a
 single token: program texts may hold many thousands of them.
-
-Reads: dsl.ast, dsl.diagnostics, dsl.words.  Read by: dsl.parser.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from everlog.core.values import integer
+from everlog.core.program.values import integer
 from everlog.dsl import ast
 from everlog.dsl.diagnostics import Diagnostic, Report
 from everlog.dsl.words import DIRECTIVES, KEYWORDS, words

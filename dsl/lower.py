@@ -4,8 +4,6 @@ Kinds are known now: literals get their values, operators their overloads.  Equa
 variables vanish by renaming, and an equality with a constant by substitution, so that the engine
 sees constants where they stand.  Expressions nested deeper than generated code may be are cut
 into pieces with names of their own.
-
-Reads: dsl.kinds, dsl.clauses, core.program.  Read by: dsl.check.
 """
 
 from __future__ import annotations
@@ -15,8 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from everlog.core import program as core
-from everlog.core.functors import BUILTINS
 from everlog.core.program import Kind
+from everlog.core.program.functors import BUILTINS
 from everlog.dsl import ast
 from everlog.dsl.clauses import FlatClause, Hoisted, Literal
 from everlog.dsl.inference import FIXED, INFIX

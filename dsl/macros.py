@@ -4,7 +4,6 @@ Macro calls are expanded token by token; each token carries the macros that it n
 for, so that a macro that names itself does not loop.  Expansion has a budget: macros that double
 at every level end in a mistake, not in the machine's memory.
 
-Reads: nothing of ours.  Read by: dsl.preprocess.
 Source: ISO C 6.10; the painting of tokens is D. Prosser's algorithm (X3J11/86-196).
 """
 

@@ -1,8 +1,6 @@
 """Names and places: relations exist with that arity, `_` and counters stand where they may.
 
 One walk over a clause as it was written, before anything is rewritten.
-
-Reads: dsl.declarations, dsl.ast, dsl.diagnostics.  Read by: dsl.check.
 """
 
 from __future__ import annotations

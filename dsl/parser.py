@@ -3,8 +3,6 @@
 The automaton of `grammar.lark` reads token after token and builds nodes while it runs.  At an
 error it says what it expected, drops the statement it was in (it pops its stack back to a state
 where a statement may begin), skips to where the next one seems to begin, and goes on.
-
-Reads: dsl.lexer, dsl.automaton, dsl.ast, dsl.diagnostics.  Read by: dsl.check, dsl.typed.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
-from everlog.core.collector import collector_paused
+from everlog.core.runtime.collector import collector_paused
 from everlog.dsl import ast
 from everlog.dsl.automaton import Automaton, automaton
 from everlog.dsl.diagnostics import Diagnostic, Report

@@ -9,7 +9,6 @@ strings and `//` comments end with their line, so this is asked of one line.  Al
 copied in large pieces.  What is taken out leaves empty lines, so line numbers stay true; where
 they cannot (includes, `#line`) a mark says which file and line the output goes on with.
 
-Reads: dsl.macros, dsl.source.  Read by: the command line and the Python interface, which report the problems.
 Source: ISO C 6.10; the painting of tokens is D. Prosser's algorithm (X3J11/86-196).
 """
 
@@ -25,7 +24,7 @@ from typing import TypeAlias
 
 from attrs import define, field, frozen
 
-from everlog.core.values import integer
+from everlog.core.program.values import integer
 from everlog.dsl.macros import (
     BLOCK,
     CALL,

@@ -7,8 +7,6 @@ which places the words of a tree and those of a file alike: a printed program is
 A line that is one ground fact is read as a `FactLine`, any other fact as a `Clause`.  Clauses that
 would pass for lines share a line, or stand below an empty one, and so remain clauses.  Of records,
 branches and lattices the tree keeps too little: made-up names stand for what it lost.
-
-Reads: dsl.ast, dsl.builder, dsl.format, dsl.lexer.  Read by: the `print` block of specifications.
 """
 
 from __future__ import annotations

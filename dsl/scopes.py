@@ -5,8 +5,6 @@ an aggregate a variable that is grounded outside is that variable, unless the ta
 one, and one that occurs nowhere outside, is local and is renamed apart.  One that occurs outside
 but is grounded only inside is a *witness*: after `m = max n : {p(n, y)}`, `y` are the values that
 go with the maximum.  Then the body is joined once more outside, with its target equal to the result.
-
-Reads: dsl.clauses, dsl.ast, dsl.diagnostics.  Read by: dsl.check.
 """
 
 from __future__ import annotations

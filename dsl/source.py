@@ -2,8 +2,6 @@
 
 Macros and includes are resolved before parsing, so the text that is parsed is not the file that
 was written.  A `Source` is that text with, for each of its lines, the file and line it came from.
-
-Reads: nothing.  Read by: dsl.preprocess (which makes it), dsl.lexer, dsl.diagnostics.
 """
 
 from __future__ import annotations

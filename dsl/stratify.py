@@ -3,15 +3,13 @@
 Negation and aggregation ask what a relation does *not* hold, so the relation must be complete
 before.  Where a relation reaches itself through one of them there is no such order; the cycle is
 printed.  Counters stand under the same ban: a recursive rule would count for ever.
-
-Reads: dsl.clauses, core.dependencies.  Read by: dsl.check.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from everlog.core.dependencies import components, cycle_through
+from everlog.core.program.dependencies import components, cycle_through
 from everlog.dsl import ast
 from everlog.dsl.clauses import FlatClause, Hoisted, Literal
 from everlog.dsl.declarations import Declarations

@@ -4,8 +4,6 @@ The grammar knows no `+edge(1, 2).`, `-edge(1, 2).` or `?- path(1, x), x > 3.`  
 mark can stand: a sign, or `?-`, is one exactly where the text could also end.  There it is taken out of the tokens
 (for `?-` the head of a rule is put in), so the grammar stays as it is, messages point at their places, and
 several statements may share a line.
-
-Reads: dsl.parser.  Read by: everlog.repl.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from typing import Any
 
 from attrs import frozen
 
-from everlog.core.collector import collector_paused
+from everlog.core.runtime.collector import collector_paused
 from everlog.dsl import ast
 from everlog.dsl.automaton import automaton
 from everlog.dsl.diagnostics import Report

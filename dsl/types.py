@@ -4,8 +4,6 @@ A program's types form a small order below the four primitive ones: `.type A <: 
 below number, `.type U = A | B` puts A and B below U, `.type S = A` is another name of A.  A
 variable that stands in several columns has every type that is below all of theirs; two types that are not
 comparable meet only if both are unions, in the members that they share.
-
-Reads: dsl.ast, dsl.diagnostics.  Read by: dsl.declarations, dsl.kinds.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from difflib import get_close_matches
 from attrs import define, field
 
 from everlog.core.program import Kind
-from everlog.core.strong import strong_components
+from everlog.core.program.strong import strong_components
 from everlog.dsl import ast
 from everlog.dsl.diagnostics import Label, Report
 from everlog.dsl.walk import MAX_DEPTH

@@ -2,8 +2,6 @@
 
 Colouring and completion need these words before anything of the language is loaded, so they stand apart
 from the lexer.
-
-Reads: nothing.  Read by: dsl.lexer, dsl.parser, dsl.preprocess, everlog.lexer, everlog.repl.
 """
 
 from __future__ import annotations

@@ -10,26 +10,29 @@ from everlog._version import __version__
 
 TYPE_CHECKING = False  # which `typing` would tell, too, in a tenth of the time that a user waits for `--version`
 if TYPE_CHECKING:
-    from everlog.changes import Changes
-    from everlog.core.engine.plan import NoSuchStrategy
-    from everlog.core.executor import InsertOnly, Update
-    from everlog.core.fact_rows import FactError
-    from everlog.core.guards import LimitExceeded, Limits
+    from everlog.api.changes import Changes
+    from everlog.api.database import Database
+    from everlog.api.live import RuleError
+    from everlog.api.queries import QueryError
+    from everlog.api.relation_view import RelationView
+    from everlog.api.results import ChangedMeanwhile, Result
+    from everlog.api.shared import SharedDatabase
+    from everlog.api.state import NestedWrite, OtherThread
+    from everlog.api.subscriptions import Subscription
+    from everlog.api.transactions import Transaction
+    from everlog.api.watching import Watch
+    from everlog.core.engine.planning.plan import NoSuchStrategy
+    from everlog.core.evaluate.seminaive import evaluate
+    from everlog.core.program.executor import InsertOnly, Update
+    from everlog.core.program.fact_rows import FactError
+    from everlog.core.program.values import EvaluationError
     from everlog.core.proofs import NotDerived, Proof, WhyNot
-    from everlog.core.seminaive import evaluate
-    from everlog.core.values import EvaluationError
-    from everlog.database import Database
+    from everlog.core.runtime.guards import LimitExceeded, Limits
     from everlog.dsl.check import compile_file, compile_text
     from everlog.dsl.diagnostics import DatalogError
     from everlog.extras import MissingPackage
     from everlog.files.values import FactsError
     from everlog.functors import FunctorError
-    from everlog.live import RuleError
-    from everlog.queries import QueryError
-    from everlog.relation_view import RelationView
-    from everlog.results import ChangedMeanwhile, Result
-    from everlog.shared import SharedDatabase
-    from everlog.state import NestedWrite, OtherThread
     from everlog.store.database import DurableDatabase
     from everlog.store.errors import (
         AlreadyOpen,
@@ -45,9 +48,6 @@ if TYPE_CHECKING:
         StoreError,
     )
     from everlog.store.past import Past
-    from everlog.subscriptions import Subscription
-    from everlog.transactions import Transaction
-    from everlog.watching import Watch
 
 __all__ = [
     "AlreadyOpen",
@@ -98,48 +98,48 @@ __all__ = [
 
 _LAZY = {
     "AlreadyOpen": "everlog.store.errors",
-    "ChangedMeanwhile": "everlog.results",
-    "Changes": "everlog.changes",
+    "ChangedMeanwhile": "everlog.api.results",
+    "Changes": "everlog.api.changes",
     "Damaged": "everlog.store.errors",
-    "Database": "everlog.database",
+    "Database": "everlog.api.database",
     "DatalogError": "everlog.dsl.diagnostics",
     "DurableDatabase": "everlog.store.database",
-    "EvaluationError": "everlog.core.values",
-    "FactError": "everlog.core.fact_rows",
+    "EvaluationError": "everlog.core.program.values",
+    "FactError": "everlog.core.program.fact_rows",
     "FactsError": "everlog.files.values",
     "FileMoved": "everlog.store.errors",
     "ForeignFile": "everlog.store.errors",
     "FunctorError": "everlog.functors",
-    "InsertOnly": "everlog.core.executor",
-    "LimitExceeded": "everlog.core.guards",
-    "Limits": "everlog.core.guards",
+    "InsertOnly": "everlog.core.program.executor",
+    "LimitExceeded": "everlog.core.runtime.guards",
+    "Limits": "everlog.core.runtime.guards",
     "MissingPackage": "everlog.extras",
-    "NestedWrite": "everlog.state",
+    "NestedWrite": "everlog.api.state",
     "NewerFormat": "everlog.store.errors",
     "NoSuchDatabase": "everlog.store.errors",
     "NoSuchStep": "everlog.store.errors",
-    "NoSuchStrategy": "everlog.core.engine.plan",
+    "NoSuchStrategy": "everlog.core.engine.planning.plan",
     "NotDerived": "everlog.core.proofs",
     "NotWritten": "everlog.store.errors",
     "OtherProgram": "everlog.store.errors",
-    "OtherThread": "everlog.state",
+    "OtherThread": "everlog.api.state",
     "Past": "everlog.store.past",
     "Proof": "everlog.core.proofs",
-    "QueryError": "everlog.queries",
+    "QueryError": "everlog.api.queries",
     "ReadOnly": "everlog.store.errors",
-    "RelationView": "everlog.relation_view",
-    "Result": "everlog.results",
-    "RuleError": "everlog.live",
-    "SharedDatabase": "everlog.shared",
+    "RelationView": "everlog.api.relation_view",
+    "Result": "everlog.api.results",
+    "RuleError": "everlog.api.live",
+    "SharedDatabase": "everlog.api.shared",
     "StoreError": "everlog.store.errors",
-    "Subscription": "everlog.subscriptions",
-    "Transaction": "everlog.transactions",
-    "Update": "everlog.core.executor",
-    "Watch": "everlog.watching",
+    "Subscription": "everlog.api.subscriptions",
+    "Transaction": "everlog.api.transactions",
+    "Update": "everlog.core.program.executor",
+    "Watch": "everlog.api.watching",
     "WhyNot": "everlog.core.proofs",
     "compile_file": "everlog.dsl.check",
     "compile_text": "everlog.dsl.check",
-    "evaluate": "everlog.core.seminaive",
+    "evaluate": "everlog.core.evaluate.seminaive",
 }
 
 

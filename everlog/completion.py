@@ -2,8 +2,6 @@
 
 The commands themselves know their flags, so the script is made from their parsers, and has all of it written out:
 pressing Tab starts no Python.
-
-Reads: everlog.cli.  Read by: everlog.commands.completion.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 Asks who may read the payroll, takes facts away, shows what follows and why, makes mistakes, and ends
 with commands to try.  It uses only what users have: `Database` and `compile_text`.
-
-Reads: the public functions of everlog, the programs that ship with it.
 """
 
 from __future__ import annotations

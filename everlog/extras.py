@@ -1,7 +1,4 @@
-"""Packages that not everybody has: imported when they are needed, missed with a message that helps.
-
-Reads: nothing.  Read by: everlog.frames, everlog.columns, everlog.jupyter.
-"""
+"""Packages that not everybody has: imported when they are needed, missed with a message that helps."""
 
 from __future__ import annotations
 

@@ -6,8 +6,6 @@ what was read counts only if the file is still the same afterwards.  Files that 
 together.  A file that is wrong, or gone, is told, and its facts stay as they were.
 
 What a file had and has no more is deleted, unless the program's text states it, too.
-
-Reads: everlog.database, everlog.files.  Read by: everlog.commands.run.
 """
 
 from __future__ import annotations
@@ -20,11 +18,11 @@ from typing import NoReturn, TextIO, TypeAlias
 
 from attrs import define
 
-from everlog.changes import Changes
-from everlog.core.executor import InsertOnly, Update
+from everlog.api.changes import Changes
+from everlog.api.database import Database
 from everlog.core.program import Directive, Program, Row
-from everlog.core.values import EvaluationError
-from everlog.database import Database
+from everlog.core.program.executor import InsertOnly, Update
+from everlog.core.program.values import EvaluationError
 from everlog.files import read_facts
 from everlog.files.formats import way_of
 from everlog.files.values import FactsError

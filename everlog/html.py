@@ -1,8 +1,6 @@
 """How results, relations, changes and databases look in a notebook: small tables, all of whose text is escaped.
 
 Only so many rows are shown, and no more are looked for: a result of millions is displayed at once.
-
-Reads: everlog.explain_markup.  Read by: everlog.results, everlog.relation_view, everlog.changes, everlog.database.
 """
 
 from __future__ import annotations
@@ -12,13 +10,13 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from everlog.core.program import Column, Constant, Kind, Row
-from everlog.explain_markup import Html, element, together
+from everlog.explain.markup import Html, element, together
 
 if TYPE_CHECKING:
-    from everlog.changes import Changes
-    from everlog.database import Database
-    from everlog.relation_view import RelationView
-    from everlog.results import Result
+    from everlog.api.changes import Changes
+    from everlog.api.database import Database
+    from everlog.api.relation_view import RelationView
+    from everlog.api.results import Result
 
 ROWS = 50  # that are shown of one table
 _LONG = 200  # characters of a value that are shown

@@ -1,7 +1,4 @@
-"""The facts that a program begins with: those that its `.input` directives name, or rows from Python.
-
-Reads: everlog.files, everlog.rows.  Read by: everlog.database, everlog.store, everlog.commands.
-"""
+"""The facts that a program begins with: those that its `.input` directives name, or rows from Python."""
 
 from __future__ import annotations
 
@@ -10,10 +7,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from everlog.core.fact_rows import declared
+from everlog.api.rows import checked_rows
 from everlog.core.program import Program, Row
+from everlog.core.program.fact_rows import declared
 from everlog.files import read_facts
-from everlog.rows import checked_rows
 
 Facts: TypeAlias = Path | str | Mapping[str, Any]  # a folder of `.input` files, or rows and tables by relation
 

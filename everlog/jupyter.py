@@ -21,16 +21,16 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from everlog.changes import Changes
-from everlog.core.fact_rows import FactError
-from everlog.core.values import EvaluationError
-from everlog.database import Database
+from everlog.api.changes import Changes
+from everlog.api.database import Database
+from everlog.api.live import RuleError
+from everlog.api.results import Result
+from everlog.api.state import NestedWrite
+from everlog.core.program.fact_rows import FactError
+from everlog.core.program.values import EvaluationError
 from everlog.dsl.diagnostics import DatalogError
 from everlog.dsl.queries import parameters_of
 from everlog.functors import FunctorError
-from everlog.live import RuleError
-from everlog.results import Result
-from everlog.state import NestedWrite
 
 PROGRAM, STEP, QUERY = "program", "step", "query"
 _UPDATE = re.compile(r"\s*[+-]\s*[?A-Za-z_][\w?.]*\s*\(.*\)\s*\.?\s*")

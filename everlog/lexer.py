@@ -3,8 +3,6 @@
 Pygments finds it by its names (`souffle`, `datalog-everlog`, `dl`) and by the suffix `.dl`: see the entry
 points of the package.  It colours what is typed at the prompt as well: signs, queries, and commands that begin
 with a dot. It never refuses a text: what the language does not know stays plain.
-
-Reads: dsl.words.  Read by: Pygments, everlog.repl.
 """
 
 from __future__ import annotations

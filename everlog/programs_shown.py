@@ -1,7 +1,4 @@
-"""The programs that ship with everlog as people read them: the list, and one program's page.
-
-Reads: everlog.shipped, core.engine.explain, dsl.check.  Read by: everlog.commands.programs.
-"""
+"""The programs that ship with everlog as people read them: the list, and one program's page."""
 
 from __future__ import annotations
 

@@ -3,8 +3,6 @@
 Where the end is known (files to read, a stream of so many bytes) there is a bar; a recursion has no known end, so
 its rounds and facts are told.  Nothing is written in the first half second, nor where the error stream is no
 terminal.  Whatever else goes to the terminal comes after `clear`.
-
-Reads: nothing of ours.  Read by: everlog.commands.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 A program is a folder of `everlog.programs` with `NAME.dl`, whose first comment tells what it answers and,
 under `Why:`, `Class:`, `Facts:` and `Limits:`, the rest; `facts/`, which it runs on; `updates.txt`, a stream
 of steps with a story; `NAME.dlt`, its specification; and a script that makes other facts, if it has one.
-
-Reads: everlog.programs.  Read by: everlog.programs_shown, everlog.commands.programs, everlog.demo.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@ A line is `+edge(1, 2).` or `-edge(1, 2).`; a blank line, or the end of the inpu
 Lines are read one by one, so that a live pipe is answered as soon as a step is complete.  A step
 that is wrong, or that a rule cannot be evaluated on, is skipped as a whole; the stream goes on.
 Lines `.why fact` and `.why_not fact` are questions, answered from the state that they find.
-
-Reads: everlog.database, everlog.rows.  Read by: everlog.commands.run.
 """
 
 from __future__ import annotations
@@ -15,15 +13,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO, TypeAlias
 
-from everlog.changes import NO_CHANGE
-from everlog.core.executor import InsertOnly
-from everlog.core.fact_rows import FactError
+from everlog.api.changes import NO_CHANGE
+from everlog.api.database import Database
+from everlog.api.rows import is_idle, line_update
 from everlog.core.program import Program
-from everlog.core.values import EvaluationError, decoded
-from everlog.database import Database
+from everlog.core.program.executor import InsertOnly
+from everlog.core.program.fact_rows import FactError
+from everlog.core.program.values import EvaluationError, decoded
 from everlog.files.place import reason, write_stream
 from everlog.files.values import FactsError
-from everlog.rows import is_idle, line_update
 from everlog.store.errors import FileMoved, StoreError
 
 NO_ANSWER = "(no answer)"

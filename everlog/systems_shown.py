@@ -1,7 +1,4 @@
-"""Incremental evaluation systems as people read them: the list, one system's page, the changes of an update.
-
-Reads: ies.catalogue, ies.properties, ies.files, ies.nrc.printer, ies.nrc.values.  Read by: everlog.commands.ies.
-"""
+"""Incremental evaluation systems as people read them: the list, one system's page, the changes of an update."""
 
 from __future__ import annotations
 

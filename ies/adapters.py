@@ -4,8 +4,6 @@ Names and the order of columns are those that `ies.shapes` found.  Two shapes as
 be written without those that have no parent, or without pairs (x, x): then such pairs of the system's answer are
 passed on only while something points to x, or not at all.  Alternating paths are written with a second relation,
 which goes through the successors of a universal node one by one; it follows from the answer, and is kept here.
-
-Reads: ies.catalogue, ies.known_shapes.  Read by: ies.offers.
 """
 
 from __future__ import annotations
@@ -16,9 +14,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import takewhile
 from typing import Any, TypeAlias
 
-from everlog.core.engine.systems import Maintained, Refused, RowChanges
+from everlog.core.engine.planning.systems import Maintained, Refused, RowChanges
 from everlog.core.program import Row, quoted
-from everlog.core.values import SIGNED_MAX
+from everlog.core.program.values import SIGNED_MAX
 from everlog.ies import catalogue
 from everlog.ies.known_shapes import ALL, ALTERNATING, BELOW, CLOSURE, SAME_GENERATION, diagonal
 from everlog.ies.nrc.types import NUM
@@ -42,7 +40,7 @@ class Adapted:
         self._auxiliaries = {f"{parts[self.answer][0]}.{kept.name}": kept.name for kept in flat}
         self._bounds = {kept.name: _bounds(kept) for kept in flat}
 
-    # ── the protocol of core.engine.systems ──────────────────────────────────────────────────
+    # ── the protocol of core.engine.planning.systems ──────────────────────────────────────────────────
 
     def load(self, rows: Mapping[str, Iterable[Row]]) -> None:
         given = {

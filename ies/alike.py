@@ -2,8 +2,6 @@
 
 Each function yields every way to go on from what is known so far, and the caller tries the next where one leads
 nowhere.  Renaming is one to one: no two names of ours become one of theirs.
-
-Reads: core.program.  Read by: ies.shapes.
 """
 
 from __future__ import annotations

@@ -4,9 +4,6 @@ A name stands for a system of the calculus (a file in `systems`), one written in
 both: then the calculus says what is kept and is what SQL is made of, and the one in Python is what runs, with
 auxiliaries of its own. `flatten(NAME)` and `binarize(NAME)` name the encodings of a system, one inside the
 other too, and a path that ends in `.nrc` a file of one's own.
-
-Reads: ies.files, ies.encodings, ies.practical, each when needed.
-Read by: the command line, ies.offers, ies.adapters, ies.sql.
 """
 
 from __future__ import annotations

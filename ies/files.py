@@ -1,8 +1,4 @@
-"""System files: text to a checked system, the Datalog beside it, and its worked examples run.
-
-Reads: ies.nrc.parser, ies.nrc.values, ies.making, ies.running.
-Read by: ies.catalogue, the command line, the tests.
-"""
+"""System files: text to a checked system, the Datalog beside it, and its worked examples run."""
 
 from __future__ import annotations
 

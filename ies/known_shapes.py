@@ -1,7 +1,4 @@
-"""The shapes that systems know: transitive closure, same generation, alternating paths, as Datalog.
-
-Reads: dsl.check, ies.shapes.  Read by: ies.offers, ies.adapters.
-"""
+"""The shapes that systems know: transitive closure, same generation, alternating paths, as Datalog."""
 
 from __future__ import annotations
 

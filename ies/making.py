@@ -4,7 +4,6 @@ What passes here cannot go wrong later but for a division by zero: each function
 type for every state of the right types.  All mistakes are told at once, each at its place in the text where
 there is a text.
 
-Reads: ies.system, ies.sri, ies.nrc.check.  Read by: ies.files, ies.running, ies.encodings, ies.properties.
 Source: Libkin and Wong, Section 3 (the types of the functions of F_Q).
 """
 

@@ -3,9 +3,6 @@
 A system speaks of `edge` and `path`; a program has names and orders of columns of its own.  What `ies.shapes`
 found leads from one to the other.  The flat auxiliary relations get the name of the relation that they help to
 keep, a dot, and their own: `path.tree`.
-
-Reads: ies.known_shapes, ies.adapters, ies.catalogue, core.engine.systems.  Read by: the engine, which
-`everlog.systems` tells of them.
 """
 
 from __future__ import annotations
@@ -14,10 +11,10 @@ from functools import cache, partial
 
 from attrs import evolve, frozen
 
-from everlog.core.dependencies import Unit
-from everlog.core.engine.systems import Described, Fit, Offer
+from everlog.core.engine.planning.systems import Described, Fit, Offer
 from everlog.core.program import Column, Kind, Program, Relation
-from everlog.core.values import integer
+from everlog.core.program.dependencies import Unit
+from everlog.core.program.values import integer
 from everlog.ies import catalogue
 from everlog.ies.adapters import ADAPTERS
 from everlog.ies.known_shapes import ALTERNATING, CLOSURE, SAME_GENERATION, shapes_of

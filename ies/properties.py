@@ -8,8 +8,6 @@ deterministic, none is evidence, and the number of histories that were tried say
 
 Trying ends after about half a second, with as many as were tried by then.
 
-Reads: ies.system, ies.making, ies.rowwise, ies.practical.protocol, ies.nrc.check.  Read by: the command line,
-the tests.
 Source: Libkin and Wong, Section 3, and before Corollary 7.
 """
 

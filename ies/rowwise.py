@@ -2,8 +2,6 @@
 
 In the calculus the elements of {node} are nodes; in Datalog and in tables a row of one column is a row.  Nested
 relations are passed as they are.
-
-Reads: ies.running, ies.practical.protocol.  Read by: ies.catalogue.
 """
 
 from __future__ import annotations

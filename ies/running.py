@@ -9,7 +9,6 @@ The limit is on the number of values in the auxiliary relations, those inside ne
 exponential system it is the point where to use another one.  Only what changes is counted, so counting costs no
 more than the update.
 
-Reads: ies.system, ies.nrc.  Read by: the command line, ies.properties, the tests.
 Source: Libkin and Wong, Section 3: RES and AUX of the next step from X, RES and AUX of this one.
 """
 

@@ -7,8 +7,6 @@ another query, which no system of that shape keeps, and the reason says what it 
 
 The search goes through rules and literals with backtracking; shapes have a few rules of a few literals.  For a
 reason it is done again: where it ends, as many rules as possible are matched, and the rest is what is wrong.
-
-Reads: ies.alike, core.program, core.dependencies.  Read by: ies.offers.
 """
 
 from __future__ import annotations
@@ -20,8 +18,8 @@ from typing import TypeAlias
 from attrs import evolve, frozen
 
 from everlog.core import program as p
-from everlog.core.dependencies import Unit
 from everlog.core.program import Program, Rule, Variable
+from everlog.core.program.dependencies import Unit
 from everlog.ies.alike import Columns, Relations, Variables, plain, same_rules
 
 Pairs: TypeAlias = list[tuple[Rule, Rule]]  # a rule of the shape, and the rule that is this one

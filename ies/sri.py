@@ -17,7 +17,6 @@ Theorem 5 has no `shows`: there X is the answer.  A last step costs no more to m
 must fulfil f(x, f(x, y)) = f(x, y) and f(x, f(y, z)) = f(y, f(x, z)) on what the recursion reaches:
 `law_broken` looks for elements with which it does not, and the tests call it for each file.
 
-Reads: ies.system, ies.nrc.  Read by: ies.making.
 Source: Libkin and Wong, Theorem 5.
 """
 

@@ -7,7 +7,6 @@ computed from the old state, and then take effect together.
 Here stands what a system is.  `ies.making` checks one (types, completeness) when it is made, `ies.running` runs
 it, `ies.properties` computes what it is like; `.nrc` files are read by `ies.files`.
 
-Reads: ies.nrc.  Read by: all of ies.
 Source: Libkin and Wong, Section 3.
 """
 

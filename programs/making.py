@@ -2,8 +2,6 @@
 
 A `make.py` says what it makes and calls `main`.  The same seed gives the same files on every machine, so
 that what ships can be made again.
-
-Reads: nothing of ours.  Read by: programs/*/make.py, programs/wordnet/extract.py.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 `columns`       which Spark type holds which kind; rows by Arrow; `loads` reads and writes them anywhere
 `plan`          which unit runs how; `rules`, `bodies`, `expressions`, `totals` make DataFrame plans
 `evaluate`      a whole program; `decomposed`, `iterate` and `in_process` are its ways through recursion
-`executor`      the protocol of `core.executor` on top
+`executor`      the protocol of `core.program.executor` on top
 `batches`       changes of results that live on Spark; `deltas`, `state`
 ==============  =================================================================================
 """

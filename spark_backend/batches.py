@@ -3,8 +3,6 @@
 The state is Parquet (`spark_backend.state`).  A batch goes through the units in order, and each follows the
 change of what it reads (`spark_backend.following`).  What changed is written as Parquet beside the new tables, and
 one rename makes all of it the state.  Deletes of a batch come before its inserts.
-
-Reads: spark_backend.following, .inputs, .state.  Read by: users, `foreachBatch`.
 """
 
 from __future__ import annotations
@@ -13,8 +11,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from everlog.core.fact_rows import declared
 from everlog.core.program import Program
+from everlog.core.program.fact_rows import declared
 from everlog.spark_backend.evaluate import telling
 from everlog.spark_backend.following import Applied, Following, Tables, way_of
 from everlog.spark_backend.inputs import Input, frame_of_input

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never
 from attrs import evolve
 
 from everlog.core import program as p
-from everlog.core.bodies import apart, binds, is_ready, may_fail, schedule, sure_and_open
 from everlog.core.program import (
     Aggregate,
     Atom,
@@ -34,6 +33,7 @@ from everlog.core.program import (
     Variable,
     Wildcard,
 )
+from everlog.core.program.bodies import apart, binds, is_ready, may_fail, schedule, sure_and_open
 from everlog.spark_backend.bindings import Bindings, Facts, only
 from everlog.spark_backend.columns import HOLDS, TYPES, frame_of_rows, names_of
 from everlog.spark_backend.expressions import Expressions

@@ -4,8 +4,6 @@ Each variable of a join is an axis, cut into a few shares by hashing.  An atom h
 agrees with the values they have.  Atoms of one relation under the same tests share a source, and a row of it is
 sent to a cell once, with a mark whose bits say which roles it has there; atoms whose rows are the same in every
 cell share a role, so that they are one relation for the task.
-
-Reads: core.program.  Read by: spark_backend.cubes.
 """
 
 from __future__ import annotations

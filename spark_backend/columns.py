@@ -12,8 +12,6 @@ No value is ever null.  Between Python and Spark rows travel by Arrow, symbols t
 
 Many small relations are fetched by one job: each is projected to the same wide columns (`tag`, then as many of
 each type as the widest needs), their union is collected, and the tag tells them apart (`fetch`).
-
-Reads: core.program, core.values.  Read by: everything in spark_backend.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from everlog.core.program import Kind, Relation, Row, Value
-from everlog.core.values import MASK, NAN, decoded, encoded, wrap
+from everlog.core.program.values import MASK, NAN, decoded, encoded, wrap
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,7 +12,6 @@ There are as many cells as the session has partitions, and more when a cell woul
 Spark joins two atoms at a time about as fast as rows reach a task, so where the first two atoms have few answers
 (their number is summed up from counts per key, by the same job) the plan of Spark is the better one.
 
-Reads: spark_backend.bodies, .cells, .cyclic, .tasks.  Read by: spark_backend.rules, spark_backend.evaluate.
 Source: Afrati, Ullman, Optimizing joins in a map-reduce environment, EDBT 2010; Beame, Koutris, Suciu,
 Communication steps for parallel query processing, PODS 2013.
 """

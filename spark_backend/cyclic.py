@@ -1,8 +1,4 @@
-"""The cyclic join of a rule: its atoms, the tests between their variables, and what these imply.
-
-Reads: core.classify, core.program, spark_backend.expressions.
-Read by: spark_backend.cubes, spark_backend.plan, spark_backend.rules, spark_backend.evaluate.
-"""
+"""The cyclic join of a rule: its atoms, the tests between their variables, and what these imply."""
 
 from __future__ import annotations
 
@@ -10,7 +6,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from attrs import frozen
 
-from everlog.core.bodies import rule_may_fail
 from everlog.core.classify.classes import is_acyclic
 from everlog.core.classify.query import query_of
 from everlog.core.program import (
@@ -28,6 +23,7 @@ from everlog.core.program import (
     Wildcard,
     variables_of,
 )
+from everlog.core.program.bodies import rule_may_fail
 
 MOST_ATOMS = 60  # each is a bit of a mark
 _ORDERS = ("<", "<=", ">", ">=")

@@ -6,7 +6,6 @@ depend on each other alone.  What starts the recursion is partitioned by that co
 besides is sent along to every task; each task runs the whole fixpoint and hands its facts back by Arrow.  There
 is no shuffle per iteration, and no job.
 
-Reads: spark_backend.tasks, spark_backend.columns, spark_backend.plan.  Read by: spark_backend.evaluate.
 Source: Shkapsky, Yang, Interlandi, Chiu, Condie, Zaniolo, Big data analytics with Datalog queries on Spark,
 SIGMOD 2016.
 """

@@ -9,7 +9,6 @@ A wildcard asks only whether there is a fact, so an atom with wildcards is an at
 change is found by looking at the touched keys before and after.  Terms that read a relation without facts are
 left out: the first batch, into nothing, so runs each rule once.
 
-Reads: core.program, spark_backend.rules.  Read by: spark_backend.following.
 Source: Budiu, Chajed, McSherry, Ryzhyk, Tannen, DBSP, PVLDB 16(7), 2023, Theorem 3.4.
 """
 

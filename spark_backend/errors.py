@@ -3,8 +3,6 @@
 Spark reports failures as Java stack traces of a hundred lines, in which the cause stands somewhere in the middle.
 Here the few causes that users meet are known by their marks in the text; `clear_errors` turns whatever
 passes through it into `SparkError`, and leaves alone what it does not know.
-
-Reads: core.values.  Read by: spark_backend.*, everlog.commands.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from everlog.core.values import EvaluationError
+from everlog.core.program.values import EvaluationError
 
 
 class SparkError(RuntimeError):

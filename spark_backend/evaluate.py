@@ -7,9 +7,6 @@ inputs are asked for first, at most as many rows as would be, and if they all co
 
 Who acts on a frame that came out (writes it, collects it) does so inside `telling(program)`, so that a division
 by zero on a worker is the same EvaluationError that it is in process.
-
-Reads: spark_backend.plan, .inputs, .rules, .iterate, .decomposed, .in_process.
-Read by: spark_backend.executor, the front door.
 """
 
 from __future__ import annotations
@@ -22,9 +19,9 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from everlog.core import program as p
-from everlog.core.fact_rows import declared, fact_rows
-from everlog.core.guards import LimitExceeded
 from everlog.core.program import Atom, Program, Row, Rule
+from everlog.core.program.fact_rows import declared, fact_rows
+from everlog.core.runtime.guards import LimitExceeded
 from everlog.spark_backend.bindings import Facts
 from everlog.spark_backend.columns import (
     collected,

@@ -1,4 +1,4 @@
-"""The protocol of `core.executor` on Spark: steps of single facts, the whole program evaluated after each.
+"""The protocol of `core.program.executor` on Spark: steps of single facts, the whole program evaluated after each.
 
 This is the executor that tests hold to the reference, and what serves a small stream of steps on a large base.
 What changes large results by batches is `spark_backend.batches`.
@@ -7,8 +7,6 @@ The base is what was given at first, a frame of any size, and an overlay of the 
 deleted since.  One job evaluates the program and compares it with the state before: it collects the changes
 alone.  Where all facts of a relation came that way its view is known here, and the next comparison needs no
 frame that Spark would keep.
-
-Reads: core.executor, spark_backend.evaluate, spark_backend.columns.  Read by: the front door, tests.
 """
 
 from __future__ import annotations
@@ -18,9 +16,9 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
-from everlog.core.executor import Changes, InsertOnly, NotABaseRelation, Update
-from everlog.core.fact_rows import declared, fact_rows
 from everlog.core.program import Program, Row
+from everlog.core.program.executor import Changes, InsertOnly, NotABaseRelation, Update
+from everlog.core.program.fact_rows import declared, fact_rows
 from everlog.spark_backend.columns import (
     collected,
     fetch,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from everlog.core.program import Call, Constant, Functor, Kind, Program, Term, Variable
-from everlog.core.values import encoded
+from everlog.core.program.values import encoded
 from everlog.spark_backend.columns import TYPES, stored
 from everlog.spark_backend.functors import DIVISIONS, FLOAT, NATIVE, NUMBER, SYMBOL, UNSIGNED, compared, to_text
 from everlog.spark_backend.marks import marked

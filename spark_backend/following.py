@@ -7,8 +7,6 @@
 | aggregates, choice, `<=`     | computed again when something that it reads has changed, and compared          |
 
 A unit that reads nothing changed is not looked at.  Each changed relation is written anew beside the old one.
-
-Reads: spark_backend.deltas, .iterate, .evaluate, .state.  Read by: spark_backend.batches.
 """
 
 from __future__ import annotations
@@ -19,10 +17,10 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from everlog.core.bodies import rule_may_fail
-from everlog.core.dependencies import Unit, units
-from everlog.core.executor import InsertOnly
 from everlog.core.program import Aggregate, Program
+from everlog.core.program.bodies import rule_may_fail
+from everlog.core.program.dependencies import Unit, units
+from everlog.core.program.executor import InsertOnly
 from everlog.spark_backend.bindings import Facts
 from everlog.spark_backend.columns import frame_of_rows, kinds_of, names_of, schema_of
 from everlog.spark_backend.deltas import SIGN, Deltas, Versions

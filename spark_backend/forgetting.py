@@ -3,8 +3,6 @@
 py4j ties each object of Java that Python holds into a cycle with its methods.  A frame is a handful of such
 objects here and a large plan there, so Python sees little reason to collect while Java's heap fills up: after
 some hundred evaluations Java would do nothing but look for memory.
-
-Reads: nothing.  Read by: spark_backend.evaluate, spark_backend.iterate.
 """
 
 from __future__ import annotations

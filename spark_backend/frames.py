@@ -1,7 +1,4 @@
-"""The names of Spark's own types, for those who may not import pyspark: DataFrame and SparkSession.
-
-Reads: nothing.  Read by: everlog, where it says what it takes and gives.
-"""
+"""The names of Spark's own types, for those who may not import pyspark: DataFrame and SparkSession."""
 
 from __future__ import annotations
 

@@ -4,8 +4,6 @@ Spark's arithmetic depends on the session (ANSI mode raises on overflow, the oth
 nothing here relies on it: a sum is `try_add`, and only where that has no answer the slow exact way.  Unsigned
 order flips the sign bit; a symbol is ordered by bytes, with the bytes that are no UTF-8 moved to where Python's
 order of strings has them.  What divides does not look for zero: `spark_backend.expressions` has done so.
-
-Reads: core.program, spark_backend.columns.  Read by: spark_backend.expressions, spark_backend.totals.
 """
 
 from __future__ import annotations

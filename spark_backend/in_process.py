@@ -3,8 +3,6 @@
 The unit becomes a program of its own: its relations, those that it reads (as inputs), its rules.  In the driver
 this serves units whose meaning depends on one order of all facts, and those that are too small to be worth a
 job; in a task it is how a decomposed recursion runs.
-
-Reads: core.seminaive, spark_backend.columns.  Read by: spark_backend.evaluate, spark_backend.tasks.
 """
 
 from __future__ import annotations
@@ -17,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve
 
 from everlog.core import program as p
-from everlog.core.dependencies import Unit
-from everlog.core.guards import Limits
+from everlog.core.evaluate.seminaive import evaluate
 from everlog.core.program import Kind, Program, Row, Rule
-from everlog.core.seminaive import evaluate
-from everlog.core.tables import Table
+from everlog.core.program.dependencies import Unit
+from everlog.core.runtime.guards import Limits
+from everlog.core.storage.tables import Table
 from everlog.spark_backend.columns import HOLDS, arrow_array, kinds_of
 
 if TYPE_CHECKING:

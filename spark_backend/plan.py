@@ -10,9 +10,6 @@
 
 A recursive unit of either way is finished in process when what it reads turns out to be small: that is seen
 when it runs, and told then.
-
-Reads: core.dependencies, core.program, spark_backend.cyclic, spark_backend.settings.
-Read by: spark_backend.evaluate, explanations.
 """
 
 from __future__ import annotations
@@ -24,8 +21,8 @@ from math import prod
 from attrs import evolve, field, frozen
 
 from everlog.core import program as p
-from everlog.core.dependencies import Unit, units
 from everlog.core.program import Atom, Program, Rule, Variable
+from everlog.core.program.dependencies import Unit, units
 from everlog.spark_backend.cyclic import cyclic_join
 from everlog.spark_backend.expressions import NotOnSpark, refuse
 from everlog.spark_backend.settings import DEFAULT, Settings

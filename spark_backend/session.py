@@ -6,8 +6,6 @@ set here, and why, stands in `SETTINGS`; whatever the caller gives in `conf` goe
 
 What can be known to fail is said before Spark starts (no pyspark, no Java, a master that is not there), for
 Spark itself would say it after a minute, in a hundred lines.
-
-Reads: spark_backend.java, .errors, .interrupts, .shipping.  Read by: users, the command line, tests.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""How a program is to run on Spark: what goes to which place, and how large things may be there.
-
-Reads: nothing of ours.  Read by: spark_backend.plan, spark_backend.evaluate, spark_backend.iterate.
-"""
+"""How a program is to run on Spark: what goes to which place, and how large things may be there."""
 
 from __future__ import annotations
 

@@ -3,8 +3,6 @@
 A task that runs the in-process engine imports it, and on a cluster nobody has installed it there.  So whatever
 starts a session away from this machine adds this archive; Spark puts it on the path of every Python worker.
 Executors then need Python of our version with pyarrow and pandas, and nothing of ours.
-
-Reads: nothing of ours.  Read by: spark_backend.session, everlog.commands.submit.
 """
 
 from __future__ import annotations

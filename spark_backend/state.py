@@ -11,8 +11,6 @@ so a batch that comes again changes nothing.
 
 The folder must be one that the driver and all executors see, on a file system whose rename is atomic: a disk of
 one machine, or a mounted shared one.  One writer at a time, by a lock of the system on `writer.lock`.
-
-Reads: core.program, spark_backend.columns.  Read by: spark_backend.following.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 All relations of a task travel in one stream of wide rows, each with the number of its relation as its `tag`
 (`columns.widened`), or with a mark: the bits of all relations that have it.  What every task needs besides is sent
 along as Arrow's own bytes, and read once per worker.
-
-Reads: spark_backend.in_process, spark_backend.columns.  Read by: spark_backend.decomposed, spark_backend.cubes.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from everlog.core.program import Kind, Program, Row
-from everlog.core.values import EvaluationError
+from everlog.core.program.values import EvaluationError
 from everlog.spark_backend.columns import arrow_array, kinds_of, names_of, python_rows, slots_of
 from everlog.spark_backend.in_process import columns_of, computed
 from everlog.spark_backend.marks import marked

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from everlog.core.program import Aggregate, Kind, Term, Variable
-from everlog.core.values import NAN
+from everlog.core.program.values import NAN
 from everlog.spark_backend.bindings import Bindings, Fresh
 from everlog.spark_backend.columns import TYPES
 from everlog.spark_backend.functors import as_float, order_key, wrap_sum

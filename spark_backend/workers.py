@@ -1,7 +1,7 @@
 """Our own functions in Spark's Python workers, by Arrow: what Spark cannot say exactly.
 
 Regular expressions, `^`, parsing, a float as text and users' functions are computed by the very functions of
-`core.functors`.  What has no argument has no value; what may fail is a pair of a value and an error.
+`core.program.functors`.  What has no argument has no value; what may fail is a pair of a value and an error.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from everlog.core.functors import BUILTINS, COMPARISONS, as_kind, call_functor, one_nan, range_values
 from everlog.core.program import Functor, Kind
-from everlog.core.values import MASK, NAN, NoValue, decoded
+from everlog.core.program.functors import BUILTINS, COMPARISONS, as_kind, call_functor, one_nan, range_values
+from everlog.core.program.values import MASK, NAN, NoValue, decoded
 from everlog.spark_backend.columns import TYPES, stored
 
 if TYPE_CHECKING:

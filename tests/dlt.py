@@ -36,11 +36,11 @@ from pathlib import Path
 from attrs import define, field
 
 from everlog.cli import main
-from everlog.core import reference, seminaive
 from everlog.core.engine import Incremental
-from everlog.core.executor import Changes, Executor, InsertOnly, Recomputing, Run, Update
+from everlog.core.evaluate import reference, seminaive
 from everlog.core.program import Program
-from everlog.core.values import EvaluationError
+from everlog.core.program.executor import Changes, Executor, InsertOnly, Recomputing, Run, Update
+from everlog.core.program.values import EvaluationError
 from everlog.dsl.check import diagnose
 from everlog.dsl.diagnostics import DatalogError, Report
 from everlog.dsl.facts import FactTextError, fact_text, read_pattern, read_update

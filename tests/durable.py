@@ -9,7 +9,7 @@ from typing import Any
 from attrs import evolve
 
 from everlog import Database
-from everlog.core import reference
+from everlog.core.evaluate import reference
 from everlog.store.database import DurableDatabase
 
 PATHS = """

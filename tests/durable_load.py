@@ -20,9 +20,9 @@ from pathlib import Path
 from attrs import evolve, frozen
 
 from everlog import Database
-from everlog.core import reference
-from everlog.core.executor import Update
+from everlog.core.evaluate import reference
 from everlog.core.program import Program, Row
+from everlog.core.program.executor import Update
 from everlog.dsl.check import compile_text
 from everlog.store.database import DurableDatabase
 

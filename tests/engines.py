@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from everlog.core.engine import Engine, Incremental
-from everlog.core.engine.changes import NOTHING
 from everlog.core.engine.engine import Net
-from everlog.core.executor import Changes, Update
+from everlog.core.engine.stepping.changes import NOTHING
 from everlog.core.program import Program
+from everlog.core.program.executor import Changes, Update
 
 
 class BulkEngine(Engine):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from everlog.core.program import Column, Kind, Relation, Row
-from everlog.core.values import MASK, NAN, SIGNED_MAX, SIGNED_MIN, decoded
+from everlog.core.program.values import MASK, NAN, SIGNED_MAX, SIGNED_MIN, decoded
 
 ANY_SYMBOL = st.one_of(
     st.text(max_size=6), st.binary(max_size=6).map(decoded), st.sampled_from(['"', ",", "\r\n"])

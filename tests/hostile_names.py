@@ -22,12 +22,12 @@ from engines import EXECUTORS
 
 import everlog
 from everlog import Database
-from everlog.core import reference, seminaive
 from everlog.core.engine import Engine, Incremental
 from everlog.core.engine.asking import Question
-from everlog.core.executor import Update
+from everlog.core.evaluate import reference, seminaive
 from everlog.core.program import Atom, Kind, Program, Row, Rule, Variable
-from everlog.core.values import EvaluationError
+from everlog.core.program.executor import Update
+from everlog.core.program.values import EvaluationError
 from everlog.dsl.check import compile_text
 from everlog.dsl.words import KEYWORDS
 from everlog.functors import bind

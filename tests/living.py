@@ -1,7 +1,4 @@
-"""The law of the living engine, for any test to hold it to: after every step it is what the reference evaluator says.
-
-Reads: tests.engines, tests.witnesses, core.reference.  Read by: tests.laws.
-"""
+"""The law of the living engine, for any test to hold it to: after every step it is what the reference evaluator says."""
 
 from __future__ import annotations
 
@@ -15,11 +12,11 @@ from engines import EXECUTORS
 from hypothesis import assume, note, settings
 from witnesses import assert_witnessed
 
-from everlog.core import reference
 from everlog.core.engine import Engine
-from everlog.core.executor import Changes, Update
+from everlog.core.evaluate import reference
 from everlog.core.program import Program, Row
-from everlog.core.values import NAN, EvaluationError
+from everlog.core.program.executor import Changes, Update
+from everlog.core.program.values import NAN, EvaluationError
 from everlog.dsl.check import compile_text
 from everlog.dsl.diagnostics import DatalogError
 

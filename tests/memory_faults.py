@@ -15,9 +15,9 @@ from collections.abc import Callable
 from typing import Any
 
 from everlog.core.engine import Engine
-from everlog.core.executor import Update
-from everlog.core.guards import Broken
 from everlog.core.program import Program, Row
+from everlog.core.program.executor import Update
+from everlog.core.runtime.guards import Broken
 
 try:
     import _testcapi

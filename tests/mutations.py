@@ -304,10 +304,10 @@ def outcome(text: str, seed: int = 0) -> str:
     Every other exception comes out.
     """
     from everlog import Database
-    from everlog.core.executor import InsertOnly
-    from everlog.core.fact_rows import FactError
-    from everlog.core.guards import Limits
-    from everlog.core.values import EvaluationError
+    from everlog.core.program.executor import InsertOnly
+    from everlog.core.program.fact_rows import FactError
+    from everlog.core.program.values import EvaluationError
+    from everlog.core.runtime.guards import Limits
     from everlog.dsl.check import diagnose
     from everlog.dsl.preprocess import preprocess_text
     from everlog.functors import FunctorError
@@ -369,9 +369,9 @@ def _written(text: str) -> None:
 
 def _asked(database: Any, random: Random, came: str) -> str:
     """Explanations, queries and proofs of a database."""
-    from everlog.core.fact_rows import FactError
+    from everlog.core.program.fact_rows import FactError
+    from everlog.core.program.values import EvaluationError
     from everlog.core.proofs.proof import NotDerived
-    from everlog.core.values import EvaluationError
     from everlog.dsl.diagnostics import DatalogError
 
     database.explain()

@@ -1,6 +1,6 @@
 """Random programs whose functors are often not defined, with filters that often exclude where they are not.
 
-Whether such a program fails depends on the data alone, never on the order of its literals (core.bodies).
+Whether such a program fails depends on the data alone, never on the order of its literals (core.program.bodies).
 """
 
 from __future__ import annotations

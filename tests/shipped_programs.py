@@ -1,7 +1,4 @@
-"""What tests of the shipped programs share: their folder, their facts, what they write, what is right.
-
-Reads: everlog.  Read by: tests/unit/test_programs.py, tests/unit/test_program_facts.py.
-"""
+"""What tests of the shipped programs share: their folder, their facts, what they write, what is right."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from pathlib import Path
 
 from everlog import Database
 from everlog.cli import main
-from everlog.core import reference
+from everlog.core.evaluate import reference
 
 PROGRAMS = Path(__file__).parent.parent / "programs"
 

@@ -2,8 +2,6 @@
 
 `engine.check()` asserts that every fact has a witness.  Here each one is read as what it says: an instance
 of a rule, whose body holds in the present state, and from which the fact does not follow by way of itself.
-
-Reads: core.engine (its insides), core.reference.  Read by: tests.laws.
 """
 
 from __future__ import annotations
@@ -12,11 +10,11 @@ from typing import Any
 
 from everlog.core.codegen.derivations import hidden_variables
 from everlog.core.engine import Engine
-from everlog.core.engine.flowing import FlowKeeper
+from everlog.core.engine.keepers.flow.flowing import FlowKeeper
+from everlog.core.engine.keepers.recursive.witnessed import GIVEN, RecursiveKeeper
 from everlog.core.engine.network import Network
-from everlog.core.engine.witnessed import GIVEN, RecursiveKeeper
+from everlog.core.evaluate.reference import NaiveEvaluation
 from everlog.core.program import Aggregate, Atom, Negation, Row, Rule, Variable
-from everlog.core.reference import NaiveEvaluation
 
 Fact = tuple[str, Row]
 

@@ -1,7 +1,4 @@
-"""What libraries of graphs share: a graph is read from the facts, an algorithm gives pairs.
-
-Read by: bench.competitors.networkx, rustworkx.
-"""
+"""What libraries of graphs share: a graph is read from the facts, an algorithm gives pairs."""
 
 from __future__ import annotations
 

@@ -3,8 +3,6 @@
 `ANSWERS` are queries without recursion, `CTES` those that one recursive common table expression can say (linear,
 and one relation).  For the others `rounds` does what one does by hand then: semi-naive rounds over tables for what
 is known, what the last round found, and what this one finds.  Its SELECTs are made from the checked rules.
-
-Reads: core.program, core.dependencies.  Read by: bench.competitors.duckdb, sqlite.
 """
 
 from __future__ import annotations
@@ -86,7 +84,7 @@ def checked(program: str) -> Any:
 
 def rounds(program: Any, given: Mapping[str, int], run: Run, keyed: bool) -> None:
     """Compute every relation of a program; `keyed` makes primary keys, for a database without hash joins."""
-    from everlog.core.dependencies import units
+    from everlog.core.program.dependencies import units
 
     for unit in units(program):
         names = [name for name in unit.relations if name not in given]

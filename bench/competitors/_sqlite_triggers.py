@@ -3,8 +3,6 @@
 A query is a list of statements: tables for the answers, filled from what is given, then triggers.  What changes in
 an answer is written to `told` by triggers of its own, and read and cleared by the caller at the end of a step.
 Recursive queries through several rules are left out: nobody would write those by hand.
-
-Read by: bench.competitors.sqlite.
 """
 
 from __future__ import annotations

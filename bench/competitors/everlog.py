@@ -11,8 +11,8 @@ from everlog.bench.harness.model import Case, Living, Row, Side, Static, Told, U
 
 if TYPE_CHECKING:
     from everlog import Database
+    from everlog.core.evaluate.seminaive import Evaluation
     from everlog.core.program import Program
-    from everlog.core.seminaive import Evaluation
 
 RECURSIVE = {"closure", "same_generation", "points_to", "value_flow", "borrow_check", "components", "negation"}
 JOINS = {"triangles", "four_cycles", "three_path", "three_triangles"}
@@ -22,7 +22,7 @@ class Once:
     """`everlog run`: a whole program, no state kept."""
 
     def __init__(self, case: Case) -> None:
-        import everlog.core.seminaive
+        import everlog.core.evaluate.seminaive
         import everlog.dsl.check
         import everlog.inputs  # noqa: F401  # loaded before the clock runs, as modules of others are
         from everlog.dsl.automaton import automaton
@@ -56,7 +56,7 @@ class Kept:
     """A `Database`, which every insert and delete keeps current."""
 
     def __init__(self, case: Case, strategy: str = "") -> None:
-        import everlog.database  # noqa: F401
+        import everlog.api.database  # noqa: F401
         from everlog.dsl.automaton import automaton
 
         automaton()

@@ -5,8 +5,6 @@ without duplicates by `groupby`.  Aggregates are written by hand.  Rows of all r
 input, since a commit covers one input, and steps of several relations are to be one commit.  All answers come
 out of one table, with the input beside them: so every commit has something to tell, and the end of its time is
 told, also where no answer changes.  A step is timed from its rows to that call.
-
-Reads: core.program, core.dependencies, bench.harness.model.
 """
 
 from __future__ import annotations
@@ -156,7 +154,7 @@ def _width(table: Any) -> int:
 def dataflow(pw: Any, case: Case, given: dict[str, Any]) -> dict[str, Any]:
     """A table for each relation that has rules."""
     from everlog import compile_text
-    from everlog.core.dependencies import units
+    from everlog.core.program.dependencies import units
 
     checked = compile_text(case.program)
     tables = dict(given)

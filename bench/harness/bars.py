@@ -3,8 +3,6 @@
 A bar names the workloads and sides that it needs, so that `--only bars` measures just those.  Where a competitor
 is not installed its bar is not measured, and says so; where one did not finish, its limit makes a bound of the
 ratio.
-
-Reads: bench.harness.figures.  Read by: bench.harness.main, tables.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A workload of one size as a folder: every side reads the same files, so none is handed better ones.
-
-Reads: bench.harness.streams.  Read by: bench.harness.jobs, growth, soak.
-"""
+"""A workload of one size as a folder: every side reads the same files, so none is handed better ones."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """All workloads and all sides: each file of `bench/workloads` and `bench/competitors` is asked for its own.
 
 Adding a workload or a competitor is adding a file.
-
-Reads: bench.workloads, bench.competitors.  Read by: everything else in bench.harness.
 """
 
 from __future__ import annotations

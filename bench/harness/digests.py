@@ -3,8 +3,6 @@
 Rows are tuples of whole numbers, whose hashes are the same in every process.  A relation's digest is its size and
 two sums of hashes, in no order; the digest of a stream chains what each step told, so that two chains agree
 up to the first step that differs.
-
-Reads: nothing of ours.  Read by: bench.harness.measure.
 """
 
 from __future__ import annotations

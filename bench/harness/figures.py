@@ -1,7 +1,4 @@
-"""Figures of a record: the least of its runs, their spread, ratios.
-
-Reads: nothing of ours.  Read by: bench.harness.bars, tables, plots, growth.
-"""
+"""Figures of a record: the least of its runs, their spread, ratios."""
 
 from __future__ import annotations
 

@@ -3,8 +3,6 @@
 Each workload is measured at several sizes, computed once and following single updates, on few sides.  An
 exponent is the slope of a straight line through the logarithms of facts given and of what was measured: 1 is
 linear.  A side that did not finish at one size is not asked at the next.
-
-Reads: bench.harness.cases, runs, figures.  Read by: bench.harness.main, tables, plots.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What is measured of a workload: computed once, and following streams, on all sides that serve it.
-
-Reads: bench.harness.cases, runs.  Read by: bench.harness.main.
-"""
+"""What is measured of a workload: computed once, and following streams, on all sides that serve it."""
 
 from __future__ import annotations
 

@@ -2,8 +2,6 @@
 
 A child's `ru_maxrss` may be what its parent held when it was started, so peaks are read from `/proc` where there
 is one.
-
-Reads: nothing of ours.  Read by: bench.harness.
 """
 
 from __future__ import annotations

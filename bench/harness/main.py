@@ -1,7 +1,4 @@
-"""`everlog bench`: measure, tell, and write down.
-
-Reads: everything in bench.harness.  Read by: everlog.commands.bench, bench/__main__.py.
-"""
+"""`everlog bench`: measure, tell, and write down."""
 
 from __future__ import annotations
 

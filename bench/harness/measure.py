@@ -3,8 +3,6 @@
 What happens is told as JSON lines: `begin` before something that is timed (its limit with it), `ok` or `error` at
 the end.  The parent ends a process that stays in a phase longer than its limit.  Clocks are wall time, since
 some sides use several threads; CPU time is told beside it.  Digests and reading answers out are not timed.
-
-Reads: bench.harness.model, digests, machine, catalogue.  Read by: bench.harness.runs, as a process.
 """
 
 from __future__ import annotations

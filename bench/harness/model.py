@@ -2,8 +2,6 @@
 
 Sides are told apart by name (`everlog`, `duckdb`, `souffle compiled`).  Whatever a side needs of a workload it
 finds in a folder, a `Case`: the program, facts in tab-separated files, streams of updates.
-
-Reads: nothing of ours.  Read by: every workload, every competitor, everything in bench.harness.
 """
 
 from __future__ import annotations

@@ -6,8 +6,6 @@
 
 Parts are `machine`, `bars`, `static`, `updates`, `growth`, `soak`; `static NAME` and `updates NAME` are of one
 workload.
-
-Reads: bench.harness.tables.  Read by: bench.harness.main.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Plots from results, PNG and SVG: times side by side, updates, growth, memory along a soak.
-
-Reads: bench.harness.figures, growth.  Read by: bench.harness.main.
-"""
+"""Plots from results, PNG and SVG: times side by side, updates, growth, memory along a soak."""
 
 from __future__ import annotations
 

@@ -4,8 +4,6 @@ The first round has every side's answers as digests, later ones their sizes; wha
 compared in all rounds.  A side whose answers are not ours is `wrong`, and none of its times is kept.  Sides take
 turns as often as there are rounds; one that needs long is measured once.  What a side could not do in its time is
 kept as a bound, not left out.
-
-Reads: bench.harness.model, catalogue.  Read by: bench.harness.jobs, growth, soak.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 The facts stay as many as they were (one comes, the oldest goes), so whatever a database keeps of old updates would
 show.  Told are the memory of the process and the blocks that Python has allocated, at even distances; the first
 fifth is left out, since tables and indexes fill up then.
-
-Reads: bench.harness.cases, streams, runs.  Read by: bench.harness.main, measure.
 """
 
 from __future__ import annotations

@@ -7,8 +7,6 @@
 
 Every update changes something: what is inserted was not there, what is deleted was.  Where a workload has no
 facts that might come (`fresh`), given facts are taken away and brought back: then a few are missing at any time.
-
-Reads: bench.harness.model.  Read by: bench.harness.cases.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Markdown tables from results: what the terminal and docs/performance.md show.
-
-Reads: bench.harness.figures, runs.  Read by: bench.harness.main, page.
-"""
+"""Markdown tables from results: what the terminal and docs/performance.md show."""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ hierarchy, a join tree, or the cycle that is left when ear removal (GYO) can tak
 Ear removal: an atom is an ear if what it shares with the other atoms lies inside one of them.  That one
 becomes its parent.  A query is acyclic exactly if one ear after another can be removed.
 
-Reads: core.classify.query.  Read by: core.classify.decompositions, core.classify.multivariate.
 Source: Abo Khamis, Kara, Olteanu, Suciu, PACMMOD 2(5), 2024, Section 2; Bagan, Durand, Grandjean, CSL 2007
 (free-connex); Berkholz, Keppeler, Schweikardt, PODS 2017 (q-hierarchical); Graham 1979, Yu and Özsoyoğlu
 1979 (ear removal).

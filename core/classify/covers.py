@@ -11,7 +11,6 @@ their number.  What is left falls into connected kernels, which are solved once 
 small ones by an exact simplex over integers, large ones by HiGHS, whose floats are turned into fractions; if
 these prove nothing, by the simplex as well.  (To load scipy takes longer than to solve a thousand small ones.)
 
-Reads: core.classify.query.  Read by: core.classify.decompositions, core.classify.widths, and who plans joins.
 Source: Atserias, Grohe, Marx, FOCS 2008 (the bound); Abo Khamis, Kara, Olteanu, Suciu, PACMMOD 2(5), 2024,
 Section 2; Edmonds 1967 (division without remainder in the simplex).
 """

@@ -8,7 +8,6 @@ each other from then on.
 The tree is a forest: parts of a query without a common variable have a root each.  A query without
 variables has one empty bag.  No width is below 1, for what is read must be read.
 
-Reads: core.classify.classes, core.classify.covers, core.classify.query.  Read by: core.classify.widths.
 Source: Abo Khamis, Kara, Olteanu, Suciu, PACMMOD 2(5), 2024, Definitions 2.1 to 2.3.
 """
 

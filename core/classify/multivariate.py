@@ -12,7 +12,6 @@ before: a variable in one atom only is an ear in every Q̂σ, one that all atoms
 of two atoms over the same variables (or an atom without any) the earlier one lies inside a later one in Q̂σ.
 At last, only what exceeds the largest width so far is searched for, and nothing exceeds w(Q) + 1.
 
-Reads: core.classify.classes, core.classify.query, core.classify.widths.  Read by: who explains or plans a rule.
 Source: Abo Khamis, Kara, Olteanu, Suciu, PACMMOD 2(5), 2024, Definition 3.3 and Section 4.2.
 """
 

@@ -5,7 +5,6 @@ Constants and repeated variables are selections on one atom, so the atom keeps i
 Equal variables are merged.  Each occurrence of a relation is an atom of its own.  Negation, comparisons,
 arithmetic and aggregates stand above the join and do not count.
 
-Reads: core.program.  Read by: core.classify, core.joins.
 Source: Abo Khamis, Kara, Olteanu, Suciu, PACMMOD 2(5), 2024, Section 2.
 """
 

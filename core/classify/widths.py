@@ -14,8 +14,6 @@ search with max for plus.  Four facts keep it short.
 For the free-connex width all bound variables go before the free ones; the same facts hold for those whose
 turn it is.
 
-Reads: core.classify.classes, core.classify.covers, core.classify.decompositions, core.classify.query.
-Read by: core.classify.multivariate, and who explains or plans a rule.
 Source: Abo Khamis, Kara, Olteanu, Suciu, PACMMOD 2(5), 2024, Definition 2.3; Bodlaender, Fomin, Koster,
 Kratsch, Thilikos, ACM TALG 9(1), 2012 (sets of eliminated vertices); Abo Khamis, Ngo, Rudra, PODS 2016.
 """

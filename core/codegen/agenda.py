@@ -14,9 +14,9 @@ from typing import TypeAlias
 from attrs import frozen
 
 from everlog.core import program as p
-from everlog.core.bodies import may_fail
 from everlog.core.codegen.lines import Values
 from everlog.core.program import Aggregate, Atom, Comparison, Literal, Negation, Range, Variable
+from everlog.core.program.bodies import may_fail
 
 
 @frozen

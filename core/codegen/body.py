@@ -1,7 +1,4 @@
-"""A rule body made ready for compilation, and which of its variables can be the set variable.
-
-Reads: core.program, core.tables.  Read by: core.codegen.rules, core.shapes.
-"""
+"""A rule body made ready for compilation, and which of its variables can be the set variable."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from everlog.core.program import (
     Rule,
     Variable,
 )
-from everlog.core.tables import Shape
+from everlog.core.storage.tables import Shape
 
 MAX_CANDIDATES = 6  # set variables to try for one rule
 

@@ -23,14 +23,14 @@ from collections.abc import Collection, Sequence, Set
 from attrs import define, evolve
 
 from everlog.core import program as p
-from everlog.core.bodies import may_fail
 from everlog.core.codegen.agenda import Agenda, variables_of_literal
 from everlog.core.codegen.atoms import local
 from everlog.core.codegen.lines import Values
 from everlog.core.codegen.rules import RuleWriter, Yielding
 from everlog.core.codegen.writer import Compiled, NoSet, same, tuple_text
 from everlog.core.program import Aggregate, Atom, Literal, Rule, Variable
-from everlog.core.tables import Shape
+from everlog.core.program.bodies import may_fail
+from everlog.core.storage.tables import Shape
 
 VALUES_OF = "values of "  # before a group's name: its values, by the outer variables
 PROOFS_OF = "proofs of "  # before a relation's name: its witnesses
@@ -58,7 +58,7 @@ class LivingWriter(RuleWriter):
     """Keeps every variable, and looks aggregates up."""
 
     number: int = 0  # of the rule, in witnesses
-    grouped: bool = False  # whether witnesses stand for sets of facts: see core.engine.proofs
+    grouped: bool = False  # whether witnesses stand for sets of facts: see core.engine.keepers.recursive.proofs
     hidden: tuple[Variable, ...] = ()
     head_args: tuple[p.Term, ...] = ()
     from_delta: bool = False

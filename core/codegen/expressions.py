@@ -12,12 +12,11 @@ from itertools import count, product
 from typing import Any
 
 from everlog.core import program as p
-from everlog.core import values
-from everlog.core.bodies import may_fail
-from everlog.core.choice import rank
-from everlog.core.functors import BUILTINS, COMPARISONS, as_kind, call_functor, range_values
-from everlog.core.program import Call, Constant, Kind, Value, Variable
-from everlog.core.tables import fans_of
+from everlog.core.program import Call, Constant, Kind, Value, Variable, values
+from everlog.core.program.bodies import may_fail
+from everlog.core.program.functors import BUILTINS, COMPARISONS, as_kind, call_functor, range_values
+from everlog.core.program.order import rank
+from everlog.core.storage.tables import fans_of
 
 _SYMBOLS = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 

@@ -1,6 +1,6 @@
 """Where generated code meets a condition that cannot be computed: does the rule fail?
 
-By the definition of core.bodies it does if no other condition excludes the choice of facts at hand.
+By the definition of core.program.bodies it does if no other condition excludes the choice of facts at hand.
 The code that met the failure may not have chosen all facts yet, nor tested all conditions.  So it hands
 over what is bound to a `FailurePoint`, which looks at every way to choose the rest.  That is rare, and
 need not be fast: its code is compiled when the first failure is met, condition by condition, and asks
@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from everlog.core.bodies import Binding, outcomes, sure_and_open
 from everlog.core.codegen.agenda import variables_of_literal
 from everlog.core.codegen.writer import Access, Compiled
 from everlog.core.program import Failure, Literal, Row, Rule, Variable
-from everlog.core.tables import Shape, count_one
-from everlog.core.values import Failed, NoValue
+from everlog.core.program.bodies import Binding, outcomes, sure_and_open
+from everlog.core.program.values import Failed, NoValue
+from everlog.core.storage.tables import Shape, count_one
 
 Lookup = Callable[[Access], Any]
 Write = Callable[[Sequence[Literal], Sequence[Variable], Sequence[Variable]], Compiled]

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from attrs import define
 
 from everlog.core import program as p
-from everlog.core.bodies import may_fail
 from everlog.core.codegen.agenda import Agenda, Item, Member, variables_of_literal
 from everlog.core.codegen.atoms import AtomWriter
 from everlog.core.codegen.lines import Values
@@ -23,6 +22,7 @@ from everlog.core.program import (
     Range,
     Variable,
 )
+from everlog.core.program.bodies import may_fail
 
 _LARGE = 10_000_000
 _MOST_SETS = 20  # of one expression: the compiler of Python nests a call for each operator

@@ -9,7 +9,6 @@ from typing import Any
 from attrs import define, field
 
 from everlog.core import program as p
-from everlog.core.bodies import may_fail
 from everlog.core.codegen.agenda import variables_of_literal
 from everlog.core.codegen.body import aggregated_sets, delta_position, set_variables, without_calls
 from everlog.core.codegen.failures import FailurePoint
@@ -24,7 +23,8 @@ from everlog.core.program import (
     Rule,
     Variable,
 )
-from everlog.core.tables import Shape
+from everlog.core.program.bodies import may_fail
+from everlog.core.storage.tables import Shape
 
 
 def compile_rule(

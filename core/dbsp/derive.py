@@ -36,7 +36,6 @@ In all four cases one more literal `!ΔA(args)` turns the version that the table
 
 Several relations that change are several events, one after the other.
 
-Reads: core.program.  Read by: whoever maintains rules under changes.
 Source: Budiu et al., PVLDB 16(7), 2023, Theorem 3.4; signs and order are ours.
 """
 

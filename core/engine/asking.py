@@ -20,11 +20,11 @@ from attrs import evolve
 from everlog.core.codegen import Access, Compiled, compile_rule
 from everlog.core.codegen.answers import ASKED, AnswerWriter, may_repeat
 from everlog.core.engine.engine import Engine
-from everlog.core.engine.rented import Rented
-from everlog.core.engine.store import Store, is_other_size
+from everlog.core.engine.stepping.store import Store, is_other_size
 from everlog.core.program import PARAMETERS, Atom, Row, Rule, Wildcard, atoms_of
-from everlog.core.tables import Shape, rough_size
-from everlog.core.values import EvaluationError
+from everlog.core.program.values import EvaluationError
+from everlog.core.storage.lazy_index import Rented
+from everlog.core.storage.tables import Shape, rough_size
 
 _LARGE = 10_000  # facts of a table whose index takes long enough to build that one would notice
 
@@ -32,7 +32,7 @@ _LARGE = 10_000  # facts of a table whose index takes long enough to build that 
 class Question:
     """The alternatives of a query, compiled at the first run and when sizes have changed.
 
-    >>> from everlog.core.executor import Update
+    >>> from everlog.core.program.executor import Update
     >>> from everlog.core.program import Atom, Variable
     >>> from everlog.dsl.check import compile_text
     >>> engine = Engine(compile_text(".decl e(x:number, y:number)  e(1, 2).  e(2, 3).  e(2, 4)."))

@@ -1,14 +1,12 @@
 """The in-process engine: relations that follow inserts and deletes.
 
 A step is a list of updates, applied in order, all or none.  A small one goes through the units as a
-change (`core.engine.step`); a large one, or the first, has the units that it reaches computed anew, set
+change (`core.engine.stepping.step`); a large one, or the first, has the units that it reaches computed anew, set
 at a time.  Either way the relations afterwards are those of an evaluation from scratch.
 
 A small step passes through states in which some relations are new and others old.  If a rule fails on
 values that only met there (a division by zero, say), the step is undone and the units are computed anew:
 then only an error of the new state itself is an error of the step.
-
-Reads: core.engine.plan, core.engine.step, core.engine.strategies.  Read by: the front door.
 """
 
 from __future__ import annotations
@@ -20,32 +18,32 @@ from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from attrs import frozen
 
-from everlog.core.collector import collector_paused, without_collections
-from everlog.core.engine import forms
-from everlog.core.engine.broken import BrokenEngine
-from everlog.core.engine.changes import NOTHING, GivenRows, ToldChanges
 from everlog.core.engine.fused import Fused, MetFailure
-from everlog.core.engine.given import GivenKeeper
-from everlog.core.engine.keeper import Keeper
+from everlog.core.engine.keepers.base import GivenKeeper
+from everlog.core.engine.keepers.keeper import Keeper
 from everlog.core.engine.network import Network
-from everlog.core.engine.plan import GIVEN as GIVEN_ONLY
-from everlog.core.engine.plan import make_plan
-from everlog.core.engine.rented import Rented
-from everlog.core.engine.shared_fans import SharedTable
-from everlog.core.engine.state import Columns, Kept
+from everlog.core.engine.planning.plan import GIVEN as GIVEN_ONLY
+from everlog.core.engine.planning.plan import make_plan
+from everlog.core.engine.planning.systems import Refused, with_auxiliaries
 from everlog.core.engine.statistics import Statistics, statistics_of
-from everlog.core.engine.step import Step
-from everlog.core.engine.store import Store
-from everlog.core.engine.systems import Refused, with_auxiliaries
+from everlog.core.engine.stepping.broken import BrokenEngine
+from everlog.core.engine.stepping.changes import NOTHING, GivenRows, ToldChanges
+from everlog.core.engine.stepping.state import Columns, Kept
+from everlog.core.engine.stepping.step import Step
+from everlog.core.engine.stepping.store import Store
 from everlog.core.engine.unrolled import Follow
 from everlog.core.engine.watch import JoinWatch
 from everlog.core.engine.ways import Ways
-from everlog.core.equivalence import Classes
-from everlog.core.executor import Changes, InsertOnly, NotABaseRelation, Update
-from everlog.core.guards import Broken, Guard, LimitExceeded, Limits, Progress
 from everlog.core.program import Program, Row, Rule, Value, Variable
-from everlog.core.tables import Facts, Table, facts_of, size_of, sorted_rows
-from everlog.core.values import EvaluationError
+from everlog.core.program.executor import Changes, InsertOnly, NotABaseRelation, Update
+from everlog.core.program.values import EvaluationError
+from everlog.core.runtime.collector import collector_paused, without_collections
+from everlog.core.runtime.guards import Broken, Guard, LimitExceeded, Limits, Progress
+from everlog.core.storage import forms
+from everlog.core.storage.equivalence import Classes
+from everlog.core.storage.lazy_index import Rented
+from everlog.core.storage.shared_fans import SharedTable
+from everlog.core.storage.tables import Facts, Table, facts_of, size_of, sorted_rows
 
 LARGE = 64  # updates from which a step may be a large one
 PART = 4  # it is, from one of so many of the facts that are given

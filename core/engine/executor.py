@@ -1,7 +1,4 @@
-"""The engine behind the protocol that every executor has.
-
-Reads: core.engine.engine.  Read by: whoever picks an executor; the tests.
-"""
+"""The engine behind the protocol that every executor has."""
 
 from __future__ import annotations
 

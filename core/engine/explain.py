@@ -1,8 +1,4 @@
-"""What the engine will do, for those who want to read it: the plan, classes and costs, delta rules, their Python.
-
-Reads: core.engine.plan, core.engine.costs, core.engine.network, core.dbsp.  Read by: `everlog explain`,
-`Database.explain`.
-"""
+"""What the engine will do, for readers: plan, classes, costs, delta rules and their Python."""
 
 from __future__ import annotations
 
@@ -12,11 +8,10 @@ from typing import Any
 from attrs import evolve
 
 from everlog.core.dbsp import each_delta_rule
-from everlog.core.dependencies import Unit
-from everlog.core.engine.costs import RuleCost, rule_cost, rule_costs
-from everlog.core.engine.keeper import outside_relations
+from everlog.core.engine.keepers.keeper import outside_relations
 from everlog.core.engine.network import Network
-from everlog.core.engine.plan import (
+from everlog.core.engine.planning.costs import RuleCost, rule_cost, rule_costs
+from everlog.core.engine.planning.plan import (
     FLOW,
     GIVEN,
     RECOMPUTE,
@@ -27,8 +22,9 @@ from everlog.core.engine.plan import (
     make_plan,
     special_reason,
 )
-from everlog.core.engine.systems import Described, systems, with_auxiliaries
+from everlog.core.engine.planning.systems import Described, systems, with_auxiliaries
 from everlog.core.program import Program, atoms_of
+from everlog.core.program.dependencies import Unit
 
 Asked = Mapping[str, str]
 Moved = Mapping[str, tuple[str, int]]
@@ -276,5 +272,5 @@ def explain_delta_code(program: Program, asked: Asked | None = None, only: str |
                 parts[task.code().source] = None
         names = (*keeper.relations, *(rule.name for rule in keeper.planned.unit.rules))
         if keeper.planned.strategy == FLOW and (only is None or only in names):
-            parts[f"# {keeper.planned.name}: {_NO_RULE} (core.engine.flowing)"] = None
+            parts[f"# {keeper.planned.name}: {_NO_RULE} (core.engine.keepers.flow.flowing)"] = None
     return "\n\n".join(parts)

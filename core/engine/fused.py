@@ -23,16 +23,16 @@ from everlog.core.codegen.expressions import Expressions
 from everlog.core.codegen.lines import Line, Values, comment, identifier
 from everlog.core.codegen.writer import MAX_LOOPS, Access, same, tuple_text
 from everlog.core.engine import rowwise
-from everlog.core.engine.counted import CountKeeper, DerivingKeeper
-from everlog.core.engine.groups import GroupKeeper, GroupValues
-from everlog.core.engine.keeper import Listener, Readers
-from everlog.core.engine.store import Task
+from everlog.core.engine.keepers.counted import CountKeeper, DerivingKeeper
+from everlog.core.engine.keepers.groups import GroupKeeper, GroupValues
+from everlog.core.engine.stepping.step import Listener, Readers
+from everlog.core.engine.stepping.store import Task
 from everlog.core.program import Atom, Failure, Kind, Row, Variable, Wildcard
-from everlog.core.tables import Columns, Table
+from everlog.core.storage.tables import Columns, Table
 
 if TYPE_CHECKING:
     from everlog.core.engine.network import Network
-    from everlog.core.engine.step import Step
+    from everlog.core.engine.stepping.step import Step
 
 Told: TypeAlias = dict[str, dict[Row, int]]
 Fused: TypeAlias = Callable[["Step", Row, Told], None]

@@ -2,8 +2,6 @@
 
 When rules come or go, a unit whose rules and strategy are the same, and which reads nothing that has to be
 computed anew, stays as it is with all its state.
-
-Reads: core.engine.strategies, core.engine.store.  Read by: core.engine.engine.
 """
 
 from __future__ import annotations
@@ -12,16 +10,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from everlog.core import program as p
-from everlog.core.engine import forms
-from everlog.core.engine.counted import DerivingKeeper
-from everlog.core.engine.keeper import Keeper, Readers
-from everlog.core.engine.plan import Plan, PlannedUnit
-from everlog.core.engine.recomputed import RecomputeKeeper, chain_counters
-from everlog.core.engine.store import Store
-from everlog.core.engine.strategies import keeper_of
+from everlog.core.engine.keepers.counted import DerivingKeeper
+from everlog.core.engine.keepers.keeper import Keeper
+from everlog.core.engine.keepers.recomputed import RecomputeKeeper, chain_counters
+from everlog.core.engine.keepers.strategies import keeper_of
+from everlog.core.engine.planning.plan import Plan, PlannedUnit
+from everlog.core.engine.stepping.step import Readers
+from everlog.core.engine.stepping.store import Store
 from everlog.core.joins.strategies import AUTO, DELTA
 from everlog.core.program import Program, Row, Rule
-from everlog.core.tables import Facts
+from everlog.core.storage import forms
+from everlog.core.storage.tables import Facts
 
 
 class Network:

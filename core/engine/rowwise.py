@@ -1,14 +1,11 @@
-"""How to take back what written-out updates do, row by row; it works whether or not the change was made.
-
-Reads: core.tables.  Read by: core.engine.fused.
-"""
+"""How to take back what written-out updates do, row by row; it works whether or not the change was made."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from everlog.core.program import Row
-from everlog.core.tables import Table, facts_of
+from everlog.core.storage.tables import Table, facts_of
 
 
 def put_row(table: Table, row: Row) -> None:

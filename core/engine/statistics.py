@@ -1,7 +1,4 @@
-"""Facts, bytes and time per relation and per rule.
-
-Reads: core.engine.network.  Read by: core.engine.engine.
-"""
+"""Facts, bytes and time per relation and per rule."""
 
 from __future__ import annotations
 
@@ -10,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from everlog.core.engine.counted import CountKeeper
-from everlog.core.engine.groups import GroupKeeper, GroupValues
-from everlog.core.engine.witnessed import RecursiveKeeper
+from everlog.core.engine.keepers.counted import CountKeeper
+from everlog.core.engine.keepers.groups import GroupKeeper, GroupValues
+from everlog.core.engine.keepers.recursive.witnessed import RecursiveKeeper
 
 if TYPE_CHECKING:
     from everlog.core.engine.network import Network

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from everlog.core.codegen.lines import comment, identifier
-from everlog.core.engine.counted import DerivingKeeper
-from everlog.core.engine.keeper import Keeper, Listener, Readers
-from everlog.core.engine.step import Step, put_back
-from everlog.core.tables import Facts
+from everlog.core.engine.keepers.counted import DerivingKeeper
+from everlog.core.engine.keepers.keeper import Keeper
+from everlog.core.engine.stepping.step import Listener, Readers, Step, put_back
+from everlog.core.storage.tables import Facts
 
 if TYPE_CHECKING:
     from everlog.core.engine.network import Network

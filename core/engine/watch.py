@@ -7,8 +7,6 @@ single updates and every larger step.  What a step takes beyond a fair time for 
 change is excess.  When the excess since the beginning has paid for building generations, the rule that reads what
 changed moves: between two steps, so that no told change is lost.  Of the last samples the largest are not
 counted: one that happened to meet a pause is no evidence.
-
-Reads: core.engine.counted, core.engine.network.  Read by: core.engine.engine.
 """
 
 from __future__ import annotations
@@ -20,10 +18,10 @@ from typing import TYPE_CHECKING
 from attrs import define, field
 
 from everlog.core.classify.query import query_of
-from everlog.core.engine.counted import DerivingKeeper
+from everlog.core.engine.keepers.counted import DerivingKeeper
+from everlog.core.joins.generations import combinations_of
+from everlog.core.joins.heavy_light import is_served
 from everlog.core.joins.strategies import AUTO, GENERATIONS, HEAVY_LIGHT
-from everlog.core.mvivm.generations import combinations_of
-from everlog.core.mvivm.heavy_light import is_served
 from everlog.core.program import Atom
 
 if TYPE_CHECKING:

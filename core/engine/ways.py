@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from everlog.core.engine.fused import Fused, fused
 from everlog.core.engine.network import Network
-from everlog.core.engine.store import is_other_size
+from everlog.core.engine.stepping.store import is_other_size
 from everlog.core.engine.unrolled import Follow, unrolled
-from everlog.core.tables import Table
+from everlog.core.storage.tables import Table
 
 
 class Ways:

@@ -12,7 +12,6 @@ total work is that of computing the bags once, O(N^w).  On a join tree, where ea
 Support is counted, so rows may also go (this is CROWN on a join tree); then a stream that switches much
 support on and off pays for it each time, and the bound above is gone.
 
-Reads: core.classify, core.joins.generic_join.  Read by: core.joins.strategies.
 Source: Theorem 4.1, Examples 5.3 to 5.5 of Abo Khamis et al. 2024; Wang, Hu, Dai, Yi, SIGMOD 2023 (CROWN).
 """
 

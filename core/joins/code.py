@@ -1,7 +1,4 @@
-"""Python functions that are written line by line and compiled once.
-
-Reads: nothing.  Read by: core.joins.
-"""
+"""Python functions that are written line by line and compiled once."""
 
 from __future__ import annotations
 

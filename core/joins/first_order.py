@@ -3,7 +3,6 @@
 Nothing else is kept.  An update of R(a, b) in R(a, b), S(b, c), T(a, c) evaluates S(b, ·) ∩ T(a, ·), so it costs
 up to the size of the database, however little it changes.
 
-Reads: core.joins.generic_join.  Read by: core.joins.strategies.
 Source: Chirkova, Yang, "Materialized Views", 2012; `Delta` in Appendix A of Abo Khamis et al. 2024.
 """
 

@@ -4,7 +4,6 @@ Variables are bound one after the other.  For each, every input that has it offe
 what is bound so far, and the smallest offer is walked while the others are looked up (`&` on the keys of
 dicts, in C).  No pair of inputs is ever joined by itself, so the work stays within the AGM bound.
 
-Reads: core.joins.code, core.joins.inputs, core.joins.leapfrog.  Read by: the views.
 Source: Ngo, Ré, Rudra, "Skew strikes back", SIGMOD Record 42(4), 2013; Lemma 5.1 of Abo Khamis et al. 2024.
 """
 

@@ -3,8 +3,6 @@
 An index of an input answers one question of a generic join: given values for some of its variables, which
 values has the next one?  It maps a key to {value: number of rows}, so that values come and go with the rows.
 Indexes are made when a join is compiled, and followed from then on.
-
-Reads: core.joins.code.  Read by: core.joins.generic_join, the views.
 """
 
 from __future__ import annotations

@@ -4,7 +4,6 @@ Each set in turn seeks the least value that is not below the greatest one found 
 value is common.  Where a rule has a comparison such as `x < y`, the search begins and ends at the bound, and
 what lies outside is never looked at.
 
-Reads: nothing of ours.  Read by: core.joins.generic_join.
 Source: Veldhuizen, "Leapfrog Triejoin", ICDT 2014.
 """
 

@@ -6,7 +6,6 @@ variables above it on which its subtree depends.  In the canonical order of a hi
 of a node are all variables above it, and every atom ends at a node with exactly the path's variables: that is
 why each update is a walk to the root.
 
-Reads: core.classify.  Read by: core.joins.view_tree, explanations.
 Source: Olteanu, Závodný, TODS 40(1), 2015 (d-trees); Berkholz, Keppeler, Schweikardt, PODS 2017 (q-trees).
 """
 

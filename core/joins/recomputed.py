@@ -2,8 +2,6 @@
 
 `Naïve` in Appendix A of Abo Khamis et al. 2024.  A change is told by comparing two evaluations, with the row and
 without it.
-
-Reads: core.joins.first_order.  Read by: core.joins.strategies.
 """
 
 from __future__ import annotations

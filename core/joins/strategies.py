@@ -1,8 +1,6 @@
 """The table of strategies for joins: how to make a view, and which queries it serves.
 
 Adding a strategy is a file with a view, and a line here.
-
-Reads: the views.  Read by: core.engine.plan, core.engine.joined, benchmarks and tests.
 """
 
 from __future__ import annotations
@@ -14,15 +12,15 @@ from attrs import frozen
 from everlog.core.classify.decompositions import join_tree
 from everlog.core.classify.query import Query
 from everlog.core.classify.widths import fractional_hypertree_width
+from everlog.core.joins.auto import Auto
 from everlog.core.joins.calibrated import Calibrated
 from everlog.core.joins.code import MOST_LOOPS
 from everlog.core.joins.first_order import FirstOrder
+from everlog.core.joins.generations import Generations
+from everlog.core.joins.heavy_light import heavy_light, is_served
 from everlog.core.joins.recomputed import Recomputed
 from everlog.core.joins.view import Asked, CannotServe, JoinView
 from everlog.core.joins.view_tree import ViewTree
-from everlog.core.mvivm.auto import Auto
-from everlog.core.mvivm.generations import Generations
-from everlog.core.mvivm.heavy_light import heavy_light, is_served
 
 NAIVE, DELTA, VIEW_TREE, CALIBRATED = "recompute", "delta", "view_tree", "calibrated"
 GENERATIONS, AUTO, HEAVY_LIGHT = "generations", "auto", "heavy_light"

@@ -10,8 +10,6 @@ variables kept every weight is 1 and no row comes twice.
 
 `steps` counts what a view does, in units of work that do not depend on the machine: look-ups, values walked,
 entries changed.  It is counted only by a view that was made to.
-
-Reads: core.classify.query.  Read by: the views, core.engine.joined.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ known: O(1) for each update.  For other queries some variables of a level are no
 No entry is zero, so a walk downwards never meets a dead end: answers come with constant delay, and nothing
 is kept of them.  A subtree none of whose variables is shown counts by its total and is not walked at all.
 
-Reads: core.joins.orders, core.joins.generic_join.  Read by: core.joins.strategies.
 Source: Nikolic, Olteanu, SIGMOD 2018 (F-IVM); Berkholz, Keppeler, Schweikardt, PODS 2017.
 """
 

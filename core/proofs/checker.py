@@ -2,19 +2,17 @@
 
 It shares nothing with the search.  Literals are put to the reference evaluator, with all variables
 bound, over the facts as they are now; so a proof that passes is a proof whoever made it.
-
-Reads: core.reference, core.proofs.proof.  Read by: tests, and whoever does not believe a proof.
 """
 
 from __future__ import annotations
 
-from everlog.core.bodies import Binding
-from everlog.core.functors import COMPARISONS
+from everlog.core.evaluate.reference import NaiveEvaluation
 from everlog.core.program import Atom, Row, Wildcard
+from everlog.core.program.bodies import Binding
+from everlog.core.program.functors import COMPARISONS
 from everlog.core.proofs.evidence import Evidence, draws
 from everlog.core.proofs.proof import AUXILIARY, EQUIVALENCE, GIVEN, RULE, Condition, Proof
 from everlog.core.proofs.solve import names_in
-from everlog.core.reference import NaiveEvaluation
 
 same = COMPARISONS["="]
 

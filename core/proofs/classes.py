@@ -7,16 +7,14 @@ and y were first connected.
 
 That time is found in the forest of a union-find structure without path compression: stamps grow
 towards the root, so two climbs meet at the pair that joined them.
-
-Reads: core.functors.  Read by: core.proofs.forward, core.proofs.replay.
 """
 
 from __future__ import annotations
 
 from collections import deque
 
-from everlog.core.functors import COMPARISONS
 from everlog.core.program import Row, Value
+from everlog.core.program.functors import COMPARISONS
 
 same = COMPARISONS["="]  # NaN is itself
 

@@ -1,7 +1,4 @@
-"""What proofs ask of an engine, and a rule made ready for the question whether it derives a row.
-
-Reads: core.program, core.tables, core.proofs.solve.  Read by: core.proofs.
-"""
+"""What proofs ask of an engine, and a rule made ready for the question whether it derives a row."""
 
 from __future__ import annotations
 
@@ -10,9 +7,6 @@ from typing import Protocol, TypeAlias
 
 from attrs import field, frozen
 
-from everlog.core.bodies import Binding
-from everlog.core.executor import NotABaseRelation
-from everlog.core.functors import COMPARISONS
 from everlog.core.program import (
     Atom,
     Call,
@@ -29,9 +23,12 @@ from everlog.core.program import (
     Wildcard,
     calls_of,
 )
+from everlog.core.program.bodies import Binding
+from everlog.core.program.executor import NotABaseRelation
+from everlog.core.program.functors import COMPARISONS
 from everlog.core.proofs.solve import names_in
 from everlog.core.proofs.words import constant, shown_name
-from everlog.core.tables import Table
+from everlog.core.storage.tables import Table
 
 Fact: TypeAlias = tuple[str, Row]
 same = COMPARISONS["="]

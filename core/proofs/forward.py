@@ -10,8 +10,6 @@ question.
 Two things are different.  Pairs of an equivalence also follow from each other; `Classes` knows by
 which pairs, and since when.  And where subsumption dropped facts that had derived others, facts are
 left that only `Replay` can explain.
-
-Reads: core.proofs.solve, core.proofs.classes, core.proofs.replay.  Read by: core.proofs.search.
 """
 
 from __future__ import annotations
@@ -21,16 +19,16 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import field, frozen
 
-from everlog.core.bodies import Binding
-from everlog.core.choice import ordered
-from everlog.core.dependencies import Unit
 from everlog.core.program import Atom, Literal, Row, Rule, Value, atoms_of
+from everlog.core.program.bodies import Binding
+from everlog.core.program.dependencies import Unit
+from everlog.core.program.order import ordered
+from everlog.core.program.values import EvaluationError
 from everlog.core.proofs.classes import Classes
 from everlog.core.proofs.evidence import Evidence, Fact, draws, matched, with_named_wildcards
 from everlog.core.proofs.proof import EQUIVALENCE, GIVEN, RULE
 from everlog.core.proofs.replay import Numbering, Replay
 from everlog.core.proofs.solve import Solver
-from everlog.core.values import EvaluationError
 
 
 @frozen

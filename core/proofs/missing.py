@@ -7,8 +7,6 @@ not enumerated.
 
 A fact may also be derivable and yet absent: its key is taken (`choice-domain`), a better fact is
 there (subsumption), the relation is full (`.limitsize`).
-
-Reads: core.proofs.solve, core.proofs.words, core.proofs.render.  Read by: whoever asks why not.
 """
 
 from __future__ import annotations
@@ -19,8 +17,9 @@ from typing import Any
 
 from attrs import field, frozen
 
-from everlog.core.bodies import Binding
 from everlog.core.program import Aggregate, Atom, Literal, Negation, Row, Rule, Value
+from everlog.core.program.bodies import Binding
+from everlog.core.program.values import EvaluationError
 from everlog.core.proofs import render
 from everlog.core.proofs.evidence import Evidence, Fact, Goal, checked, draws, goal_of
 from everlog.core.proofs.proof import binding_data, rule_data
@@ -34,7 +33,6 @@ from everlog.core.proofs.words import (
     rule_text,
     term_text,
 )
-from everlog.core.values import EvaluationError
 
 OTHERS = 20  # so many other matches are looked at, to say that they stop at the same literal
 

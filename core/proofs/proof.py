@@ -3,8 +3,6 @@
 Proofs share parts: a fact has one proof within a proof, so what reads as a tree is a graph without
 cycles.  It is built from the leaves up and never changed.  A chain of a hundred thousand facts is an
 ordinary proof, so nothing here calls itself.
-
-Reads: core.proofs.render, core.proofs.words.  Read by: core.proofs.search, whoever shows proofs.
 """
 
 from __future__ import annotations

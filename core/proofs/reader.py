@@ -6,8 +6,6 @@ there: the natural form of the table, an index that some rule asked for.  Where 
 scans, lazily; only when its scans have cost more than an index would does it build one, for itself.
 
 Matches come in sorted order as long as they are few, so that the same question has the same answer.
-
-Reads: core.tables, core.equivalence.  Read by: core.proofs.solve.
 """
 
 from __future__ import annotations
@@ -15,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from everlog.core.choice import ordered
-from everlog.core.equivalence import Equivalence
 from everlog.core.program import Row, Value
-from everlog.core.tables import Columns, Table
+from everlog.core.program.order import ordered
+from everlog.core.storage.equivalence import Equivalence
+from everlog.core.storage.tables import Columns, Table
 
 Bound: TypeAlias = Mapping[int, Value]  # column → value
 ORDERED = 1_000  # so many matches are sorted; more come as they are stored
@@ -52,7 +50,7 @@ class Reader:
     def matching(self, bound: Bound) -> Iterator[Row]:
         """The rows with these values in these columns, lazily where they are many.
 
-        >>> from everlog.core.tables import Shape, facts_of
+        >>> from everlog.core.storage.tables import Shape, facts_of
         >>> reader = Reader(Table(Shape(2), facts_of(Shape(2), [(1, 2), (1, 3), (2, 3)])))
         >>> list(reader.matching({0: 1})), list(reader.matching({1: 3})), list(reader.matching({0: 2, 1: 1}))
         ([(1, 2), (1, 3)], [(1, 3), (2, 3)], [])

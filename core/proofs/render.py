@@ -2,8 +2,6 @@
 
 All three walk a graph of *branches* with a stack of their own, visit every branch once, and take
 time in the number of branches and edges: proofs share parts, and may be deeper than Python nests.
-
-Reads: nothing.  Read by: core.proofs.proof, core.proofs.missing.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 For the two things that the state at the end does not tell: which number `autoinc()` gave to which
 binding, and by which facts, dropped since, a fact was derived where subsumption is at work.
-
-Reads: core.reference, core.dependencies.  Read by: core.proofs.forward, core.proofs.search.
 """
 
 from __future__ import annotations
@@ -12,13 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import evolve
 
-from everlog.core.bodies import Binding, schedule
-from everlog.core.choice import ordered
-from everlog.core.dependencies import Unit, units
+from everlog.core.evaluate.reference import NaiveEvaluation, distinct
 from everlog.core.program import Row, Rule, atoms_of
+from everlog.core.program.bodies import Binding, schedule
+from everlog.core.program.dependencies import Unit, units
+from everlog.core.program.order import ordered
 from everlog.core.proofs.classes import Classes
 from everlog.core.proofs.evidence import Evidence, Fact, draws, with_named_wildcards
-from everlog.core.reference import NaiveEvaluation, distinct
 
 
 class _OverTables(NaiveEvaluation):

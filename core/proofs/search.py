@@ -7,8 +7,6 @@ its own.
 
 A witness does not say which fact matched a wildcard.  A guess may lead back to the fact that is
 being proved; then `Forward` proves that unit instead.
-
-Reads: core.proofs.forward, core.proofs.solve, core.dependencies.  Read by: whoever asks why.
 """
 
 from __future__ import annotations
@@ -16,16 +14,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
-from everlog.core.bodies import Binding
-from everlog.core.collector import collector_paused
-from everlog.core.dependencies import Unit, units
 from everlog.core.program import Aggregate, Atom, Comparison, Literal, Negation, Row, Rule, Value
+from everlog.core.program.bodies import Binding
+from everlog.core.program.dependencies import Unit, units
 from everlog.core.proofs.evidence import Evidence, Fact, Goal, checked, draws, goal_of
 from everlog.core.proofs.forward import Forward, Step
 from everlog.core.proofs.proof import AUXILIARY, RULE, Condition, NotDerived, Proof
 from everlog.core.proofs.replay import Numbering
 from everlog.core.proofs.solve import Solver, names_in, same
 from everlog.core.proofs.words import atom_text, fact_text, literal_text
+from everlog.core.runtime.collector import collector_paused
 
 SAMPLES = 3  # so many matches of an aggregate are shown
 

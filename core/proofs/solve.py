@@ -10,17 +10,13 @@ computed without an error, another literal excludes that binding.
 
 `5 = x + 1` binds x: 64-bit addition and subtraction can be undone.  So a head such as `n(x + 1)`
 leads to the one fact it needs.
-
-Reads: core.reference (the meaning of literals), core.proofs.reader.  Read by: all of core.proofs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from everlog.core.bodies import Binding, apart, is_ready
-from everlog.core.choice import rank
-from everlog.core.functors import COMPARISONS
+from everlog.core.evaluate.reference import NaiveEvaluation
 from everlog.core.program import (
     Aggregate,
     Atom,
@@ -39,10 +35,12 @@ from everlog.core.program import (
     Wildcard,
     variables_of,
 )
+from everlog.core.program.bodies import Binding, apart, is_ready
+from everlog.core.program.functors import COMPARISONS
+from everlog.core.program.order import rank
+from everlog.core.program.values import MASK, NoValue, wrap
 from everlog.core.proofs.reader import Reader
-from everlog.core.reference import NaiveEvaluation
-from everlog.core.tables import Table
-from everlog.core.values import MASK, NoValue, wrap
+from everlog.core.storage.tables import Table
 
 same = COMPARISONS["="]
 

@@ -1,7 +1,4 @@
-"""Facts, literals and rules as the language writes them, with values in the place of variables.
-
-Reads: core.program.  Read by: core.proofs.
-"""
+"""Facts, literals and rules as the language writes them, with values in the place of variables."""
 
 from __future__ import annotations
 

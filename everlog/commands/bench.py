@@ -1,7 +1,4 @@
-"""`everlog bench`: everlog side by side with others; with a NAME, one of the older benchmarks of single parts.
-
-Reads: the folder `bench`, which is installed as `everlog.bench`.
-"""
+"""`everlog bench`: everlog side by side with others; with a NAME, one of the older benchmarks of single parts."""
 
 from __future__ import annotations
 

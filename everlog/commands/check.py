@@ -1,7 +1,4 @@
-"""`everlog check`: everything that is wrong with a program, for people or as JSON.
-
-Reads: dsl.check.
-"""
+"""`everlog check`: everything that is wrong with a program, for people or as JSON."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What several commands share: how a program is named on the command line, and loaded.
-
-Reads: dsl.check, dsl.preprocess.  Read by: the commands.
-"""
+"""What several commands share: how a program is named on the command line, and loaded."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from everlog.dsl.preprocess import Problem, load, preprocess_text
 from everlog.dsl.source import Source
 
 if TYPE_CHECKING:
-    from everlog.live import LiveText
+    from everlog.api.live import LiveText
     from everlog.progress import Meter
 
 
@@ -73,8 +70,8 @@ def tell_note(text: str, meter: Meter | None = None) -> None:
 
 def load_live(arguments: argparse.Namespace, untold: Collection[str] = ()) -> LiveText | None:
     """The checked program with its text, warnings told but for those `untold`; None after its errors were told."""
+    from everlog.api.live import LiveText
     from everlog.dsl.diagnostics import DatalogError
-    from everlog.live import LiveText
 
     found = _source(arguments)
     if found is None:

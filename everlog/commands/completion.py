@@ -1,7 +1,4 @@
-"""`everlog completion`: a script for a shell.
-
-Reads: everlog.completion.
-"""
+"""`everlog completion`: a script for a shell."""
 
 from __future__ import annotations
 

@@ -3,9 +3,6 @@
 The program of the command line goes into a file that is new, with the facts that its `.input` directives name.  A
 file that is there goes on where it was: its `.input` files are not read again, and a program that has changed
 since takes the place of the one before.
-
-Reads: everlog.database, everlog.store, everlog.commands.common.  Read by: everlog.commands.run,
-everlog.commands.follow.
 """
 
 from __future__ import annotations
@@ -21,12 +18,12 @@ from attrs import evolve
 from everlog.commands.common import load_live, load_program
 from everlog.commands.limits import limits_of
 from everlog.commands.strategies import strategies_of
-from everlog.core.guards import Progress
 from everlog.core.program import Program, Row
+from everlog.core.runtime.guards import Progress
 from everlog.functors import bind_functors, load_functions
 
 if TYPE_CHECKING:
-    from everlog.database import Database
+    from everlog.api.database import Database
     from everlog.store.programs import Written
 
 
@@ -62,7 +59,7 @@ def database_of(
     progress: Progress | None = None,
 ) -> Iterator[Database]:
     """The database of a program; `facts` reads those that it begins with, unless it is in a file and goes on."""
-    from everlog.database import Database  # here: a program that runs once does without it
+    from everlog.api.database import Database  # here: a program that runs once does without it
 
     limits, strategies = limits_of(arguments), strategies_of(arguments)
     if isinstance(written, Program):

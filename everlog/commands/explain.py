@@ -1,7 +1,4 @@
-"""`everlog explain`: how a program will be run, and what an update of it can cost.
-
-Reads: core.engine.explain, core.seminaive, everlog.explain_page, spark_backend.plan.
-"""
+"""`everlog explain`: how a program will be run, and what an update of it can cost."""
 
 from __future__ import annotations
 
@@ -13,9 +10,9 @@ from pathlib import Path
 from everlog.commands.common import add_program_arguments, load_program
 from everlog.commands.strategies import add_strategy_argument, strategies_of
 from everlog.core.engine.explain import NotInProgram, explain_delta_code, explain_plan, explanation
-from everlog.core.engine.plan import NoSuchStrategy
+from everlog.core.engine.planning.plan import NoSuchStrategy
+from everlog.core.evaluate.seminaive import explain_code
 from everlog.core.program import Program
-from everlog.core.seminaive import explain_code
 from everlog.spark_backend.errors import SparkError
 
 EXAMPLES = """
@@ -67,7 +64,7 @@ def _explained(program: Program, arguments: argparse.Namespace) -> str:
         return _on_spark(program)
     asked = strategies_of(arguments)
     if arguments.html is not None:
-        from everlog.explain_page import page  # drawings are for those who want them
+        from everlog.explain.page import page  # drawings are for those who want them
 
         name = "standard input" if arguments.program == "-" else Path(arguments.program).name
         return page({"program": name, **explanation(program, asked)}, name)

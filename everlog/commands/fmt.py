@@ -2,8 +2,6 @@
 
 A file that is rewritten is first written beside itself and then renamed, so whatever happens on
 the way, what stands there is the old file or the new one.
-
-Reads: dsl.format.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""`everlog follow`: changes in, changes out, for as long as they come.
-
-Reads: everlog.streams, everlog.commands.common.  Read by: everlog.cli.
-"""
+"""`everlog follow`: changes in, changes out, for as long as they come."""
 
 from __future__ import annotations
 
@@ -16,9 +13,9 @@ from everlog.commands.common import add_functor_arguments, add_program_arguments
 from everlog.commands.durable import add_database_argument, database_of, load_written, program_in, with_functions
 from everlog.commands.limits import add_limit_arguments
 from everlog.commands.strategies import add_strategy_argument
-from everlog.core.engine.plan import NoSuchStrategy
-from everlog.core.fact_rows import FactError
-from everlog.core.values import EvaluationError
+from everlog.core.engine.planning.plan import NoSuchStrategy
+from everlog.core.program.fact_rows import FactError
+from everlog.core.program.values import EvaluationError
 from everlog.files import FactsError
 from everlog.functors import FunctorError
 from everlog.inputs import read_inputs

@@ -1,7 +1,4 @@
-"""`everlog ies`: incremental evaluation systems, listed, shown, run, and written as SQL.
-
-Reads: ies.catalogue, everlog.systems_shown.
-"""
+"""`everlog ies`: incremental evaluation systems, listed, shown, run, and written as SQL."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The limits of a run on the command line: `--max-seconds 60` and its like.
-
-Reads: core.guards.  Read by: everlog.commands.run.
-"""
+"""The limits of a run on the command line: `--max-seconds 60` and its like."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from everlog.core.guards import Limits
+    from everlog.core.runtime.guards import Limits
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -29,7 +26,7 @@ def limits_of(arguments: argparse.Namespace) -> Limits | None:
     asked = {name: value for name in names if (value := getattr(arguments, f"max_{name}")) is not None}
     if not asked:
         return None
-    from everlog.core.guards import Limits  # only now: most runs have no limits
+    from everlog.core.runtime.guards import Limits  # only now: most runs have no limits
 
     return Limits(**asked)
 

@@ -2,9 +2,6 @@
 
 What can be known to fail is told before Spark starts; on the way each stratum and each round of a recursion
 is told on the terminal; what fails on a worker is told in one sentence.
-
-Reads: spark_backend.evaluate, everlog.spark_facts, everlog.spark_outputs.  Read by: everlog.commands.run,
-everlog.commands.submit.
 """
 
 from __future__ import annotations
@@ -106,10 +103,10 @@ def refuse_spark_arguments(arguments: argparse.Namespace) -> None:
 
 def job_of(program: Program, arguments: argparse.Namespace) -> Job:
     """The job that a command line describes, checked as far as can be done without Spark."""
+    from everlog.spark.facts_in import check_inputs, has_scheme
+    from everlog.spark.outputs import check_outputs
     from everlog.spark_backend.expressions import NotOnSpark
     from everlog.spark_backend.plan import plan
-    from everlog.spark_facts import check_inputs, has_scheme
-    from everlog.spark_outputs import check_outputs
 
     refuse_arguments(arguments)
     check_inputs(program)
@@ -145,9 +142,9 @@ def run_job(job: Job, options: SparkOptions) -> None:
 def evaluate_job(spark: SparkSession, job: Job, tell: Callable[[str], None]) -> None:
     """Load, evaluate, write."""
     from everlog.commands.run import to_screen
+    from everlog.spark.facts_in import dear_inputs, load_inputs
+    from everlog.spark.outputs import store_facts
     from everlog.spark_backend.evaluate import evaluate, telling
-    from everlog.spark_facts import dear_inputs, load_inputs
-    from everlog.spark_outputs import store_facts
 
     program = job.program
     wanted = [directive.relation for directive in (*program.outputs, *program.printsizes)]

@@ -2,8 +2,6 @@
 
 `run` is `everlog run` with the program's own files and the screen for its answers; all flags of `run` may
 follow, and go before ours.  Facts are made by a script in the program's folder, in a process of its own.
-
-Reads: everlog.shipped, everlog.programs_shown, everlog.commands.run.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""`everlog` and `everlog repl`: the prompt, on a terminal or for a script.
-
-Reads: everlog.repl.
-"""
+"""`everlog` and `everlog repl`: the prompt, on a terminal or for a script."""
 
 from __future__ import annotations
 

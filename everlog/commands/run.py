@@ -2,9 +2,6 @@
 
 A program runs once, by semi-naive evaluation; with `--updates` it lives on, and follows the stream; with `--watch`
 it stays, and follows its fact files; with `--db` it is kept in a file.
-
-Reads: dsl.check, core.seminaive, everlog.commands.on_spark, everlog.stream, everlog.following, everlog.files,
-everlog.functors, everlog.progress.
 """
 
 from __future__ import annotations
@@ -38,10 +35,10 @@ from everlog.commands.on_spark import (
     spark_options_of,
 )
 from everlog.commands.strategies import add_strategy_argument, strategies_of
-from everlog.core.fact_rows import FactError
+from everlog.core.evaluate.seminaive import Progress, evaluate
 from everlog.core.program import Directive, Program, Row
-from everlog.core.seminaive import Progress, evaluate
-from everlog.core.values import EvaluationError
+from everlog.core.program.fact_rows import FactError
+from everlog.core.program.values import EvaluationError
 from everlog.files import FactsError, write_facts, write_size
 from everlog.files.dispatch import check_directives
 from everlog.files.formats import way_of
@@ -54,8 +51,8 @@ from everlog.spark_backend.errors import SparkError
 from everlog.store.errors import StoreError
 
 if TYPE_CHECKING:
-    from everlog.changes import Changes
-    from everlog.database import Database
+    from everlog.api.changes import Changes
+    from everlog.api.database import Database
     from everlog.store.programs import Written
 
 Facts: TypeAlias = Callable[[], dict[str, list[Row]]]  # reads what a program begins with
@@ -206,7 +203,7 @@ def _evaluated(
 ) -> Result:
     told, limits = _teller(arguments, "new"), limits_of(arguments)
     if any(relation.auxiliary_of for relation in program.relations.values()):
-        from everlog.database import Database  # auxiliary relations are what their system says
+        from everlog.api.database import Database  # auxiliary relations are what their system says
 
         return Database(program, facts=given, limits=limits, progress=told or meter.deriving)
     return evaluate(program, given, told or meter.finding, limits)
@@ -227,7 +224,10 @@ def _living(written: Written, facts: Facts, arguments: argparse.Namespace, meter
 
 def _check_strategies(program: Program, arguments: argparse.Namespace) -> None:
     if arguments.strategy:
-        from everlog.core.engine.plan import NoSuchStrategy, make_plan  # a run that asks for none does without
+        from everlog.core.engine.planning.plan import (  # a run that asks for none does without
+            NoSuchStrategy,
+            make_plan,
+        )
 
         try:
             make_plan(program, strategies_of(arguments))

@@ -1,7 +1,4 @@
-"""`everlog serve`: a program as a service.
-
-Reads: everlog.serve, everlog.commands.common.  Read by: everlog.cli.
-"""
+"""`everlog serve`: a program as a service."""
 
 from __future__ import annotations
 
@@ -26,11 +23,11 @@ from everlog.commands.common import (
 from everlog.commands.durable import add_database_argument, database_of, program_in, with_functions
 from everlog.commands.limits import add_limit_arguments, count, limits_of, size
 from everlog.commands.strategies import add_strategy_argument, strategies_of
-from everlog.core.engine.plan import NoSuchStrategy
-from everlog.core.fact_rows import FactError
-from everlog.core.guards import Broken, Limits
+from everlog.core.engine.planning.plan import NoSuchStrategy
 from everlog.core.program import Row
-from everlog.core.values import EvaluationError
+from everlog.core.program.fact_rows import FactError
+from everlog.core.program.values import EvaluationError
+from everlog.core.runtime.guards import Broken, Limits
 from everlog.extras import MissingPackage, optional
 from everlog.files import FactsError
 from everlog.functors import FunctorError
@@ -38,8 +35,8 @@ from everlog.inputs import read_inputs
 from everlog.store.errors import StoreError
 
 if TYPE_CHECKING:
-    from everlog.database import Database
-    from everlog.live import LiveText
+    from everlog.api.database import Database
+    from everlog.api.live import LiveText
 
 EXAMPLES = """
   everlog serve prog.dl                                 console and API at http://127.0.0.1:8765/, in memory
@@ -194,7 +191,7 @@ def _serve(written: LiveText, arguments: argparse.Namespace, token: str | None) 
 @contextmanager
 def _database(written: LiveText, arguments: argparse.Namespace) -> Iterator[Database]:
     """The database that is served; one in memory knows its text too, so that rules may come and go."""
-    from everlog.database import Database
+    from everlog.api.database import Database
 
     limits = limits_of(arguments) or Limits()
     if limits.seconds is None:

@@ -1,7 +1,4 @@
-"""`--strategy`: how rules are to be kept current, from the command line.
-
-Read by: everlog.commands.run, everlog.commands.explain.
-"""
+"""`--strategy`: how rules are to be kept current, from the command line."""
 
 from __future__ import annotations
 

@@ -4,8 +4,6 @@ The program is read, checked and bound to its functors here; then it travels as 
 program, this package, and the pure Python that it needs.  So the cluster needs Python with pyspark, pyarrow and
 pandas, and nothing of ours.  With `--deploy-mode cluster` the driver runs there, too, and facts and outputs must
 be places that it sees (`-F hdfs://… -D s3a://…`).
-
-Reads: everlog.commands.run, everlog.commands.on_spark, spark_backend.shipping.  Read by: everlog.cli.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from pathlib import Path
 from everlog.commands import run as run_command
 from everlog.commands.common import load_program
 from everlog.commands.on_spark import Job, SparkOptions, evaluate_job, job_of, spark_options_of, teller
-from everlog.core.values import EvaluationError
+from everlog.core.program.values import EvaluationError
 from everlog.files.values import FactsError
 from everlog.functors import FunctorError, bind_functors
 from everlog.spark_backend.errors import SparkError, clear_errors

@@ -1,8 +1,6 @@
 """`everlog why`: proofs of facts, down to what was given; with `--not`, what each rule lacks.
 
 The program lives as a `Database` for as long as the question takes, since its witnesses lead to the proof.
-
-Reads: everlog.database, everlog.inputs.  Read by: everlog.commands.why_not.
 """
 
 from __future__ import annotations
@@ -16,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from everlog.commands.common import add_functor_arguments, add_program_arguments, load_program, tell_note
 from everlog.commands.limits import add_limit_arguments, limits_of
-from everlog.core.values import EvaluationError
+from everlog.core.program.values import EvaluationError
 from everlog.files.values import FactsError
 from everlog.functors import FunctorError, bind_functors
 from everlog.inputs import read_inputs
 from everlog.progress import meter_for
 
 if TYPE_CHECKING:
+    from everlog.api.database import Database
     from everlog.core.proofs import Proof, WhyNot
-    from everlog.database import Database
 
 EXAMPLES = """
   everlog why prog.dl -F facts 'path(1, 3)'           a proof as a tree
@@ -57,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 1
     try:
         program = bind_functors(program, arguments.program, arguments.library, arguments.library_dir)
-        from everlog.database import Database
+        from everlog.api.database import Database
 
         with meter_for(sys.stderr) as meter:
             folder, tell = Path(arguments.fact_dir), partial(tell_note, meter=meter)

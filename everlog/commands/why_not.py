@@ -1,7 +1,4 @@
-"""`everlog why-not`: the same as `everlog why --not`.
-
-Reads: everlog.commands.why.
-"""
+"""`everlog why-not`: the same as `everlog why --not`."""
 
 from __future__ import annotations
 

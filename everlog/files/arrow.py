@@ -4,8 +4,6 @@ Arrow's reader cuts a piece into fields in C, all of them as bytes.  Whether a c
 alone can be seen without looking at single fields: delete all digits from its bytes, and nothing may be left.
 Then one cast converts it.  As in `bulk`, whatever is unusual is left to the careful reader, which finds the
 rows or the error; so a file means the same here as there.
-
-Reads: delimited, layout, spark_backend.columns.  Read by: everlog.spark_facts.
 """
 
 from __future__ import annotations
@@ -15,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from everlog.core.fact_rows import EXACT, shown
 from everlog.core.program import Kind
-from everlog.core.values import encoded
+from everlog.core.program.fact_rows import EXACT, shown
+from everlog.core.program.values import encoded
 from everlog.files.delimited import careful_rows, lines_text
 from everlog.files.encodings import BYTES, MARK
 from everlog.files.layout import Layout

@@ -11,8 +11,6 @@ array, and the JSON scanner makes integers without making a string of each field
 Whatever is unusual (a blank, `0x10`, a field too few, a number too large) makes `bulk_rows` give
 up with None; the careful reader then finds the rows, or the error and its line.  So this file
 never decides what is a mistake: it only answers where both readers would agree.
-
-Reads: layout.  Read by: delimited, json, sqlite.
 """
 
 from __future__ import annotations
@@ -24,9 +22,9 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from everlog.core.fact_rows import EXACT
 from everlog.core.program import Kind, Row, Value
-from everlog.core.values import NAN, decoded
+from everlog.core.program.fact_rows import EXACT
+from everlog.core.program.values import NAN, decoded
 from everlog.files.encodings import BYTES
 from everlog.files.layout import Layout
 from everlog.files.values import parse_float

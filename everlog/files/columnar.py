@@ -9,8 +9,6 @@
 
 Symbols of which one is no UTF-8 are written as binary.  A relation without columns has one, `holds`, which
 is true: so it is on Spark.
-
-Reads: typed, values, spark_backend.columns.  Read by: parquet, ipc, duckdb.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from everlog.core.program import Column, Kind, Row
-from everlog.core.values import NAN
+from everlog.core.program.values import NAN
 from everlog.extras import MissingPackage, optional
 from everlog.files.place import Place, Reading, found, reason, replacing
 from everlog.files.rejects import Refuse

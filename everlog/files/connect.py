@@ -2,8 +2,6 @@
 
 A source or a target is a path or a URL, and parameters are those of `.input` and `.output`, by name.  What the
 name of a file says is believed as the world means it (`suffixes`).
-
-Reads: dispatch, suffixes.  Read by: everlog.database, everlog.repl (`.import`, `.export`).
 """
 
 from __future__ import annotations
@@ -16,8 +14,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TypeAlias
 
-from everlog.core.fact_rows import shown
 from everlog.core.program import Relation, Row
+from everlog.core.program.fact_rows import shown
 from everlog.files import dispatch
 from everlog.files.formats import FORMATS, KNOWN_PARAMETERS
 from everlog.files.suffixes import reading_parameters, writing_parameters

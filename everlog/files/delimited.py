@@ -2,8 +2,6 @@
 
 There are two readers.  This one goes line by line, knows every rule, and says exactly what is
 wrong where; `bulk` reads ordinary files several times faster and gives up on all others.
-
-Reads: layout, bulk, rfc4180, values.  Read by: formats, everlog.spark_facts.
 """
 
 from __future__ import annotations
@@ -13,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import TextIO
 
-from everlog.core.fact_rows import shown
 from everlog.core.program import Kind, Row
-from everlog.core.values import decoded, float_text
+from everlog.core.program.fact_rows import shown
+from everlog.core.program.values import decoded, float_text
 from everlog.files.bulk import bulk_rows
 from everlog.files.encodings import BYTES, utf8_bytes, wrong_byte
 from everlog.files.headers import looks_at_first, settled

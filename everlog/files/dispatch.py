@@ -1,7 +1,4 @@
-"""The facts of a directive: its parameters pick the format, and say what becomes of rows that do not fit.
-
-Reads: formats, place, rejects.  Read by: the command line, the session, connect.
-"""
+"""The facts of a directive: its parameters pick the format, and say what becomes of rows that do not fit."""
 
 from __future__ import annotations
 
@@ -9,15 +6,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from everlog.core.collector import collector_paused
-from everlog.core.fact_rows import shown
 from everlog.core.program import Directive, Relation, Row
+from everlog.core.program.fact_rows import shown
+from everlog.core.runtime.collector import collector_paused
 from everlog.files.formats import FORMATS, Format, check_parameters, way_of
 from everlog.files.place import Place, Reading, write_bytes, write_stream
 from everlog.files.rejects import BadRow, abort, reject_line
 from everlog.files.values import FactsError, encoded_text
 
-_ON_SPARK = frozenset({"orc", "spark", "table"})  # see everlog.spark_facts
+_ON_SPARK = frozenset({"orc", "spark", "table"})  # see everlog.spark.facts_in
 
 
 # ── in ───────────────────────────────────────────────────────────────────────────────────────

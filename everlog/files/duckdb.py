@@ -1,8 +1,6 @@
 """DuckDB: a table or a query of a database file, by way of Arrow.
 
 A transaction replaces a table, so a failure leaves the database as it was.
-
-Reads: columnar, place, sqlite (names).  Read by: formats.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import codecs
 
-from everlog.core.fact_rows import shown
+from everlog.core.program.fact_rows import shown
 from everlog.files.values import FactsError
 
 UTF8 = "utf-8"

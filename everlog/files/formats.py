@@ -2,8 +2,6 @@
 
 A format is one file of this package and one entry here: a function that reads all facts of a `Reading` or raises
 FactsError, and one that writes all facts to a `Place` or leaves it as it was.
-
-Reads: every format.  Read by: dispatch, connect, everlog.spark_facts, everlog.commands.run.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ from collections.abc import Sequence
 
 from attrs import evolve
 
-from everlog.core.fact_rows import shown
 from everlog.core.program import Kind
+from everlog.core.program.fact_rows import shown
 from everlog.files.layout import Layout
 from everlog.files.values import FactsError, parse_float
 from everlog.spark_backend.columns import positions_by_name

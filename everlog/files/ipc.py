@@ -1,7 +1,4 @@
-"""Arrow's own files (IPC, also called Feather 2), and its streams, which are known by how they begin.
-
-Reads: columnar, place.  Read by: formats.
-"""
+"""Arrow's own files (IPC, also called Feather 2), and its streams, which are known by how they begin."""
 
 from __future__ import annotations
 

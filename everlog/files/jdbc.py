@@ -1,7 +1,4 @@
-"""`IO=jdbc`, Spark's word for databases: its URL says which of ours is meant; so one program runs in both.
-
-Reads: postgres, sqlite, duckdb.  Read by: formats.
-"""
+"""`IO=jdbc`, Spark's word for databases: its URL says which of ours is meant; so one program runs in both."""
 
 from __future__ import annotations
 

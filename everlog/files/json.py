@@ -2,8 +2,6 @@ r"""JSON: an array of arrays, or with `format=object` of objects keyed by the na
 
 A reader takes both shapes, whatever `format` says.  A byte that is no UTF-8 is written as an escape
 (`\udce9`), and read from one.  Infinities and NaN are `Infinity` and `NaN`, as Python writes them.
-
-Reads: place, values, bulk, typed.  Read by: formats, jsonlines, everlog.spark_facts.
 """
 
 from __future__ import annotations
@@ -15,9 +13,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, TextIO
 
-from everlog.core.fact_rows import EXACT, column_label, shown
 from everlog.core.program import Kind, Relation, Row, Value
-from everlog.core.values import decoded, float_text
+from everlog.core.program.fact_rows import EXACT, column_label, shown
+from everlog.core.program.values import decoded, float_text
 from everlog.files.bulk import ready_column
 from everlog.files.encodings import BYTES, UTF8, has_wrong_byte, utf8_bytes, wrong_byte
 from everlog.files.place import Place, Reading, read_bytes, read_stream, write_stream, write_text

@@ -2,8 +2,6 @@
 
 Each line is read by itself, so that one that is wrong is told with its number and spoils no other.  A folder is
 read as the files in it, which is how Spark writes.
-
-Reads: json, place, typed.  Read by: formats, everlog.spark_facts, everlog.spark_outputs.
 """
 
 from __future__ import annotations
@@ -13,9 +11,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TextIO
 
-from everlog.core.fact_rows import shown
 from everlog.core.program import Relation, Row
-from everlog.core.values import decoded
+from everlog.core.program.fact_rows import shown
+from everlog.core.program.values import decoded
 from everlog.files.encodings import BYTES, UTF8, has_wrong_byte, utf8_bytes, wrong_byte
 from everlog.files.json import fact_writer, json_value, ready_rows, row_of
 from everlog.files.place import Place, Reading, read_bytes, write_text

@@ -1,7 +1,4 @@
-"""How the lines of one delimited file are laid out, as the parameters of its directive say.
-
-Reads: values, place.  Read by: delimited, bulk, rfc4180, typed.
-"""
+"""How the lines of one delimited file are laid out, as the parameters of its directive say."""
 
 from __future__ import annotations
 
@@ -11,8 +8,8 @@ from typing import TypeAlias, cast
 
 from attrs import frozen
 
-from everlog.core.fact_rows import column_label, shown, with_article
 from everlog.core.program import Column, Kind, Value
+from everlog.core.program.fact_rows import column_label, shown, with_article
 from everlog.files.encodings import UTF8
 from everlog.files.place import Place
 from everlog.files.rejects import BadRow

@@ -1,8 +1,6 @@
 """Parquet: columns in a file, or in the files of a folder, as Spark writes them.
 
 Only the columns of the relation are read.  Rows are numbered from 1 through all files.
-
-Reads: columnar, place.  Read by: formats.
 """
 
 from __future__ import annotations

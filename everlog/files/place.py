@@ -2,8 +2,6 @@
 
 An output that fails half way must not leave half a file where yesterday's whole one was: bytes go
 to a temporary name in the same directory, which is renamed into place at the end.
-
-Reads: values, zipped, rejects.  Read by: layout and every format.
 """
 
 from __future__ import annotations
@@ -18,9 +16,9 @@ from uuid import uuid4
 
 from attrs import frozen
 
-from everlog.core.fact_rows import shown
 from everlog.core.program import Directive, Relation, Row, Value
-from everlog.core.values import encoded
+from everlog.core.program.fact_rows import shown
+from everlog.core.program.values import encoded
 from everlog.files.rejects import Refuse, abort
 from everlog.files.values import PARSERS, FactsError, NoSuchFile, encoded_text
 from everlog.files.zipped import SUFFIXES, method_of, unzipped, zipped

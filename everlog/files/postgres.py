@@ -9,8 +9,6 @@
 
 A table that is there and fits is emptied and filled, so its indexes, its views and the rights to it stay, and
 whoever reads it sees the facts of before until the transaction ends.
-
-Reads: typed, place.  Read by: formats, everlog.streams (types, names, connections).
 """
 
 from __future__ import annotations

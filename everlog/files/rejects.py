@@ -3,8 +3,6 @@
 A reader that meets a bad row says so (`Refuse`) and goes on with the next one.  Who asked for the load decides
 what that means: by default it is an error, and nothing is loaded; with the parameter `rejects=FILE` the row
 is written there with the reason, as a line of JSON, and the others are loaded.
-
-Reads: values.  Read by: every reader of this package, dispatch, everlog.streams.
 """
 
 from __future__ import annotations
@@ -16,8 +14,8 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-from everlog.core.fact_rows import shown
-from everlog.core.values import decoded
+from everlog.core.program.fact_rows import shown
+from everlog.core.program.values import decoded
 from everlog.files.values import FactsError
 
 

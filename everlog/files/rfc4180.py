@@ -3,7 +3,6 @@
 A quoted field may contain delimiters and line ends, so a file falls into fields first and only
 then into lines: one walk over the whole text cuts both.
 
-Reads: layout.  Read by: delimited.
 Source: RFC 4180; Soufflé's own writer doubles and escapes quotes, which no reader understands.
 """
 
@@ -12,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from everlog.core.fact_rows import shown
+from everlog.core.program.fact_rows import shown
 from everlog.files.layout import Fields, Layout
 from everlog.files.rejects import BadRow
 

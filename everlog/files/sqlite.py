@@ -5,8 +5,6 @@ plain table `NAME`, which reads the same.  SQLite has no unsigned 64-bit integer
 `unsigned` is stored as the signed number with the same bits (as Soufflé does), NaN as NULL.
 
 A transaction replaces a table, so a failure leaves the database as it was.
-
-Reads: place, values, typed.  Read by: formats.
 """
 
 from __future__ import annotations
@@ -18,9 +16,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from everlog.core.fact_rows import column_label, exact_float, shown, with_article
 from everlog.core.program import Column, Kind, Row, Value
-from everlog.core.values import MASK, NAN, decoded, wrap
+from everlog.core.program.fact_rows import column_label, exact_float, shown, with_article
+from everlog.core.program.values import MASK, NAN, decoded, wrap
 from everlog.files.layout import sources_of
 from everlog.files.place import Place, Reading, found, require_directory
 from everlog.files.rejects import Refuse

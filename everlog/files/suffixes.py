@@ -4,8 +4,6 @@ What comes out is the parameters of a directive, so that whoever knows those can
 are of two sorts: with commas and quotes, as everybody writes them, and with tabs, as Soufflé does; the first
 line tells.  Whether it is a header, `headers` finds out.  (In a directive, `.csv` is what its parameters say, as
 Soufflé has it.)
-
-Reads: formats, place, zipped, values.  Read by: connect.
 """
 
 from __future__ import annotations

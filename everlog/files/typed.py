@@ -4,8 +4,6 @@ A source with a schema is compared with the declaration before a row of it is re
 name, or by position, and their types must be able to hold the kind of the column.  What a type alone cannot
 promise (no null, 64 bits, no sign) is looked at value by value.  Whole columns that need no second look are taken
 as they are (`bulk.ready_column`).
-
-Reads: bulk, layout, values, spark_backend.columns.  Read by: json, jsonlines, columnar, sqlite, postgres.
 """
 
 from __future__ import annotations
@@ -18,9 +16,9 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-from everlog.core.fact_rows import EXACT, column_label, exact_float, plain_float, shown, with_article
 from everlog.core.program import Column, Kind, Row, Value
-from everlog.core.values import MASK, NAN, SIGNED_MAX, SIGNED_MIN, decoded, encoded
+from everlog.core.program.fact_rows import EXACT, column_label, exact_float, plain_float, shown, with_article
+from everlog.core.program.values import MASK, NAN, SIGNED_MAX, SIGNED_MIN, decoded, encoded
 from everlog.files.bulk import ready_column
 from everlog.files.layout import sources_of
 from everlog.files.place import Place

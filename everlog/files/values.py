@@ -2,8 +2,6 @@ r"""One value of a column: from the text of a file to Python, and back.
 
 Python's `int` and `float` read more than Soufflé does (`1_000`, `5 `, digits of other scripts) and
 less (`0x1p3`).  So a field must match the grammar of its kind first, and only then is converted.
-
-Reads: core.program, core.values, core.fact_rows.  Read by: every reader and writer of this package.
 """
 
 from __future__ import annotations
@@ -13,9 +11,9 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 
-from everlog.core.fact_rows import EXACT, plain_float, shown
 from everlog.core.program import Kind, Relation, Row, Value
-from everlog.core.values import MASK, NAN, SIGNED_MAX, SIGNED_MIN, encoded
+from everlog.core.program.fact_rows import EXACT, plain_float, shown
+from everlog.core.program.values import MASK, NAN, SIGNED_MAX, SIGNED_MIN, encoded
 
 
 class FactsError(Exception):

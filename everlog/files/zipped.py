@@ -3,8 +3,6 @@
 What is read is known by its first bytes, whatever its name; what is written is compressed when a parameter
 says so (`compress=true`, `compress=zstd`, or Spark's word, `compression=gzip`), or when its name ends in `.gz`
 or `.zst`.
-
-Reads: values.  Read by: place, suffixes, everlog.spark_facts, everlog.spark_outputs.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from everlog.core.fact_rows import shown
+from everlog.core.program.fact_rows import shown
 from everlog.extras import MissingPackage, optional
 from everlog.files.values import FactsError
 

@@ -1,7 +1,4 @@
-"""What Tab offers: commands and their arguments, relations, the columns of the atom that is being written, rules.
-
-Reads: dsl.words, everlog.repl.table, everlog.repl.settings.  Read by: everlog.repl.prompt.
-"""
+"""What Tab offers: commands and their arguments, relations, rules, columns of the atom at hand."""
 
 from __future__ import annotations
 

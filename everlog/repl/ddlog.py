@@ -3,8 +3,6 @@
 A text of it is statements that end with `;`.  `begin`, `start`, `commit`, `rollback` and `exit` stand for
 themselves on a line, too.  A fact is written `R(1, 2)`, `R{1, 2}` or `R{.to = 2, .from = 1}`; it becomes a fact
 of the language, and is then checked as any other.
-
-Reads: nothing of ours.  Read by: everlog.repl.lines, everlog.repl.session.
 """
 
 from __future__ import annotations

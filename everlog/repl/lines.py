@@ -9,9 +9,6 @@ r"""What a line is, and whether it is complete.
 
 `.output` and `.plan` are words of both worlds: `.output path` is the directive where `path` is a relation, and the
 command where it is a file; `.plan` on a line of its own is the command.
-
-Reads: dsl.words, dsl.typed, everlog.repl.ddlog.  Read by: everlog.repl.session, everlog.repl.prompt,
-everlog.repl.loop.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def cancelled(before: int | None, now: int | None) -> str:
 
 def run_input(session: Session, stream: TextIO, name: str = "<stdin>") -> int:
     """Run what is piped in; the exit status."""
-    from everlog.core.values import decoded
+    from everlog.core.program.values import decoded
 
     buffer = getattr(stream, "buffer", None)
     lines = iter(stream.readline, "") if buffer is None else map(decoded, iter(buffer.readline, b""))

@@ -4,8 +4,6 @@ A table needs the widths of its columns before its first line.  They are taken f
 they come quickly and are few, else those that there are after a moment; a longer value that comes later is folded.
 Few rows are sorted; of many, which a person only looks at, the first are shown at once, in the order in which they
 are found.  Where no terminal is looking, rows are always all sorted: a script gives the same text each time.
-
-Reads: everlog.files, dsl.facts.  Read by: everlog.repl.statements, the commands.
 """
 
 from __future__ import annotations
@@ -174,7 +172,7 @@ def fitting(widths: list[int], room: int) -> list[int]:
 
 
 def _texts(relation: Relation) -> list[Callable[[Any], str]]:
-    from everlog.core.values import float_text
+    from everlog.core.program.values import float_text
 
     by_kind: dict[str, Callable[[Any], str]] = {"symbol": visible, "float": float_text}
     return [by_kind.get(column.kind, str) for column in relation.columns]

@@ -2,9 +2,6 @@
 
 Fact files that `.input` names and that are not there make no error here: one may well load a program to see
 what it needs.  They are told, and their relations begin empty.
-
-Reads: everlog.database, everlog.store, everlog.files, everlog.functors.
-Read by: everlog.repl.session, the commands of programs and of databases in files.
 """
 
 from __future__ import annotations
@@ -14,17 +11,17 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from everlog.database import Database
+from everlog.api.database import Database
+from everlog.api.live import LiveText
 from everlog.files import NoSuchFile, read_facts
 from everlog.functors import load_functions
-from everlog.live import LiveText
 from everlog.repl.modes import number_of
 from everlog.repl.table import CommandError
 from everlog.store.database import DurableDatabase
 from everlog.store.opening import exchange_program
 
 if TYPE_CHECKING:
-    from everlog.changes import Changes
+    from everlog.api.changes import Changes
     from everlog.core.program import Directive, Relation, Row
     from everlog.repl.session import Session
 

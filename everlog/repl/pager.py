@@ -3,8 +3,6 @@
 The lines are made while they are shown.  The pager of our own stops asking for more of them when the page is full,
 so whatever follows is not even computed before somebody wants to see it.  A program such as `less` is fed as
 fast as it reads, and that ends when it does.
-
-Reads: everlog.repl.table.  Read by: everlog.repl.screen.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 Enter runs what was typed if it is complete, and else goes on to another line; on an empty line it runs what
 there is, so that nobody is caught.  The engine is loaded by a thread of its own once the first prompt is on the
 screen, and waited for when the first line is run.
-
-Reads: everlog.lexer, everlog.repl.lines, everlog.repl.completion; prompt_toolkit.  Read by: everlog.repl.loop.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 Answers are lines, made while they are written, so the first one is seen whatever the number of those that follow.
 Symbols may hold bytes that are no UTF-8; they go out as they came in, but never to a terminal: there, what could
 move its cursor or ring its bell is written as an escape.
-
-Reads: everlog.files.place, everlog.repl.settings, everlog.repl.pager.  Read by: everlog.repl.session.
 """
 
 from __future__ import annotations

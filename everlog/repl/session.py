@@ -3,8 +3,6 @@
 Whatever a line does, it is done as a whole or not at all, and a mistake is told and forgotten: `run` never raises
 but for `KeyboardInterrupt`, which the loop turns into a remark as well.  The database is made when the first line
 needs it, so the prompt need not wait for the engine.
-
-Reads: everlog.repl.lines and what runs a line: table, statements, transactions.  Read by: everlog.repl.loop.
 """
 
 from __future__ import annotations
@@ -24,11 +22,11 @@ from everlog.repl.settings import Settings
 from everlog.repl.table import CommandError, find_command
 
 if TYPE_CHECKING:
-    from everlog.core.executor import Update
-    from everlog.core.guards import Limits
+    from everlog.api.database import Database
+    from everlog.api.rows import Pattern
     from everlog.core.program import Value
-    from everlog.database import Database
-    from everlog.rows import Pattern
+    from everlog.core.program.executor import Update
+    from everlog.core.runtime.guards import Limits
     from everlog.store.database import DurableDatabase
 
 
@@ -215,10 +213,10 @@ def _told(problem: Exception) -> str:
 
 def _is_known(problem: Exception) -> bool:
     """Whether it is one of the errors that a user's mistake can have."""
-    from everlog.core.values import EvaluationError
+    from everlog.api.state import NestedWrite
+    from everlog.core.program.values import EvaluationError
     from everlog.files.values import FactsError
     from everlog.functors import FunctorError
-    from everlog.state import NestedWrite
     from everlog.store.errors import StoreError
 
     known = (EvaluationError, FactsError, FunctorError, NestedWrite, StoreError, OSError)

@@ -1,7 +1,4 @@
-"""What can be set at the prompt: a name, a value, what it may be, and what it means.
-
-Reads: everlog.repl.table.  Read by: everlog.repl.session, the commands `.set` and `.show`, and those that set one.
-"""
+"""What can be set at the prompt: a name, a value, what it may be, and what it means."""
 
 from __future__ import annotations
 

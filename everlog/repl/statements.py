@@ -2,8 +2,6 @@
 
 Of one text, declarations and rules come first, checked together; then facts and queries in the order in which they
 stand there, facts that stand together as one step.
-
-Reads: dsl.typed, everlog.database, everlog.repl.transactions.  Read by: everlog.repl.session.
 """
 
 from __future__ import annotations
@@ -14,9 +12,10 @@ from difflib import get_close_matches
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from everlog.core.fact_rows import FactError
+from everlog.api.database import Database
+from everlog.api.rows import line_update, pattern_of
 from everlog.core.program import Column, Kind, Relation
-from everlog.database import Database
+from everlog.core.program.fact_rows import FactError
 from everlog.dsl import ast
 from everlog.dsl.diagnostics import DatalogError
 from everlog.dsl.facts import is_fact
@@ -28,11 +27,10 @@ from everlog.repl.opening import functions_for, read_inputs, tell_missing
 from everlog.repl.table import CommandError
 from everlog.repl.telling import tell, told_rules
 from everlog.repl.transactions import apply, import_rows, refuse_in_transaction
-from everlog.rows import line_update, pattern_of
 
 if TYPE_CHECKING:
-    from everlog.core.executor import Update
     from everlog.core.program import Directive
+    from everlog.core.program.executor import Update
     from everlog.repl.session import Session
 
 ANSWER = "answer"  # the name of the relation that a query's rows are of, where one is needed

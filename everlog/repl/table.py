@@ -5,8 +5,6 @@ write such a module and name it in `MODULES`; nothing else has to change.
 
     @command(".count", "[REL]", "how many facts a relation has", "Relations", completes=("relation",))
     def count(session: Session, words: Words) -> None: ...
-
-Reads: nothing but the modules of commands.  Read by: everlog.repl.session, everlog.repl.completion.
 """
 
 from __future__ import annotations

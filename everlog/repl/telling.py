@@ -2,9 +2,6 @@
 
 A step may change millions of facts: no more of them are sorted and written than `.maxrows` allows.  While
 relations are watched, only their changes are told, and the number of all others.
-
-Reads: everlog.changes, core.engine.explain.  Read by: everlog.repl.statements, everlog.repl.transactions, the
-commands.
 """
 
 from __future__ import annotations
@@ -17,10 +14,10 @@ from everlog.repl.modes import number_of
 from everlog.repl.screen import Screen
 
 if TYPE_CHECKING:
-    from everlog.changes import Changes
+    from everlog.api.changes import Changes
+    from everlog.api.database import Database
+    from everlog.api.rows import Pattern
     from everlog.core.program import Relation, Row
-    from everlog.database import Database
-    from everlog.rows import Pattern
 
 Watched: TypeAlias = "Mapping[str, Pattern]"  # what was written → its reading
 NONE = "0 changed"

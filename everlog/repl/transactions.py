@@ -3,8 +3,6 @@
 The updates of an open transaction are the session's own list, checked when they are given.  They become
 one step at `commit`; should that fail, or be cancelled in time, they are still there: mend and commit again,
 or roll back.  Queries see the state before the transaction.
-
-Reads: everlog.rows, everlog.repl.ddlog.  Read by: everlog.repl.session, everlog.repl.statements, the commands.
 """
 
 from __future__ import annotations
@@ -13,16 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from time import sleep, time
 from typing import TYPE_CHECKING
 
-from everlog.core.executor import InsertOnly, Update
-from everlog.core.fact_rows import declared
+from everlog.api.rows import line_update
+from everlog.core.program.executor import InsertOnly, Update
+from everlog.core.program.fact_rows import declared
 from everlog.repl import ddlog
 from everlog.repl.modes import number_of, show_rows
 from everlog.repl.table import CommandError, find_command
 from everlog.repl.telling import NONE, size_of, tell
-from everlog.rows import line_update
 
 if TYPE_CHECKING:
-    from everlog.changes import Changes
+    from everlog.api.changes import Changes
     from everlog.core.program import Row
     from everlog.repl.session import Session
 

@@ -2,7 +2,7 @@
 
 So a query sees the state before a step or the state after it, and nothing between.  That thread is
 the main one of the process, because signals go there: a timer stops whatever takes too long
-(`core.guards`), be it a step or a query, in the middle of a rule; elsewhere limits could only be
+(`core.runtime.guards`), be it a step or a query, in the middle of a rule; elsewhere limits could only be
 looked at between rules.  HTTP is served by another thread, which hands jobs over and awaits their
 answers.
 
@@ -21,7 +21,7 @@ from typing import Any
 
 from attrs import define
 
-from everlog.core.guards import Broken, LimitExceeded
+from everlog.core.runtime.guards import Broken, LimitExceeded
 from everlog.serve.errors import ApiError, told
 from everlog.serve.memory import Tidy
 

@@ -4,8 +4,6 @@
 
 A user's mistake is 4xx, and says what to do.  An error of ours is 500 and says nothing but that: its traceback
 goes to the log of the service.
-
-Reads: the exceptions of everlog.  Read by: everlog.serve.app, everlog.serve.desk.
 """
 
 from __future__ import annotations
@@ -14,16 +12,16 @@ import sys
 import traceback
 from typing import Any
 
+from everlog.api.live import RuleError
 from everlog.core.engine.explain import NotInProgram
-from everlog.core.engine.plan import NoSuchStrategy
-from everlog.core.executor import InsertOnly
-from everlog.core.fact_rows import FactError
-from everlog.core.guards import Broken, LimitExceeded
+from everlog.core.engine.planning.plan import NoSuchStrategy
+from everlog.core.program.executor import InsertOnly
+from everlog.core.program.fact_rows import FactError
+from everlog.core.program.values import EvaluationError
 from everlog.core.proofs import NotDerived
-from everlog.core.values import EvaluationError
+from everlog.core.runtime.guards import Broken, LimitExceeded
 from everlog.dsl.diagnostics import DatalogError
 from everlog.functors import FunctorError
-from everlog.live import RuleError
 from everlog.store.errors import NoSuchStep, NotWritten, ReadOnly
 
 # the first that fits counts: a QueryError is a DatalogError and a FactError

@@ -23,7 +23,7 @@ from typing import Any
 
 from attrs import frozen
 
-from everlog.changes import Changes
+from everlog.api.changes import Changes
 from everlog.serve.errors import log_error
 from everlog.serve.wire import ChangesWriter, TooLarge, joined
 

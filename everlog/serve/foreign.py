@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from everlog.api.live import LiveText
 from everlog.dsl import ast
 from everlog.files.within import named_place
-from everlog.live import LiveText
 from everlog.serve.errors import ApiError
 
 

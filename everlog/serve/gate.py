@@ -4,8 +4,6 @@ A service on loopback has no token by default, but every page that a browser sho
 the name that a request calls us by must be one of ours (else another name may have been made to lead here: DNS
 rebinding), a page of another origin is refused, and bodies must be declared as JSON, which such a page may not
 do without being asked for by CORS, of which there is none.  Tokens are compared in constant time.
-
-Reads: everlog.serve.errors.  Read by: everlog.serve.app.
 """
 
 from __future__ import annotations

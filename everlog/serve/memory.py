@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable
 from time import perf_counter
 
-from everlog.core.guards import memory_in_use
+from everlog.core.runtime.guards import memory_in_use
 
 _GROWN = 64 << 20  # bytes by which the process may grow before it looks for garbage
 _IDLE = 16 << 20  # and where it has nothing else to do

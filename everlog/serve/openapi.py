@@ -1,7 +1,4 @@
-"""The description of the service, OpenAPI 3.1: made from the table of routes.
-
-Reads: everlog.serve.routes, everlog.serve.schemas.  Read by: everlog.serve.app.
-"""
+"""The description of the service, OpenAPI 3.1: made from the table of routes."""
 
 from __future__ import annotations
 

@@ -11,16 +11,16 @@ import attrs
 from attrs import frozen
 
 from everlog._version import __version__
-from everlog.changes import Changes
-from everlog.core.engine.costs import rule_costs
-from everlog.core.engine.plan import make_plan
-from everlog.core.guards import memory_in_use
+from everlog.api.changes import Changes
+from everlog.api.database import Database
+from everlog.api.live import LiveText, RuleError, with_functors
+from everlog.api.rows import fact
+from everlog.core.engine.planning.costs import rule_costs
+from everlog.core.engine.planning.plan import make_plan
 from everlog.core.program import Kind, Relation, Row
-from everlog.database import Database
+from everlog.core.runtime.guards import memory_in_use
 from everlog.dsl.diagnostics import DatalogError
 from everlog.functors import FunctorError
-from everlog.live import LiveText, RuleError, with_functors
-from everlog.rows import fact
 from everlog.serve.errors import MOST_DIAGNOSTICS, ApiError, diagnostics
 from everlog.serve.foreign import refuse_places
 from everlog.serve.ordering import in_order, merged, runs_of

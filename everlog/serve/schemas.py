@@ -1,8 +1,6 @@
 """The shapes of bodies and answers, as JSON Schema.
 
 Bodies are held to theirs (`everlog.serve.shapes`); answers are held to theirs by the tests.
-
-Reads: nothing.  Read by: everlog.serve.routes, everlog.serve.openapi.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from types import FrameType
 
 import uvicorn
 
-from everlog.core.guards import Broken, give_up
+from everlog.core.runtime.guards import Broken, give_up
 from everlog.serve.app import application
 from everlog.serve.connections import MOST, Connection
 from everlog.serve.desk import Desk

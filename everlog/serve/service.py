@@ -19,11 +19,11 @@ from weakref import WeakSet
 
 from attrs import evolve, frozen
 
-from everlog.changes import Changes
-from everlog.core.fact_rows import declared
-from everlog.core.guards import Guard, LimitExceeded
+from everlog.api.changes import Changes
+from everlog.api.database import Database
 from everlog.core.program import Relation
-from everlog.database import Database
+from everlog.core.program.fact_rows import declared
+from everlog.core.runtime.guards import Guard, LimitExceeded
 from everlog.serve.errors import ApiError
 from everlog.serve.events import Follower, Hub, Wish, event
 from everlog.serve.snapshots import Snapshots

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from weakref import WeakValueDictionary
 
+from everlog.api.database import Database
 from everlog.core.program import Relation, Row
-from everlog.database import Database
 from everlog.serve.errors import ApiError
 from everlog.serve.events import Wish, event
 from everlog.serve.wire import RowWriter, columns_json

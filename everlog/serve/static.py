@@ -1,15 +1,12 @@
-"""The files of the console as they are in the package, with the style and signs of `everlog explain --html`.
-
-Reads: everlog.explain_style, everlog.explain_drawing.  Read by: everlog.serve.app.
-"""
+"""The files of the console as they are in the package, with the style and signs of `everlog explain --html`."""
 
 from __future__ import annotations
 
 import json
 from importlib import resources
 
-from everlog.explain_drawing import SHAPES, sign
-from everlog.explain_style import STYLE
+from everlog.explain.drawing import SHAPES, sign
+from everlog.explain.style import STYLE
 
 _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 

@@ -2,8 +2,6 @@
 
 Nothing is sent faster than it is taken: `send` waits while the client does not read, and meanwhile the
 follower's queue fills up to its bound.  A client that takes nothing for a while is let go.
-
-Reads: everlog.serve.events, everlog.serve.service.  Read by: everlog.serve.app.
 """
 
 from __future__ import annotations

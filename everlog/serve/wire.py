@@ -16,14 +16,14 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
-from everlog.changes import Changes
-from everlog.core.collector import collector_paused
-from everlog.core.fact_rows import FactError, checked_row, column_label, shown
+from everlog.api.changes import Changes
+from everlog.api.parameters import Given
 from everlog.core.program import Column, Kind, Relation, Row, Value
-from everlog.core.values import decoded
+from everlog.core.program.fact_rows import FactError, checked_row, column_label, shown
+from everlog.core.program.values import decoded
+from everlog.core.runtime.collector import collector_paused
 from everlog.files.json import json_value
 from everlog.files.values import PARSERS
-from everlog.parameters import Given
 from everlog.serve.errors import ApiError
 from everlog.serve.ordering import in_order
 

@@ -1,6 +1,6 @@
 """What can be changed by a service: each function is one step, all of it or nothing.
 
-A step keeps its own clock (`core.guards`): past the limit it leaves no trace, and once it is
+A step keeps its own clock (`core.runtime.guards`): past the limit it leaves no trace, and once it is
 written it stands. What comes before it, such as the reading of texts, has a clock, too.  What comes
 after it must not fail: an answer that is too large, or that there is no memory for, is cut.
 """
@@ -11,11 +11,11 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
-from everlog.changes import Changes
-from everlog.core.executor import Update
-from everlog.core.fact_rows import declared
-from everlog.live import LiveText
-from everlog.rows import step_updates
+from everlog.api.changes import Changes
+from everlog.api.live import LiveText
+from everlog.api.rows import step_updates
+from everlog.core.program.executor import Update
+from everlog.core.program.fact_rows import declared
 from everlog.serve.errors import MOST_DIAGNOSTICS, ApiError, log_error
 from everlog.serve.reading import Call, live_text, with_text
 from everlog.serve.service import Service

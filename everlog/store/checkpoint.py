@@ -1,12 +1,10 @@
 """A checkpoint: the given facts after a step, and what the engine kept, so that a database comes back from there.
 
 The facts are written relation by relation, in chunks; `about` says how many, so that none can be missing.  The
-state of the engine is written unit by unit, as columns (core.engine.state), under a key: it is believed only
-by the same program, kept by the same strategies, in the same engine.
+state of the engine is written unit by unit, as columns (core.engine.stepping.state), under a key: it is
+believed only by the same program, kept by the same strategies, in the same engine.
 
 All functions take a connection inside a transaction of the caller.
-
-Reads: everlog.store.records, everlog.store.columns.  Read by: everlog.store.file.
 """
 
 from __future__ import annotations

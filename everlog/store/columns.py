@@ -7,8 +7,6 @@ would, or trusts its bytes, as `marshal` does.
 
 Integers of 64 bits, signed or not, need no care of SQLite, as it never sees them.  Symbols that are no UTF-8
 (surrogate escapes) survive as JSON's `\udc80`.  There is one NaN in a running engine, and here it comes back.
-
-Reads: core.values.  Read by: everlog.store.records.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from operator import ne
 from typing import Any, TypeAlias
 
 from everlog.core.program import Value
-from everlog.core.values import NAN
+from everlog.core.program.values import NAN
 
 Column: TypeAlias = Sequence[Value]
 

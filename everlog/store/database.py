@@ -2,8 +2,6 @@
 
 Each step is written before anybody is told of it; one that cannot be written is undone.  Reading is from
 memory, as ever: the file is read when it is opened, and for the past.
-
-Reads: everlog.database, everlog.store.  Read by: everlog.store.opening, users.
 """
 
 from __future__ import annotations
@@ -12,11 +10,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 
-from everlog.changes import Changes
+from everlog.api.changes import Changes
+from everlog.api.database import Database
+from everlog.api.live import LiveText
 from everlog.core.engine import Engine
 from everlog.core.program import Value
-from everlog.database import Database
-from everlog.live import LiveText
 from everlog.store import past, recovery
 from everlog.store.copying import is_file_name
 from everlog.store.errors import ReadOnly

@@ -1,7 +1,4 @@
-"""What can go wrong with a database in a file, one class for each thing that a program may want to tell apart.
-
-Reads: nothing.  Read by: everlog.store, everlog.commands.
-"""
+"""What can go wrong with a database in a file, one class for each thing that a program may want to tell apart."""
 
 from __future__ import annotations
 

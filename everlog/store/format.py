@@ -10,8 +10,6 @@
 Each row has a checksum over its other columns.  A file is ours by its application id; its format is SQLite's user
 version.  Whether a file is ours, and whole, is found out by a connection that can only read: what is refused is
 not touched, and not even the recovery that SQLite would do on the way happens to it.
-
-Reads: everlog.store.errors, everlog.store.locking, everlog.files.sqlite.  Read by: everlog.store.file.
 """
 
 from __future__ import annotations

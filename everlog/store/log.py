@@ -4,8 +4,6 @@ A step's record is the *net* change of the given facts: what goes was there, wha
 read in both directions, and the state after any step is a matter of going there from another one.
 
 All functions take a connection inside a transaction of the caller.
-
-Reads: everlog.store.records, everlog.store.programs.  Read by: everlog.store.file.
 """
 
 from __future__ import annotations

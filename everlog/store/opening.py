@@ -3,9 +3,6 @@
 A program that is given to a file which has one already is compared with the one that was given last.  If it is the
 same text, the database goes on as it is, with all rules that came and went since.  If it is another text, the
 database goes on with that, as one step; but not if facts would be lost by it.
-
-Reads: everlog.store.recovery, everlog.store.file.  Read by: everlog.database, everlog.commands,
-everlog.repl.
 """
 
 from __future__ import annotations
@@ -17,12 +14,12 @@ from typing import Any
 
 from attrs import frozen
 
-from everlog.changes import Changes
+from everlog.api.changes import Changes
+from everlog.api.live import LiveText, with_functors
 from everlog.core.engine import Engine
-from everlog.core.guards import Limits, Progress
 from everlog.core.program import Program, Value
+from everlog.core.runtime.guards import Limits, Progress
 from everlog.inputs import Facts, facts_to_begin_with
-from everlog.live import LiveText, with_functors
 from everlog.store.database import DurableDatabase
 from everlog.store.errors import NoSuchDatabase, OtherProgram, StoreError
 from everlog.store.file import HISTORY, DatabaseFile, created

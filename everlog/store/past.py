@@ -3,8 +3,6 @@
 The log holds net changes of given facts, so the given facts after any step are those of now with later steps
 undone.  What followed from them then is computed by the program of then; from one state of the past to a later
 one the engine goes by small steps, as it did at the time.
-
-Reads: everlog.store.file, everlog.store.records.  Read by: everlog.store.database.
 """
 
 from __future__ import annotations
@@ -15,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from everlog.changes import Changes
+from everlog.api.changes import Changes
+from everlog.api.database import Database, Functions
+from everlog.api.live import LiveText, with_functors
 from everlog.core.engine import Engine
-from everlog.core.fact_rows import declared
-from everlog.core.guards import Limits
 from everlog.core.program import Program, Relation, Row
-from everlog.database import Database, Functions
-from everlog.live import LiveText, with_functors
+from everlog.core.program.fact_rows import declared
+from everlog.core.runtime.guards import Limits
 from everlog.store import log
 from everlog.store.errors import NoSuchStep, ReadOnly
 from everlog.store.log import Entry

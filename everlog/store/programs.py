@@ -3,8 +3,6 @@
 Rules that come and go while a database lives keep their names, so the names are written, too.  A program that was
 made without text (`Database(program)`) is written as the values that it consists of.  Functors are Python
 functions, and those nobody can write down: whoever opens the database brings them along.
-
-Reads: core.program, everlog.live.  Read by: everlog.store.
 """
 
 from __future__ import annotations
@@ -18,11 +16,11 @@ from typing import Any, TypeAlias
 import attrs
 from attrs import evolve
 
+from everlog.api.live import LiveText
 from everlog.core import program as core
 from everlog.core.program import Kind, Program
-from everlog.core.values import NAN
+from everlog.core.program.values import NAN
 from everlog.dsl.source import Source
-from everlog.live import LiveText
 
 Written: TypeAlias = LiveText | Program
 

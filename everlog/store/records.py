@@ -5,8 +5,6 @@ of each table carries a checksum over all the rest of it, and whoever reads one 
 
 Long records are cut into pieces, because SQLite holds no value of more than a gigabyte, and no more than one
 piece at a time must be in its hands.
-
-Reads: everlog.store.columns.  Read by: everlog.store.file, everlog.store.recovery.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from typing import TypeAlias
 from zlib import crc32
 
 from everlog.core.engine.engine import Net
-from everlog.core.engine.state import turned
+from everlog.core.engine.stepping.state import turned
 from everlog.core.program import Row
 from everlog.store.columns import BadRecord, decoded_columns, encoded_columns
 

@@ -4,8 +4,6 @@ The facts of the last checkpoint and the log from there on give the facts of now
 evaluated at one go; or the state of the checkpoint is taken as it is, and the log since then applied to it
 as one step.  The state is there only if that was found to be faster when the checkpoint was made
 (everlog.store.states), and it is left alone if the log has grown long since.
-
-Reads: everlog.store.file, checkpoint, log, programs, states.  Read by: everlog.store.opening.
 """
 
 from __future__ import annotations
@@ -17,9 +15,9 @@ from typing import Any
 
 from attrs import frozen
 
+from everlog.api.live import LiveText, with_functors
 from everlog.core.engine import Engine
 from everlog.core.program import Row
-from everlog.live import LiveText, with_functors
 from everlog.store import checkpoint, log, states
 from everlog.store.errors import StoreError
 from everlog.store.file import DatabaseFile

@@ -9,8 +9,6 @@ in all that was measured (docs/durable.md) reading is faster.
 A state is believed only under its key: the program with the names of its rules, the strategies, and the engine,
 to the letter of its source.  Functors are functions that nobody can compare, so a program with functors has no
 key.
-
-Reads: core.engine.state, everlog.store.columns.  Read by: everlog.store.recovery.
 """
 
 from __future__ import annotations
@@ -26,10 +24,10 @@ from typing import Any
 from attrs import frozen
 
 from everlog import core
-from everlog.core.collector import collector_paused
 from everlog.core.engine import Engine
-from everlog.core.engine.state import Kept
+from everlog.core.engine.stepping.state import Kept
 from everlog.core.program import Program, calls_of
+from everlog.core.runtime.collector import collector_paused
 from everlog.store.columns import decoded_columns, encoded_columns
 
 FEW = 2000  # facts of a unit, below which it is computed in no time, unless more is known

@@ -7,8 +7,6 @@
 | `tcp://127.0.0.1:9000`, `unix:///run/x.sock` | connect there and read | connect there and write |
 | `tcp-listen://…`, `unix-listen://…` | wait there for whoever sends | wait there for whoever reads |
 | `postgresql://…` | the tables of a database, live | tables that follow |
-
-Reads: the sources and sinks of this package.  Read by: users, everlog.commands.follow.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from typing import Any, TypeAlias
 
 from attrs import field, frozen
 
-from everlog.database import Database
+from everlog.api.database import Database
 from everlog.files.place import reason
 from everlog.files.rejects import BadRow, Refuse, abort, reject_line
 from everlog.files.typed import Convert

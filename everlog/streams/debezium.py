@@ -11,8 +11,6 @@ strings, as Debezium writes decimals when it is asked to.
 `decode` raises ValueError, and nothing else, for whatever a line has.  What it returns can be
 shown, written as JSON and compared: its nesting is bounded, each name stands once in its object,
 and ids are texts.
-
-Reads: streams.model, files.typed.  Read by: jsonsource, jsonsink.
 """
 
 from __future__ import annotations
@@ -23,9 +21,9 @@ from typing import Any, TypeAlias
 
 from attrs import field, frozen
 
-from everlog.core.fact_rows import shown
 from everlog.core.program import Kind, Relation, Row, Value
-from everlog.core.values import SIGNED_MAX
+from everlog.core.program.fact_rows import shown
+from everlog.core.program.values import SIGNED_MAX
 from everlog.files.json import json_value
 from everlog.files.typed import typed_value
 from everlog.files.values import PARSERS

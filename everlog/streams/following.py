@@ -10,8 +10,6 @@ wherever, the next run goes on rightly:
 
 A database that is read again from the beginning has old states on its way that a sink has left behind.  They are
 not told: sinks are opened when the sources have come to where the sinks were.
-
-Reads: streams.model, streams.resolve.  Read by: users, everlog.commands.follow.
 """
 
 from __future__ import annotations
@@ -19,9 +17,9 @@ from __future__ import annotations
 import select
 from collections.abc import Sequence
 
-from everlog.core.executor import InsertOnly
-from everlog.core.values import EvaluationError
-from everlog.database import Database
+from everlog.api.database import Database
+from everlog.core.program.executor import InsertOnly
+from everlog.core.program.values import EvaluationError
 from everlog.files.rejects import BadRow, Refuse, abort
 from everlog.files.values import FactsError
 from everlog.streams.model import Sink, Source, Transaction

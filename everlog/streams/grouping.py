@@ -30,7 +30,7 @@ from typing import TypeAlias
 
 from attrs import define, field, frozen
 
-from everlog.core.fact_rows import shown
+from everlog.core.program.fact_rows import shown
 from everlog.files.values import FactsError
 from everlog.streams.debezium import Entry, Event, Marker
 from everlog.streams.model import RowChange

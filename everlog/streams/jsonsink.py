@@ -6,8 +6,6 @@ and nothing is lost or told twice.  A transaction that a crash has cut short is 
 
 A pipe or a socket has no memory.  Each reader first gets the relations as they are now: a transaction in which
 each table is emptied (`t`) and read (`r`).
-
-Reads: streams.debezium, streams.sockets, everlog.changes.  Read by: streams.addresses.
 """
 
 from __future__ import annotations
@@ -18,10 +16,10 @@ import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from everlog.changes import Changes
+from everlog.api.changes import Changes
+from everlog.api.database import Database
 from everlog.core.program import Relation, Row
-from everlog.core.values import decoded
-from everlog.database import Database
+from everlog.core.program.values import decoded
 from everlog.files.place import reason, require_directory
 from everlog.files.values import FactsError
 from everlog.streams.debezium import (

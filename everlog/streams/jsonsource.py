@@ -7,8 +7,6 @@ decides where to begin, and what comes twice changes nothing.
 What a line has can be anything.  A line that is no change event, and a transaction that does not fit its END, are
 refused: recorded, and passed over for good, or else the error that ends the stream; what was complete before is
 applied first.
-
-Reads: streams.debezium, grouping, lines, naming.  Read by: streams.addresses.
 """
 
 from __future__ import annotations
@@ -18,8 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from everlog.core.values import decoded
-from everlog.database import Database
+from everlog.api.database import Database
+from everlog.core.program.values import decoded
 from everlog.files.encodings import MARK, wrong_byte
 from everlog.files.rejects import BadRow, Refuse
 from everlog.files.values import FactsError

@@ -6,8 +6,6 @@ a file may grow, a pipe may get another writer, a listening socket another peer.
 A line that is too long is cut off as soon as that is known; what follows up to its end is passed over.
 
 A file can be read again from an offset; the others cannot, so for them whoever sends says where to begin.
-
-Reads: streams.sockets.  Read by: streams.jsonsource.
 """
 
 from __future__ import annotations

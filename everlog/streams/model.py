@@ -2,8 +2,6 @@
 
 A source says where it has got to by a *position*, a text that it alone understands.  The database keeps it with
 the step that a transaction becomes, so after a restart the source goes on exactly behind the last step.
-
-Reads: everlog.changes, everlog.database.  Read by: the whole package.
 """
 
 from __future__ import annotations
@@ -14,9 +12,9 @@ from typing import Final, Protocol
 
 from attrs import field, frozen
 
-from everlog.changes import Changes
+from everlog.api.changes import Changes
+from everlog.api.database import Database
 from everlog.core.program import Row
-from everlog.database import Database
 
 
 class Unchanged(Enum):

@@ -2,16 +2,14 @@
 
 A table has the name of its relation unless somebody says otherwise; a schema in front of it matters only where
 somebody has said it.
-
-Reads: core.fact_rows.  Read by: resolve, jsonsource, postgres_source, postgres_sink.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from everlog.core.fact_rows import declared, shown
 from everlog.core.program import Column, Relation, Value
+from everlog.core.program.fact_rows import declared, shown
 from everlog.files.place import null_values
 from everlog.files.values import PARSERS, FactsError
 

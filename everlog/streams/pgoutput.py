@@ -3,7 +3,6 @@
 A transaction is Begin, then for each table that it changes a Relation with the table's columns, then Insert,
 Update, Delete and Truncate, then Commit.  Values come as text.  One that is large and has not changed is left out.
 
-Reads: nothing.  Read by: streams.replication.
 Source: the manual of PostgreSQL, "Logical Replication Message Formats".
 """
 

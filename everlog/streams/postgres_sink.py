@@ -2,8 +2,6 @@
 
 When it is opened, a table is compared with its relation, and what is different is written: so it does not matter
 what happened in between.  From then on only changes are written.
-
-Reads: files.postgres, streams.tables, everlog.changes.  Read by: streams.addresses.
 """
 
 from __future__ import annotations
@@ -16,9 +14,9 @@ from typing import Any
 
 from attrs import frozen
 
-from everlog.changes import Changes
+from everlog.api.changes import Changes
+from everlog.api.database import Database
 from everlog.core.program import Column, Kind, Relation, Row
-from everlog.database import Database
 from everlog.files.place import Place, Reading
 from everlog.files.postgres import (
     fill_table,

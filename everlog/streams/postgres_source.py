@@ -3,8 +3,6 @@
 By logical replication where the server has it, else by triggers; `via` may say which.  Without a stored position
 (or where the server no longer has what came since), it begins with a snapshot, of which what is different from
 the database becomes one step.
-
-Reads: streams.tables, replication, triggers.  Read by: streams.addresses.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from everlog.database import Database
+from everlog.api.database import Database
 from everlog.files.postgres import redacted, server_errors
 from everlog.files.rejects import Refuse, abort
 from everlog.files.values import FactsError

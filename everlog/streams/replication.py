@@ -6,7 +6,6 @@ least once, and the position that is kept with each step says which ones were se
 
 A slot without a name of its own is temporary: it goes with the connection, and the next run begins by a snapshot.
 
-Reads: streams.pgoutput, streams.tables.  Read by: streams.postgres_source.
 Source: the manual of PostgreSQL, "Logical Decoding", "Replication Management Functions".
 """
 
@@ -18,7 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from everlog.core.values import decoded
+from everlog.core.program.values import decoded
 from everlog.files.values import FactsError
 from everlog.streams.model import RowChange
 from everlog.streams.pgoutput import Begin, Change, Commit, Table, Truncate, Tuple, read_message

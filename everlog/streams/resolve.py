@@ -4,8 +4,6 @@ A row is the fact of its columns that the relation has; columns beyond those are
 before is told by the change; where it tells only some columns, or none (PostgreSQL tells the key alone unless
 a table says REPLICA IDENTITY FULL), the fact is looked up among those that are there, those of the same step
 included.  With a key, a new row takes the place of whatever has its key: what comes twice changes nothing.
-
-Reads: streams.model, streams.naming, everlog.database.  Read by: streams.following.
 """
 
 from __future__ import annotations
@@ -13,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from everlog.core.executor import Update
-from everlog.core.fact_rows import column_label, shown
+from everlog.api.database import Database
 from everlog.core.program import Relation, Row, Value
-from everlog.database import Database
+from everlog.core.program.executor import Update
+from everlog.core.program.fact_rows import column_label, shown
 from everlog.files.rejects import BadRow, Refuse
 from everlog.files.typed import Convert
 from everlog.streams.model import UNCHANGED, RowChange, Transaction

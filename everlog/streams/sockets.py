@@ -1,8 +1,6 @@
 """Sockets on this machine: TCP on loopback, and Unix sockets; to connect to, or to wait at for whoever connects.
 
 Nothing here asks who is at the other end, and nothing is encrypted, so an address that is not loopback is refused.
-
-Reads: files.values.  Read by: streams.lines, streams.jsonsink, streams.addresses.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@ its relation must have the columns of the key.
 
 A snapshot knows which transactions it sees.  Changes are noted from before it is taken, and those of transactions
 that it sees are left out: so nothing is missing between the snapshot and the changes, and nothing comes twice.
-
-Reads: files.postgres, files.typed, streams.naming.  Read by: postgres_source, replication, triggers.
 """
 
 from __future__ import annotations
@@ -21,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from everlog.core.fact_rows import shown
 from everlog.core.program import Kind, Relation, Row, Value
-from everlog.core.values import decoded
+from everlog.core.program.fact_rows import shown
+from everlog.core.program.values import decoded
 from everlog.files.place import Place, Reading
 from everlog.files.postgres import kinds_of_oid, read_table
 from everlog.files.rejects import Refuse

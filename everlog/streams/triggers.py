@@ -5,8 +5,6 @@ Transactions commit in another order than that of their numbers, or of the numbe
 is asked of the server itself: all that a snapshot shows and the last one did not.  Who changes a row that another
 transaction has changed waits for its commit, and so notes that change later: ordered by their last changes,
 transactions stand in an order in which each row has its history.
-
-Reads: streams.tables.  Read by: streams.postgres_source.
 """
 
 from __future__ import annotations

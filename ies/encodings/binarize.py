@@ -5,7 +5,6 @@ relations R_1 ... R_k, where R_i has (r, oi); joined by the rank they are R agai
 with auxiliary relations of arity at most 2: nested relations are flattened first, and the orders on constants
 are binary themselves.
 
-Reads: ies.encodings.coding, ies.encodings.flatten.  Read by: ies.catalogue.
 Source: Libkin and Wong, Proposition 12.
 """
 

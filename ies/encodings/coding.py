@@ -7,7 +7,6 @@ the constants of every named base type that needs one: each update first puts th
 those that are there, and leaves in the end those that are in the input, the answer, an auxiliary relation, or
 the text of the system.
 
-Reads: ies.system, ies.making, ies.encodings.orders.  Read by: ies.encodings.flatten, ies.encodings.binarize.
 Source: Libkin and Wong, Proposition 8, the proof of Theorem 9.
 """
 

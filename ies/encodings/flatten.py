@@ -13,7 +13,6 @@ constants for the ranks.
 
 What is flat is what is stored.  Terms may still use nested sets on the way.
 
-Reads: ies.encodings.coding, ies.encodings.orders.  Read by: ies.catalogue.
 Source: Libkin and Wong, Theorem 9 with its proof, Proposition 11.
 """
 

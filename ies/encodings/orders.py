@@ -5,7 +5,6 @@ auxiliary relation, with its diagonal, so that it also tells which constants the
 goes behind all others.  Numbers have their own order, false comes before true, tuples are compared from left to
 right, and of two sets the smaller is the one that lacks the greatest element in which they differ.
 
-Reads: ies.nrc.  Read by: ies.encodings.
 Source: Libkin and Wong, Proposition 8, and `rank` after it.
 """
 

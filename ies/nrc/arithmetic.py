@@ -1,8 +1,6 @@
 """Arithmetic of the calculus: exact rationals, and the field of the integers modulo a prime.
 
 A rational that is integral is an int, never a Fraction, so that equal values look equal.
-
-Reads: ies.nrc.errors.  Read by: ies.nrc.meaning, ies.nrc.evaluate, ies.nrc.desugar.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 Nodes are made while the automaton runs, each with its place.  What the grammar cannot see is told here: a pattern
 that binds a name twice, a modulus that is no prime, a term that is nested too deeply for the stages after.
-
-Reads: ies.nrc.lexer, ies.nrc.terms, ies.nrc.walk.  Read by: ies.nrc.parser.
 """
 
 from __future__ import annotations

@@ -5,7 +5,6 @@ All mistakes are told, each once: a term with a mistake has a type that fits eve
 anew at each call, with the types of its arguments: so it may be used at many types.  Its body sees its
 parameters and what is outermost (the relations of a system), never the variables around the call.
 
-Reads: ies.nrc.unify, ies.nrc.walk.  Read by: ies.making, ies.encodings, ies.sql.
 Source: Libkin and Wong, Section 2 (typing rules, height of an expression).
 """
 

@@ -1,7 +1,4 @@
-"""Terms to Python source, construct by construct.
-
-Reads: ies.nrc.looping.  Read by: ies.nrc.evaluate.
-"""
+"""Terms to Python source, construct by construct."""
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ Patterns become projections; membership, difference, quantifiers and connectives
 conditionals; `let` and calls of functions are substituted.  Every variable that is bound gets a name that occurs
 nowhere else, so that a substitution catches nothing.
 
-Reads: ies.nrc.terms, ies.nrc.walk.  Read by: ies.encodings, ies.sql, the laws of ies.nrc.evaluate.
 Source: Libkin and Wong, Section 2.
 """
 

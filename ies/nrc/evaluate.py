@@ -4,8 +4,6 @@
 takes is left to `ies.nrc.meaning`, which gives the same values.  Where the plain reading has a value, so has
 this; where a division by zero is in a part that need not be computed, this may have a value and the plain
 reading none.
-
-Reads: ies.nrc.codegen, ies.nrc.indexes, ies.nrc.meaning.  Read by: ies.making, ies.running, the command line.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 Terms are numbered, equal ones alike, so that a term that occurs twice is computed once.  For each: its free
 variables, whether it is worth keeping (it makes a set, or runs over one), whether it always has a value (only a
 division may have none), and how often it occurs.
-
-Reads: ies.nrc.terms, ies.nrc.walk.  Read by: ies.nrc.codegen.
 """
 
 from __future__ import annotations

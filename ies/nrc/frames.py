@@ -6,8 +6,6 @@ A term that makes a set or runs over one, and does not depend on the innermost l
 which it depends: a variable that is None, and a function beside it that fills it when it is first asked for.  So
 nothing is computed before it is wanted, which matters where it has no value.  Equal terms share one such
 variable.
-
-Reads: ies.nrc.facts.  Read by: ies.nrc.looping, ies.nrc.codegen.
 """
 
 from __future__ import annotations

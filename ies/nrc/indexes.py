@@ -3,8 +3,6 @@
 An index by some parts of the elements is made once for a set: a set never changes, and a stored relation stays
 the same object until an update changes it (`carry` then hands its indexes on).  A set that is looked into once
 is only scanned: an index is made the second time.
-
-Reads: nothing.  Read by: ies.nrc.evaluate (the code that it makes calls `index` and `probe`), ies.running.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 The reductions build one small record for each item, in the order of the text; `assembled` puts them together and
 tells what is missing or given twice.  Types and names are `ies.making`'s matter.
-
-Reads: ies.nrc.builder, ies.system.  Read by: ies.nrc.parser.
 """
 
 from __future__ import annotations

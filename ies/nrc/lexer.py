@@ -3,8 +3,6 @@
 Words of the terms are reserved (`let`, `union`, …).  Words of system files (`cost`, `new`, `end`, …) are not: such
 a word is a keyword only where the grammar can take one, which `ies.nrc.parser` decides, so relations and variables
 may be called like that.  A line `+edge(1, 2).` of an example is one token.
-
-Reads: nothing.  Read by: ies.nrc.parser, ies.nrc.printer (the words).
 """
 
 from __future__ import annotations

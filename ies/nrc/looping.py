@@ -4,8 +4,6 @@ A comprehension becomes nested loops that add to one set; a sum, loops that add 
 generator with keys looks its elements up: in the set itself, where all parts are known, or in an index.  Two
 shapes of sums and quantifiers are questions about an order, and are answered by a least element and by a sorted
 list.
-
-Reads: ies.nrc.frames, ies.nrc.loops.  Read by: ies.nrc.codegen.
 """
 
 from __future__ import annotations

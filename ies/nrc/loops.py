@@ -7,8 +7,6 @@ then looks its elements up instead of running over all of them.
     {(x, z) | (x, y) in R, (y', z) in S, y = y'}    runs over R, and looks up y in S by its first part.
 
 A condition moves only if it and all that it passes always have values: then nobody can tell but by the time.
-
-Reads: ies.nrc.facts.  Read by: ies.nrc.codegen.
 """
 
 from __future__ import annotations

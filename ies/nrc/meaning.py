@@ -3,7 +3,6 @@
 Each construct is one clause, evaluated as the paper explains it; nothing is hoisted, indexed or shared.  `let` and
 calls of functions take their values by need: a value that is not used is not computed, as substitution has it.
 
-Reads: ies.nrc.terms, ies.nrc.arithmetic.  Read by: the laws of ies.nrc.evaluate.
 Source: Libkin and Wong, Section 2.
 """
 

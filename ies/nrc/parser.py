@@ -3,8 +3,6 @@
 Lark makes an LALR(1) automaton of `grammar.lark`; tokens are fed to it one by one.  At an error in a system file
 the parser says what could have stood there, drops the item it was in (it pops its stack back to a state where an
 item may begin), skips to where the next item begins, and goes on.
-
-Reads: ies.nrc.lexer, ies.nrc.builder, ies.nrc.items.  Read by: ies.nrc.prelude, ies.files, the command line.
 """
 
 from __future__ import annotations

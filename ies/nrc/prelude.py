@@ -3,8 +3,6 @@
 They are closed: each calls only functions of the prelude, and those are put in their place when it is read.  So a
 system may define a `count` of its own without changing what `avg` means.  They have no place in the user's text:
 what is wrong inside one is told at the call.
-
-Reads: ies.nrc.parser, ies.nrc.walk.  Read by: ies.making, ies.running, the command line.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 A text that is too long for a line is broken where the term is loosest: before `union`, after `in` of a `let`, at
 the `|` of a comprehension.
-
-Reads: ies.nrc.terms, ies.nrc.walk.  Read by: the command line, docs, error messages.
 """
 
 from __future__ import annotations

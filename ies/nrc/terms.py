@@ -5,7 +5,6 @@ of the first half, by the equations of the paper; the evaluator runs both, which
 
 Terms are compared without their place in the text (`pos`, `end`, offsets as in dsl.source).
 
-Reads: ies.nrc.types.  Read by: all of ies.
 Source: Libkin and Wong, Section 2 (typing rules; comprehension notation; pattern matching).
 """
 

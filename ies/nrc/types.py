@@ -6,7 +6,6 @@
 the paper wants it.  A value is a Python value: a bool, an int or Fraction, any hashable scalar for a named base
 type, a tuple, a frozenset.
 
-Reads: nothing.  Read by: all of ies.
 Source: Libkin and Wong, Section 2.
 """
 

@@ -3,8 +3,6 @@
 An empty set says nothing of its elements, and a literal `1` or `"a"` may be of any base type that has such values.
 Such a type is an `Unknown` until something that it must equal says more; a literal of which nothing is said is a
 `num`, or a `text`.
-
-Reads: ies.nrc.types.  Read by: ies.nrc.check.
 """
 
 from __future__ import annotations

@@ -2,9 +2,6 @@
 
 Values are Python's, and Python's own way to write them is not that of the calculus: `True`, `frozenset({1})`.
 What is written here can be read again, here and as a term.
-
-Reads: ies.nrc.arithmetic, ies.nrc.errors.
-Read by: ies.files, ies.running, ies.practical.protocol, the command line.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 Every stage that only wants to look uses `subterms`, and every stage that only changes some nodes uses `rebuilt`;
 the shape of each construct stands here once.
-
-Reads: ies.nrc.terms.  Read by: ies.nrc, and whoever writes a pass over terms.
 """
 
 from __future__ import annotations

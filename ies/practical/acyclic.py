@@ -1,7 +1,4 @@
-"""Directed graphs without cycles: routes, orders, and the cycle that an edge would close.
-
-Reads: ies.practical.protocol.  Read by: ies.practical.tc_counts, ies.practical.same_generation_counts.
-"""
+"""Directed graphs without cycles: routes, orders, and the cycle that an edge would close."""
 
 from __future__ import annotations
 

@@ -19,7 +19,6 @@ holds itself up in a circle.
 
 An update may do both: an edge out of a universal node is one more successor to satisfy.
 
-Reads: ies.practical.protocol, ies.practical.acyclic (a search).  Read by: ies.catalogue.
 Source: Libkin and Wong, Section 4 (the definition); Dowling and Gallier, J. Logic Programming 1(3), 1984
 (counters).
 """
@@ -29,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from everlog.core.collector import collector_paused
+from everlog.core.runtime.collector import collector_paused
 from everlog.ies.practical.acyclic import route
 from everlog.ies.practical.protocol import Changes, Described, Practical, Row, Rows, kept
 from everlog.ies.practical.tc_counts import pairs

@@ -10,8 +10,6 @@ mostly zeros, and a frozen set is smaller.
 place, so what is set aside stays what it was.
 
 Nodes are numbered from 0; `Numbering` gives out numbers, and takes back those of nodes that are no more.
-
-Reads: nothing.  Read by: ies.practical.tc_witness, ies.practical.tc_algebra.
 """
 
 from __future__ import annotations

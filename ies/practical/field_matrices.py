@@ -12,7 +12,6 @@ found there.
 With a Mersenne prime a product of two numbers fits 64 bits, and x mod p is (x & p) + (x >> 31), twice: numpy
 does that without a division.  Blocks of rows are as large as the processor's cache.
 
-Reads: nothing (numpy where it is there).  Read by: ies.practical.tc_algebra.
 Source: Sankowski, FOCS 2004.
 """
 

@@ -7,7 +7,6 @@ what changed, `view` and `sizes` show what is stored, `check` asserts the invari
 A system here begins by `load`, set at a time.  Changes of auxiliary relations are told only where somebody asked
 for them when the system was made; without that nothing is written down for them.
 
-Reads: ies.nrc.types, ies.nrc.values.  Read by: the systems of ies.practical, ies.catalogue.
 Source: Libkin and Wong, Section 3.
 """
 

@@ -12,7 +12,6 @@ An edge e = u → v of the graph is many edges of the product.  With E the edges
 reaches, sources first, and to add the result to its own mirror image, halved.  Only counts that change are ever
 met.
 
-Reads: ies.practical.protocol, ies.practical.acyclic.  Read by: ies.catalogue.
 Source: Libkin and Wong, Proposition 4; the product graph: the counting reading of it.
 """
 
@@ -21,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from everlog.core.collector import collector_paused
+from everlog.core.runtime.collector import collector_paused
 from everlog.ies.practical.acyclic import refuse_cycle, refuse_cycles, sinks_first, successors_of
 from everlog.ies.practical.protocol import Changes, Described, Practical, Row, Rows, kept
 from everlog.ies.practical.tc_counts import pairs

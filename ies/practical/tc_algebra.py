@@ -17,7 +17,6 @@ drawn anew.  All this is for updates that are not chosen by somebody who looks a
 Where an insert makes the matrix singular, another weight is drawn for the edge; where a delete does, all weights
 are.
 
-Reads: ies.practical.protocol, ies.practical.field_matrices, ies.practical.fans.  Read by: ies.catalogue.
 Source: Sankowski, FOCS 2004; Datta, Kulkarni, Mukherjee, Schwentick, Zeume, J. ACM 65(5), 2018.
 """
 

@@ -4,7 +4,6 @@ Beside path(x, y) stands how many paths lead from x to y.  In an acyclic graph a
 once, so an edge u → v brings, or takes, as many paths from x to y as there are from x to u, times those from v
 to y.  A pair is in the answer while its count is not zero.  Counts are exact whole numbers of any size.
 
-Reads: ies.practical.protocol, ies.practical.acyclic.  Read by: ies.catalogue.
 Source: Dong and Su, Information and Computation 120(1), 1995 (acyclic graphs); the counts:
 ../shared/notes/recursion.md.
 """
@@ -15,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import chain, repeat
 from typing import Any
 
-from everlog.core.collector import collector_paused
+from everlog.core.runtime.collector import collector_paused
 from everlog.ies.practical.acyclic import refuse_cycles, route, sinks_first, successors_of
 from everlog.ies.practical.protocol import Changes, Described, Practical, Row, Rows, cycle_refused, kept
 

@@ -8,7 +8,6 @@ what is left over is gone.
 All sources are treated together: `parents[z][y]` is the set of sources in whose trees z hangs below y, so an
 edge of the graph is looked at once for all trees, and the sets are those of `fans`.
 
-Reads: ies.practical.protocol, ies.practical.fans.  Read by: ies.catalogue.
 Source: ../shared/notes/recursion.md; Italiano, Theoretical Computer Science 48, 1986 (trees under inserts).
 """
 
@@ -18,7 +17,7 @@ from collections.abc import Collection, Iterable
 from itertools import chain, repeat
 from typing import Any
 
-from everlog.core.collector import collector_paused
+from everlog.core.runtime.collector import collector_paused
 from everlog.ies.practical.fans import Fan, Numbering, converted, estimated_pairs, fitting
 from everlog.ies.practical.protocol import Changes, Described, Practical, Row, Rows, kept
 

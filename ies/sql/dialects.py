@@ -3,8 +3,6 @@
 Numbers of the calculus are exact rationals.  PostgreSQL has them as NUMERIC, whole or with decimals; the others as
 whole numbers of 64 or 128 bits.  A quotient that a dialect cannot hold, and an overflow, end the statement with an
 error: SQLite, which would go on with a float, is asked for the type of each result.
-
-Reads: ies.sql.values.  Read by: ies.sql.translate, ies.sql.script and who writes for a dialect.
 """
 
 from __future__ import annotations

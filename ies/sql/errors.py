@@ -1,7 +1,4 @@
-"""What is raised where a dialect cannot say something.
-
-Reads: nothing.  Read by: the rest of ies.sql, the command line.
-"""
+"""What is raised where a dialect cannot say something."""
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ runs, if it is named (by a binding, a `let` or a parameter) and used more than o
 scalar as a table of one row, and a set of sets *shredded*: a table of the outer rows, and for each inner set a
 table of its elements beside the columns of the outer row that it depends on.
 
-Reads: ies.sql.translate.  Read by: ies.sql.plan.
 Source: Cheney, Lindley, Wadler, Query shredding, 2014 (here with the columns themselves as the indices).
 """
 

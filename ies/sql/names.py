@@ -2,8 +2,6 @@
 
 A system names no columns, but its text does: the Datalog query says path(x, y), what a relation holds is told as
 "(x, y, n): n paths …", and an update binds (u, v).  The first of these that fits is taken, else c1, c2, ….
-
-Reads: ies.system.  Read by: ies.sql.plan.
 """
 
 from __future__ import annotations

@@ -4,7 +4,6 @@ All of it reads the old state.  What a binding stands for is kept in a table of 
 runs (ies.sql.keeping).  `relation := relation
 union e` and its likes are read as what goes and what comes, so that an update costs what changes.
 
-Reads: ies.system, ies.sql.translate, ies.sql.names.  Read by: ies.sql.triggers, ies.sql.scripts.
 Source: Libkin and Wong, Section 3 (all functions see the old state).
 """
 

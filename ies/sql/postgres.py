@@ -6,7 +6,6 @@ moved once in a statement.  Two transactions that update the input take turns by
 snapshot may be older than its turn is refused.  TRUNCATE is refused.  The functions find their tables in the
 schema that the script was run in, whatever the search_path of those who update, and whatever `$user` is for them.
 
-Reads: ies.sql.plan, ies.sql.script.  Read by: ies.sql.writing.
 Source: https://www.postgresql.org/docs/15/queries-with.html (data-modifying statements in WITH).
 """
 

@@ -2,8 +2,6 @@
 
 `in`, `subset` and equality of sets become [NOT] EXISTS.  While it writes, it notes which tables are read, and by
 which columns rows are looked up, for the indices.
-
-Reads: ies.sql.dialects, ies.sql.values.  Read by: ies.sql.translate.
 """
 
 from __future__ import annotations

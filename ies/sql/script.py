@@ -1,7 +1,4 @@
-"""A script: the statements that make the tables, and those of each update where a database has no triggers.
-
-Reads: ies.sql.plan, ies.sql.dialects.  Read by: ies.sql.triggers, ies.sql.scripts, ies.sql.witness.
-"""
+"""A script: the statements that make the tables, and those of each update where a database has no triggers."""
 
 from __future__ import annotations
 

@@ -4,8 +4,6 @@ DuckDB takes them as variables (SET VARIABLE x = 1) and does all in one transact
 what is computed from the old state.  Spark takes them as named parameters (:x); plain tables there can only be
 overwritten, and not while they are read, so the next value of each table is written beside it first.  Spark has
 no transaction over several tables: an update that is interrupted must be run again from the same row.
-
-Reads: ies.sql.plan, ies.sql.script.  Read by: ies.sql.writing.
 """
 
 from __future__ import annotations

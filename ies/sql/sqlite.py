@@ -10,7 +10,6 @@ An INSERT OR REPLACE of a row that is there takes it away and puts it back.  Wit
 delete trigger runs in between, after the insert trigger found nothing to do; so a table of one row says how far
 a replacement is, and an AFTER trigger then takes the row away once more, quietly, and inserts it as new.
 
-Reads: ies.sql.plan, ies.sql.script.  Read by: ies.sql.writing.
 Source: https://sqlite.org/lang_createtrigger.html.
 """
 

@@ -6,7 +6,6 @@ function is inlined.  Σ adds over elements, not over rows: where two rows of th
 SELECT DISTINCT stands between, and where elements hold sets, the least row among those that give equal elements
 counts (which tables have, since their rows are ordered).
 
-Reads: ies.nrc.terms, ies.sql.queries, ies.sql.values.  Read by: ies.sql.keeping, ies.sql.plan.
 Source: Libkin and Wong, Section 2; Wong 1996 (normal forms).
 """
 

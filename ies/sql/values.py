@@ -5,7 +5,6 @@ it is opened it gives, with fresh aliases, the branches of a union: tables to ra
 which may hold sets again.  Ranging over such a set puts its tables and conditions into the query at hand; so
 comprehensions fuse, nested sets need no table, and every FROM names a stored flat relation in the end.
 
-Reads: ies.nrc.types, ies.sql.errors.  Read by: the rest of ies.sql.
 Source: Wong, Normal forms and conservative extension properties for query languages over collection types, 1996
 (intermediate nested data can always be removed).
 """

@@ -12,7 +12,6 @@ edge(parent, y), or parent = x and the edge alone.  For each x these are the bra
 SQLite has WITH RECURSIVE in subqueries of a trigger; PostgreSQL runs the same in a loop of plpgsql, each round
 of which saves what the round before made safe.
 
-Reads: ies.sql.script, ies.sql.sqlite, ies.sql.postgres.  Read by: ies.sql.writing.
 Source: our notes on recursion; the system in Python is ies.practical.tc_witness.
 """
 

@@ -1,7 +1,4 @@
-"""The front of ies.sql: a system, by its name or itself, as a script in a dialect.
-
-Reads: ies.catalogue, ies.sql.*.  Read by: the command line.
-"""
+"""The front of ies.sql: a system, by its name or itself, as a script in a dialect."""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ WordNet is looked for in /usr/share/wordnet, or where `--wordnet` says.  If it i
 package wordnet-base is fetched by `apt-get download` and unpacked to a temporary folder; nothing is
 installed.  Its licence asks to be on all copies: it is written to FOLDER/LICENSE.
 
-Reads: everlog.programs.making.
 Source: wndb(5WN), the format of the files data.noun and index.noun.
 """
 

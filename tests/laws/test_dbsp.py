@@ -15,10 +15,8 @@ from typing import Any
 import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
-
-from everlog.core.dbsp import derive, zsets
-from everlog.core.dbsp.derive import DeltaRule, delta_name, delta_rule, delta_rules, each_delta_rule
-from everlog.core.dbsp.streams import (
+from oracles import zsets
+from oracles.streams import (
     NotStrict,
     Stream,
     bilinear_incremental,
@@ -40,7 +38,7 @@ from everlog.core.dbsp.streams import (
     stream,
     total,
 )
-from everlog.core.dbsp.zsets import (
+from oracles.zsets import (
     ZSet,
     distinct,
     distinct_delta,
@@ -52,6 +50,9 @@ from everlog.core.dbsp.zsets import (
     join,
     mapped,
 )
+
+from everlog.core.dbsp import derive
+from everlog.core.dbsp.derive import DeltaRule, delta_name, delta_rule, delta_rules, each_delta_rule
 from everlog.core.program import (
     Aggregate,
     Atom,
@@ -124,9 +125,9 @@ def same(a: Stream[Any], b: Stream[Any]) -> None:
     assert values(a) == values(b)
 
 
-@pytest.mark.parametrize("module", ["derive", "streams", "zsets"])
+@pytest.mark.parametrize("module", ["everlog.core.dbsp.derive", "oracles.streams", "oracles.zsets"])
 def test_examples_in_docstrings(module: str) -> None:
-    assert doctest.testmod(import_module(f"everlog.core.dbsp.{module}")).failed == 0
+    assert doctest.testmod(import_module(module)).failed == 0
 
 
 # ── Z-sets ───────────────────────────────────────────────────────────────────────────────────────

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from everlog import Database, DatalogError, EvaluationError, RuleError, Update
-from everlog.core import reference
+from everlog.core.evaluate import reference
 from everlog.core.program import Program, Row
 from everlog.dsl.check import compile_text
 from everlog.store.database import DurableDatabase

@@ -10,10 +10,10 @@ from generators import PROGRAMS
 from hypothesis import assume, example, given, note
 from hypothesis import strategies as st
 
-from everlog.core import reference, seminaive
-from everlog.core.guards import LimitExceeded, Limits
+from everlog.core.evaluate import reference, seminaive
 from everlog.core.program import Program, Row
-from everlog.core.values import EvaluationError
+from everlog.core.program.values import EvaluationError
+from everlog.core.runtime.guards import LimitExceeded, Limits
 from everlog.dsl.check import compile_text
 from everlog.dsl.diagnostics import DatalogError
 

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from living import examples, first_step, follows, program_of, updates
 
 from everlog import Database
-from everlog.core import reference, seminaive
 from everlog.core.engine import Engine
+from everlog.core.evaluate import reference, seminaive
 from everlog.core.program import Program, Row
+from everlog.core.program.values import EvaluationError
 from everlog.core.proofs import verify, why
-from everlog.core.values import EvaluationError
 from everlog.dsl.check import compile_text
 
 DECLARED = """.decl r(x:number) .decl q(x:number, y:number) .decl t(x:number) .decl p(x:number, y:number)

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from living import compiled, examples, first_step, follows, plain, program_of, updates
 
-from everlog.core.engine import condensation, flow_pass, places
-from everlog.core.engine.condensation import Condensation
 from everlog.core.engine.engine import Engine
-from everlog.core.engine.flow_graph import Graph
-from everlog.core.engine.flowing import FlowKeeper
+from everlog.core.engine.keepers.flow import condensation, flow_pass, places
+from everlog.core.engine.keepers.flow.condensation import Condensation
+from everlog.core.engine.keepers.flow.flow_graph import Graph
+from everlog.core.engine.keepers.flow.flowing import FlowKeeper
 from everlog.core.proofs import verify, why
 
 EDGES = ".decl edge(x:number, y:number)\n.input edge\n.decl path(x:number, y:number)\n"

@@ -18,7 +18,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from everlog import compile_text
-from everlog.core import reference
+from everlog.core.evaluate import reference
 from everlog.core.program import Program
 from everlog.ies import catalogue
 from everlog.ies.encodings.binarize import binarize

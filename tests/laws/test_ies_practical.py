@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everlog.core import reference, seminaive
+from everlog.core.evaluate import reference, seminaive
 from everlog.core.program import Program
 from everlog.dsl.check import compile_text
 from everlog.ies import catalogue

@@ -23,11 +23,16 @@ from witnesses import assert_witnessed
 
 import everlog.core.engine
 from everlog.core.engine import Engine, Incremental
-from everlog.core.executor import Update
 from everlog.core.program import Program
+from everlog.core.program.executor import Update
 from everlog.dsl.check import compile_text
 
-_ENGINE = (everlog.core.engine.__path__[0], everlog.core.tables.__file__, everlog.core.equivalence.__file__, "<")
+_ENGINE = (
+    everlog.core.engine.__path__[0],
+    everlog.core.storage.tables.__file__,
+    everlog.core.storage.equivalence.__file__,
+    "<",
+)
 _DEEP = settings().max_examples > 60
 MOST = 400 if _DEEP else 15  # interruptions of one step
 

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from living import Oracle, examples, first_step, follows, plain, program_of, summed, updates, views
 from witnesses import assert_witnessed
 
-from everlog.core import seminaive
 from everlog.core.engine import Engine
-from everlog.core.executor import Changes, Update
+from everlog.core.evaluate import seminaive
 from everlog.core.program import Row
+from everlog.core.program.executor import Changes, Update
+from everlog.core.program.values import NAN
 from everlog.core.proofs import verify, why
-from everlog.core.values import NAN
 from everlog.dsl.check import compile_text
 from everlog.functors import bind
 

@@ -30,11 +30,11 @@ from everlog import (
     RuleError,
     Update,
 )
-from everlog.core import reference
+from everlog.api.subscriptions import Subscription
+from everlog.core.evaluate import reference
 from everlog.core.program import Program, Row
 from everlog.core.proofs import verify
 from everlog.dsl.check import compile_text
-from everlog.subscriptions import Subscription
 
 BASE = [".decl e(x:number, y:number)", ".decl v(x:number)"]
 DECLARATIONS = {

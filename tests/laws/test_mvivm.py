@@ -9,13 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from join_cases import Step, cases, states, told
-
-from everlog.core.classify.multivariate import components
-from everlog.core.classify.query import Query
-from everlog.core.joins.strategies import view_of
-from everlog.core.joins.view import Asked, joined
-from everlog.core.mvivm.generations import Generations
-from everlog.core.mvivm.lifespans import (
+from oracles.lifespans import (
     Lived,
     canonical_partition,
     glued,
@@ -24,7 +18,13 @@ from everlog.core.mvivm.lifespans import (
     partition_of_tuple,
     time_join,
 )
-from everlog.core.mvivm.literal import Literal
+from oracles.literal import Literal
+
+from everlog.core.classify.multivariate import components
+from everlog.core.classify.query import Query
+from everlog.core.joins.generations import Generations
+from everlog.core.joins.strategies import view_of
+from everlog.core.joins.view import Asked, joined
 from everlog.core.program import Row
 
 DEPTH = 4

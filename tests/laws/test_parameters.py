@@ -11,7 +11,7 @@ from hypothesis import assume, example, given, note
 from hypothesis import strategies as st
 
 from everlog import Database, FactError, QueryError
-from everlog.core.values import EvaluationError
+from everlog.core.program.values import EvaluationError
 from everlog.dsl import ast
 from everlog.dsl.diagnostics import DatalogError, Report
 from everlog.dsl.lexer import lex

@@ -12,8 +12,8 @@ from hypothesis import assume, example, given, note
 from hypothesis import strategies as st
 
 from everlog import Database, QueryError, Update
-from everlog.core import reference
-from everlog.core.values import EvaluationError
+from everlog.core.evaluate import reference
+from everlog.core.program.values import EvaluationError
 from everlog.dsl.check import compile_text
 from everlog.dsl.diagnostics import DatalogError
 from everlog.dsl.queries import parameters_of

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everlog import Changes, Database
-from everlog.core.engine.systems import Refused, systems
-from everlog.core.reference import evaluate
-from everlog.core.values import EvaluationError
+from everlog.core.engine.planning.systems import Refused, systems
+from everlog.core.evaluate.reference import evaluate
+from everlog.core.program.values import EvaluationError
 from everlog.dsl.check import compile_text
 from everlog.ies.offers import SYSTEMS
 

@@ -22,9 +22,9 @@ from dlt import Session, read_blocks  # noqa: E402
 from specs import TINY  # noqa: E402
 
 from everlog.core.engine import Engine  # noqa: E402
-from everlog.core.executor import InsertOnly  # noqa: E402
 from everlog.core.program import Program, Row  # noqa: E402
-from everlog.core.values import EvaluationError  # noqa: E402
+from everlog.core.program.executor import InsertOnly  # noqa: E402
+from everlog.core.program.values import EvaluationError  # noqa: E402
 from everlog.dsl.check import compile_text  # noqa: E402
 from everlog.dsl.facts import FactTextError, read_update  # noqa: E402
 from everlog.spark_backend.columns import arrow_table, fetch, kinds_of, schema_of  # noqa: E402

@@ -15,9 +15,9 @@ import pytest
 from attrs import evolve
 from dlt import EXECUTORS, Block, Mismatch, Session
 
-from everlog.core.executor import Executor, InsertOnly, Run, Update
 from everlog.core.program import Program, Row
-from everlog.core.values import EvaluationError
+from everlog.core.program.executor import Executor, InsertOnly, Run, Update
+from everlog.core.program.values import EvaluationError
 from everlog.dsl.facts import FactTextError, read_update
 from everlog.spark_backend.columns import fetch, kinds_of
 from everlog.spark_backend.evaluate import evaluate

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from living import program_of
 from specs import tiny
 
-from everlog.core import reference
+from everlog.core.evaluate import reference
 from everlog.core.program import Program
-from everlog.core.values import EvaluationError
+from everlog.core.program.values import EvaluationError
 from everlog.dsl.check import compile_text
 from everlog.spark_backend.columns import fetch, kinds_of
 from everlog.spark_backend.evaluate import evaluate, telling

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from specs import tiny
 
-from everlog.core import reference
-from everlog.core.executor import InsertOnly, Recomputing, Update
-from everlog.core.fact_rows import FactError
+from everlog.core.evaluate import reference
 from everlog.core.program import Program, Row
-from everlog.core.values import EvaluationError
+from everlog.core.program.executor import InsertOnly, Recomputing, Update
+from everlog.core.program.fact_rows import FactError
+from everlog.core.program.values import EvaluationError
 from everlog.dsl.check import compile_text
 from everlog.spark_backend.batches import SparkState
 from everlog.spark_backend.columns import fetch, kinds_of

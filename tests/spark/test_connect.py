@@ -14,7 +14,7 @@ from cluster import connect_server
 from conftest import require_spark
 
 from everlog import compile_file
-from everlog.core.seminaive import evaluate
+from everlog.core.evaluate.seminaive import evaluate
 
 pytestmark = [pytest.mark.spark, pytest.mark.deep]
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from specs import tiny
 
-from everlog.core import reference
+from everlog.core.evaluate import reference
 from everlog.core.program import Program, Variable
 from everlog.dsl.check import compile_text
 from everlog.spark_backend.cells import Load, Reading, best_split, even_codes, in_cells, load_of, murmur3, role_of

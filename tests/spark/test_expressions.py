@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from everlog.core.functors import BUILTINS, COMPARISONS
+from everlog.core.evaluate.reference import evaluate as reference
 from everlog.core.program import (
     Aggregate,
     Atom,
@@ -27,8 +27,8 @@ from everlog.core.program import (
     Term,
     Variable,
 )
-from everlog.core.reference import evaluate as reference
-from everlog.core.values import EvaluationError
+from everlog.core.program.functors import BUILTINS, COMPARISONS
+from everlog.core.program.values import EvaluationError
 from everlog.dsl.check import compile_text
 from everlog.spark_backend.columns import fetch, kinds_of
 from everlog.spark_backend.evaluate import evaluate, telling

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from everlog import Database, FactError, compile_text
-from everlog.handover import Disagreement, cut_program, database_from_spark, database_to_spark
+from everlog.spark.handover import Disagreement, cut_program, database_from_spark, database_to_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -89,7 +89,7 @@ def test_names_that_are_none_and_sizes_that_differ_are_errors(spark: SparkSessio
     program = compile_text(TEXT)
     with pytest.raises(FactError, match="undefined relation `hott`; did you mean `hot`"):
         database_from_spark(spark, program, {}, taken=["hott"])
-    from everlog.handover import _compare
+    from everlog.spark.handover import _compare
 
     with pytest.raises(Disagreement, match="`call` has 0 facts in process and 300 on Spark"):
         _compare(calls(spark), Database(cut_program(program, ["call"], [])))  # type: ignore[arg-type]

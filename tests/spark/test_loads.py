@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from everlog.core.program import Column, Kind, Relation, Row
-from everlog.core.values import NAN
+from everlog.core.program.values import NAN
 from everlog.files import FactsError, read_facts, write_facts
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ ROWS: list[Row] = [
 
 
 def loaded(spark: SparkSession, relation: Relation, params: Mapping[str, str], folder: Path) -> list[Row]:
+    from everlog.spark.facts_in import load_facts
     from everlog.spark_backend.columns import kinds_of, rows_of_frame
     from everlog.spark_backend.errors import clear_errors
-    from everlog.spark_facts import load_facts
 
     with clear_errors():
         return list(rows_of_frame(load_facts(spark, relation, params, str(folder)), kinds_of(relation)))
@@ -57,8 +57,8 @@ def loaded(spark: SparkSession, relation: Relation, params: Mapping[str, str], f
 def stored(
     spark: SparkSession, relation: Relation, rows: list[Row], params: Mapping[str, str], folder: Path
 ) -> str:
+    from everlog.spark.outputs import store_facts
     from everlog.spark_backend.columns import frame_of_rows, kinds_of
-    from everlog.spark_outputs import store_facts
 
     out = io.StringIO()
     store_facts(spark, relation, frame_of_rows(spark, rows, kinds_of(relation)), params, str(folder), out)
@@ -102,8 +102,8 @@ TEXTS: list[tuple[Relation, dict[str, str], bytes]] = [
 
 
 def test_delimited_text_means_the_same_on_spark(spark: SparkSession, tmp_path: Path) -> None:
+    from everlog.spark.facts_in import load_facts
     from everlog.spark_backend.columns import fetch, kinds_of
-    from everlog.spark_facts import load_facts
 
     frames, expected = {}, {}
     for number, (relation, params, text) in enumerate(TEXTS):
@@ -226,7 +226,7 @@ def test_a_symbol_that_begins_with_a_byte_order_mark_comes_back(spark: SparkSess
 
 
 def test_a_missing_file_is_an_error_unless_that_is_fine(spark: SparkSession, tmp_path: Path) -> None:
-    from everlog.spark_facts import load_facts
+    from everlog.spark.facts_in import load_facts
 
     with pytest.raises(FactsError, match=r"cannot open fact file .*edge\.facts of relation edge"):
         load_facts(spark, EDGE, {}, str(tmp_path))

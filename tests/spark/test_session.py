@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from conftest import require_spark
 
-from everlog.core.values import EvaluationError
+from everlog.core.program.values import EvaluationError
 from everlog.spark_backend.errors import SparkError, clear_errors, explained
 from everlog.spark_backend.session import STACK, settings_of, spark_session
 

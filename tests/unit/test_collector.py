@@ -7,8 +7,8 @@ import subprocess
 import sys
 import weakref
 
-from everlog.core import collector
-from everlog.core.collector import collector_paused
+from everlog.core.runtime import collector
+from everlog.core.runtime.collector import collector_paused
 
 
 class Cycle:
@@ -45,7 +45,7 @@ def test_dropped_databases_leave_memory() -> None:
     """A database is full of cycles; made in a loop, the old ones must not stay."""
     script = """
 from everlog import Database
-from everlog.core.guards import memory_in_use
+from everlog.core.runtime.guards import memory_in_use
 text = ".decl e(x:number, y:number)  .decl p(x:number, y:number)  p(x, z) :- e(x, y), e(y, z)."
 facts = {"e": [(x, x * 7 % 20_000) for x in range(20_000)]}
 for number in range(24):

@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from everlog import Database, FactError, FactsError
 from everlog.cli import main
 from everlog.core.program import Column, Kind, Relation, Row
-from everlog.core.values import MASK, NAN
+from everlog.core.program.values import MASK, NAN
 from everlog.dsl.directives import PARAMETERS
 from everlog.files import KNOWN_PARAMETERS
 from everlog.files.connect import read_facts, write_facts

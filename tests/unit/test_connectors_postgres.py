@@ -15,7 +15,7 @@ from postgres import missing, server
 from everlog import FactsError
 from everlog.cli import main
 from everlog.core.program import Column, Kind, Relation, Row
-from everlog.core.values import MASK
+from everlog.core.program.values import MASK
 from everlog.files.connect import read_facts, write_facts
 from everlog.files.values import sorted_rows
 

@@ -35,7 +35,7 @@ from everlog import (
     RuleError,
     Update,
 )
-from everlog.core import reference
+from everlog.core.evaluate import reference
 from everlog.core.proofs import verify
 
 PATHS = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from everlog.core import seminaive
+from everlog.core.evaluate import seminaive
 from everlog.dsl.check import compile_text, diagnose
 from everlog.dsl.source import Source
 

@@ -7,7 +7,6 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everlog.core.dependencies import Edge, Unit, components, cycle_through, edges, units
 from everlog.core.program import (
     Aggregate,
     Atom,
@@ -21,6 +20,7 @@ from everlog.core.program import (
     Subsumption,
     Variable,
 )
+from everlog.core.program.dependencies import Edge, Unit, components, cycle_through, edges, units
 
 X = Variable("x")
 NAMES = "abcdefgh"

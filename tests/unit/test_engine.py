@@ -8,13 +8,13 @@ import pytest
 from attrs import evolve
 from witnesses import assert_witnessed
 
-from everlog.core import reference
 from everlog.core.engine import Engine, Incremental, NoSuchStrategy
-from everlog.core.engine.counted import CountKeeper
-from everlog.core.executor import NotABaseRelation, Update
+from everlog.core.engine.keepers.counted import CountKeeper
+from everlog.core.evaluate import reference
 from everlog.core.program import Program
-from everlog.core.tables import Shape, Table
-from everlog.core.values import NAN, EvaluationError
+from everlog.core.program.executor import NotABaseRelation, Update
+from everlog.core.program.values import NAN, EvaluationError
+from everlog.core.storage.tables import Shape, Table
 from everlog.dsl.check import compile_text
 
 CLOSURE = """.decl e(x:number, y:number)  .decl p(x:number, y:number)
@@ -250,7 +250,7 @@ def test_an_index_that_is_half_built_is_not_kept(monkeypatch: pytest.MonkeyPatch
         raise Interruption
 
     with monkeypatch.context() as patch:
-        patch.setattr("everlog.core.tables._group", interrupted)
+        patch.setattr("everlog.core.storage.tables._group", interrupted)
         with pytest.raises(Interruption):
             table.index((0,), (1, 2))
     assert table.index((0,), (1, 2)) == {1: {(2, 3)}, 4: {(5, 6)}}

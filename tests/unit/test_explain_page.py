@@ -14,11 +14,11 @@ import pytest
 from browser import CONTRASTS, at_width, chromium
 
 from everlog import compile_text
-from everlog.core.dependencies import edges
-from everlog.core.engine.costs import rule_costs
-from everlog.core.engine.plan import make_plan
-from everlog.explain_layout import layered
-from everlog.explain_page import page
+from everlog.core.engine.planning.costs import rule_costs
+from everlog.core.engine.planning.plan import make_plan
+from everlog.core.program.dependencies import edges
+from everlog.explain.page import page
+from everlog.explain.tree_layout import layered
 
 PROGRAM = """
 .decl r(a:number, b:number)

@@ -20,7 +20,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from everlog.core.program import Column, Kind, Relation, Row
-from everlog.core.values import MASK, NAN, SIGNED_MAX, SIGNED_MIN, decoded
+from everlog.core.program.values import MASK, NAN, SIGNED_MAX, SIGNED_MIN, decoded
 from everlog.files import KNOWN_PARAMETERS, FactsError, read_facts, write_facts, write_size
 from everlog.files.bulk import bulk_rows
 from everlog.files.delimited import careful_rows, read_delimited

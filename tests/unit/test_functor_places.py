@@ -10,7 +10,7 @@ import pytest
 
 from everlog import Database
 from everlog.cli import main
-from everlog.core.values import EvaluationError
+from everlog.core.program.values import EvaluationError
 from everlog.functors import FunctorError
 from everlog.repl.opening import functions_for
 from everlog.repl.session import Places, Session

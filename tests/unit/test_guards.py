@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 from everlog import Database, LimitExceeded, Limits
-from everlog.core import guards
 from everlog.core.engine import Engine
-from everlog.core.executor import Update
-from everlog.core.guards import Guard, Shield, memory_in_use
-from everlog.core.seminaive import evaluate
+from everlog.core.evaluate.seminaive import evaluate
+from everlog.core.program.executor import Update
+from everlog.core.runtime import guards
+from everlog.core.runtime.guards import Guard, Shield, memory_in_use
 from everlog.dsl.check import compile_text
 
 
@@ -374,8 +374,8 @@ def test_an_error_under_the_shield_comes_first() -> None:
 INTERRUPTED = """
 import time
 from everlog.core.engine import Engine
-from everlog.core.executor import Update
-from everlog.core.guards import Limits
+from everlog.core.program.executor import Update
+from everlog.core.runtime.guards import Limits
 from everlog.dsl.check import compile_text
 
 def state():
@@ -446,8 +446,8 @@ heard = []
 signal.signal(signal.SIGINT, lambda *_: heard.append("int"))
 signal.signal(signal.SIGALRM, lambda *_: heard.append("alarm"))
 from everlog.core.engine import Engine
-from everlog.core.executor import Update
-from everlog.core.guards import Limits, LimitExceeded
+from everlog.core.program.executor import Update
+from everlog.core.runtime.guards import Limits, LimitExceeded
 from everlog.dsl.check import compile_text
 engine = Engine(compile_text('''{ENDLESS}'''), limits=Limits(iterations=None, seconds=0.3))
 signal.setitimer(signal.ITIMER_REAL, 0.05)
@@ -469,8 +469,8 @@ def test_an_alarm_set_between_steps_is_left_alone_and_then_the_limit_holds_again
     script = f"""
 import signal, time
 from everlog.core.engine import Engine
-from everlog.core.executor import Update
-from everlog.core.guards import Limits, LimitExceeded
+from everlog.core.program.executor import Update
+from everlog.core.runtime.guards import Limits, LimitExceeded
 from everlog.dsl.check import compile_text
 def run(name, text, step):
     engine = Engine(compile_text(text), limits=Limits(iterations=None, seconds=0.2))

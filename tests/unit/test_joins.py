@@ -9,14 +9,14 @@ import pytest
 
 from everlog.core.classify.query import Query
 from everlog.core.engine.engine import Engine
-from everlog.core.engine.plan import NoSuchStrategy
-from everlog.core.executor import InsertOnly, Update
+from everlog.core.engine.planning.plan import NoSuchStrategy
 from everlog.core.joins.calibrated import Calibrated, rows_of_bags
 from everlog.core.joins.inputs import Input
 from everlog.core.joins.orders import variable_order
 from everlog.core.joins.strategies import JOINS, view_of
 from everlog.core.joins.view import Asked, CannotServe, JoinView, joined
 from everlog.core.program import Row
+from everlog.core.program.executor import InsertOnly, Update
 from everlog.dsl.check import compile_text
 
 TRIANGLE = Query.of("R(A, B)", "S(B, C)", "T(A, C)")

@@ -7,17 +7,7 @@ import random
 from collections.abc import Iterator
 
 import pytest
-
-from everlog import Database
-from everlog.core.classify.multivariate import component
-from everlog.core.classify.query import Query
-from everlog.core.engine import watch
-from everlog.core.joins.view import Asked, joined
-from everlog.core.mvivm import auto
-from everlog.core.mvivm.auto import Auto
-from everlog.core.mvivm.generations import Generations
-from everlog.core.mvivm.heavy_light import HeavyLight
-from everlog.core.mvivm.lifespans import (
+from oracles.lifespans import (
     Lived,
     canonical_partition,
     interval,
@@ -25,7 +15,17 @@ from everlog.core.mvivm.lifespans import (
     partition_of_tuple,
     time_join,
 )
-from everlog.core.mvivm.literal import Literal
+from oracles.literal import Literal
+
+from everlog import Database
+from everlog.core.classify.multivariate import component
+from everlog.core.classify.query import Query
+from everlog.core.engine import watch
+from everlog.core.joins import auto
+from everlog.core.joins.auto import Auto
+from everlog.core.joins.generations import Generations
+from everlog.core.joins.heavy_light import HeavyLight
+from everlog.core.joins.view import Asked, joined
 
 TRIANGLE = Query.of("R(A, B)", "S(B, C)", "T(A, C)")
 R, S, T = 0, 1, 2

@@ -7,8 +7,8 @@ import pytest
 from memory_faults import GOOD, faults
 
 from everlog.core.engine import Engine
-from everlog.core.executor import Update
-from everlog.core.guards import Broken
+from everlog.core.program.executor import Update
+from everlog.core.runtime.guards import Broken
 from everlog.dsl.check import compile_text
 
 E = ".decl e(x:number, y:number) .decl p(x:number, y:number) "

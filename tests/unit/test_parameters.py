@@ -8,13 +8,13 @@ from unittest.mock import patch
 import pytest
 
 from everlog import Database, FactError, QueryError
+from everlog.api.shared import SharedDatabase
 from everlog.core.engine import asking
 from everlog.dsl.check import compile_text
 from everlog.dsl.diagnostics import DatalogError
 from everlog.dsl.queries import parameters_of
 from everlog.repl.loop import run_script
 from everlog.repl.session import Session
-from everlog.shared import SharedDatabase
 
 PROGRAM = """
     .decl age(who:symbol, years:number)
@@ -175,7 +175,7 @@ def test_a_query_is_read_and_compiled_once_for_all_values(db: Database) -> None:
     text = "path($from, x), x < $limit"
     assert db.query(text, **{"from": 1, "limit": 4}) == [(2,), (3,)]
     with (
-        patch("everlog.queries.check_query", side_effect=AssertionError),
+        patch("everlog.api.queries.check_query", side_effect=AssertionError),
         patch.object(asking, "compile_rule", side_effect=AssertionError),
     ):
         for start in range(1, 5):

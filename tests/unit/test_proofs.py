@@ -15,16 +15,16 @@ from attrs import evolve, frozen
 from hypothesis import assume, given, note
 from hypothesis import strategies as st
 
-from everlog.core import seminaive
 from everlog.core.engine import Engine, Incremental
-from everlog.core.equivalence import Equivalence
-from everlog.core.executor import NotABaseRelation, Update
+from everlog.core.evaluate import seminaive
 from everlog.core.program import Program, Row, Rule, Value
+from everlog.core.program.executor import NotABaseRelation, Update
+from everlog.core.program.values import EvaluationError
 from everlog.core.proofs import Condition, Evidence, NotDerived, Proof, verify, why, why_not
 from everlog.core.proofs.reader import ORDERED, Reader
 from everlog.core.proofs.solve import Solver
-from everlog.core.tables import Shape, Table, facts_of
-from everlog.core.values import EvaluationError
+from everlog.core.storage.equivalence import Equivalence
+from everlog.core.storage.tables import Shape, Table, facts_of
 from everlog.dsl.check import compile_text
 from everlog.dsl.diagnostics import DatalogError
 

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everlog.core.choice import Chooser, ordered
+from everlog.core.evaluate.choice import Chooser
+from everlog.core.evaluate.reference import evaluate
+from everlog.core.evaluate.subsume import dominance_rule, dominated
 from everlog.core.program import (
     Aggregate,
     Atom,
@@ -33,9 +35,8 @@ from everlog.core.program import (
     Variable,
     Wildcard,
 )
-from everlog.core.reference import evaluate
-from everlog.core.subsume import dominance_rule, dominated
-from everlog.core.values import NAN, EvaluationError
+from everlog.core.program.order import ordered
+from everlog.core.program.values import NAN, EvaluationError
 
 NUMBER, UNSIGNED, FLOAT, SYMBOL = Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT, Kind.SYMBOL
 KINDS = {"n": NUMBER, "u": UNSIGNED, "f": FLOAT, "s": SYMBOL}

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everlog import ChangedMeanwhile, Changes, Database, FactError, NestedWrite, Update
-from everlog.results import KEPT
+from everlog.api.results import KEPT
 
 PATHS = """
 .decl edge(x:number, y:number)

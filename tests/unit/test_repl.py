@@ -871,7 +871,7 @@ def test_the_prompt_does_not_wait_for_the_engine() -> None:
     code = (
         "import sys, everlog.repl.prompt, everlog.commands.repl;"
         "from everlog.repl.session import Session; Session();"
-        "print(sorted({'lark', 'everlog.core', 'everlog.database', 'rich', 'pandas'} & sys.modules.keys()))"
+        "print(sorted({'lark', 'everlog.core', 'everlog.api.database', 'rich', 'pandas'} & sys.modules.keys()))"
     )
     environment = {**os.environ, "PYTHONPATH": ""}
     done = subprocess.run(

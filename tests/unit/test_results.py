@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from everlog import ChangedMeanwhile, Database, DatalogError, EvaluationError, FactError, FunctorError, QueryError
+from everlog.api.results import KEPT
 from everlog.dsl.check import compile_text
-from everlog.results import KEPT
 
 PATHS = """
 .decl edge(x:number, y:number)

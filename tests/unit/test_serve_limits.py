@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from everlog import Database
-from everlog.core.guards import Limits
+from everlog.core.runtime.guards import Limits
 from everlog.files.values import FactsError, sorted_rows
 from everlog.serve import connections, wire
 from everlog.serve.errors import ApiError

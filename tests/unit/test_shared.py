@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from everlog import Changes, Database, EvaluationError, NestedWrite, SharedDatabase
+from everlog.api.turns import Turns
 from everlog.store.errors import NotWritten, ReadOnly
-from everlog.turns import Turns
 
 TOKENS = 24
 PROGRAM = """

@@ -16,7 +16,7 @@ import pytest
 from durable import PATHS, assert_right, grown, reopened, views
 
 from everlog import Database, DatalogError, EvaluationError, FactError, FunctorError, RuleError, compile_text
-from everlog.changes import Changes
+from everlog.api.changes import Changes
 from everlog.store import columns
 from everlog.store.database import DurableDatabase
 from everlog.store.errors import (

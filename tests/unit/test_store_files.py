@@ -15,8 +15,8 @@ import pytest
 from durable import PATHS, assert_right, views
 
 from everlog import Database
-from everlog.changes import Changes
-from everlog.state import NestedWrite
+from everlog.api.changes import Changes
+from everlog.api.state import NestedWrite
 from everlog.store.errors import (
     AlreadyOpen,
     Damaged,

@@ -18,10 +18,10 @@ def watch(session: Session, words: Words) -> None:
     `.watch path`, or only some of its facts: `.watch path(1, x)`.  Changes of what is not watched are then only
     counted. Without an argument, what is watched.
     """
-    from everlog.core.fact_rows import declared
-    from everlog.parameters import Given
+    from everlog.api.parameters import Given
+    from everlog.api.rows import Pattern, pattern_of
+    from everlog.core.program.fact_rows import declared
     from everlog.repl.commands.parameters import parameters_for
-    from everlog.rows import Pattern, pattern_of
 
     if not words:
         session.screen.lines(session.watched or ["nothing is watched: all changes are told"])
@@ -53,7 +53,7 @@ def changes(session: Session, words: Words) -> None:
     """
     With REL, what it changed there.
     """
-    from everlog.core.fact_rows import declared
+    from everlog.core.program.fact_rows import declared
     from everlog.repl.telling import tell
 
     last = session.db.changes

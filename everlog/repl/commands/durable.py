@@ -2,8 +2,6 @@
 
 While the prompt looks at a state of the past, that is the session's database, which nobody can change; the one in
 the file waits as `session.present`.
-
-Reads: everlog.store, everlog.repl.opening.  Read by: everlog.repl.table.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from everlog.core.values import integer
+from everlog.core.program.values import integer
 from everlog.repl.table import CommandError, Words, command
 
 if TYPE_CHECKING:

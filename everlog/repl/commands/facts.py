@@ -30,7 +30,7 @@ def import_facts(session: Session, words: Words) -> None:
     more exactly, with the parameters of `.input`: delimiter=; headers=true columns=2:0 IO=sqlite dbtable=t
     rejects=bad.jsonl. Either all facts are inserted, as one step, or none. `.import REL FILE` means the same.
     """
-    from everlog.core.fact_rows import declared
+    from everlog.core.program.fact_rows import declared
     from everlog.files import read_facts
     from everlog.files.connect import to_read
     from everlog.repl.transactions import import_rows
@@ -54,7 +54,7 @@ def export_facts(session: Session, words: Words) -> None:
     As `.import`, the other way round.  A .csv has the names of its columns on top, unless headers=false.
     The file appears whole, or stays as it was.
     """
-    from everlog.core.fact_rows import declared
+    from everlog.core.program.fact_rows import declared
     from everlog.files import write_facts
     from everlog.files.connect import to_write
     from everlog.repl.modes import number_of

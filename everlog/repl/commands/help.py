@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from everlog.core.values import integer
+from everlog.core.program.values import integer
 from everlog.repl.table import ALIASES, CommandError, Words, command, commands, find_command
 
 if TYPE_CHECKING:

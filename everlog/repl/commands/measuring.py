@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from everlog.core.values import integer
+from everlog.core.program.values import integer
 from everlog.repl.commands.output import change_or_show
 from everlog.repl.table import CommandError, Words, command
 
 if TYPE_CHECKING:
-    from everlog.core.guards import Limits
+    from everlog.core.runtime.guards import Limits
     from everlog.repl.session import Session
 
 THEME = "Time, memory, limits"
@@ -43,7 +43,7 @@ def mem(session: Session, words: Words) -> None:
     """
     Bytes of a relation are those of its tables, indexes, counts and witnesses, without the values in them.
     """
-    from everlog.core.guards import memory_in_use
+    from everlog.core.runtime.guards import memory_in_use
     from everlog.repl.modes import table_lines
 
     rows = [[r.name, str(r.facts), str(r.bytes)] for r in session.db.stats().relations]

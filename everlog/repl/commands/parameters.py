@@ -41,8 +41,8 @@ def param(session: Session, words: Words) -> None:
 
 
 def _line(parameter: tuple[str, Value]) -> str:
-    from everlog.core.fact_rows import kind_of_value
     from everlog.core.program import Constant, Kind
+    from everlog.core.program.fact_rows import kind_of_value
 
     name, value = parameter
     return f"${name} = {Constant(value, kind_of_value(value) or Kind.NUMBER)}"

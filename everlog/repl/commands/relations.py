@@ -40,7 +40,7 @@ def schema(session: Session, words: Words) -> None:
     """
     declarations = [text for text in session.db.statements() if text.startswith(".")]
     if words:
-        from everlog.core.fact_rows import declared
+        from everlog.core.program.fact_rows import declared
 
         name = re.compile(rf"(?<![\w?.]){re.escape(declared(session.db.relations, words[0]).name)}(?![\w?])")
         declarations = [text for text in declarations if name.search(text)]
@@ -52,7 +52,7 @@ def count(session: Session, words: Words) -> None:
     """
     Without REL, of all relations.
     """
-    from everlog.core.fact_rows import declared
+    from everlog.core.program.fact_rows import declared
 
     for name in words:
         declared(session.db.relations, name)
@@ -72,7 +72,7 @@ def dump(session: Session, words: Words) -> None:
     With REL all of its facts, in the mode that is set.  Without, a program that is this database:
     declarations, rules and given facts.
     """
-    from everlog.core.fact_rows import declared
+    from everlog.core.program.fact_rows import declared
     from everlog.repl.modes import show_rows
 
     relations = [declared(session.db.relations, name) for name in words]

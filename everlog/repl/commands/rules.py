@@ -31,7 +31,7 @@ def _one_line(text: str) -> str:
 
 def _chosen(session: Session, name: str) -> list[str]:
     """The rules of a relation, or one rule."""
-    from everlog.core.fact_rows import declared
+    from everlog.core.program.fact_rows import declared
 
     if name in session.db.rules:
         return [name]
@@ -72,7 +72,7 @@ def code(session: Session, words: Words) -> None:
     Of all rules, or of one relation or rule; with `deltas`, the Python that follows changes.
     """
     from everlog.core.engine.explain import explain_delta_code
-    from everlog.core.seminaive import explain_code
+    from everlog.core.evaluate.seminaive import explain_code
 
     deltas = words[-1:] == ["deltas"]
     names = words[:-1] if deltas else words

@@ -1,0 +1,218 @@
+"""The running state of aggregates: totals that can be taken back, multisets that stay in order.
+
+`count`, `sum` and `mean` are totals in a group, so a contribution that goes is subtracted; sums of floats
+are kept exactly, as integers of the smallest float, so that nothing of what went is left behind.
+`min` and `max` are no totals: they keep each group's values in order, so that the next value is there
+when the present one goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sortedcontainers import SortedDict
+
+from everlog.core.program import Kind, Value
+from everlog.core.program.exact import ExactSum
+from everlog.core.program.functors import one_nan
+from everlog.core.program.order import rank
+from everlog.core.program.values import MASK, Failed, wrap
+
+
+class Totals:
+    """Base of all aggregates: state per group, by the values of the outer variables."""
+
+    default: Value | None = None
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.groups: dict[Any, Any] = {}
+
+    def add(self, group: Any, targets: Mapping[Any, int], sign: int) -> Any:
+        """Add (or take away) targets, each a number of times; the value after that.
+
+        Cost: that of the targets given, times the logarithm of the group for `min` and `max`.
+        """
+        raise NotImplementedError
+
+    def snapshot(self) -> Callable[[], None]:
+        """How to put back what all groups have now; their states are not copied, a rebuild makes new ones."""
+        groups = dict(self.groups)
+
+        def restore() -> None:
+            self.groups.clear()
+            self.groups.update(groups)
+
+        return restore
+
+    def clear(self) -> None:
+        self.groups.clear()
+
+
+class Count(Totals):
+    """
+    >>> count = Count(Kind.NUMBER)
+    >>> count.add("a", {1: 3}, 1), count.add("a", {1: 3}, -1), count.groups
+    (3, 0, {})
+    """
+
+    def __init__(self, kind: Kind) -> None:
+        super().__init__(kind)
+        self.default = 0.0 if kind is Kind.FLOAT else 0
+
+    def add(self, group: Any, targets: Mapping[Any, int], sign: int) -> Value:
+        amount = targets[1] if len(targets) == 1 and 1 in targets else sum(targets.values())
+        number: int = self.groups.get(group, 0) + sign * amount
+        if number:
+            self.groups[group] = number
+        else:
+            self.groups.pop(group, None)
+        return float(number) if self.kind is Kind.FLOAT else number
+
+
+class Sum(Totals):
+    """Totals are exact; a sum of integers is brought into 64 bits when it is read.
+
+    >>> total = Sum(Kind.FLOAT)
+    >>> total.add(0, {1e100: 1, 1.5: 2}, 1), total.add(0, {1e100: 1}, -1)
+    (1e+100, 3.0)
+    """
+
+    def __init__(self, kind: Kind) -> None:
+        super().__init__(kind)
+        self.default = 0.0 if kind is Kind.FLOAT else 0
+
+    def add(self, group: Any, targets: Mapping[Any, int], sign: int) -> Value | None:
+        state = self.groups.get(group)
+        if state is None:
+            state = self.groups[group] = [0, ExactSum() if self.kind is Kind.FLOAT else 0]
+        for target, number in targets.items():
+            state[0] += sign * number
+            if self.kind is Kind.FLOAT:
+                state[1].add(float(target), sign * number)
+            else:
+                state[1] += sign * number * target
+        if not state[0]:
+            del self.groups[group]
+            return self.default
+        return self.value(*state)
+
+    def value(self, number: int, total: Any) -> Value:
+        match self.kind:
+            case Kind.NUMBER:
+                return wrap(total)
+            case Kind.UNSIGNED:
+                return int(total & MASK)
+            case _:
+                return float(total.value())
+
+
+class Mean(Sum):
+    """
+    >>> mean = Mean(Kind.FLOAT)
+    >>> mean.add(0, {1: 1, 4: 1}, 1), mean.add(0, {1: 1, 4: 1}, -1)
+    (2.5, None)
+    """
+
+    def __init__(self, kind: Kind) -> None:
+        super().__init__(Kind.FLOAT)
+        self.default = None
+
+    def value(self, number: int, total: Any) -> Value:
+        return one_nan(total.value() / number)
+
+
+class Extreme(Totals):
+    """
+    >>> least = Extreme(Kind.NUMBER, 0)
+    >>> least.add("a", {3: 1, 5: 2}, 1), least.add("a", {3: 1}, -1), least.add("a", {5: 2}, -1)
+    (3, 5, None)
+    """
+
+    def __init__(self, kind: Kind, end: int) -> None:
+        super().__init__(kind)
+        self.end = end  # 0: the least, -1: the greatest
+        self.ranked = (
+            kind is Kind.FLOAT
+        )  # values stand with their rank: NaN alone has no order, and equals nothing
+
+    def add(self, group: Any, targets: Mapping[Any, int], sign: int) -> Value | None:
+        values = self.groups.get(group)
+        if values is None:
+            values = self.groups[group] = SortedDict()
+        for target, number in targets.items():
+            key = rank(target) if self.ranked else target
+            after = values.get(key, 0) + sign * number
+            if after:
+                values[key] = after
+            else:
+                values.pop(key, None)
+        if not values:
+            del self.groups[group]
+            return None
+        value: Any = values.peekitem(self.end)[0]
+        return value[1] if self.ranked else value  # type: ignore[no-any-return]
+
+
+class Partial(Totals):
+    """An aggregate whose targets may fail: while a target of a group does, that is the group's value.
+
+    >>> total = Partial(Sum(Kind.NUMBER))
+    >>> bad = Failed("division by zero: 1 / 0")
+    >>> total.add(0, {bad: 1, 5: 1}, 1), total.add(0, {bad: 1}, -1)
+    (Failed(message='division by zero: 1 / 0'), 5)
+    """
+
+    def __init__(self, sound: Totals) -> None:
+        super().__init__(sound.kind)
+        self.sound, self.default = sound, sound.default
+        self.failed: dict[Any, dict[Failed, int]] = {}
+        self.groups = sound.groups
+
+    def add(self, group: Any, targets: Mapping[Any, int], sign: int) -> Any:
+        value = self.sound.add(group, {t: n for t, n in targets.items() if t.__class__ is not Failed}, sign)
+        failed = self.failed.setdefault(group, {})
+        for target, number in targets.items():
+            if target.__class__ is Failed:
+                failed[target] = failed.get(target, 0) + sign * number
+                if not failed[target]:
+                    del failed[target]
+        if failed:
+            return min(failed, key=lambda target: target.message)
+        del self.failed[group]
+        return value
+
+    def snapshot(self) -> Callable[[], None]:
+        sound, failed = self.sound.snapshot(), dict(self.failed)
+
+        def restore() -> None:
+            sound()
+            self.failed.clear()
+            self.failed.update(failed)
+
+        return restore
+
+    def clear(self) -> None:
+        self.sound.clear()
+        self.failed.clear()
+
+
+def totals_of(op: str, kind: Kind, may_fail: bool = False) -> Totals:
+    """The state of an aggregate."""
+    return Partial(_sound(op, kind)) if may_fail else _sound(op, kind)
+
+
+def _sound(op: str, kind: Kind) -> Totals:
+    match op:
+        case "count":
+            return Count(kind)
+        case "sum":
+            return Sum(kind)
+        case "mean":
+            return Mean(kind)
+        case "min":
+            return Extreme(kind, 0)
+        case "max":
+            return Extreme(kind, -1)
+    raise AssertionError(f"no such aggregate: {op}")

@@ -1,0 +1,170 @@
+"""Recursive units that are kept by a system of auxiliary relations.
+
+The system is told of each fact that comes or goes in what the rules read, deletes first, and says what that
+changes.  An auxiliary relation is kept as a table from the first time that somebody reads it; a rule that does so
+reads it from the start.
+
+A step that is given up takes back what the system was told, in reverse.  Its answer is then what it was; of
+auxiliary relations there may be several right ones (witnesses, say), and it may have strayed to others.  The
+tables keep those of before, which are right as well, and follow the system at its next turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from everlog.core.engine.keepers.keeper import Keeper, table_snapshot
+from everlog.core.engine.planning.plan import PlannedUnit
+from everlog.core.engine.planning.systems import Refused
+from everlog.core.engine.stepping.step import Listener, Readers
+from everlog.core.engine.stepping.store import Store
+from everlog.core.program import Row, atoms_of
+from everlog.core.storage import forms
+from everlog.core.storage.tables import Facts, Shape, add_facts, facts_of, rows_of, size_of
+
+if TYPE_CHECKING:
+    from everlog.core.engine.stepping.step import Step
+
+Log = list[tuple[str, Row, bool]]
+
+
+class AuxiliaryKeeper(Keeper):
+    """Invariants:
+    I1  the system was told of exactly the facts that its inputs have;
+    I2  the table of the answer, and of each auxiliary relation that is read, holds what the system says; but not
+        the auxiliary ones while it has `strayed`.
+    """
+
+    def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
+        super().__init__(store, planned, number)
+        assert planned.fit is not None
+        self.fit = planned.fit
+        self.system = self.fit.make()
+        self.read = {self.fit.answer} | self._needed()
+        self.strayed = False
+        self._gone: Log = []
+        self._new: Log = []
+
+    def _needed(self) -> set[str]:
+        """The relations of this unit that rules of other units read."""
+        rules = [rule for rule in self.store.plan.program.rules if rule.head.relation not in self.relations]
+        return {atom.relation for rule in rules for atom, _ in atoms_of(rule.body)} & set(self.relations)
+
+    def use(self, store: Store) -> None:
+        super().use(store)
+        for name in self._needed():
+            self.ready(name)
+
+    def listen(self, readers: dict[str, Readers]) -> None:
+        for relation in self.fit.inputs:
+            entry = readers.setdefault(relation, Readers())
+            entry.losses.append(self._hears(relation, False))
+            entry.gains.append(self._hears(relation, True))
+
+    def _hears(self, relation: str, insert: bool) -> Listener:
+        def listener(step: Step, delta: Facts) -> None:
+            log = self._new if insert else self._gone
+            log += [(relation, row, insert) for row in rows_of(self.store.shapes[relation], delta)]
+            step.wake(self)
+
+        return listener
+
+    def refusal(self, relation: str) -> str:
+        why = f"`{self.fit.answer}` is kept by {self.fit.system}, which knows only its rules"
+        return f"no facts can be given to `{relation}`: {why}"
+
+    def change_given(self, relation: str, gone: list[Row], new: list[Row]) -> None:
+        if gone or new:
+            raise Refused(self.refusal(relation))
+
+    def forget(self) -> None:
+        self._gone, self._new = [], []
+
+    def ready(self, relation: str) -> None:
+        """Keep an auxiliary relation as a table from now on."""
+        if relation not in self.read:
+            self.read.add(relation)
+            self.store.tables[relation].replace(as_facts(self.store.shapes[relation], self.system.rows(relation)))
+
+    def turn(self, step: Step) -> None:
+        told, log = [*self._gone, *self._new], Log()
+        self.forget()
+        step.undo.append((self._revert, (log,)))
+        changed: dict[str, tuple[Facts, Facts]] = {}
+        for relation, row, insert in told:
+            step.guard.shield.held = True
+            try:
+                found = self.system.change(relation, row, insert)
+                log.append((relation, row, insert))
+            finally:
+                step.guard.shield.release()
+            for name, (gone, new) in found.items():
+                if name in self.read:
+                    shape = self.store.shapes[name]
+                    facts = as_facts(shape, gone), as_facts(shape, new)
+                    changed[name] = _then(shape, changed[name], facts) if name in changed else facts
+        if self.strayed:
+            step.undo.append((setattr, (self, "strayed", True)))
+            self.strayed = False
+            changed |= {name: self._lag(name) for name in self.read if name != self.fit.answer}
+        for name in self.relations:
+            gone, new = changed.get(name, (None, None))
+            if gone or new:
+                step.guard.derived(name, size_of(self.store.shapes[name], new))
+                step.spread(name, gone, new)
+
+    def _lag(self, name: str) -> tuple[Facts, Facts]:
+        """How a table differs from what the system says."""
+        shape, facts = self.store.shapes[name], self.store.tables[name].facts
+        now = as_facts(shape, self.system.rows(name))
+        return forms.minus(shape, facts, now), forms.minus(shape, now, facts)
+
+    def _revert(self, log: Log) -> None:
+        self.strayed |= bool(log)
+        while log:
+            relation, row, insert = log.pop()
+            self.system.change(relation, row, not insert)
+
+    def rebuild(self, step: Step) -> Mapping[str, Facts]:
+        self.forget()
+        system = self.fit.make()
+        system.load({name: self.store.tables[name].rows() for name in self.fit.inputs})
+        self.system, self.strayed = system, False
+        for name in self.relations:
+            if name in self.read:
+                self.store.tables[name].replace(as_facts(self.store.shapes[name], system.rows(name)))
+        step.guard.derived(self.fit.answer, len(self.store.tables[self.fit.answer]))
+        return {}
+
+    def snapshot(self) -> Callable[[], None]:
+        tables, system, strayed = table_snapshot(self.store, self.relations), self.system, self.strayed
+
+        def restore() -> None:
+            self.forget()
+            self.system, self.strayed = system, strayed
+            tables()
+
+        return restore
+
+    def check(self) -> None:
+        self.system.check()
+        for name in {self.fit.answer} if self.strayed else self.read:
+            table = self.store.tables[name]
+            assert set(table.rows()) == set(self.system.rows(name)), f"I2: {name}"
+
+
+def as_facts(shape: Shape, rows: Iterable[Row]) -> Facts:
+    """Rows in the form of a table: of a binary relation set by set, if whoever gives them can."""
+    fans = getattr(rows, "fans", None) if shape.arity == 2 else None
+    return facts_of(shape, rows) if fans is None else fans(shape.key)
+
+
+def _then(shape: Shape, first: tuple[Facts, Facts], second: tuple[Facts, Facts]) -> tuple[Facts, Facts]:
+    """Two changes, one after the other: what went and came back, or came and went again, is as if it had not."""
+    (gone, new), (later_gone, later_new) = first, second
+    went = forms.copied(shape, forms.minus(shape, gone, later_new))
+    came = forms.copied(shape, forms.minus(shape, new, later_gone))
+    add_facts(shape, went, forms.minus(shape, later_gone, new))
+    add_facts(shape, came, forms.minus(shape, later_new, gone))
+    return went, came

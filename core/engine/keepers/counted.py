@@ -1,0 +1,315 @@
+"""Views that are not recursive: a fact is there while it has a derivation.
+
+Each fact has the number of its derivations, over all rules, and one more if it is given.  Delta
+rules tell how many derivations came and went; a fact appears when its number leaves zero and
+disappears when it is back.  This is the incremental form of `distinct` (core.dbsp).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from everlog.core.codegen.derivations import CountWriter
+from everlog.core.engine.keepers.joined import JoinedRule
+from everlog.core.engine.keepers.keeper import Keeper, outside_relations, table_snapshot, versions
+from everlog.core.engine.planning.plan import VIEWS, PlannedUnit
+from everlog.core.engine.stepping.state import Columns, count_columns, counts_from, fact_columns, facts_from
+from everlog.core.engine.stepping.step import Listener, Readers
+from everlog.core.engine.stepping.store import Store, Task
+from everlog.core.program import Row
+from everlog.core.storage.forms import support
+from everlog.core.storage.tables import Facts, count_one, rows_of, size_of
+
+if TYPE_CHECKING:
+    from everlog.core.engine.stepping.step import Step
+
+SMALL = 8  # new facts up to which limits are not looked at
+
+
+class DerivingKeeper(Keeper):
+    """A unit of one relation whose derivations are counted as they come and go.
+
+    `plus` and `minus` collect them during a step, as counted facts.
+    """
+
+    def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
+        super().__init__(store, planned, number)
+        self.name = planned.unit.relations[0]
+        self.shape = store.shapes[self.name]
+        self.plus: dict[Any, Any] = {}
+        self.minus: dict[Any, Any] = {}
+        self._whole = [Task(store, rule, None, CountWriter) for rule in planned.unit.rules]
+        self._versions: list[Task] = []
+        self.joined = {
+            rule.name: JoinedRule(store, rule, choice.strategy)
+            for rule in planned.unit.rules
+            if (choice := planned.joins.get(rule.name)) is not None and choice.strategy in VIEWS
+        }
+
+    def tasks(self) -> Iterator[Task]:
+        yield from self._whole
+        yield from self._versions
+        yield from (rule.rest for rule in self.joined.values() if rule.rest is not None)
+
+    def use(self, store: Store) -> None:
+        super().use(store)
+        for rule in self.joined.values():
+            rule.use(store)
+
+    def listen(self, readers: dict[str, Readers]) -> None:
+        self._versions.clear()
+        for rule in self.planned.unit.rules:
+            joined = self.joined.get(rule.name)
+            for relation in outside_relations(rule, self.relations):
+                if joined is not None and relation in joined.copies:
+                    entry = readers.setdefault(relation, Readers())
+                    entry.losses.append(self._losing_join(joined, relation))
+                    entry.gains.append(self._gaining_join(joined, relation))
+                    continue
+                modes = {1: CountWriter, -1: CountWriter}
+                for event, sign, task, filtered in versions(self.store, rule, relation, modes):  # type: ignore[arg-type]
+                    self._versions.append(task)
+                    entry = readers.setdefault(relation, Readers())
+                    entry.filtered |= filtered
+                    entry.of(event, sign).append(self._gaining(task) if sign > 0 else self._losing(task))
+
+    def _gaining(self, task: Task) -> Listener:
+        def listener(step: Step, delta: Facts) -> None:
+            task(delta, self.plus)
+            if not self.waiting and self.plus:
+                step.wake(self)
+
+        listener.direct = task, self, 1  # type: ignore[attr-defined]  # for core.engine.unrolled
+        return listener
+
+    def _losing(self, task: Task) -> Listener:
+        def listener(step: Step, delta: Facts) -> None:
+            task(delta, self.minus)
+            if not self.waiting and self.minus:
+                step.wake(self)
+
+        listener.direct = task, self, -1  # type: ignore[attr-defined]
+        return listener
+
+    def _losing_join(self, joined: JoinedRule, relation: str) -> Listener:
+        def listener(step: Step, delta: Facts) -> None:
+            joined.lose(step, relation, delta, self.minus)
+            if not self.waiting and self.minus:
+                step.wake(self)
+
+        return listener
+
+    def _gaining_join(self, joined: JoinedRule, relation: str) -> Listener:
+        def listener(step: Step, delta: Facts) -> None:
+            joined.gain(step, relation, delta, self.plus)
+            if not self.waiting and self.plus:
+                step.wake(self)
+
+        return listener
+
+    def give(self, step: Step, relation: str, gone: list[Row], new: list[Row]) -> None:
+        for row in gone:
+            count_one(self.shape, self.minus, row, 1)
+        for row in new:
+            count_one(self.shape, self.plus, row, 1)
+        step.wake(self)
+
+    def cancel(self, plus: Any, minus: Any) -> None:
+        """Of what came and went, keep the difference."""
+        if self.shape.arity != 2:
+            _cancel(plus, minus)
+        else:
+            for key, lost in minus.items():
+                came = plus.get(key)
+                if came is not None:
+                    _cancel(came, lost)
+
+    def settle(self, step: Step) -> tuple[Facts, Facts]:
+        """Take what was collected into the state; the facts that went and came."""
+        raise NotImplementedError
+
+    def turn(self, step: Step) -> None:
+        gone, new = self.settle(step)
+        if gone or new:
+            step.spread(self.name, gone, new)
+
+    def derive_all(self) -> Any:
+        """Every derivation, from what the rules read now."""
+        self.plus, self.minus = {}, {}
+        counted: dict[Any, Any] = {}
+        for task in self._whole:
+            task(None, counted)
+        for row in self.given[self.name]:
+            count_one(self.shape, counted, row, 1)
+        return counted
+
+    def forget(self) -> None:
+        self.plus, self.minus = {}, {}
+
+    def keep_join(self, name: str, strategy: str) -> None:
+        """Have the join of a rule kept by a view from now on; the network has to listen again."""
+        rule = next(rule for rule in self.planned.unit.rules if rule.name == name)
+        self.joined[name] = JoinedRule(self.store, rule, strategy)
+
+    def forget_views(self) -> None:
+        for rule in self.joined.values():
+            rule.forget()
+
+    def check(self) -> None:
+        for rule in self.joined.values():
+            rule.check()
+
+
+def _cancel(plus: dict[Any, int], minus: dict[Any, int]) -> None:
+    """Take away from both what is in both."""
+    for fact in [fact for fact in minus if fact in plus]:
+        net = plus[fact] - minus[fact]
+        if net >= 0:
+            del minus[fact]
+        if net <= 0:
+            del plus[fact]
+        if net > 0:
+            plus[fact] = net
+        elif net < 0:
+            minus[fact] = -net
+
+
+class CountKeeper(DerivingKeeper):
+    """Most facts have one derivation, so only larger numbers are written down.
+
+    Invariants:
+    I1  `counts` has the number of derivations of each fact that has more than one (a given fact has
+        one more), under (key, value) for a binary relation;
+    I2  the table holds exactly the facts that have a derivation.
+    """
+
+    def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
+        super().__init__(store, planned, number)
+        self.counts: dict[Any, int] = {}
+        self.table = store.tables[self.name]
+
+    def settle(self, step: Step) -> tuple[Facts, Facts]:
+        plus, minus = self.plus, self.minus
+        self.plus, self.minus = {}, {}
+        if plus and minus:
+            self.cancel(plus, minus)
+        before: dict[Any, int | None] = {}
+        step.undo.append((self._put_back, (before,)))
+        shield = step.guard.shield
+        shield.held = True
+        if self.shape.arity == 2:
+            gone, new = self._settled_fans(plus, minus, before)
+        else:
+            facts = self.table.facts
+            gone = {fact for fact, n in minus.items() if self._lessened(fact, n, before)}
+            new = {fact for fact, n in plus.items() if self._increased(fact, n, fact in facts, before)}
+        shield.release()
+        number = size_of(self.shape, new)
+        if number > SMALL or step.guard.progress is not None:
+            step.guard.derived(self.name, number)
+        return gone, new
+
+    def _settled_fans(self, plus: Any, minus: Any, before: dict[Any, int | None]) -> tuple[Facts, Facts]:
+        """The same for a binary relation, fan by fan."""
+        facts, counts = self.table.facts, self.counts
+        gone: dict[Any, set[Any]] = {}
+        for key, fan in minus.items():
+            if counts:
+                lost = {value for value, n in fan.items() if self._lessened((key, value), n, before)}
+            else:
+                lost = set(fan)
+            if lost:
+                gone[key] = lost
+        new: dict[Any, set[Any]] = {}
+        for key, fan in plus.items():
+            known = facts.get(key)
+            came = set()
+            for value, n in fan.items():
+                if known is None or value not in known:
+                    came.add(value)
+                    if n > 1:
+                        before[key, value] = None
+                        counts[key, value] = n
+                else:
+                    self._increased((key, value), n, True, before)
+            if came:
+                new[key] = came
+        return gone, new
+
+    def _lessened(self, fact: Any, number: int, before: dict[Any, int | None]) -> bool:
+        """Take derivations away; whether none is left."""
+        counts = self.counts
+        known = counts.get(fact)
+        if known is None:
+            return True
+        before[fact] = known
+        if known - number > 1:
+            counts[fact] = known - number
+        else:
+            del counts[fact]
+        return known == number
+
+    def _increased(self, fact: Any, number: int, there: bool, before: dict[Any, int | None]) -> bool:
+        """Add derivations; whether the fact is new."""
+        counts = self.counts
+        if there or number > 1:
+            known = counts.get(fact)
+            before[fact] = known
+            counts[fact] = (known or (1 if there else 0)) + number
+        return not there
+
+    def _put_back(self, before: dict[Any, int | None]) -> None:
+        for fact, number in before.items():
+            if number is None:
+                self.counts.pop(fact, None)
+            else:
+                self.counts[fact] = number
+
+    def _noted(self, counted: Any) -> dict[Any, int]:
+        """Of all counts, those to be written down."""
+        if self.shape.arity != 2:
+            return {fact: number for fact, number in counted.items() if number > 1}
+        return {
+            (key, value): number for key, fan in counted.items() for value, number in fan.items() if number > 1
+        }
+
+    def rebuild(self, step: Step) -> Mapping[str, Facts]:
+        self.forget_views()
+        counted = self.derive_all()
+        self.counts.clear()
+        self.counts.update(self._noted(counted))
+        facts = support(self.shape, counted)
+        step.guard.derived(self.name, size_of(self.shape, facts))
+        self.table.replace(facts)
+        return {self.name: counted}
+
+    def snapshot(self) -> Callable[[], None]:
+        tables = table_snapshot(self.store, self.relations)
+        kept = dict(self.counts)
+
+        def restore() -> None:
+            self.forget()
+            self.forget_views()
+            self.counts.clear()
+            self.counts.update(kept)
+            tables()
+
+        return restore
+
+    def state(self) -> Columns:
+        return [*fact_columns(self.shape, self.table.facts), *count_columns(self.shape, self.counts)]
+
+    def restore(self, columns: Columns) -> None:
+        left = iter(columns)
+        self.forget_views()
+        self.table.replace(facts_from(self.shape, left))
+        self.counts.clear()
+        self.counts.update(counts_from(self.shape, left))
+
+    def check(self) -> None:
+        super().check()
+        expected = self.derive_all()
+        assert self.counts == self._noted(expected), f"I1: {self.name}: {self.counts} of {expected}"
+        facts = set(rows_of(self.shape, support(self.shape, expected)))
+        assert set(self.table.rows()) == facts, f"I2: {self.name}"

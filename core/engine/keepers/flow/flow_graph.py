@@ -1,0 +1,98 @@
+"""What sets flow along, and where they come from: steps and sources, as the tables have them now."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from attrs import frozen
+
+Fan = set[Any]
+Index = Mapping[Any, Fan]
+NOTHING: Any = frozenset()  # a Fan that nobody changes
+
+
+@frozen
+class Graph:
+    """The steps of all rules, as the tables have them now."""
+
+    forth: tuple[Index, ...]
+    back: tuple[Index, ...]
+
+    def after(self, node: Any) -> Fan:
+        return _along(self.forth, node)
+
+    def before(self, node: Any) -> Fan:
+        return _along(self.back, node)
+
+    def after_any(self, nodes: Iterable[Any]) -> Fan:
+        return _along_any(self.forth, nodes)
+
+    def before_any(self, nodes: Iterable[Any]) -> Fan:
+        return _along_any(self.back, nodes)
+
+    def nodes(self) -> Iterator[Any]:
+        """Every node from which a step leads, perhaps more than once."""
+        for step in self.forth:
+            yield from step
+
+
+def _along(steps: tuple[Index, ...], node: Any) -> Fan:
+    if len(steps) == 1:
+        found: Fan = steps[0].get(node, NOTHING)
+        return found
+    return set().union(*[step.get(node, NOTHING) for step in steps])
+
+
+def _along_any(steps: tuple[Index, ...], nodes: Iterable[Any]) -> Fan:
+    """All of it in C: a component may have thousands of nodes."""
+    return set().union(*[fan for step in steps for fan in filter(None, map(step.get, nodes))])
+
+
+@frozen
+class Sources:
+    """What comes to nodes from outside: `at` has elements by node, one index for each rule; `nodes` turns them."""
+
+    at: tuple[Index, ...]
+    nodes: tuple[Index, ...]
+
+    def brings(self, node: Any, element: Any) -> bool:
+        return any(element in index.get(node, NOTHING) for index in self.at)
+
+    def together(self) -> dict[Any, Fan]:
+        """All that is brought, by node.  Sets may be those of the indexes."""
+        out: dict[Any, Fan] = {}
+        for index in self.at:
+            for node, fan in index.items():
+                out[node] = out[node] | fan if node in out else fan
+        return out
+
+    def not_brought(self, nodes: Collection[Any], elements: Fan) -> Fan:
+        """Those of some elements that come to none of some nodes."""
+        if len(elements) < len(nodes):
+            return {
+                one for one in elements if all(index.get(one, NOTHING).isdisjoint(nodes) for index in self.nodes)
+            }
+        left = elements
+        for index in self.at:
+            left = without_any(left, map(index.get, nodes))
+        return left
+
+
+def without_any(elements: Fan, fans: Iterable[Fan | None]) -> Fan:
+    """Some elements without those of other sets.
+
+    >>> sorted(without_any({1, 2, 3}, [{1}, None, {3, 4}]))
+    [2]
+
+    Cost: of each set the smaller of its size and that of what is left.
+    """
+    left = elements.copy()
+    for fan in filter(None, fans):
+        if len(fan) > len(left):
+            left = left - fan
+        else:
+            left -= fan
+        if not left:
+            break
+    return left

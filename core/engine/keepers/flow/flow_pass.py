@@ -1,0 +1,218 @@
+"""One pass over the components that may change, each after all that come before it.
+
+Tables are only read: `lost` and `gained` have what is to change in them.  Sets are shared between nodes
+that lose or gain the same, and never changed.
+
+Behind a large component there may be hundreds of nodes that all lose or gain the same few elements.  So where
+nothing else waits to be settled, what a few elements lead to is found for all nodes at once (`flow_wave`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from heapq import heappop, heappush
+from typing import Any
+
+from everlog.core.engine.keepers.flow.condensation import Condensation
+from everlog.core.engine.keepers.flow.flow_graph import NOTHING, Fan, Graph, Sources, without_any
+from everlog.core.engine.keepers.flow.flow_wave import Blocks, Wave
+from everlog.core.engine.keepers.flow.places import Component
+from everlog.core.storage.shared_fans import SharedDelta
+
+Changed = tuple[Collection[Any], Fan, Fan]  # nodes that were together, what they lose, what they gain
+FEW = 12  # elements, up to which each is followed by itself
+MANY = 6  # nodes behind a component, from which on this is worth it
+
+
+class Pass:
+    """Invariant: what is settled has `facts`, less `lost`, and `gained`; these two are disjoint."""
+
+    def __init__(self, graph: Graph, sources: Sources, parts: Condensation, facts: dict[Any, Fan]) -> None:
+        self.graph, self.sources, self.parts, self.facts = graph, sources, parts, facts
+        self.lost = SharedDelta()
+        self.gained = SharedDelta()
+        self._losing: dict[Component, Fan] = {}
+        self._gaining: dict[Component, Fan] = {}
+        self._new: dict[Component, list[Any]] = {}
+        self._queue: list[tuple[int, Component]] = []
+        self._waiting: set[Component] = set()
+        self._alone: dict[Any, Component] = {}  # nodes that no step touches
+        self.limits: dict[Component, Fan] = {}  # all that a component may lose, where that is known to be little
+
+    # ── what may change ──────────────────────────────────────────────────────────────────────
+
+    def _of(self, node: Any) -> Component:
+        found = self.parts.of.get(node) or self._alone.get(node)
+        if found is None:
+            found = self._alone[node] = Component((node,))
+        return found
+
+    def wait(self, part: Component) -> None:
+        """A component is to be looked at."""
+        if part not in self._waiting:
+            self._waiting.add(part)
+            heappush(self._queue, (part.place, part))
+
+    def comes(self, start: Any, end: Any) -> None:
+        """There is a new step: its end may gain what its start has when it is settled."""
+        part = self._of(end)
+        if part is not self._of(start):
+            self._new.setdefault(part, []).append(start)
+            self.wait(part)
+
+    def goes(self, start: Any, end: Any) -> None:
+        """A step went: its end may lose what its start had."""
+        part, fan = self._of(end), self.facts.get(start)
+        if fan and part is not self._of(start):
+            self._may(self._losing, part, fan)
+
+    def may_lose(self, node: Any, element: Any) -> None:
+        self._may(self._losing, self._of(node), {element})
+
+    def may_gain(self, node: Any, element: Any) -> None:
+        self._may(self._gaining, self._of(node), {element})
+
+    def _may(self, log: dict[Component, Fan], part: Component, elements: Fan) -> None:
+        known = log.get(part)
+        if known is None:
+            log[part] = elements
+            self.wait(part)
+        elif known is not elements:
+            log[part] = known | elements
+
+    # ── what does ────────────────────────────────────────────────────────────────────────────
+
+    def run(self) -> None:
+        queue = self._queue
+        while queue:
+            part = heappop(queue)[1]
+            for start in self._new.pop(part, ()):
+                self._may(self._gaining, part, self._now(start))
+            losing, gaining = self._losing.pop(part, None), self._gaining.pop(part, None)
+            settle = self._settle_node if len(part.nodes) == 1 else self._settle
+            changed = settle(part, losing, gaining)
+            if changed:
+                self._hand_on(part, changed)
+
+    def _hand_on(self, part: Component, changed: Iterable[Changed]) -> None:
+        """What comes after a component may lose and gain for what it has lost and gained.
+
+        Where it was put together of several, what comes after one of these had what that one had.
+        """
+        moved: list[tuple[set[Any], Fan, Fan]] = []
+        elements = most = 0
+        for nodes, lost, gained in changed:
+            if 2 * len(nodes) > len(part.nodes):  # nearly all of it
+                behind = self.parts.nodes_after(part)
+            else:
+                behind = self.graph.after_any(nodes).difference(part.nodes)
+            if behind:
+                moved.append((behind, lost, gained))
+                elements += len(lost) + len(gained)
+                most = max(most, len(behind))
+        if not self._queue and elements <= FEW and most >= MANY:
+            self._follow(part, moved)
+            return
+        of = self.parts.of
+        for behind, lost, gained in moved:
+            for other in {of[node] for node in behind}:
+                if lost:
+                    self._may(self._losing, other, lost)
+                if gained:
+                    self._may(self._gaining, other, gained)
+
+    def _now(self, node: Any) -> Fan:
+        """What a node has that is settled."""
+        fan: Fan = self.facts.get(node, NOTHING)
+        lost, gained = self.lost.get(node), self.gained.get(node)
+        kept = fan - lost if lost else fan
+        return kept | gained if gained else kept
+
+    def _settle_node(self, part: Component, losing: Fan | None, gaining: Fan | None) -> list[Changed]:
+        """Say what one node loses and gains."""
+        (node,) = part.nodes
+        of, old = self.parts.of, self.facts.get(node, NOTHING)
+        lost = losing & old if losing else NOTHING
+        if lost:
+            for index in self.sources.at:
+                fan = index.get(node)
+                if fan is not None:
+                    lost = lost - fan
+            for steps in self.graph.back if lost else ():
+                for before in steps.get(node, NOTHING):
+                    if of[before] is not part:
+                        lost = self._without(lost, before)
+                        if not lost:
+                            break
+            if lost:
+                self.lost.put(node, lost)
+        gained = gaining - old if gaining else NOTHING  # none of it is lost: it is held by what brings it
+        if gained:
+            self.gained.put(node, gained)
+        return [(part.nodes, lost, gained)] if lost or gained else []
+
+    def _without(self, elements: Fan, node: Any) -> Fan:
+        """Some elements without those that a settled node has."""
+        fan, new = self.facts.get(node), self.gained.get(node)
+        if fan is not None:
+            gone = self.lost.get(node)
+            elements = elements - fan if gone is None else (elements - fan) | (elements & gone)
+        return elements if new is None else elements - new
+
+    def _settle(self, part: Component, losing: Fan | None, gaining: Fan | None) -> list[Changed]:
+        """The same for several nodes, which share one set if they were together before."""
+        groups = part.parts or [part.nodes]
+        fans = [self.facts.get(next(iter(nodes)), NOTHING) for nodes in groups]
+        old = fans[0] if len(fans) == 1 else set().union(*fans)
+        if losing and part in self.limits:
+            losing = losing & self.limits[part]
+        lost = self._not_held(part, losing & old) if losing else NOTHING
+        changed = []
+        for nodes, fan in zip(groups, fans, strict=True):
+            gone = lost if fan is old else lost & fan
+            new = gaining - fan if gaining else NOTHING
+            if fan is not old:
+                new = new | (old - fan - lost)
+            if gone:
+                self.lost.put_together(nodes, gone)
+            if new:
+                self.gained.put_together(nodes, new)
+            if gone or new:
+                changed.append((nodes, gone, new))
+        return changed
+
+    def _not_held(self, part: Component, elements: Fan) -> Fan:
+        """Those of some elements that neither a source nor a node before the component brings."""
+        left = self.sources.not_brought(part.nodes, elements) if elements else elements
+        if not left:
+            return left
+        outside = self.parts.nodes_before(part)
+        changed = (
+            [node for node in outside if node in self.lost or node in self.gained]
+            if self.lost or self.gained
+            else []
+        )
+        left = without_any(left, map(self.facts.get, outside.difference(changed)))
+        for node in changed:
+            left = self._without(left, node)
+        return left
+
+    # ── a few elements, all nodes at once ────────────────────────────────────────────────────
+
+    def _follow(self, part: Component, moved: Iterable[tuple[set[Any], Fan, Fan]]) -> None:
+        """Settle all that lies behind a component, which is the last one that waited."""
+        wave = Wave(self.graph, self.sources, self.parts, self.facts, self.lost, self.gained)
+        losing: dict[Any, set[Any]] = {}
+        gaining: dict[Any, set[Any]] = {}
+        for behind, lost, gained in moved:
+            for element in lost:
+                losing[element] = behind | losing.get(element, NOTHING)
+            for element in gained:
+                gaining[element] = behind | gaining.get(element, NOTHING)
+        losses, gains = Blocks(), Blocks()
+        for element, behind in losing.items():
+            losses.add(*wave.loses(element, behind, part.nodes), element)
+        for element, behind in gaining.items():
+            gains.add(*wave.gains(element, behind), element)
+        losses.put(self.lost)
+        gains.put(self.gained)

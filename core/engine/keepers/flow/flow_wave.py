@@ -1,0 +1,122 @@
+"""One element on its way through all nodes behind a component, as sets of nodes.
+
+What happens to one element does not depend on any other.  So where a component loses or gains a few, each is
+followed by itself, and instead of a set of elements for each node there is a set of nodes for each element: a
+search that goes from front to front in C.
+
+Nodes of one component have an element together: the first one that is met brings the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+from everlog.core.engine.keepers.flow.condensation import Condensation
+from everlog.core.engine.keepers.flow.flow_graph import NOTHING, Fan, Graph, Sources
+from everlog.core.storage.shared_fans import SharedDelta
+
+Nodes = set[Any]
+Found = tuple[Nodes, list[Nodes]]  # nodes that are components by themselves, and larger components
+
+
+class Wave:
+    """From what lies `behind` a component that is settled further on: nothing of it is settled yet."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        sources: Sources,
+        parts: Condensation,
+        facts: dict[Any, Fan],
+        lost: Mapping[Any, Fan],
+        gained: Mapping[Any, Fan],
+    ) -> None:
+        """`lost` and `gained` have what was settled before."""
+        self.graph, self.sources, self.parts, self.facts = graph, sources, parts, facts
+        self.lost, self.gained = lost, gained
+
+    def gains(self, element: Any, behind: Nodes) -> Found:
+        """The nodes that the component brings a new element to: all that it leads to, up to those that have it."""
+        get = self.facts.get
+        return self._reached(behind, lambda nodes: [node for node in nodes if element not in get(node, NOTHING)])
+
+    def loses(self, element: Any, behind: Nodes, settled: Collection[Any]) -> Found:
+        """The nodes that had an element from the component alone, whose nodes are `settled`.
+
+        All that may have it from there are found first; those among them that have it from elsewhere (from a
+        source, or from a node that is not one of them) keep it, and so does what these lead to.
+        """
+        get, graph = self.facts.get, self.graph
+        alone, larger = self._reached(
+            behind, lambda nodes: [node for node in nodes if element in get(node, NOTHING)]
+        )
+        suspects = alone.union(*larger)
+        around = graph.before_any(suspects).difference(suspects, settled)
+        lost, gained = self.lost.get, self.gained.get
+        holders = [
+            node
+            for node in around
+            if (element in get(node, NOTHING) and element not in lost(node, NOTHING))
+            or element in gained(node, NOTHING)
+        ]
+        kept = graph.after_any(holders) & suspects
+        for nodes in self.sources.nodes:
+            kept |= suspects & nodes.get(element, NOTHING)
+        if not kept:
+            return alone, larger
+        safe, safe_larger = self._reached(kept, suspects.intersection)
+        return alone - safe, [nodes for nodes in larger if nodes not in safe_larger]
+
+    def _reached(self, front: Nodes, wanted: Callable[[Collection[Any]], Iterable[Any]]) -> Found:
+        """The wanted nodes of a front, and all that are to be reached from these through such nodes."""
+        of, together, after = self.parts.of, self.parts.together, self.graph.after_any
+        alone: Nodes = set()
+        larger: list[Nodes] = []
+        met: Nodes = set()  # the nodes of larger components
+        while front:
+            inside = front & together
+            new = set(wanted(front - inside if inside else front))
+            alone |= new
+            for node in wanted(inside):
+                if node not in met:
+                    nodes = of[node].nodes
+                    assert isinstance(nodes, set)
+                    met |= nodes
+                    larger.append(nodes)
+                    new |= nodes
+            front = after(new).difference(alone, met)
+        return alone, larger
+
+
+class Blocks:
+    """Nodes that lose, or gain, the same elements: sets of nodes and sets of elements, for few elements."""
+
+    def __init__(self) -> None:
+        self._alone: list[tuple[Nodes, Fan]] = []
+        self._larger: dict[int, tuple[Nodes, Fan]] = {}
+
+    def add(self, alone: Nodes, larger: list[Nodes], element: Any) -> None:
+        """One element for some nodes, and for some components.
+
+        Cost: that of a few operations on sets for each way in which elements differ, which are few.
+        """
+        blocks = []
+        for nodes, elements in self._alone:
+            both = nodes & alone
+            if both:
+                blocks.append((both, {element, *elements}))
+            if len(both) < len(nodes):
+                blocks.append((nodes - both, elements))
+            alone = alone - both
+        if alone:
+            blocks.append((alone, {element}))
+        self._alone = blocks
+        for nodes in larger:
+            self._larger.setdefault(id(nodes), (nodes, set()))[1].add(element)
+
+    def put(self, delta: SharedDelta) -> None:
+        for nodes, elements in self._alone:
+            delta.put_apart(nodes, elements)
+        for nodes, elements in self._larger.values():
+            delta.put_together(nodes, elements)

@@ -1,0 +1,361 @@
+"""Recursive units that carry a column along: sets that flow along the steps of a graph.
+
+`path(x, z) :- path(x, y), edge(y, z)` hands every x that y has on to z.  So z has what its *sources* bring there
+(`path(x, z) :- edge(x, z)`), and all that its neighbours before it have.  Nodes that lead to each other have the
+same set, and with their strongly connected components in order (`condensation`) each has to be looked
+at once:
+
+*Losses*: a component may lose what a lost step brought, what a component before it has lost, and what a source no
+longer gives.  Of these it loses what nothing else brings: all that comes before it is settled already, so that
+nothing holds itself up.  *Gains* likewise, and in the same pass.
+
+The nodes of a component share one set in the table (`core.storage.shared_fans`).  No witness is kept, so a closure
+costs no more memory than its distinct sets, and a step that changes no fact costs hardly more than finding that
+out.  A proof is found when it is asked for: the shortest way back to a source.
+
+The unit's rules have been brought into two forms by `core.engine.planning.flow_rules`:
+
+    r(c, n) :- s(c, n).                    a source
+    r(c, to) :- r(c, from), t(from, to).   steps
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from everlog.core.engine.keepers.flow.condensation import Condensation
+from everlog.core.engine.keepers.flow.flow_graph import NOTHING, Fan, Graph, Sources
+from everlog.core.engine.keepers.flow.flow_pass import Pass
+from everlog.core.engine.keepers.flow.places import Component
+from everlog.core.engine.keepers.keeper import Derivation, Keeper, table_snapshot
+from everlog.core.engine.planning.flow_rules import sources_and_steps
+from everlog.core.engine.planning.plan import PlannedUnit
+from everlog.core.engine.stepping.state import Columns, facts_from, shared_columns, shared_from
+from everlog.core.engine.stepping.step import Listener, Readers
+from everlog.core.engine.stepping.store import Store
+from everlog.core.evaluate.carried import flow
+from everlog.core.program import Row
+from everlog.core.storage import forms
+from everlog.core.storage.shared_fans import SharedTable
+from everlog.core.storage.tables import Facts, Shape, facts_of, rows_of
+
+if TYPE_CHECKING:
+    from everlog.core.engine.stepping.step import Step
+
+Pair = tuple[Any, Any]
+MANY = 10_000  # facts after which limits are looked at again
+
+
+class FlowKeeper(Keeper):
+    """Invariants:
+    I1  a node has what its sources, the given facts, and the nodes one step before it have, and nothing
+        that does not come from a source or a given fact;
+    I2  `parts`, if there, is the condensation of the steps, and fans are shared by just the nodes of a component.
+    """
+
+    def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
+        super().__init__(store, planned, number)
+        (self.name,) = self.relations
+        self.shape = store.shapes[self.name]
+        self.sources, self.steps = sources_and_steps(planned.unit, self.shape)
+        self.parts: Condensation | None = None  # made when it is first needed
+        self._lost: dict[str, Facts] = {}
+        self._gained: dict[str, Facts] = {}
+        self._given_gone: list[Row] = []
+        self._given_new: list[Row] = []
+        self._merged: list[Component] = []  # in this turn
+        self._ways: dict[Pair, Any] = {}  # element and node → the node before it on a shortest way
+        self._bind()
+
+    def _bind(self) -> None:
+        """The indexes that are walked along; tables change in place, so they stay current."""
+        tables = self.store.tables
+        table = tables[self.name]
+        assert isinstance(table, SharedTable)
+        self.table = table
+        self.facts: dict[Any, Fan] = table.facts
+        self._given_at: dict[Any, Fan] = facts_of(self.shape, self.given[self.name])
+        self._given_nodes: dict[Any, Fan] = facts_of(Shape(2, self.shape.key), self.given[self.name])
+        self.graph = Graph(
+            tuple(tables[s.relation].index((s.start,), (s.end,)) for s in self.steps),
+            tuple(tables[s.relation].index((s.end,), (s.start,)) for s in self.steps),
+        )
+        self.brought = Sources(
+            (self._given_at, *(tables[s.relation].index((s.key,), (s.fan,)) for s in self.sources)),
+            (self._given_nodes, *(tables[s.relation].index((s.fan,), (s.key,)) for s in self.sources)),
+        )
+
+    def use(self, store: Store) -> None:
+        super().use(store)
+        self._bind()
+        self._stale()
+
+    def _stale(self) -> None:
+        self.parts = None
+        self._ways.clear()
+
+    # ── hearing of changes ───────────────────────────────────────────────────────────────────
+
+    def listen(self, readers: dict[str, Readers]) -> None:
+        for relation in dict.fromkeys([s.relation for s in self.sources] + [s.relation for s in self.steps]):
+            entry = readers.setdefault(relation, Readers())
+            entry.losses.append(self._hears(relation, self._lost))
+            entry.gains.append(self._hears(relation, self._gained))
+
+    def _hears(self, relation: str, log: dict[str, Facts]) -> Listener:
+        def listener(step: Step, delta: Facts) -> None:
+            log[relation] = delta  # a relation changes once in a step
+            step.wake(self)
+
+        return listener
+
+    def change_given(self, relation: str, gone: list[Row], new: list[Row]) -> None:
+        super().change_given(relation, gone, new)
+        key, fan = self.shape.key, self.shape.fan
+        for row in gone:
+            _discard(self._given_at, row[key], row[fan])
+            _discard(self._given_nodes, row[fan], row[key])
+        for row in new:
+            self._given_at.setdefault(row[key], set()).add(row[fan])
+            self._given_nodes.setdefault(row[fan], set()).add(row[key])
+
+    def give(self, step: Step, relation: str, gone: list[Row], new: list[Row]) -> None:
+        self._given_gone, self._given_new = gone, new
+        step.wake(self)
+
+    def forget(self) -> None:
+        self._lost.clear()
+        self._gained.clear()
+        self._given_gone, self._given_new = [], []
+
+    # ── a turn ───────────────────────────────────────────────────────────────────────────────
+
+    def turn(self, step: Step) -> None:
+        began = perf_counter()
+        change = self._followed(step)
+        self._took(perf_counter() - began)
+        if change.lost or change.gained:
+            step.guard.derived(self.name, change.gained.size())
+            step.spread(self.name, change.lost, change.gained)
+        for part in self._merged:
+            self._share(step, part)
+        self._merged = []
+
+    def _took(self, seconds: float) -> None:
+        """All rules are settled at once: each is said to have taken its share."""
+        rules = self.planned.unit.rules
+        for rule in rules:
+            time = self.store.time_of(rule)
+            time.runs += 1
+            time.seconds += seconds * self.store.weight / len(rules)
+
+    def _followed(self, step: Step) -> Pass:
+        """What the changes that were heard of lead to."""
+        step.undo.append((self._stale, ()))
+        gone, new = self._moved(self._lost, False), self._moved(self._gained, True)
+        away, here = self._sourced(self._lost, self._given_gone), self._sourced(self._gained, self._given_new)
+        self.forget()
+        self._ways.clear()
+        split: list[list[Component]] = []
+        if self.parts is None:
+            self.parts = Condensation(self.graph)
+            self._merged = self._aligned(self.parts)
+        else:
+            split = self.parts.remove(gone)
+            for parts in split:
+                self._part(part.nodes for part in parts[1:])
+            self._merged = self.parts.add(new)
+        change = Pass(self.graph, self.brought, self.parts, self.facts)
+        if len(gone) == len(split) == 1 and not new:
+            self._limit(change, split[0], away)
+        for start, end in gone:
+            change.goes(start, end)
+        for start, end in new:
+            change.comes(start, end)
+        for node, element in away:
+            if not self.brought.brings(node, element):
+                change.may_lose(node, element)
+        for node, element in here:
+            change.may_gain(node, element)
+        for part in self._merged:
+            change.wait(part)
+        change.run()
+        return change
+
+    def _limit(self, change: Pass, parts: list[Component], away: Iterable[Pair]) -> None:
+        """One step went, and a component fell apart: its largest part keeps all but what came by the others.
+
+        Whatever came to its own nodes, from a source or from outside, still does.
+        """
+        largest, *others = parts
+        fallen = [node for part in others for node in part.nodes]
+        if 4 * len(fallen) < len(largest.nodes):
+            came = [element for _, element in away]
+            around = self.graph.before_any(fallen).difference(largest.nodes, fallen)
+            fans = [fan for index in self.brought.at for fan in map(index.get, fallen) if fan is not None]
+            fans += [fan for fan in map(self.facts.get, around) if fan is not None]
+            change.limits[largest] = set(came).union(*fans)
+
+    # ── who shares ───────────────────────────────────────────────────────────────────────────
+
+    def _aligned(self, parts: Condensation) -> list[Component]:
+        """Have no two components share a fan; those with several fans, as if they had just been put together."""
+        found = []
+        seen: set[int] = set()
+        untouched = [Component((node,)) for node in self.facts.keys() - parts.of.keys()]  # by any step
+        for part in (*parts.components(), *untouched):
+            groups: dict[int, list[Any]] = {}
+            for node in part.nodes:
+                groups.setdefault(id(self.facts.get(node)), []).append(node)
+            self._part(nodes for fan, nodes in groups.items() if fan in seen)
+            seen.update(groups)
+            if len(groups) > 1:
+                part.parts = list(groups.values())
+                found.append(part)
+        return found
+
+    def _part(self, groups: Iterable[Collection[Any]]) -> None:
+        for nodes in groups:
+            if next(iter(nodes)) in self.facts:
+                self.table.part(nodes)
+
+    def _share(self, step: Step, part: Component) -> None:
+        """The nodes of a component that was put together have the same facts now."""
+        largest = max(part.parts, key=len)
+        others = [node for nodes in part.parts if nodes is not largest for node in nodes]
+        part.parts = []
+        fan = self.facts.get(next(iter(largest)))
+        if fan is not None:
+            step.undo.append((self.facts.update, ({node: self.facts[node] for node in others},)))
+            self.facts.update(dict.fromkeys(others, fan))
+
+    def _moved(self, log: dict[str, Facts], insert: bool) -> list[Pair]:
+        """The steps among some changes, but for those that another rule takes as well."""
+        out: dict[Pair, None] = {}
+        for rule in self.steps:
+            facts = log.get(rule.relation)
+            if facts:
+                shape = self.store.shapes[rule.relation]
+                out |= dict.fromkeys((row[rule.start], row[rule.end]) for row in rows_of(shape, facts))
+        if len(self.steps) == 1:
+            return list(out)
+        if not insert:
+            return [(start, end) for start, end in out if end not in self.graph.after(start)]
+        return [pair for pair in out if not self._was_step(*pair)]
+
+    def _was_step(self, start: Any, end: Any) -> bool:
+        """Whether there was a step before the present changes, too."""
+        for rule, forth in zip(self.steps, self.graph.forth, strict=True):
+            row = (start, end) if rule.start == 0 else (end, start)
+            shape = self.store.shapes[rule.relation]
+            came = forms.has_row(shape, self._gained.get(rule.relation, {}), row)
+            went = forms.has_row(shape, self._lost.get(rule.relation, {}), row)
+            if went or (end in forth.get(start, NOTHING) and not came):
+                return True
+        return False
+
+    def _sourced(self, log: dict[str, Facts], given: list[Row]) -> list[Pair]:
+        """Nodes and elements of which a source, or what is given, has changed."""
+        shape = self.shape
+        out = [(row[shape.key], row[shape.fan]) for row in given]
+        for rule in self.sources:
+            facts = log.get(rule.relation)
+            if facts:
+                rows = rows_of(self.store.shapes[rule.relation], facts)
+                out += [(row[rule.key], row[rule.fan]) for row in rows]
+        return out
+
+    # ── as a whole ───────────────────────────────────────────────────────────────────────────
+
+    def rebuild(self, step: Step) -> Mapping[str, Facts]:
+        began = perf_counter()
+        self.forget()
+        self._stale()
+        facts: dict[Any, Fan] = {}
+        new = 0
+        for nodes, fan in flow(self.brought.together(), self.graph.forth):
+            shared = set(fan)  # a copy: components that come later may have the same
+            facts.update(dict.fromkeys(nodes, shared))
+            new += len(nodes) * len(fan)
+            if new > MANY:
+                step.guard.derived(self.name, new)
+                new = 0
+        step.guard.derived(self.name, new)
+        self.table.replace(facts)
+        self._took(perf_counter() - began)
+        return {}
+
+    def snapshot(self) -> Callable[[], None]:
+        table = table_snapshot(self.store, self.relations)
+
+        def restore() -> None:
+            self.forget()
+            self._stale()
+            table()
+
+        return restore
+
+    def state(self) -> Columns:
+        return shared_columns(self.facts)
+
+    def restore(self, columns: Columns) -> None:
+        self.forget()
+        self._stale()
+        shared = len(columns) == 4  # files of before have a fan for each key
+        self.table.replace(shared_from(iter(columns)) if shared else facts_from(self.shape, iter(columns)))
+
+    # ── proofs ───────────────────────────────────────────────────────────────────────────────
+
+    def derivation_of(self, relation: str, row: Row) -> Derivation | None:
+        node, element = row[self.shape.key], row[self.shape.fan]
+        if row in self.given[relation]:
+            return None
+        for source, at in zip(self.sources, self.brought.at[1:], strict=True):
+            if element in at.get(node, NOTHING):
+                return source.rule, {}
+        if (element, node) not in self._ways:
+            self._find_way(element, node)
+        before = self._ways[element, node]
+        for rule, forth in zip(self.steps, self.graph.forth, strict=True):
+            if node in forth.get(before, NOTHING):
+                return rule.rule, rule.binding(before, node)
+        raise AssertionError(f"no step from {before} to {node}")
+
+    def _find_way(self, element: Any, node: Any) -> None:
+        """Note the node before, for each node on a shortest way from a source of the element."""
+        towards: dict[Any, Any] = {node: None}  # each node that was met, with the next one on the way
+        front = [node]
+        while front:
+            new = []
+            for at in front:
+                for before in self.graph.before(at):
+                    if before not in towards and element in self.facts.get(before, NOTHING):
+                        towards[before] = at
+                        if self.brought.brings(before, element):
+                            while (following := towards[before]) is not None:
+                                self._ways[element, following] = before
+                                before = following
+                            return
+                        new.append(before)
+            front = new
+        raise AssertionError(f"I1: {element} does not come from a source to {node}")
+
+    def check(self) -> None:
+        expected = {node: fan for nodes, fan in flow(self.brought.together(), self.graph.forth) for node in nodes}
+        assert self.facts == expected, f"I1: {self.name}"
+        if self.parts is not None:
+            self.parts.check()
+            fans = [{id(self.facts.get(node)) for node in part.nodes} for part in self.parts.components()]
+            assert all(len(one) == 1 for one in fans), "I2: a component has several fans"
+            shared = set().union(*fans) - {id(None)}
+            assert len(shared) == sum(one != {id(None)} for one in fans), "I2: components share a fan"
+
+
+def _discard(index: dict[Any, Fan], key: Any, value: Any) -> None:
+    fan = index.get(key)
+    if fan is not None:
+        fan.discard(value)
+        if not fan:
+            del index[key]

@@ -1,0 +1,162 @@
+"""Aggregates: the value of each group, kept current.
+
+An auxiliary rule derives `@count1(outer…, target)` once for each binding of the aggregate's body.  Here its
+derivations go into running totals, and what rules see is the graph of a function: for each value of
+the outer variables the aggregate's value.  A group that changes is one fact that goes and one that comes.
+`count` and `sum` of nothing are 0, so there every group always has a value; it is kept only if not empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from everlog.core.engine.keepers.aggregates import Totals, totals_of
+from everlog.core.engine.keepers.counted import DerivingKeeper
+from everlog.core.engine.planning.plan import PlannedUnit
+from everlog.core.engine.stepping.store import Store
+from everlog.core.storage.tables import Facts, Table
+
+if TYPE_CHECKING:
+    from everlog.core.engine.stepping.step import Step
+
+
+class GroupValues(Table):
+    """The graph of an aggregate, in the place of a table: rules read its `values` only.
+
+    The keeper writes them when it settles: no rule reads a group twice, so none needs the value of before
+    while the change is spread.
+    """
+
+    def __init__(self, arity: int, values: dict[Any, Any]) -> None:
+        self.arity, self.values = arity, values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def about(self) -> int:
+        return len(self)
+
+    def facts_of(self, entries: dict[Any, Any]) -> Facts:
+        """Pairs of group and value as facts (outer…, value)."""
+        if self.arity == 2:
+            return {group: {value} for group, value in entries.items()}
+        if self.arity == 1:
+            return set(entries.values())
+        return {(*group, value) for group, value in entries.items()}
+
+    def remove(self, gone: Facts) -> None:
+        pass
+
+    def merge(self, new: Facts) -> None:
+        pass
+
+    def clear(self) -> None:
+        self.values.clear()
+
+    def check(self) -> None:
+        pass
+
+
+class GroupKeeper(DerivingKeeper):
+    """Invariants:
+    I1  the totals are those of all derivations of the auxiliary rule;
+    I2  `values` has the value of every group that is not empty, or differs from the default.
+    """
+
+    def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
+        super().__init__(store, planned, number)
+        assert planned.group is not None
+        self.group = planned.group
+        self.totals: Totals = totals_of(self.group.op, self.group.kind, self.group.may_fail)
+        self.values = store.values.setdefault(self.name, {})
+        self.graph = GroupValues(self.shape.arity, self.values)
+        store.tables[self.name] = self.graph
+
+    def settle(self, step: Step) -> tuple[Facts, Facts]:
+        plus, minus = self.plus, self.minus
+        self.plus, self.minus = {}, {}
+        if plus and minus:
+            self.cancel(plus, minus)
+        if self.shape.arity != 2:
+            plus, minus = self._by_group(plus), self._by_group(minus)
+        gone: dict[Any, Any] = {}
+        new: dict[Any, Any] = {}
+        values, default = self.values, self.totals.default
+        shield = step.guard.shield
+        shield.held = True  # from here on: totals cannot be taken back twice, nor before they were added
+        step.undo.append((self._put_back, (plus, minus, gone, new)))
+        for group, value in self._add(plus, minus).items():
+            old = values.get(group, default)
+            if value is not old and value != old:
+                if old is not None:
+                    gone[group] = old
+                if value is not None:
+                    new[group] = value
+                if value is None or value == default:
+                    del values[group]
+                else:
+                    values[group] = value
+        shield.release()
+        return self.graph.facts_of(gone), self.graph.facts_of(new)
+
+    def _put_back(self, plus: Any, minus: Any, gone: dict[Any, Any], new: dict[Any, Any]) -> None:
+        self._add(minus, plus)
+        for group in new:
+            self.values.pop(group, None)
+        for group, value in gone.items():
+            if value != self.totals.default:
+                self.values[group] = value
+
+    def _by_group(self, net: Any) -> dict[Any, dict[Any, int]]:
+        if self.shape.arity == 2:
+            return net  # type: ignore[no-any-return]
+        if self.shape.arity == 1:
+            return {(): net} if net else {}
+        groups: dict[Any, dict[Any, int]] = {}
+        for row, number in net.items():
+            groups.setdefault(row[:-1], {})[row[-1]] = number
+        return groups
+
+    def _add(self, plus: dict[Any, dict[Any, int]], minus: dict[Any, dict[Any, int]]) -> dict[Any, Any]:
+        """Change the totals; the value of each group that was touched."""
+        add = self.totals.add
+        values = {group: add(group, targets, 1) for group, targets in plus.items()}
+        for group, targets in minus.items():
+            values[group] = add(group, targets, -1)
+        return values
+
+    def rebuild(self, step: Step) -> Mapping[str, Facts]:
+        self.forget_views()
+        net = self._by_group(self.derive_all())
+        self.totals.clear()
+        self.values.clear()
+        default = self.totals.default
+        self.values.update({g: v for g, v in self._add(net, {}).items() if v is not None and v != default})
+        step.guard.derived(self.name, len(self.values))
+        return {}
+
+    def snapshot(self) -> Callable[[], None]:
+        put_back_totals, values = self.totals.snapshot(), dict(self.values)
+
+        def restore() -> None:
+            self.forget()
+            self.forget_views()
+            put_back_totals()
+            self.values.clear()
+            self.values.update(values)
+
+        return restore
+
+    def check(self) -> None:
+        super().check()
+        fresh = totals_of(self.group.op, self.group.kind, self.group.may_fail)
+        values = {}
+        for group, targets in self._by_group(self.derive_all()).items():
+            if targets:
+                values[group] = fresh.add(group, targets, 1)
+        kept = {g: v for g, v in values.items() if v is not None and v != fresh.default}
+        assert repr(sorted(self.values.items(), key=repr)) == repr(sorted(kept.items(), key=repr)), (
+            f"I2: {self.name}: {self.values} is not {kept}"
+        )
+        assert self.totals.groups.keys() == fresh.groups.keys(), f"I1: {self.name}"

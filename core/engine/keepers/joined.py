@@ -1,0 +1,252 @@
+"""A rule whose join is kept by a view: changes of its atoms go to the view, and its answers to the head.
+
+The view has the rows of every atom (constants and repeated variables are selected before).  A row of a relation
+that goes is looked up in the view, copy by copy where it stands in several atoms, and then taken out; one that
+comes is put in, and then looked up.  What the view tells are derivations lost and gained.
+
+The view shows only the variables that the head asks for, or what stands above the join, and counts what is
+behind them.  Where negation, comparisons, arithmetic or aggregates stand above, what the view tells is run
+through the rest of the rule as the change of a relation `⋈rule`, once for each number of derivations.
+
+The view is made when a change first arrives, from the tables as they are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
+
+from everlog.core.classify.query import query_of
+from everlog.core.codegen.derivations import CountWriter
+from everlog.core.engine.stepping.store import Store, Task
+from everlog.core.joins.choice import above_the_join, selections, shown_variables, shows_head_only
+from everlog.core.joins.leapfrog import Bound
+from everlog.core.joins.strategies import view_of
+from everlog.core.joins.view import Asked, JoinView
+from everlog.core.program import Atom, Comparison, Constant, Kind, Row, Rule, Term, Variable
+from everlog.core.program.values import EvaluationError
+from everlog.core.storage.forms import counted_rows
+from everlog.core.storage.tables import Facts, Shape, count_one, facts_of, rows_of
+
+if TYPE_CHECKING:
+    from everlog.core.engine.stepping.step import Step
+
+Select = Callable[[Row], Row | None]
+Log = list[tuple[int, Row, bool]]
+
+
+class JoinedRule:
+    """Invariant: `view` is None, or holds what the atoms select from the relations as they were last told."""
+
+    def __init__(self, store: Store, rule: Rule, strategy: str) -> None:
+        self.store, self.rule, self.strategy = store, rule, strategy
+        self.view: JoinView | None = None
+        self._time = store.time_of(rule)
+        query = query_of(rule)
+        self.shape = store.shapes[rule.head.relation]
+        atoms = [literal for literal in rule.body if isinstance(literal, Atom)]
+        tests = selections(rule)
+        self.atoms = [(atom.relation, selection(atom, tests.get(n, ()))) for n, atom in enumerate(atoms)]
+        self.copies: dict[str, list[tuple[int, Select]]] = {}
+        for number, (relation, select) in enumerate(self.atoms):
+            self.copies.setdefault(relation, []).append((number, select))
+        self.rest: Task | None = None
+        kept = shown_variables(rule, query)
+        if shows_head_only(rule):
+            self._head = head_of(rule, kept)
+        else:
+            self._name = f"⋈{rule.name}"
+            self._joined = Shape(len(kept))
+            store.shapes[self._name] = self._joined
+            joined = Atom(self._name, tuple(map(Variable, kept)))
+            self.rest = Task(store, evolve(rule, body=(joined, *above_the_join(rule))), 0, CountWriter)
+        self.asked = Asked(query, kept, bounds_of(rule))
+
+    def use(self, store: Store) -> None:
+        self.store = store
+        if self.rest is not None:
+            store.shapes[self._name] = self._joined
+
+    def forget(self) -> None:
+        """The relations changed as a whole: the view is made again when it is needed."""
+        self.view = None
+
+    # ── changes ──────────────────────────────────────────────────────────────────────────────
+
+    def lose(self, step: Step, relation: str, gone: Facts, minus: Any) -> None:
+        self._follow(step, relation, gone, minus, insert=False)
+
+    def gain(self, step: Step, relation: str, new: Facts, plus: Any) -> None:
+        self._follow(step, relation, new, plus, insert=True)
+
+    def _follow(self, step: Step, relation: str, facts: Facts, out: Any, insert: bool) -> None:
+        """Have the view follow a change; an error names the rule."""
+        start, before, runs = perf_counter(), self._time.seconds, self._time.runs
+        try:
+            view = self.view or self._made(step, relation, facts, insert)
+            self._apply(step, view, relation, facts, out, insert)
+        except EvaluationError as error:
+            raise self.store.of_rule(self.rule, error) from error.__cause__
+        self._time.seconds = before + (perf_counter() - start) * self.store.weight  # with the rest of the rule
+        self._time.runs = runs + 1
+
+    def _apply(self, step: Step, view: JoinView, relation: str, facts: Facts, out: Any, insert: bool) -> None:
+        shield, log = step.guard.shield, Log()
+        step.undo.append((self._revert, (log,)))
+        told: Counter[Row] = Counter()
+        change = view.insert if insert else view.delete
+        for row in rows_of(self.store.shapes[relation], facts):
+            for atom, select in self.copies[relation]:
+                selected = select(row)
+                if selected is None:
+                    continue
+                if not insert:
+                    self._tell(view, atom, selected, told, out)
+                shield.held = True
+                log.append((atom, selected, insert))
+                change(atom, selected)
+                shield.release()
+                if insert:
+                    self._tell(view, atom, selected, told, out)
+        if told:
+            self._run_rest(told, out)
+
+    def _run_rest(self, told: Counter[Row], out: Any) -> None:
+        """What stands above the join, for rows that each stand for some number of derivations."""
+        assert self.rest is not None
+        by_number: dict[int, list[Row]] = {}
+        for row, number in told.items():
+            by_number.setdefault(number, []).append(row)
+        for number, rows in by_number.items():
+            found: Any = out if number == 1 else {}
+            self.rest(facts_of(self._joined, rows), found)
+            if number > 1:
+                for head, times in counted_rows(self.shape, found):
+                    count_one(self.shape, out, head, times * number)
+
+    def _tell(self, view: JoinView, atom: int, row: Row, told: Counter[Row], out: Any) -> None:
+        if self.rest is not None:
+            for answer, weight in view.delta(atom, row):
+                told[answer] += weight
+            return
+        head, shape = self._head, self.shape
+        for answer, weight in view.delta(atom, row):
+            count_one(shape, out, head(answer), weight)
+
+    def _revert(self, log: Log) -> None:
+        """Take back what the view was told, whether or not it got there."""
+        view = self.view
+        while log:
+            atom, row, insert = log.pop()
+            if view is not None:
+                (view.delete if insert else view.insert)(atom, row)
+
+    # ── making ───────────────────────────────────────────────────────────────────────────────
+
+    def _made(self, step: Step, relation: str, facts: Facts, insert: bool) -> JoinView:
+        """The view of the state before this change: tables may be ahead of what was told."""
+        view = view_of(self.strategy, self.asked)
+        shape = self.store.shapes[relation]
+        new = facts if insert else step.changes.get(relation, (None, None))[1]
+        without = set(rows_of(shape, new)) if new else set()
+        extra = [] if insert else list(rows_of(shape, facts))
+        rows: dict[int, Any] = {}
+        for number, (name, select) in enumerate(self.atoms):
+            there: Any = self.store.tables[name].rows()
+            if name == relation:
+                there = [*(row for row in there if row not in without), *extra]
+            rows[number] = filter(_is_row, map(select, there))
+        view.load(rows)
+        self.view = view
+        return view
+
+    def check(self) -> None:
+        if self.view is None:
+            return
+        self.view.check()
+        for number, (name, select) in enumerate(self.atoms):
+            expected = {found for row in self.store.tables[name].rows() if (found := select(row)) is not None}
+            assert set(self.view.rows(number)) == expected, f"{self.rule.name}: atom {number + 1} of its view"
+
+
+# ── compiled selections and heads ────────────────────────────────────────────────────────────
+
+
+def selection(atom: Atom, comparisons: Iterable[Comparison] = ()) -> Select:
+    """From a row of the relation to the values of the atom's distinct variables; None if it does not match.
+
+    >>> x, y = Variable("x"), Variable("y")
+    >>> select = selection(Atom("r", (x, Constant(7, Kind.NUMBER), x, y)), [Comparison("<", x, y, Kind.NUMBER)])
+    >>> select((1, 7, 1, 2)), select((1, 7, 3, 2)), select((1, 8, 1, 2)), select((1, 7, 1, 0))
+    ((1, 2), None, None, None)
+    """
+    first: dict[Variable, int] = {}
+    tests: list[str] = []
+    values: list[Any] = []
+    for column, arg in enumerate(atom.args):
+        match arg:
+            case Variable() if arg in first:
+                tests.append(_same(f"row[{column}]", f"row[{first[arg]}]"))
+            case Variable():
+                first[arg] = column
+            case Constant(value=value):
+                tests.append(_same(f"row[{column}]", f"values[{len(values)}]"))
+                values.append(value)
+            case _:
+                raise AssertionError(f"not to be selected: {atom}")
+    for comparison in comparisons:
+        left, right = (_operand(side, first, values) for side in (comparison.left, comparison.right))
+        tests.append(f"{left} {'==' if comparison.op == '=' else comparison.op} {right}")
+    if not tests and list(first.values()) == list(range(len(atom.args))):
+        return lambda row: row
+    found = f"({''.join(f'row[{c}], ' for c in first.values())})"
+    text = f"lambda row: {found} if {' and '.join(tests)} else None" if tests else f"lambda row: {found}"
+    select: Select = eval(text, {"values": values})  # our own text, made above
+    return select
+
+
+def _operand(term: Term, columns: Mapping[Variable, int], values: list[Any]) -> str:
+    """Python for a variable, which has a column of `row`, or for a constant, which is added to `values`."""
+    if isinstance(term, Variable):
+        return f"row[{columns[term]}]"
+    assert isinstance(term, Constant)
+    values.append(term.value)
+    return f"values[{len(values) - 1}]"
+
+
+def _is_row(row: Row | None) -> bool:
+    return row is not None
+
+
+def _same(one: str, other: str) -> str:
+    """NaN is equal to itself here, as in a set."""
+    return f"({one} is {other} or {one} == {other})"
+
+
+def head_of(rule: Rule, kept: tuple[str, ...]) -> Callable[[Row], Row]:
+    """From the values of the head's variables to the row of the head."""
+    values: list[Any] = []
+    columns = {Variable(name): column for column, name in enumerate(kept)}
+    parts = [_operand(arg, columns, values) for arg in rule.head.args]
+    if parts == [f"row[{n}]" for n in range(len(kept))]:
+        return lambda row: row
+    head: Callable[[Row], Row] = eval(f"lambda row: ({''.join(p + ', ' for p in parts)})", {"values": values})
+    return head
+
+
+def bounds_of(rule: Rule) -> tuple[Bound, ...]:
+    """Comparisons between two atoms that bound a search over numbers; the rest of the rule tests them again."""
+    inside = {v.name for x in rule.body if isinstance(x, Atom) for v in x.args if isinstance(v, Variable)}
+    out = []
+    for literal in above_the_join(rule):
+        match literal:
+            case Comparison("<" | "<=" | ">" | ">=", Variable(x), Variable(y), Kind.NUMBER | Kind.UNSIGNED):
+                if x in inside and y in inside and x != y:
+                    out.append(Bound(x, literal.op, y))
+            case _:
+                pass
+    return tuple(out)

@@ -1,0 +1,148 @@
+"""Units that no incremental strategy serves: computed again when something that they read has changed.
+
+Equivalence relations, choice domains, subsumption, size limits and `autoinc()` depend on the order of
+rounds or on all facts at once.  Such a unit is evaluated anew, apart from its tables; what differs from
+before is spread like any other change.  All units with `autoinc()` share one counter, so one of them is
+also computed again when its numbers would begin elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
+
+from everlog.core import program as p
+from everlog.core.engine.keepers.keeper import Keeper, table_snapshot
+from everlog.core.engine.planning.plan import PlannedUnit
+from everlog.core.engine.stepping.state import Columns, class_columns, classes_from, fact_columns, facts_from
+from everlog.core.engine.stepping.step import Readers
+from everlog.core.engine.stepping.store import Store
+from everlog.core.evaluate.counters import Counting
+from everlog.core.evaluate.seminaive import Context, UnitRun
+from everlog.core.program import Row
+from everlog.core.storage import forms
+from everlog.core.storage.equivalence import Classes, Equivalence, lacking
+from everlog.core.storage.tables import Facts, Table
+
+if TYPE_CHECKING:
+    from everlog.core.engine.stepping.step import Step
+
+
+class RecomputeKeeper(Keeper):
+    """Invariant: the tables hold the evaluation of the unit on what it reads."""
+
+    def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
+        super().__init__(store, planned, number)
+        self.before: RecomputeKeeper | None = None  # the unit with `autoinc()` whose numbers ours follow
+        self.after: RecomputeKeeper | None = None
+        self.starts = self.ends = 0
+        self.cache: dict[Any, Any] = {}
+        self.numbers = any(c.name == "autoinc" for rule in planned.unit.rules for c in p.calls_of(rule))
+
+    def listen(self, readers: dict[str, Readers]) -> None:
+        wanted = {a.relation for rule in self.planned.unit.rules for a, _ in p.atoms_of(rule.body)}
+        wanted |= {a.relation for s in self.planned.unit.subsumptions for a, _ in p.atoms_of(s.body)}
+
+        def listener(step: Step, delta: Facts) -> None:
+            step.wake(self)
+
+        for relation in sorted(wanted - set(self.relations)):
+            entry = readers.setdefault(relation, Readers())
+            entry.losses.append(listener)
+            entry.gains.append(listener)
+
+    def give(self, step: Step, relation: str, gone: list[Row], new: list[Row]) -> None:
+        step.wake(self)
+
+    def turn(self, step: Step) -> None:
+        step.undo.append((self._count_from, (self.starts, self.ends)))
+        computed = self._evaluated(step)
+        changes = []
+        for name in self.relations:
+            before, after = self.store.tables[name].facts, computed[name].facts
+            if isinstance(computed[name], Equivalence):
+                gone, new = lacking(before, after), lacking(after, before)
+            else:
+                shape = self.store.shapes[name]
+                gone, new = forms.minus(shape, before, after), forms.minus(shape, after, before)
+            if gone or new:
+                changes.append((name, gone, new))
+        for name, gone, new in changes:
+            if isinstance(computed[name], Equivalence):
+                self._spread_classes(step, name, gone, new, computed[name].facts)
+            else:
+                step.spread(name, gone, new)
+        if self.after is not None and self.after.starts != self.ends:
+            step.wake(self.after)
+
+    def _spread_classes(self, step: Step, name: str, gone: Facts, new: Facts, classes: Facts) -> None:
+        """As `Step.spread`, but members of a class share their fan, and pairs are not taken one by one."""
+        table = self.store.tables[name]
+        step.undo.append((table.replace, (dict(table.facts),)))
+        if self.exact:
+            step.spread(name, gone, new)
+        with step.guard.shield:
+            table.replace(classes)
+        if not self.exact:
+            step.spread(name, gone, new, applied=True)
+
+    def _count_from(self, starts: int, ends: int) -> None:
+        self.starts, self.ends = starts, ends
+
+    def _evaluated(self, step: Step) -> dict[str, Table]:
+        store = self.store
+        program = evolve(store.plan.program, rules=self.planned.unit.rules)
+        context = Context(program, store.shapes, dict(store.tables), step.guard)
+        context.cache = self.cache
+        for name in self.relations:
+            context.load(name, self.given[name])
+        if self.numbers:
+            starts = 0 if self.before is None else self.before.ends
+            context.counting = Counting(program, starts)
+        UnitRun(context, self.planned.unit).run()
+        if self.numbers:
+            self.starts, self.ends = starts, context.counting.next
+        return {name: context.tables[name] for name in self.relations}
+
+    def rebuild(self, step: Step) -> Mapping[str, Facts]:
+        for name, table in self._evaluated(step).items():
+            self.store.tables[name].replace(table.facts)
+        return {}
+
+    def state(self) -> Columns:
+        columns: Columns = [[self.starts, self.ends]]
+        for name in self.relations:
+            table = self.store.tables[name]
+            equal = isinstance(table, Classes)
+            columns += class_columns(table.facts) if equal else fact_columns(table.shape, table.facts)
+        return columns
+
+    def restore(self, columns: Columns) -> None:
+        left = iter(columns)
+        self.starts, self.ends = next(left)
+        for name in self.relations:
+            table = self.store.tables[name]
+            table.replace(classes_from(left) if isinstance(table, Classes) else facts_from(table.shape, left))
+
+    def snapshot(self) -> Callable[[], None]:
+        tables = table_snapshot(self.store, self.relations)
+        starts, ends = self.starts, self.ends
+
+        def restore() -> None:
+            tables()
+            self.starts, self.ends = starts, ends
+
+        return restore
+
+
+def chain_counters(keepers: Iterator[Keeper]) -> None:
+    """Let the numbers of each unit with `autoinc()` follow those of the one before."""
+    last: RecomputeKeeper | None = None
+    for keeper in keepers:
+        if isinstance(keeper, RecomputeKeeper) and keeper.numbers:
+            keeper.before = last
+            if last is not None:
+                last.after = keeper
+            last = keeper

@@ -1,0 +1,8 @@
+"""Recursion of any shape: one well-founded derivation per fact.
+
+| module | holds |
+|---|---|
+| `witnessed` | the keeper |
+| `proofs` | where witnesses are kept |
+| `ancestry`, `group_ancestry` | whether a derivation rests on what it should prove |
+"""

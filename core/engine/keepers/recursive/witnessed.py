@@ -1,0 +1,462 @@
+"""Recursive units: one well-founded witness per fact.
+
+Beside each fact stands one derivation of it: the rule, and the values of the variables that the head
+does not show.  The derivation used only facts that were there before, so the witnesses form a forest.
+
+*Insert*: semi-naive rounds from what is new; a fact that is new takes the derivation that made it.
+
+*Delete*: a fact becomes suspect when its witness used a fact that went or is suspect; not when just
+any derivation did, as delete-and-rederive has it.  Suspects stay in their places.  Each one that has
+another derivation from facts that are not suspect is saved with that as its witness, and may save
+others.  Those that are left go.
+
+A step hears of losses and gains of other relations one relation after the other.  Losses mark suspects
+at once, while the facts that a witness used are still in the tables.  Gains wait until the turn of the
+unit: by then all that the rules read is in its new state.
+
+Source: ../shared/notes/recursion.md; Gupta, Mumick, Subrahmanian, SIGMOD 1993 (delete-and-rederive).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
+
+from everlog.core import program as p
+from everlog.core.codegen.derivations import (
+    LivingWriter,
+    RestoringWriter,
+    SavingWriter,
+    SuspectWriter,
+    WitnessWriter,
+    hidden_variables,
+)
+from everlog.core.engine.keepers.keeper import Derivation, Keeper, outside_relations, table_snapshot, versions
+from everlog.core.engine.keepers.recursive.ancestry import Ancestry
+from everlog.core.engine.keepers.recursive.group_ancestry import GroupAncestry
+from everlog.core.engine.keepers.recursive.proofs import GroupedProofs, PlainProofs, Proofs
+from everlog.core.engine.planning.plan import PlannedUnit
+from everlog.core.engine.stepping.state import Columns
+from everlog.core.engine.stepping.step import Listener, Readers
+from everlog.core.engine.stepping.store import Store, Task
+from everlog.core.program import Atom, Negation, Row, Rule, Variable
+from everlog.core.program.dependencies import Unit
+from everlog.core.storage import forms
+from everlog.core.storage.tables import Facts, Shape, Table, add_facts, add_row, facts_of, rows_of, size_of
+
+if TYPE_CHECKING:
+    from everlog.core.engine.stepping.step import Step
+
+GIVEN: tuple[()] = ()  # the witness of a fact that is given
+FEW = 64  # facts that lost their witness, up to which each is looked at by itself
+CHANCES = 2  # generations of suspects most of which are not spared, until no more are followed up
+SINGLES = 12  # such facts for a key, up to which each is followed up by itself rather than as a set
+_SUSPECTS = "Δ?"  # before a relation's name: its suspects, as what a rule's head must be among
+
+
+class RecursiveKeeper(Keeper):
+    """Invariants:
+    I1  `proofs` has a witness for each fact of the tables, and for no other;
+    I2  a witness is given, or an instance of a rule whose body holds;
+    I3  the witnesses are well-founded.
+    """
+
+    def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
+        super().__init__(store, planned, number)
+        self.shapes = {name: store.shapes[name] for name in self.relations}
+        self.tables = {name: store.tables[name] for name in self.relations}
+        carried = carried_relations(planned.unit, self.shapes)
+        store.grouped.difference_update(self.relations)
+        store.grouped.update(carried)
+        self.proofs: dict[str, Proofs] = {}
+        for name, shape in self.shapes.items():
+            form = GroupedProofs if name in carried else PlainProofs
+            self.proofs[name] = form(shape, store.proofs.setdefault(name, {}))
+        self.suspects: dict[str, Facts] = {}
+        self.gains: list[tuple[Task, str, Facts]] = []
+        self.brought: dict[str, list[Row]] = {}
+        self.invents = any(p.invents(rule) for rule in planned.unit.rules)
+        self._make_tasks()
+        self._ancestry = Ancestry(planned.unit.rules, store.numbers, self.proofs)
+        self._groups = GroupAncestry.of(planned.unit.rules, store.numbers, self.proofs, self._ancestry)
+
+    def _make_tasks(self) -> None:
+        """Whole rules, and each rule forward and backward from each of its atoms of this unit."""
+        store, own = self.store, frozenset(self.relations)
+        self._outside: list[Task] = []
+        self._whole: list[Task] = []
+        self._forward: dict[str, list[Task]] = {name: [] for name in own}
+        self._backward: dict[str, list[Task]] = {name: [] for name in own}
+        self._again: dict[str, list[Task]] = {name: [] for name in own}
+        self._save: dict[str, list[Task]] = {name: [] for name in own}
+        for name in own:
+            store.shapes[_SUSPECTS + name] = store.shapes[name]
+            store.deltas[_SUSPECTS + name] = Table(store.shapes[name])
+        self._asked = {name: store.deltas[_SUSPECTS + name] for name in own}
+        for rule in self.planned.unit.rules:
+            head = rule.head.relation
+            inside = False
+            for position, literal in enumerate(rule.body):
+                if isinstance(literal, Atom) and literal.relation in own:
+                    inside = True
+                    self._forward[literal.relation].append(Task(store, rule, position, WitnessWriter, own))
+                    self._backward[literal.relation].append(Task(store, rule, position, SuspectWriter, own))
+                    self._save[literal.relation].append(self._saving(rule, position))
+            if not inside:
+                self._whole.append(Task(store, rule, None, WitnessWriter))
+            self._again[head].append(self._restoring(rule))
+
+    def _restoring(self, rule: Rule) -> Task:
+        """The rule for those of its facts that are suspects, from facts that are not."""
+        asked = Atom(_SUSPECTS + rule.head.relation, rule.head.args)
+        # a head that computes cannot be run backwards: then facts come first, and suspects are looked up
+        computes = any(isinstance(a, p.Call) for a in rule.head.args)
+        body = (asked, *rule.body, *self._not_suspect(rule, None))
+        position = None if computes else 0
+        sets = rule.head.relation in self.store.grouped  # else a fan meets many small sets: row by row is less
+        return Task(self.store, evolve(rule, body=body), position, RestoringWriter, sets=sets)
+
+    def _saving(self, rule: Rule, position: int) -> Task:
+        """The rule from a fact that was just saved, for suspects only."""
+        asked = Atom(_SUSPECTS + rule.head.relation, rule.head.args)
+        body = (*rule.body, asked, *self._not_suspect(rule, position))
+        return Task(self.store, evolve(rule, body=body), position, SavingWriter)
+
+    def _not_suspect(self, rule: Rule, position: int | None) -> list[Negation]:
+        """Tests that the facts of this unit which a rule reads are no suspects."""
+        inside = [
+            x
+            for n, x in enumerate(rule.body)
+            if isinstance(x, Atom) and x.relation in self.relations and n != position
+        ]
+        return [Negation(Atom(_SUSPECTS + atom.relation, atom.args)) for atom in inside]
+
+    def tasks(self) -> Iterator[Task]:
+        yield from self._whole
+        yield from self._outside
+        for by_relation in (self._forward, self._backward, self._again, self._save):
+            for tasks in by_relation.values():
+                yield from tasks
+
+    # ── hearing of changes ───────────────────────────────────────────────────────────────────
+
+    def listen(self, readers: dict[str, Readers]) -> None:
+        modes: dict[int, type[LivingWriter]] = {1: WitnessWriter, -1: SuspectWriter}
+        self._outside.clear()
+        for rule in self.planned.unit.rules:
+            for relation in outside_relations(rule, self.relations):
+                entry = readers.setdefault(relation, Readers())
+                for event, sign, task, _ in versions(self.store, rule, relation, modes, filters=False):
+                    self._outside.append(task)
+                    listener = self._gaining(task) if sign > 0 else self._losing(task)
+                    entry.of(event, sign).append(listener)
+
+    def _gaining(self, task: Task) -> Listener:
+        def listener(step: Step, delta: Facts) -> None:
+            self.gains.append((task, task.rule.head.relation, delta))
+            step.wake(self)
+
+        return listener
+
+    def _losing(self, task: Task) -> Listener:
+        head = task.rule.head.relation
+
+        def listener(step: Step, delta: Facts) -> None:
+            facts = self._taken(step, head, [(task, delta)])
+            if facts:
+                self._suspect(head, facts)
+                step.wake(self)
+
+        return listener
+
+    def _taken(self, step: Step, name: str, runs: list[tuple[Task, Facts]]) -> Facts:
+        """The facts of a relation that rules find suspect, and that were not; they lose their witnesses."""
+        proofs = self.proofs[name]
+        found = proofs.found()
+        with step.guard.shield:
+            try:
+                for task, delta in runs:
+                    task(delta, found)
+            finally:
+                facts, taken = proofs.taken(found) if found else (found, found)
+                step.undo.append((proofs.put, (taken,)))
+        return facts
+
+    def _suspect(self, name: str, facts: Facts) -> None:
+        known = self.suspects.get(name)
+        if known is None:
+            self.suspects[name] = facts
+        else:
+            add_facts(self.shapes[name], known, facts)
+
+    def give(self, step: Step, relation: str, gone: list[Row], new: list[Row]) -> None:
+        shape, proofs = self.shapes[relation], self.proofs[relation]
+        lost = [row for row in gone if proofs.get(row) == GIVEN]
+        if lost:
+            facts = facts_of(shape, lost)
+            with step.guard.shield:
+                step.undo.append((proofs.put, (proofs.take(facts),)))
+            self._suspect(relation, facts)
+        if new:
+            self.brought[relation] = new
+        if lost or new:
+            step.wake(self)
+
+    def forget(self) -> None:
+        self.suspects, self.gains, self.brought = {}, [], {}
+
+    # ── a turn ───────────────────────────────────────────────────────────────────────────────
+
+    def turn(self, step: Step) -> None:
+        suspects, gains, brought = self.suspects, self.gains, self.brought
+        self.forget()
+        lost = self._lost(step, suspects) if suspects else {}
+        added: dict[str, Facts] = {}
+        if gains or brought:
+            step.undo.append((self._take_back, (added,)))
+            new: dict[str, Any] = {}
+            for name, rows in brought.items():
+                self._bring(name, rows, new)
+            for task, head, delta in gains:
+                task(delta, new.setdefault(head, {}))
+            self._rounds(step, new, added)
+        self._tell(step, lost, added)
+
+    def _lost(self, step: Step, roots: dict[str, Facts]) -> dict[str, Facts]:
+        """The facts that have no derivation left; they are taken out, all other suspects are saved."""
+        asked = self._asked
+        try:
+            self._find_suspects(step, roots)
+            new = self._restored({name: table.facts for name, table in asked.items() if table.facts})
+            while new:
+                new = self._saved(step, new)
+            lost = {name: forms.copied(t.shape, t.facts) for name, t in asked.items() if t.facts}
+        finally:
+            for table in asked.values():
+                table.clear()
+        for name, facts in lost.items():
+            step.undo.append((self.tables[name].merge, (facts,)))
+            with step.guard.shield:
+                self.tables[name].remove(facts)
+        return lost
+
+    def _find_suspects(self, step: Step, frontier: dict[str, Facts]) -> None:
+        """Everything whose witness leads to one of the given suspects, but for what is spared on the way."""
+        chances = CHANCES if self._groups is not None else 1
+        while frontier:
+            for name, facts in frontier.items():
+                self._asked[name].merge(facts)
+            if chances:
+                before = self._number(frontier)
+                frontier = self._spared(step, frontier, before)
+                chances -= self._number(frontier) * 2 > before
+            runs: dict[str, list[tuple[Task, Facts]]] = {}
+            for name, facts in frontier.items():
+                for task in self._backward[name]:
+                    runs.setdefault(task.rule.head.relation, []).append((task, facts))
+            frontier = {}
+            for name, tasks in runs.items():
+                facts = self._taken(step, name, tasks)
+                if facts:
+                    frontier[name] = facts
+
+    def _number(self, facts: dict[str, Facts]) -> int:
+        return sum(size_of(self.shapes[name], of) for name, of in facts.items())
+
+    def _spared(self, step: Step, suspects: dict[str, Facts], number: int) -> dict[str, Facts]:
+        """Facts that lost their witness and have another derivation get it at once, if it is well-founded.
+
+        The suspects that are left.  All that rested on the others stays as it is.
+        """
+        if number > FEW and self._groups is None:
+            return suspects
+        left = dict(suspects)
+        for name, new in self._restored(suspects).items():
+            shape, proofs, is_founded = self.shapes[name], self.proofs[name], self._ancestry.is_founded
+            spared = shape.empty()
+            step.undo.append((proofs.take, (spared,)))
+            if self._groups is not None and number > len(new) * SINGLES:
+                for key, (_, groups) in new.items():
+                    for witness, values in groups.items():
+                        founded = self._groups.founded(key, witness, values)
+                        if founded:
+                            add_facts(shape, spared, {key: founded})
+                            proofs.put({key: {witness: founded}})
+            else:
+                for row, witness in proofs.entries(new):
+                    if is_founded(row, witness):
+                        add_row(shape, spared, row)
+                        proofs.set(row, witness)
+            if spared:
+                self._asked[name].remove(spared)
+                left[name] = forms.minus(shape, suspects[name], spared)
+        return {name: facts for name, facts in left.items() if facts}
+
+    def _restored(self, suspects: dict[str, Facts]) -> dict[str, Any]:
+        """Those of some suspects that are given, or have a derivation from facts that are not suspect."""
+        new: dict[str, Any] = {}
+        for name, facts in suspects.items():
+            out = new[name] = {}
+            if self.given[name]:
+                for row in rows_of(self.shapes[name], facts):
+                    if row in self.given[name]:
+                        self.proofs[name].bring(out, row, GIVEN)
+            for task in self._again[name]:
+                task(facts, out)
+        return new
+
+    def _saved(self, step: Step, new: dict[str, Any]) -> dict[str, Any]:
+        """Suspects get their new witnesses; the suspects that they save in turn."""
+        saved: dict[str, Facts] = {}
+        for name, witnesses in new.items():
+            if witnesses:
+                proofs = self.proofs[name]
+                saved[name] = facts = proofs.facts(witnesses)
+                step.undo.append((proofs.take, (facts,)))
+                with step.guard.shield:
+                    proofs.merge(witnesses)
+                    self._asked[name].remove(facts)
+        found: dict[str, Any] = {}
+        for name, facts in saved.items():
+            for task in self._save[name]:
+                head = task.rule.head.relation
+                if self._asked[head].facts:
+                    task(facts, found.setdefault(head, {}))
+        return found
+
+    def _bring(self, name: str, rows: list[Row], new: dict[str, Any]) -> None:
+        """Given facts that are not there yet."""
+        shape, facts = self.shapes[name], self.tables[name].facts
+        out = new.setdefault(name, {})
+        for row in rows:
+            if not forms.has_row(shape, facts, row):
+                self.proofs[name].bring(out, row, GIVEN)
+
+    def _rounds(self, step: Step, new: dict[str, Any], added: dict[str, Facts] | None) -> None:
+        """Merge what is new, and go on from it until nothing is new; `added` collects it all."""
+        number = 1
+        while True:
+            delta: dict[str, Facts] = {}
+            for name, witnesses in new.items():
+                if witnesses:
+                    delta[name] = self._merge(step, name, witnesses, added)
+            if not delta:
+                return
+            count = sum(size_of(self.shapes[name], facts) for name, facts in delta.items())
+            step.guard.round(self.planned.name, number, count, self.invents)
+            number += 1
+            new = {}
+            for name, facts in delta.items():
+                for task in self._forward[name]:
+                    head = task.rule.head.relation
+                    out = new.get(head)
+                    if out is None:
+                        out = new[head] = {}
+                    task(facts, out)
+
+    def _merge(self, step: Step, name: str, witnesses: Any, added: dict[str, Facts] | None) -> Facts:
+        shape = self.shapes[name]
+        facts = self.proofs[name].facts(witnesses)
+        with step.guard.shield:
+            if added is not None:
+                add_facts(shape, added.setdefault(name, shape.empty()), facts)
+            self.tables[name].merge(facts)
+            self.proofs[name].merge(witnesses)
+        return facts
+
+    def _tell(self, step: Step, suspects: dict[str, Facts], added: dict[str, Facts]) -> None:
+        changes: list[tuple[str, Facts, Facts]] = []
+        for name in self.relations:
+            shape = self.shapes[name]
+            lost, came = suspects.get(name), added.get(name)
+            gone = forms.minus(shape, lost, self.tables[name].facts) if lost else shape.empty()
+            new = shape.empty() if not came else forms.minus(shape, came, lost) if lost else came
+            if gone or new:
+                changes.append((name, gone, new))
+        if self.exact and len(changes) > 0:
+            with step.guard.shield:  # for a while back to the state of before: some reader needs it
+                for name, gone, new in changes:
+                    self.tables[name].remove(new)
+                    self.tables[name].merge(gone)
+        for name, gone, new in changes:
+            step.spread(name, gone, new, applied=not self.exact)
+
+    def _take_back(self, added: dict[str, Facts]) -> None:
+        for name, facts in added.items():
+            self.tables[name].remove(facts)
+            self.proofs[name].take(facts)
+
+    # ── as a whole ───────────────────────────────────────────────────────────────────────────
+
+    def rebuild(self, step: Step) -> Mapping[str, Facts]:
+        self.forget()
+        for name in self.relations:
+            self.tables[name].clear()
+            self.proofs[name].data.clear()
+        new: dict[str, Any] = {}
+        for name, rows in self.given.items():
+            if rows:
+                self._bring(name, list(rows), new)
+        for task in self._whole:
+            task(None, new.setdefault(task.rule.head.relation, {}))
+        self._rounds(step, new, None)
+        return {}
+
+    def state(self) -> Columns:
+        """Witnesses alone: by I1 the facts are those that have one."""
+        return [column for name in self.relations for column in self.proofs[name].columns()]
+
+    def restore(self, columns: Columns) -> None:
+        left = iter(columns)
+        self.forget()
+        for name in self.relations:
+            self.proofs[name].restore(left)
+            self.tables[name].replace(self.proofs[name].everything())
+
+    def snapshot(self) -> Callable[[], None]:
+        tables = table_snapshot(self.store, self.relations)
+        proofs = {name: dict(kept.data) for name, kept in self.proofs.items()}
+
+        def restore() -> None:
+            self.forget()
+            tables()
+            for name, kept in proofs.items():
+                self.proofs[name].data.clear()
+                self.proofs[name].data.update(kept)
+
+        return restore
+
+    def derivation_of(self, relation: str, row: Row) -> Derivation | None:
+        kept = self.proofs[relation].get(row)
+        if kept is None or kept == GIVEN:
+            return None
+        name = self.store.rules[kept[0]]
+        hidden = hidden_variables(next(rule for rule in self.planned.unit.rules if rule.name == name))
+        return name, {variable.name: value for variable, value in zip(hidden, kept[1:], strict=True)}
+
+    def check(self) -> None:
+        for name in self.relations:
+            facts = set(rows_of(self.shapes[name], self.proofs[name].everything()))
+            assert facts == set(self.tables[name].rows()), f"I1: {name}"
+
+
+def carried_relations(unit: Unit, shapes: Mapping[str, Shape]) -> set[str]:
+    """Binary relations whose recursive rules all carry the fan of the head along from the unit."""
+    out = set()
+    for name in unit.relations:
+        shape = shapes[name]
+        rules = [rule for rule in unit.rules if rule.head.relation == name]
+        inside = [r for r in rules if any(a.relation in unit.relations for a, _ in p.atoms_of(r.body))]
+        if shape.arity == 2 and inside and all(_carries(rule, unit, shape) for rule in inside):
+            out.add(name)
+    return out
+
+
+def _carries(rule: Rule, unit: Unit, shape: Shape) -> bool:
+    fan = rule.head.args[shape.fan]
+    return isinstance(fan, Variable) and any(
+        isinstance(literal, Atom) and literal.relation in unit.relations and fan in literal.args
+        for literal in rule.body
+    )

@@ -1,0 +1,191 @@
+"""Which recursive units carry a column along, and their rules in two forms.
+
+    r(c, n) :- s(c, n).                    a source: what s has
+    r(c, to) :- r(c, from), t(from, to).   steps: along t, whatever c is
+
+in any order of columns and atoms.  A rule that says more, such as
+
+    r(c, to) :- r(c, from), t(from, to, w), !closed(to), w < 9.
+
+has its rest put into a relation of its own, `@steps of r#2(from, to)`, which is counted like any rule that is not
+recursive; likewise a source that is not a copy.  That is done only where one atom has both ends of the step, so
+that there are no more steps than facts of that atom, and where the rest cannot fail: it is computed for steps
+that nothing ever takes, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from attrs import evolve, frozen
+
+from everlog.core import program as p
+from everlog.core.codegen.agenda import variables_of_literal
+from everlog.core.program import Atom, Column, Literal, Program, Relation, Rule, Term, Value, Variable
+from everlog.core.program.bodies import rule_may_fail, schedule
+from everlog.core.program.dependencies import Unit
+from everlog.core.storage.tables import Shape
+
+_OWN = "@"  # before the names of variables that no rule of a user has
+
+
+class NoFlow(Exception):
+    """Why a unit is not one through which sets flow."""
+
+
+@frozen
+class Flow:
+    """The rules of a unit in the two forms, and the relations and rules that this adds; `fan` is carried along."""
+
+    fan: int
+    rules: tuple[Rule, ...]
+    relations: Mapping[str, Relation]
+    added: tuple[Rule, ...]
+
+
+@frozen
+class Source:
+    """The copying rule `rule`: elements in the column `fan` of a relation, at the nodes in its column `key`."""
+
+    rule: str
+    relation: str
+    key: int
+    fan: int
+
+
+@frozen
+class StepRule:
+    """The rule `rule` takes steps from one column of a relation to another; its variables have these names."""
+
+    rule: str
+    relation: str
+    start: int
+    end: int
+    start_name: str
+    end_name: str
+
+    def binding(self, start: Value, end: Value) -> dict[str, Value]:
+        """The ends of a step by the names that the rule's author gave them."""
+        pairs = ((self.start_name, start), (self.end_name, end))
+        return {name: value for name, value in pairs if not name.startswith(_OWN)}
+
+
+def sources_and_steps(unit: Unit, shape: Shape) -> tuple[list[Source], list[StepRule]]:
+    """What the rules of a unit say that are in the two forms."""
+    sources, steps = [], []
+    for rule in unit.rules:
+        head, atoms = rule.head.args, [literal for literal in rule.body if isinstance(literal, Atom)]
+        if len(atoms) == 1:
+            key = atoms[0].args.index(head[shape.key])
+            sources.append(Source(rule.name, atoms[0].relation, key, 1 - key))
+            continue
+        (own,) = [atom for atom in atoms if atom.relation == rule.head.relation]
+        (step,) = [atom for atom in atoms if atom is not own]
+        start, end = own.args[shape.key], head[shape.key]
+        assert isinstance(start, Variable)
+        assert isinstance(end, Variable)
+        places = step.args.index(start), step.args.index(end)
+        steps.append(StepRule(rule.name, step.relation, *places, start.name, end.name))
+    return sources, steps
+
+
+def flow_of(program: Program, unit: Unit, rules: Sequence[Rule]) -> Flow:
+    """A unit's rules, which are in normal form, as sources and steps; raises NoFlow where they are not."""
+    if len(unit.relations) > 1 or program.relations[unit.relations[0]].arity != 2:
+        raise NoFlow("not one binary relation")
+    (name,) = unit.relations
+    recursive = [rule for rule in rules if _own(rule, name)]
+    fan = next((fan for fan in (0, 1) if all(_carries(rule, name, fan) for rule in recursive)), None)
+    if fan is None:
+        raise NoFlow("no column that all recursive rules carry along")
+    rewriter = _Rewriter(program, program.relations[name], fan)
+    rewritten = [rewriter.steps(rule) if rule in recursive else rewriter.source(rule) for rule in rules]
+    return Flow(fan, tuple(rewritten), rewriter.relations, tuple(rewriter.rules))
+
+
+def _own(rule: Rule, name: str) -> list[Atom]:
+    return [atom for atom, _ in p.atoms_of(rule.body) if atom.relation.split("/")[0] == name]
+
+
+def _carries(rule: Rule, name: str, fan: int) -> bool:
+    """Whether a rule reads its relation once, and hands this column on without looking at it."""
+    own = [literal for literal in rule.body if isinstance(literal, Atom) and literal.relation == name]
+    if len(own) != 1 or len(_own(rule, name)) != 1:
+        return False
+    carried = rule.head.args[fan]
+    if not isinstance(carried, Variable) or own[0].args[fan] != carried:
+        return False
+    others: list[Term] = [rule.head.args[1 - fan], own[0].args[1 - fan]]
+    elsewhere = [variable for term in others for variable in p.variables_of(term)]
+    elsewhere += [v for literal in rule.body if literal is not own[0] for v in variables_of_literal(literal)]
+    return carried not in elsewhere
+
+
+class _Rewriter:
+    def __init__(self, program: Program, relation: Relation, fan: int) -> None:
+        self.program, self.relation, self.fan = program, relation, fan
+        self.relations: dict[str, Relation] = {}
+        self.rules: list[Rule] = []
+
+    def source(self, rule: Rule) -> Rule:
+        if len(rule.body) == 1 and self._copies(rule.body[0], rule.head.args):
+            return rule
+        head = Atom(rule.head.relation, self._variables(rule.head.args))
+        copied = self._added(f"@source of {rule.name}", self.relation.columns, rule, rule.head.args, rule.body)
+        return evolve(rule, head=head, body=(Atom(copied, head.args),))
+
+    def steps(self, rule: Rule) -> Rule:
+        key = 1 - self.fan
+        (own,) = [x for x in rule.body if isinstance(x, Atom) and x.relation == self.relation.name]
+        rest = tuple(literal for literal in rule.body if literal is not own)
+        ends = own.args[key], rule.head.args[key]
+        if len(rest) == 1 and self._copies(rest[0], ends):
+            return rule
+        self._look(rule, rest, ends)
+        names = self._variables(ends)
+        columns = (self.relation.columns[key],) * 2
+        steps = Atom(self._added(f"@steps of {rule.name}", columns, rule, ends, rest), names)
+        carried = rule.head.args[self.fan]
+        from_, to = (tuple((carried, end) if key else (end, carried)) for end in names)
+        body = (Atom(own.relation, from_), steps)
+        return evolve(rule, head=Atom(rule.head.relation, to), body=body)
+
+    def _look(self, rule: Rule, rest: tuple[Literal, ...], ends: tuple[Term, Term]) -> None:
+        """Whether steps may be computed by themselves; raises NoFlow if not."""
+        atoms = [set(variables_of_literal(literal)) for literal in rest if isinstance(literal, Atom)]
+        wide = next((held for held in atoms if held.issuperset(ends)), None)
+        if wide is None:
+            raise NoFlow(f"no atom of {rule.name} has both ends of a step")
+        if any(not held <= wide for held in atoms):
+            raise NoFlow(f"the steps of {rule.name} are a join")
+        if schedule(rest, set())[1]:
+            raise NoFlow(f"the steps of {rule.name} need what they are taken from")
+        if rule_may_fail(Rule(rule.head, rest)):
+            raise NoFlow(f"{rule.name} may fail on steps that nothing takes")
+
+    def _copies(self, literal: Literal, ends: Sequence[Term]) -> bool:
+        """Whether a literal is a plain atom of two variables, which are these."""
+        if not isinstance(literal, Atom) or len(literal.args) != 2 or not _distinct(ends):
+            return False
+        equivalence = self.program.relations.get(literal.relation)
+        return set(literal.args) == set(ends) and not (equivalence is not None and equivalence.equivalence)
+
+    def _added(
+        self, name: str, columns: Sequence[Column], rule: Rule, args: Sequence[Term], body: tuple[Literal, ...]
+    ) -> str:
+        self.relations[name] = Relation(name, tuple(columns))
+        self.rules.append(evolve(rule, head=Atom(name, tuple(args)), body=body, name=f"{name}#1", strategy=""))
+        return name
+
+    @staticmethod
+    def _variables(terms: Sequence[Term]) -> tuple[Variable, ...]:
+        """Variables in the places of terms: those themselves, where they are distinct variables."""
+        out: list[Variable] = []
+        for place, term in enumerate(terms):
+            own = isinstance(term, Variable) and term not in out
+            out.append(term if own else Variable(f"{_OWN}{place}"))  # type: ignore[arg-type]  # `own` says so
+        return tuple(out)
+
+
+def _distinct(terms: Sequence[Term]) -> bool:
+    return len(set(terms)) == len(terms) and all(isinstance(term, Variable) for term in terms)

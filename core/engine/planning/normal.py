@@ -1,0 +1,208 @@
+"""The normal form of rules that can be maintained: every change reaches them through one relation.
+
+A delta rule replaces one literal of a body by the change of its relation.  That needs literals
+whose truth for one binding depends on one fact, so two things are rewritten:
+
+`e(x, _)`           becomes `e/0(x)`, under `!` too, where `e/0(x) :- e(x, y).` keeps the projection
+`n = count : {…}`   becomes a lookup of the group's value; an auxiliary rule derives what the group
+                    counts, sums or orders: `@count1(outer…, target) :- body.`
+
+An aggregate whose outer variables are bound only outside (`count : { e(y, z), z > x }`) gets a
+*domain*: an auxiliary relation with the values that those variables take in the rest of the rule.
+
+A group may fail (`sum 12 / y : { e(x, y) }`) that no rule asks for.  So its failure is its value, which
+fails in the rule that looks it up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import count
+
+from attrs import evolve, field, frozen, mutable
+
+from everlog.core import program as p
+from everlog.core.program import (
+    Aggregate,
+    Atom,
+    Column,
+    Comparison,
+    Constant,
+    Failure,
+    Kind,
+    Literal,
+    Negation,
+    Program,
+    Relation,
+    Rule,
+    Term,
+    Variable,
+    Wildcard,
+)
+from everlog.core.program.bodies import binds, may_fail, needs, schedule, sure_and_open
+
+ONE = Constant(1, Kind.NUMBER)
+TARGET = Variable("target@")
+
+
+class NeedsItself(Exception):
+    """An aggregate's outer variables are bound by nothing but the recursion that it stands in."""
+
+
+@frozen
+class Group:
+    """The aggregate `op` over the last column of the relation `name`, for each value of the others."""
+
+    name: str
+    op: str
+    kind: Kind
+    written: str
+    may_fail: bool = False
+
+
+@mutable
+class Normaliser:
+    """Rewrites rules one by one; `relations`, `rules` and `groups` collect what that adds."""
+
+    program: Program
+    relations: dict[str, Relation] = field(factory=dict)
+    rules: list[Rule] = field(factory=list)
+    groups: dict[str, Group] = field(factory=dict)
+    fresh: count[int] = field(factory=lambda: count(1))
+
+    def rule(self, rule: Rule, unit: frozenset[str]) -> Rule:
+        """The rule in normal form; `unit` are the relations that it is computed together with.
+
+        New names depend on the rule alone: they stay when other rules come and go.
+        """
+        self.fresh = count(1)
+        return evolve(rule, body=self.body(rule.body, unit, rule))
+
+    def body(self, body: Sequence[Literal], unit: frozenset[str], rule: Rule) -> tuple[Literal, ...]:
+        out: list[Literal] = []
+        for literal in body:
+            match literal:
+                case Atom():
+                    out.append(self._projected(literal))
+                case Negation(Atom() as atom):
+                    out.append(Negation(self._projected(atom)))
+                case Aggregate():
+                    out.append(self._looked_up(literal, body, unit, rule))
+                case _:
+                    out.append(literal)
+        return tuple(out)
+
+    # ── wildcards ────────────────────────────────────────────────────────────────────────────
+
+    def _projected(self, atom: Atom) -> Atom:
+        """The atom over a projection that has no column for a wildcard."""
+        columns = [c for c, arg in enumerate(atom.args) if not isinstance(arg, Wildcard)]
+        if len(columns) == len(atom.args):
+            return atom
+        return Atom(self._projection(atom.relation, columns), tuple(atom.args[c] for c in columns))
+
+    def _projection(self, relation: str, columns: list[int]) -> str:
+        name = f"{relation}/{','.join(map(str, columns))}"
+        if name not in self.relations:
+            declared = self.program.relations[relation]
+            self.relations[name] = Relation(name, tuple(declared.columns[c] for c in columns))
+            args = [Variable(f"c{c}") for c in range(declared.arity)]
+            head = Atom(name, tuple(args[c] for c in columns))
+            self.rules.append(Rule(head, (Atom(relation, tuple(args)),), f"{name}#1"))
+        return name
+
+    # ── aggregates ───────────────────────────────────────────────────────────────────────────
+
+    def _looked_up(
+        self, literal: Aggregate, body: Sequence[Literal], unit: frozenset[str], rule: Rule
+    ) -> Aggregate:
+        name = f"@{literal.op}{next(self.fresh)} of {rule.name}"
+        inner = self._grounded(literal, body, unit, rule, name)
+        kinds = _kinds(self.program, [*body, *inner])
+        target: Term = ONE if literal.target is None else literal.target
+        target_kind = Kind.NUMBER if literal.target is None else _kind(target, kinds, literal.kind)
+        columns = [Column(v.name, kinds.get(v, Kind.NUMBER)) for v in literal.outer]
+        self.relations[name] = Relation(name, (*columns, Column("target", target_kind)))
+        partial = may_fail(literal)
+        if may_fail(target):  # then it is a condition like others
+            inner = (*inner, Comparison("=", TARGET, target, target_kind))
+            target = TARGET
+        head = Atom(name, (*literal.outer, target))
+        self.groups[name] = Group(name, literal.op, literal.kind, str(literal), partial)
+        failure = Failure.VALUE if partial else Failure.ERROR
+        made = Rule(head, self.body(inner, unit, rule), f"{name}#1", rule.origin, failure=failure)
+        self.rules.append(made)
+        return evolve(literal, body=(Atom(name, (*literal.outer, target)),), partial=partial)
+
+    def _grounded(
+        self, literal: Aggregate, body: Sequence[Literal], unit: frozenset[str], rule: Rule, name: str
+    ) -> tuple[Literal, ...]:
+        """The aggregate's body, with a domain for the outer variables if it does not bind them all for sure."""
+        wanted = {v.name for v in literal.outer}
+        sure, _ = sure_and_open(literal.body, ())
+        if wanted <= _bound(sure) and not schedule(literal.body, ())[1]:
+            return literal.body
+        others = [x for x in body if x is not literal and not _reads(x, unit)]
+        outside = _binding(others, wanted)
+        if outside is None:
+            missing = [v for v in literal.outer if v.name not in _bound(schedule(others, ())[0])]
+            raise NeedsItself(f"`{missing[0]}` in `{literal}` is bound by the recursion itself")
+        domain = f"{name}?"
+        kinds = _kinds(self.program, body)
+        self.relations[domain] = Relation(
+            domain, tuple(Column(v.name, kinds.get(v, Kind.NUMBER)) for v in literal.outer)
+        )
+        head, inside = Atom(domain, literal.outer), self.body(outside, unit, rule)
+        self.rules.append(Rule(head, inside, f"{domain}#1", rule.origin, failure=Failure.NOTHING))
+        return (Atom(domain, literal.outer), *literal.body)
+
+
+def _binding(body: Sequence[Literal], wanted: set[str]) -> list[Literal] | None:
+    """The literals that are sure, and what else it takes to bind the wanted variables; None if nothing does.
+
+    A literal that may fail is left out where it binds none of them: it excludes nobody from the domain.
+    """
+    sure, rest = sure_and_open(body, ())
+    known = _bound(sure)
+    further: list[tuple[Literal, set[str]]] = []  # each with the variables that it is the first to bind
+    for literal in schedule(rest, known)[0]:
+        further.append((literal, binds(literal) - known))
+        known |= binds(literal)
+    if not wanted <= known:
+        return None
+    chosen: list[Literal] = []
+    for literal, new in reversed(further):
+        if not new.isdisjoint(wanted):
+            chosen.insert(0, literal)
+            wanted = wanted | needs(literal)
+    return [*sure, *chosen]
+
+
+def _bound(literals: Iterable[Literal]) -> set[str]:
+    return {name for literal in literals for name in binds(literal)}
+
+
+def _reads(literal: Literal, unit: frozenset[str]) -> bool:
+    return any(atom.relation in unit for atom, _ in p.atoms_of((literal,)))
+
+
+def _kinds(program: Program, body: Iterable[Literal]) -> dict[Variable, Kind]:
+    """The kinds of variables, as far as positive atoms tell: enough for messages."""
+    kinds: dict[Variable, Kind] = {}
+    for literal in body:
+        if isinstance(literal, Atom) and literal.relation in program.relations:
+            columns = program.relations[literal.relation].columns
+            for arg, column in zip(literal.args, columns, strict=True):
+                if isinstance(arg, Variable):
+                    kinds[arg] = column.kind
+    return kinds
+
+
+def _kind(term: Term, kinds: dict[Variable, Kind], otherwise: Kind) -> Kind:
+    match term:
+        case Constant(kind=kind) | p.Call(kind=kind):
+            return kind
+        case Variable():
+            return kinds.get(term, otherwise)
+        case _:
+            return otherwise

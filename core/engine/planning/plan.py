@@ -1,0 +1,339 @@
+"""Which strategy maintains which unit, why, and what the rules look like that it runs.
+
+A *unit* is a strongly connected component of the predicate graph.  The strategy follows from what
+the unit's rules need; a user may ask for another one where the table below allows it.  Where no
+incremental strategy serves, the unit is computed again when something that it reads has changed,
+and the plan says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import evolve, field, frozen
+
+from everlog.core import program as p
+from everlog.core.classify.query import query_of
+from everlog.core.engine.planning.flow_rules import Flow, NoFlow, flow_of
+from everlog.core.engine.planning.normal import Group, NeedsItself, Normaliser
+from everlog.core.engine.planning.systems import Fit, systems, with_auxiliaries
+from everlog.core.evaluate.shapes import shapes_of
+from everlog.core.joins.choice import JoinChoice, choose, growing_relations, refusal_of
+from everlog.core.joins.strategies import AUTO, DELTA, JOINS
+from everlog.core.program import Program
+from everlog.core.program.dependencies import Unit, units
+from everlog.core.storage.tables import Shape
+
+GIVEN, COUNTS, GROUPS, WITNESS, RECOMPUTE = "given", "counts", "groups", "witness", "recompute"
+FLOW = "flow"
+STRATEGIES: Mapping[str, str] = {
+    GIVEN: "facts that are given, and nothing else",
+    COUNTS: "the number of derivations of each fact",
+    GROUPS: "a running total or an ordered multiset for each group",
+    FLOW: "sets that flow along steps, settled from the sources on",
+    WITNESS: "one well-founded witness for each fact",
+    RECOMPUTE: "computed again when something that it reads has changed",
+}
+RECURSIVE = (FLOW, WITNESS, RECOMPUTE)  # what a user may ask for, of a recursive unit; and systems
+ALL = tuple(dict.fromkeys((*JOINS, *RECURSIVE)))
+VIEWS = tuple(name for name in JOINS if name not in (DELTA, RECOMPUTE, AUTO))  # that keep a view from the start
+_SYSTEMS = "and the systems of `everlog ies list`"
+MOST_ATOMS = 48  # in one body, for which delta rules are made
+
+
+class NoSuchStrategy(ValueError):
+    """A strategy was asked for that does not exist, or that cannot serve the relation."""
+
+
+@frozen
+class PlannedUnit:
+    """A unit with its strategy.  `unit.rules` are in normal form unless the strategy is `recompute`."""
+
+    unit: Unit
+    strategy: str
+    why: str
+    group: Group | None = None
+    joins: Mapping[str, JoinChoice] = field(factory=dict)  # of the rules of a unit that is counted
+    fit: Fit | None = field(default=None, eq=False)  # of a unit that a system of auxiliary relations keeps
+
+    @property
+    def name(self) -> str:
+        return ", ".join(self.unit.relations)
+
+
+@frozen
+class Plan:
+    """Units in the order of their turns, what a unit reads before it.
+
+    `program` has the auxiliary relations and the rules in normal form; `written` maps the name of a
+    rule to the rule as it was checked.
+    """
+
+    program: Program
+    units: tuple[PlannedUnit, ...]
+    shapes: Mapping[str, Shape]
+    written: Mapping[str, p.Rule]
+
+    @property
+    def failing(self) -> frozenset[str]:
+        """The groups whose value may be a failure."""
+        groups = [planned.group for planned in self.units if planned.group is not None]
+        return frozenset(group.name for group in groups if group.may_fail)
+
+    def __str__(self) -> str:
+        lines = []
+        for planned in self.units:
+            lines.append(f"{planned.name}: {planned.strategy} ({planned.why})")
+            lines += [f"  {rule.name}  {rule}" for rule in planned.unit.rules]
+        return "\n".join(lines)
+
+
+def make_plan(program: Program, asked: Mapping[str, str] | None = None) -> Plan:
+    """The plan of a checked program.
+
+    `asked` names strategies for relations, for rules (`path#2`), or for whatever it serves (`*`); it goes before
+    what the program's text says.  Raises NoSuchStrategy where one cannot serve what it was asked for.
+    """
+    plan, refused = _made(program, dict(asked or {}))
+    if refused:
+        message, hint = next(iter(refused.values()))
+        raise NoSuchStrategy(f"{message} ({hint})" if hint else message)
+    return plan
+
+
+def refusals(program: Program) -> dict[str, tuple[str, str]]:
+    """The rules whose `.strategy` cannot be had: what is wrong, and a hint."""
+    return _made(program, {})[1]
+
+
+def _made(program: Program, asked: dict[str, str]) -> tuple[Plan, dict[str, tuple[str, str]]]:
+    program = with_auxiliaries(_named(program), asked)
+    wishes = Wishes(program, asked)
+    normaliser = Normaliser(program)
+    chosen: dict[str, tuple[str, str]] = {}
+    fits: dict[str, Fit] = {}
+    fans: dict[str, int] = {}  # of relations through which sets flow: the column that is carried along
+    rules: list[p.Rule] = []
+    for unit in units(program):
+        strategy, why, own, fit = _planned(program, unit, normaliser, wishes)
+        if isinstance(fit, Flow):
+            fans[unit.relations[0]], own = fit.fan, list(fit.rules)
+        elif fit is not None:
+            fits.update(dict.fromkeys(unit.relations, fit))
+        rules += own
+        chosen.update(dict.fromkeys(unit.relations, (strategy, why)))
+    for name in normaliser.relations:
+        if name in normaliser.groups:
+            chosen[name] = GROUPS, f"of {normaliser.groups[name].written}"
+        else:
+            chosen[name] = COUNTS, "auxiliary, not recursive"
+    normal = evolve(
+        program,
+        relations={**program.relations, **normaliser.relations},
+        rules=(*rules, *normaliser.rules),
+        facts={},
+    )
+    ordered = units(normal)
+    growing = growing_relations(normal)
+    planned = []
+    for unit in ordered:
+        strategy, why = chosen[unit.relations[0]]
+        joins = {}
+        if strategy in (COUNTS, GROUPS):
+            joins = {rule.name: wishes.join(rule, normal, growing) for rule in unit.rules}
+        group, fit = normaliser.groups.get(unit.relations[0]), fits.get(unit.relations[0])
+        planned.append(PlannedUnit(unit, strategy, why, group, joins, fit))
+    shapes = dict(shapes_of(normal, ordered))
+    shapes.update({name: Shape(normaliser.relations[name].arity, 1) for name in normaliser.groups})
+    shapes.update({name: Shape(2, fan) for name, fan in fans.items()})
+    return Plan(normal, tuple(planned), shapes, {rule.name: rule for rule in program.rules}), wishes.refused
+
+
+class Wishes:
+    """The strategies that were asked for, by the program's text or from outside.
+
+    `refused` collects, by rule, what cannot be had; nothing falls back silently.
+    """
+
+    def __init__(self, program: Program, asked: dict[str, str]) -> None:
+        self.refused: dict[str, tuple[str, str]] = {}
+        self._asked = asked
+        self._names = {rule.name for rule in program.rules}
+        outputs = [directive.relation for directive in (*program.outputs, *program.printsizes)]
+        self._read_by = dict.fromkeys(outputs, "an output")
+        for rule in program.rules:
+            self._read_by |= {atom.relation: rule.name for atom, _ in p.atoms_of(rule.body)}
+        for name, strategy in asked.items():
+            if strategy not in ALL and strategy not in systems():
+                raise NoSuchStrategy(
+                    f"no strategy `{strategy}` to ask for; there are {', '.join(ALL)}, {_SYSTEMS}"
+                )
+            if name != "*" and name not in program.relations and name not in self._names:
+                what = "there is no such rule" if "#" in name else "which is not declared"
+                raise NoSuchStrategy(f"a strategy for `{name}`, {what}")
+
+    def _of(self, rule: p.Rule) -> str:
+        return self._asked.get(rule.name) or self._asked.get(rule.head.relation) or rule.strategy
+
+    def unit(self, unit: Unit) -> str:
+        """The strategy that was asked for a unit as a whole: any of a recursive one, `recompute` of another."""
+        found = ""
+        for rule in unit.rules:
+            wish = self._of(rule)
+            if not wish:
+                continue
+            system = wish not in ALL and wish in systems()
+            if wish not in ALL and not system:
+                self.refused[rule.name] = (
+                    f"there is no strategy `{wish}`",
+                    f"there are {', '.join(ALL)}, {_SYSTEMS}",
+                )
+            elif unit.recursive and wish not in RECURSIVE and not system:
+                message = f"`{wish}` cannot keep {rule.name}: it is recursive"
+                self.refused[rule.name] = (
+                    message,
+                    f"recursive rules are kept by {', '.join(RECURSIVE)}, {_SYSTEMS}",
+                )
+            elif not unit.recursive and wish not in JOINS:
+                message = f"`{wish}` cannot keep {rule.name}: it is not recursive"
+                self.refused[rule.name] = message, f"such rules are kept by {', '.join(JOINS)}"
+            elif found and found != wish and (unit.recursive or RECOMPUTE in (found, wish)):
+                message = f"`{wish}` cannot keep {rule.name}: a rule that is computed with it asks for `{found}`"
+                self.refused[rule.name] = message, "ask for one strategy"
+            elif unit.recursive or wish == RECOMPUTE:
+                found = wish
+        star = self._asked.get("*", "")
+        if not found and unit.recursive:
+            found = star if star in RECURSIVE or star not in JOINS else ""
+        return found
+
+    def nothing_to_keep(self, unit: Unit) -> None:
+        """A relation without rules: a system has nothing to do there."""
+        for name in unit.relations:
+            wish = self._asked.get(name, "")
+            if wish in systems():
+                self.refused[name] = f"`{wish}` cannot keep `{name}`: no rule derives it", ""
+
+    def fit(self, unit: Unit, program: Program, name: str, special: str) -> Fit | None:
+        """How a system that was asked for keeps a unit; where it cannot, that is noted."""
+        given = [relation for relation in unit.relations if program.facts.get(relation)]
+        found = special or systems()[name].fit(program, unit)
+        if given:
+            found = f"`{given[0]}` has facts of its own"
+        if isinstance(found, Fit):
+            return found
+        rule = next((rule for rule in unit.rules if self._of(rule) == name), None)
+        if rule is not None:  # else it was asked for whatever it serves
+            self.refused[rule.name] = f"`{name}` cannot keep {', '.join(unit.relations)}: {found}", ""
+        return None
+
+    def no_flow(self, unit: Unit, why: str) -> None:
+        """Note that no sets flow through a unit, if its author wants them to."""
+        rule = next((rule for rule in unit.rules if self._of(rule) == FLOW), None)
+        if rule is not None:
+            self.refused[rule.name] = f"`{FLOW}` cannot keep {', '.join(unit.relations)}: {why}", ""
+
+    def unkept(self, unit: Unit, program: Program, strategy: str) -> None:
+        """Note who reads an auxiliary relation of another system than the one that keeps the unit, if one does."""
+        if any(rule.name in self.refused for rule in unit.rules):
+            return
+        kept: set[str] = set()
+        if strategy in systems():
+            kept = {
+                a.name for name in unit.relations for a in systems()[strategy].auxiliaries(program.relations[name])
+            }
+        for name in unit.relations:
+            owner = program.relations[name].auxiliary_of
+            if owner and name not in kept and name in self._read_by:
+                message = f"{self._read_by[name]} reads `{name}`, which would be empty: another system keeps it"
+                hint = f"`{owner}` is kept by `{strategy or WITNESS}`"
+                self.refused[program.rules_of(owner)[-1].name] = message, hint
+
+    def join(self, rule: p.Rule, program: Program, growing: frozenset[str]) -> JoinChoice:
+        """The strategy for the join of a rule that is not recursive, in normal form."""
+        wish = self._of(rule) if rule.name in self._names else ""
+        if wish in JOINS:
+            refusal = refusal_of(rule, program, wish)
+            if refusal:
+                self.refused[rule.name] = f"`{wish}` cannot keep {rule.name}: {refusal}", ""
+                wish = ""
+            return choose(rule, program, growing, wish)
+        star = self._asked.get("*", "")
+        if star in JOINS and star != RECOMPUTE and len(query_of(rule).atoms) > 1:
+            refusal = refusal_of(rule, program, star)
+            if not refusal:
+                return choose(rule, program, growing, star)
+            return evolve(choose(rule, program, growing), why=f"`{star}` cannot: {refusal}")
+        return choose(rule, program, growing)
+
+
+def _named(program: Program) -> Program:
+    """Every rule with a name of its own, also where a program was made without text."""
+    seen: dict[str, int] = {}
+    rules = []
+    for rule in program.rules:
+        name = rule.name or rule.head.relation
+        seen[name] = seen.get(name, 0) + 1
+        unique = name if rule.name and seen[name] == 1 else f"{name}#{seen[name]}"
+        rules.append(rule if rule.name == unique else evolve(rule, name=unique))
+    return evolve(program, rules=tuple(rules))
+
+
+def _planned(
+    program: Program, unit: Unit, normaliser: Normaliser, wishes: Wishes
+) -> tuple[str, str, list[p.Rule], Fit | Flow | None]:
+    special = special_reason(program, unit)
+    if not unit.rules and not special:
+        wishes.nothing_to_keep(unit)
+        return GIVEN, "no rule derives it", [], None
+    asked = wishes.unit(unit)
+    if asked not in (*RECURSIVE, *JOINS, ""):
+        fit = wishes.fit(unit, program, asked, special)
+        if fit is not None:
+            wishes.unkept(unit, program, asked)
+            return asked, "recursive, asked for", list(unit.rules), fit
+        asked = ""
+    wishes.unkept(unit, program, asked)
+    if special:
+        return RECOMPUTE, special, list(unit.rules), None
+    own = frozenset(unit.relations)
+    before = dict(normaliser.relations), list(normaliser.rules), dict(normaliser.groups)
+    try:
+        rules = [normaliser.rule(rule, own) for rule in unit.rules]
+    except NeedsItself as reason:
+        normaliser.relations, normaliser.rules, normaliser.groups = before
+        return RECOMPUTE, str(reason), list(unit.rules), None
+    if asked == RECOMPUTE:
+        normaliser.relations, normaliser.rules, normaliser.groups = before
+        return RECOMPUTE, "asked for", list(unit.rules), None
+    if not unit.recursive:
+        return COUNTS, "not recursive", rules, None
+    if asked in ("", FLOW):
+        try:
+            flow = flow_of(program, unit, rules)
+        except NoFlow as reason:
+            wishes.no_flow(unit, str(reason))
+            return WITNESS, "recursive", rules, None
+        normaliser.relations.update(flow.relations)
+        normaliser.rules += flow.added
+        return FLOW, f"recursive, column {flow.fan + 1} is carried along", rules, flow
+    return asked, "recursive, asked for", rules, None
+
+
+def special_reason(program: Program, unit: Unit) -> str:
+    """What keeps a unit from being maintained, or nothing."""
+    for name in unit.relations:
+        if program.relations[name].equivalence:
+            return f"`{name}` is an equivalence relation"
+        if program.relations[name].choices:
+            return f"`{name}` has a choice domain"
+        if name in program.limits:
+            return f"`{name}` has a size limit"
+    if unit.subsumptions:
+        return f"facts of `{unit.subsumptions[0].dominated.relation}` subsume each other"
+    for rule in unit.rules:
+        if sum(1 for _ in p.atoms_of(rule.body)) > MOST_ATOMS:
+            return f"{rule.name} has more than {MOST_ATOMS} atoms, each of which would need a rule of its own"
+        if any(call.name == "autoinc" for call in p.calls_of(rule)):
+            return f"`autoinc()` in {rule.name} numbers facts in sorted order"
+    return ""

@@ -1,0 +1,104 @@
+"""Systems that keep a recursive relation with auxiliary relations: what the engine asks of one.
+
+A system serves recursive units of one shape, transitive closure say.  Which systems there are, and what shapes
+they know, is for whoever provides them (`ies`, after Libkin and Wong); the engine knows this protocol, and the
+providers by their names, as it would know plug-ins.  A program asks for one by name, as for any strategy; its
+auxiliary relations are then relations of the program like any other, named after the relation that they help to
+keep (`path.tree`), and belong to its unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from importlib import import_module
+from typing import Protocol, TypeAlias
+
+from attrs import evolve, frozen
+
+from everlog.core.program import Program, Relation, Row
+from everlog.core.program.dependencies import Unit
+from everlog.core.program.values import EvaluationError
+
+# relation → what went, what came; pairs that have a method `fans(key)` are taken as {key: values}, set by set
+RowChanges: TypeAlias = Mapping[str, tuple[Collection[Row], Collection[Row]]]
+
+
+class Refused(EvaluationError):
+    """A system cannot follow an update, such as an edge that closes a cycle; everything is as it was before."""
+
+
+class Maintained(Protocol):
+    """A system at work, in terms of the program's relations.  `Refused` leaves it as it was."""
+
+    def load(self, rows: Mapping[str, Iterable[Row]]) -> None:
+        """Begin with these facts of the relations that the rules read."""
+
+    def change(self, relation: str, row: Row, insert: bool) -> RowChanges:
+        """One fact came or went: what changed, of auxiliary relations only if one was read before."""
+
+    def rows(self, relation: str) -> Iterable[Row]:
+        """The answer or an auxiliary relation; the changes of one that was read are told from then on."""
+
+    def check(self) -> None:
+        """Assert every invariant."""
+
+
+@frozen
+class Fit:
+    """A system that can keep a unit: the relations it reads, and how to make one."""
+
+    system: str
+    answer: str
+    inputs: tuple[str, ...]
+    make: Callable[[], Maintained]
+
+
+@frozen
+class Described:
+    """What `explain` tells of a system: its title, its auxiliary relations with arity, growth and cost."""
+
+    name: str
+    title: str
+    auxiliaries: tuple[tuple[str, int], ...]
+    growth: str
+    cost: str
+
+
+class Offer(Protocol):
+    """One system, to be asked for by its name."""
+
+    @property
+    def described(self) -> Described: ...
+
+    def fit(self, program: Program, unit: Unit) -> Fit | str:
+        """How it keeps a unit, or why it cannot."""
+
+    def auxiliaries(self, relation: Relation) -> tuple[Relation, ...]:
+        """The flat auxiliary relations that it would keep beside a relation."""
+
+
+Offers: TypeAlias = Mapping[str, Offer]
+PROVIDERS = ["everlog.ies.offers"]  # modules with a function `offers() -> Offers`, imported when somebody asks
+
+
+def systems() -> Offers:
+    """Every system by its name."""
+    return {name: offer for module in PROVIDERS for name, offer in import_module(module).offers().items()}
+
+
+def with_auxiliaries(program: Program, asked: Mapping[str, str]) -> Program:
+    """The program with the auxiliary relations of the systems that it, or `asked`, asks for."""
+    more = {r.name: r for r in _auxiliaries(program, asked) if r.name not in program.relations}
+    return evolve(program, relations={**program.relations, **more}) if more else program
+
+
+def _auxiliaries(program: Program, asked: Mapping[str, str]) -> Iterator[Relation]:
+    wishes = [*asked.values(), *(rule.strategy for rule in program.rules)]
+    if not any(wishes):
+        return
+    offers = systems()
+    for rule in program.rules:
+        head = rule.head.relation
+        wish = asked.get(rule.name) or asked.get(head) or rule.strategy
+        if wish in offers:
+            yield from offers[wish].auxiliaries(program.relations[head])

@@ -1,0 +1,27 @@
+"""An engine whose last step could neither be made nor be taken back.
+
+Its relations may disagree with each other, so it gives no answer at all any more, right or wrong.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from everlog.core.runtime.guards import Broken
+
+_STILL_THERE = frozenset({"__class__", "__dict__", "__repr__", "guard", "program", "seal"})
+
+
+class BrokenEngine:
+    """What an engine becomes: whoever asks it for anything is told why it has no answer."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in _STILL_THERE:
+            return object.__getattribute__(self, name)
+        raise Broken(
+            "a step failed, and could not be taken back: the database in memory is broken, and is not used any"
+            " more; open it anew"
+        )
+
+    def __repr__(self) -> str:
+        return "<a broken engine>"

@@ -1,0 +1,75 @@
+"""What a step tells: for each relation the facts that went and came, made into rows when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from everlog.core.program import Row
+from everlog.core.runtime.collector import without_collections
+from everlog.core.storage.shared_fans import SharedDelta
+from everlog.core.storage.tables import Facts, Shape, rows_of
+
+
+class ToldChanges(Mapping[str, Mapping[Row, int]]):
+    """relation → fact → +1 or -1; a relation without change is not in it.
+
+    A bulk load may change millions of facts that nobody looks at, so rows are made on demand.
+    """
+
+    __slots__ = ("_facts", "_rows", "_shapes")
+
+    def __init__(self, shapes: Mapping[str, Shape], facts: Mapping[str, tuple[Facts, Facts]]) -> None:
+        self._shapes, self._facts = shapes, facts
+        self._rows: dict[str, dict[Row, int]] = {}
+
+    @classmethod
+    def of_rows(cls, rows: dict[str, dict[Row, int]]) -> ToldChanges:
+        """Changes that are rows already."""
+        told = cls({}, rows)  # type: ignore[arg-type]  # of which only the names are read
+        told._rows = rows
+        return told
+
+    def __getitem__(self, relation: str) -> dict[Row, int]:
+        rows = self._rows.get(relation)
+        if rows is None:
+            gone, new = self._facts[relation]
+            shape = self._shapes[relation]
+            signed = _signed_rows if len(gone) + len(new) <= FEW else _many_signed_rows
+            rows = self._rows[relation] = signed(shape, gone, new)
+        return rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._facts)
+
+    def __len__(self) -> int:
+        return len(self._facts)
+
+    def __contains__(self, relation: object) -> bool:
+        return relation in self._facts
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+class GivenRows(list[Row]):
+    """Facts that were given as rows, and are told as such."""
+
+
+def _signed_rows(shape: Shape, gone: Facts, new: Facts) -> dict[Row, int]:
+    rows = dict.fromkeys(_rows(shape, gone), -1) if gone else {}
+    if new:
+        rows.update(dict.fromkeys(_rows(shape, new), 1))
+    return rows
+
+
+_many_signed_rows = without_collections(_signed_rows)
+FEW = 16  # rows or fans, whose making wakes no collector
+
+
+def _rows(shape: Shape, facts: Facts) -> Iterable[Row]:
+    if isinstance(facts, GivenRows):
+        return facts
+    return facts.rows(shape) if isinstance(facts, SharedDelta) else rows_of(shape, facts)
+
+
+NOTHING = ToldChanges({}, {})

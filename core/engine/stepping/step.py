@@ -1,0 +1,137 @@
+"""One step on its way through the units: whose turn is next, what changed, how to undo it.
+
+Whatever changes the state writes down first how to take it back, in a way that works whether or not
+the change was made.  So an error, a limit or Ctrl-C in the middle of a step ends in the state of before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, field
+
+from everlog.core.engine.stepping.store import Store
+from everlog.core.runtime.guards import Guard
+from everlog.core.storage.tables import Facts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from everlog.core.engine.keepers.keeper import Keeper
+
+Listener = Callable[["Step", Facts], None]
+
+
+@define
+class Readers:
+    """Who hears of a relation's change, by what happens and when.
+
+    `filtered`: some rule reads the relation twice and needs the change as a table.
+    """
+
+    losses: list[Listener] = field(factory=list)  # on deletes, before the table changes
+    late_gains: list[Listener] = field(factory=list)  # on deletes, after it (negated atoms)
+    early_losses: list[Listener] = field(factory=list)  # on inserts, before it (negated atoms)
+    gains: list[Listener] = field(factory=list)  # on inserts, after it
+    filtered: bool = False
+
+    def of(self, event: str, sign: int) -> list[Listener]:
+        if event == "delete":
+            return self.losses if sign < 0 else self.late_gains
+        return self.early_losses if sign < 0 else self.gains
+
+
+_NOBODY = Readers()
+
+
+class Step:
+    """Invariant: running `undo` from its end to its beginning leads back to the state of before."""
+
+    __slots__ = ("changes", "guard", "keepers", "queue", "readers", "store", "undo")
+
+    def __init__(self, store: Store, keepers: Sequence[Keeper], readers: dict[str, Readers], guard: Guard) -> None:
+        self.store, self.keepers, self.readers, self.guard = store, keepers, readers, guard
+        self.queue: list[int] = []
+        self.undo: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
+        self.changes: dict[str, tuple[Facts, Facts]] = {}  # relation → what went, what came
+
+    def again(self) -> None:
+        """Begin another step."""
+        self.undo.clear()
+        self.queue.clear()
+        self.changes = {}
+
+    def wake(self, keeper: Keeper) -> None:
+        """The keeper has something to settle: it gets a turn."""
+        if not keeper.waiting:
+            keeper.waiting = True
+            heappush(self.queue, keeper.number)
+
+    def all_awake(self) -> None:
+        """Whoever was woken has had its turn."""
+        for number in self.queue:
+            self.keepers[number].waiting = False
+        self.queue.clear()
+
+    def run(self) -> None:
+        queue, keepers = self.queue, self.keepers
+        while queue:
+            keeper = keepers[heappop(queue)]
+            keeper.waiting = False
+            keeper.turn(self)
+
+    def spread(self, relation: str, gone: Facts, new: Facts, applied: bool = False) -> None:
+        """Tell the readers of a relation what it loses and gains, and change its table on the way.
+
+        With `applied` the table is in its new state already, and no reader needs the old one.
+        """
+        self.changes[relation] = (gone, new)
+        readers = self.readers.get(relation, _NOBODY)
+        table, shield = self.store.tables[relation], self.guard.shield
+        delta = self.store.delta(relation) if readers.filtered else None  # for rules that read the relation twice
+        assert not (applied and delta is not None), "such rules need the state of before"
+        if not applied:
+            self.undo.append((put_back, (table, gone, new)))
+        for facts, early, change, late in (
+            (gone, readers.losses, table.remove, readers.late_gains),
+            (new, readers.early_losses, table.merge, readers.gains),
+        ):
+            if not facts:
+                continue
+            try:
+                if delta is not None:
+                    delta.merge(facts)
+                for listener in early:
+                    listener(self, facts)
+                if not applied:
+                    shield.held = True
+                    change(facts)
+                    shield.release()
+                for listener in late:
+                    listener(self, facts)
+            finally:
+                if delta is not None:
+                    delta.clear()
+
+    def roll_back(self) -> None:
+        """Back to the state of before the step."""
+        self.queue.clear()
+        for delta in self.store.deltas.values():
+            delta.clear()
+        for keeper in self.keepers:
+            keeper.waiting = False
+            keeper.forget()
+        while self.undo:
+            function, arguments = self.undo[-1]
+            function(*arguments)
+            self.undo.pop()
+
+
+def put_back(table: Any, gone: Facts, new: Facts) -> None:
+    """Undo the change of a table, whether or not it was made."""
+    if new:
+        table.remove(new)
+    if gone:
+        table.merge(gone)

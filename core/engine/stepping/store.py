@@ -1,0 +1,187 @@
+"""What an engine holds: tables, the changes being spread, witnesses, the values of groups.
+
+Compiled rules ask for indexes by name.  Besides tables there are `Δ` names (the change of a relation
+while it is being spread, for rules that read it twice), the values of groups, and witnesses.  All are
+kept in place for the life of the store, so that a rule is bound to them once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from time import perf_counter
+from typing import Any, TypeAlias
+
+from attrs import define
+
+from everlog.core import program as p
+from everlog.core.codegen import Access, Compiled, compile_rule
+from everlog.core.codegen.derivations import PROOFS_OF, VALUES_OF, LivingWriter, is_risky
+from everlog.core.dbsp import delta_name
+from everlog.core.engine.planning.plan import FLOW, Plan
+from everlog.core.program import Rule
+from everlog.core.program.values import EvaluationError
+from everlog.core.storage.equivalence import Classes
+from everlog.core.storage.shared_fans import SharedTable
+from everlog.core.storage.tables import Facts, Shape, Table
+
+RunRule: TypeAlias = Callable[[Any, Any], None]
+GROWN, SMALL = 8, 64  # a rule is compiled again when a relation it reads has grown or shrunk by this factor
+
+
+def is_other_size(before: int, now: int) -> bool:
+    """Whether an order of joins that was chosen by one size may be wrong for another."""
+    return before > (now + SMALL) * GROWN or now > (before + SMALL) * GROWN
+
+
+@define
+class RuleTime:
+    """How often a rule ran, for how long (measured in some of many small steps), and its compilation."""
+
+    runs: int = 0
+    seconds: float = 0.0
+    compiling: float = 0.0
+
+
+class Store:
+    """Invariant: containers are changed in place and never replaced."""
+
+    def __init__(self) -> None:
+        self.plan: Plan
+        self.functors: Mapping[str, p.Functor] = {}
+        self.failing: frozenset[str] = frozenset()  # the groups whose value may be a failure
+        self.shapes: dict[str, Shape] = {}
+        self.tables: dict[str, Table] = {}
+        self.deltas: dict[str, Table] = {}
+        self.proofs: dict[str, dict[Any, Any]] = {}
+        self.grouped: set[str] = set()  # the relations whose witnesses stand for sets of facts
+        self.values: dict[str, dict[Any, Any]] = {}
+        self.numbers: dict[str, int] = {}  # rule name → the number that witnesses have
+        self.rules: dict[int, str] = {}  # and back
+        self.times: dict[str, RuleTime] = {}
+        self.weight = 1  # how many runs of a rule a measured one stands for
+
+    def adopt(self, plan: Plan) -> None:
+        """Go by another plan; tables of units that stay as they are stay."""
+        self.plan = plan
+        self.functors = plan.program.functors
+        self.failing = plan.failing
+        self.shapes.update(plan.shapes)
+        self.shapes.update({delta_name(name): shape for name, shape in plan.shapes.items()})
+        for rule in plan.program.rules:
+            if rule.name not in self.numbers:
+                self.numbers[rule.name] = len(self.numbers) + 1
+                self.rules[self.numbers[rule.name]] = rule.name
+
+    def begin(self, names: Iterable[str]) -> None:
+        """Empty tables for these relations."""
+        shared = {
+            name for planned in self.plan.units if planned.strategy == FLOW for name in planned.unit.relations
+        }
+        for name in names:
+            equivalence = self.plan.program.relations[name].equivalence
+            kind = Classes if equivalence else SharedTable if name in shared else Table
+            self.tables[name] = kind(self.shapes[name])
+            self.deltas.pop(delta_name(name), None)
+            self.proofs.pop(name, None)
+            self.values.pop(name, None)
+
+    def delta(self, relation: str) -> Table:
+        """The table of a relation's change, filled only while the change is spread."""
+        name = delta_name(relation)
+        if name not in self.deltas:
+            self.deltas[name] = Table(self.shapes[relation])
+        return self.deltas[name]
+
+    def index(self, access: Access) -> Any:
+        name = access.relation
+        if name.startswith(VALUES_OF):
+            return self.values.setdefault(name.removeprefix(VALUES_OF), {})
+        if name.startswith(PROOFS_OF):
+            return self.proofs.setdefault(name.removeprefix(PROOFS_OF), {})
+        table = self.tables.get(name)
+        if table is None:
+            table = self.deltas[name] if name in self.deltas else self.delta(name[1:])
+        return table.index(access.key, access.rest)
+
+    def sizes(self, rule: Rule) -> dict[str, int]:
+        names = {atom.relation for atom, _ in p.atoms_of(rule.body)}
+        return {name: len(self.tables[name]) for name in names if name in self.tables}
+
+    def of_rule(self, rule: Rule, error: EvaluationError) -> EvaluationError:
+        """The error, with the rule that met it as its author wrote it."""
+        written = self.plan.written.get(rule.name, rule)
+        return error.with_rule(written.written, str(written.origin))
+
+    def time_of(self, rule: Rule) -> RuleTime:
+        found = self.times.get(rule.name)
+        if found is None:
+            found = self.times[rule.name] = RuleTime()
+        return found
+
+
+class Task:
+    """One rule in one version: compiled at its first run, and again when its relations have grown.
+
+    `mode` says what becomes of a derivation; the body atom at `position` reads Δ (None: no Δ).
+    """
+
+    __slots__ = ("compiled", "large", "mode", "position", "rule", "run", "sets", "store", "time")
+
+    def __init__(
+        self,
+        store: Store,
+        rule: Rule,
+        position: int | None,
+        mode: type[LivingWriter],
+        large: frozenset[str] = frozenset(),
+        sets: bool = True,
+    ) -> None:
+        self.store, self.rule, self.position, self.mode, self.large = store, rule, position, mode, large
+        self.sets = sets
+        self.run: RunRule | None = None
+        self.compiled: dict[str, int] | None = None  # the sizes that the order of joins was chosen by
+        self.time = store.time_of(rule)
+
+    def __call__(self, delta: Facts, out: Any) -> None:
+        """Run on a change; an error names the rule."""
+        start = perf_counter()
+        try:
+            (self.run or self.bind())(delta, out)
+        except EvaluationError as error:
+            raise self.store.of_rule(self.rule, error) from error.__cause__
+        self.time.seconds += (perf_counter() - start) * self.store.weight
+        self.time.runs += 1
+
+    def bind(self) -> RunRule:
+        start = perf_counter()
+        code = self.code()
+        self.run = code.bound_to(self.store.index)
+        self.time.compiling += perf_counter() - start
+        return self.run
+
+    def code(self) -> Compiled:
+        store = self.store
+        sizes = store.sizes(self.rule)
+        self.compiled = dict(sizes)
+        for name in self.large:
+            sizes[name] = max(sizes.get(name, 0), 1_000_000)
+        number = store.numbers.get(self.rule.name, 0)
+        grouped = self.rule.head.relation in store.grouped
+
+        writer = partial(self.mode, number=number, grouped=grouped, failing=store.failing)
+        sets = self.sets and not is_risky(self.rule, store.failing)
+        return compile_rule(self.rule, self.position, store.shapes, sizes, store.functors, writer, sets)
+
+    def forget_if_grown(self, sizes: dict[str, int]) -> None:
+        """Compile anew next time, if the sizes that the order was chosen by are no longer true.
+
+        `sizes` remembers sizes from one call to the next.
+        """
+        for name, before in (self.compiled or {}).items():
+            if name not in sizes:
+                sizes[name] = self.store.tables[name].about()
+            now = sizes[name]
+            if is_other_size(before, now):
+                self.run = self.compiled = None
+                return

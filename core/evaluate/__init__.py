@@ -1,0 +1,10 @@
+"""Whole programs, evaluated once, with no state kept.
+
+| module | holds |
+|---|---|
+| `reference` | naive evaluation: the meaning of a program, and the oracle of every test |
+| `seminaive` | compiled rules in rounds over what is new |
+| `shapes` | which column of a binary relation is its fan |
+| `carried`, `ordered` | recursion that needs no rounds, or visits each key once |
+| `choice`, `subsume`, `counters` | what `choice-domain`, `<=` and `autoinc()` mean |
+"""

@@ -1,0 +1,30 @@
+"""Rules with `autoinc()`: the reference evaluator numbers their bindings, for every executor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import count
+
+from everlog.core.evaluate.reference import NaiveEvaluation
+from everlog.core.program import Program, Row, Rule
+from everlog.core.program.order import ordered
+
+
+class Counting:
+    """One counter per run of a program."""
+
+    def __init__(self, program: Program, start: int = 0) -> None:
+        self._naive = NaiveEvaluation(program)
+        self._naive.numbers = count(start)
+
+    @property
+    def next(self) -> int:
+        """The number that would be drawn next."""
+        number = next(self._naive.numbers)
+        self._naive.numbers = count(number)
+        return number
+
+    def derive(self, rule: Rule, facts: Mapping[str, Iterable[Row]]) -> set[Row]:
+        """The facts of a rule with `autoinc()`, from the facts of the relations that it reads."""
+        self._naive.facts.update({name: ordered(rows) for name, rows in facts.items()})
+        return self._naive.derive_numbered(rule)

@@ -1,0 +1,473 @@
+"""Whole-program evaluation: unit by unit, each rule compiled, each round joining only what is new.
+
+A recursive unit runs in rounds.  First come the rules that do not need the unit itself.  Then, in
+each round, every rule reads the state at its start; it runs once for each body atom of the unit,
+with that atom reading only Δ, the facts of the round before (at first: all of them).  What comes
+out and is not known yet is the Δ of the next round.  Some recursions do without (core.evaluate.carried), or
+need rounds for some of their keys only (core.evaluate.ordered).
+
+Rules are compiled when their unit begins: by then the relations that they read are complete, and
+their sizes decide the order of joins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sized
+from functools import cached_property
+from time import perf_counter
+from typing import Any, TypeAlias
+
+from attrs import define
+
+from everlog.core import program as p
+from everlog.core.codegen import Access, Compiled, compile_late, compile_rule
+from everlog.core.codegen.lines import comment
+from everlog.core.evaluate.carried import Steps, carried, flow
+from everlog.core.evaluate.choice import Chooser
+from everlog.core.evaluate.counters import Counting
+from everlog.core.evaluate.ordered import key_levels, ordered
+from everlog.core.evaluate.shapes import shapes_of
+from everlog.core.evaluate.subsume import dominance_rule, dominated
+from everlog.core.program import Program, Row, Rule
+from everlog.core.program.dependencies import Unit, units
+from everlog.core.program.values import EvaluationError
+from everlog.core.runtime.collector import collector_paused
+from everlog.core.runtime.guards import Guard, Limits
+from everlog.core.storage.equivalence import Equivalence
+from everlog.core.storage.tables import Facts, Shape, Table, facts_of, rows_of, size_of, sorted_rows
+
+Progress = Callable[[str, int, int], None]
+Derive: TypeAlias = Callable[[Facts, Facts], None]  # from Δ, into what is new
+_MANY = 10_000  # facts after which limits are looked at again
+_KEY = 1e-6  # seconds that a key of an index takes, before anything was measured
+
+
+@define
+class Evaluation:
+    """The relations of a program after a run."""
+
+    program: Program
+    tables: dict[str, Table]
+
+    def size(self, relation: str) -> int:
+        return len(self.tables[relation])
+
+    def rows(self, relation: str) -> Iterable[Row]:
+        """The facts of a relation in sorted order."""
+        table = self.tables[relation]
+        return sorted_rows(table.shape, table.facts)
+
+    def relation(self, name: str) -> frozenset[Row]:
+        return frozenset(self.tables[name].rows())
+
+
+def evaluate(
+    program: Program,
+    inputs: Mapping[str, Iterable[Row]] | None = None,
+    progress: Progress | None = None,
+    limits: Limits | None = None,
+) -> Evaluation:
+    """Every relation of a program, from its own facts and `inputs`.
+
+    `progress` hears of each round: the unit's relations, the round, the facts that were new.
+    What outgrows the `limits` ends in `LimitExceeded`.
+
+    >>> from everlog.dsl.check import compile_text
+    >>> program = compile_text('''
+    ...   .decl edge(x:number, y:number)  .decl path(x:number, y:number)
+    ...   edge(1, 2).  edge(2, 3).
+    ...   path(x, y) :- edge(x, y).  path(x, z) :- path(x, y), edge(y, z).''')
+    >>> list(evaluate(program).rows("path"))
+    [(1, 2), (1, 3), (2, 3)]
+    """
+    with collector_paused(), Guard(limits or Limits()) as guard:
+        context = _started(program, guard, progress)
+        context.shares = True
+        context.load_all(inputs or {})
+        for unit in units(program):
+            if unit.rules or unit.recursive or unit.subsumptions:
+                UnitRun(context, unit).run()
+        return Evaluation(program, context.tables)
+
+
+def _started(program: Program, guard: Guard, progress: Progress | None) -> Context:
+    return Context(program, dict(shapes_of(program, units(program))), {}, guard, progress)
+
+
+def explain_code(program: Program, only: str | None = None) -> str:
+    """The Python that every rule of a program becomes, or those of one relation, or one, for whoever reads it."""
+    run = _started(program, Guard(Limits()), None)
+    run.load_all({})
+    parts = []
+    for unit in units(program):
+        for rule in unit.rules:
+            if only is not None and only not in (rule.name, rule.head.relation):
+                continue
+            if any(call.name == "autoinc" for call in p.calls_of(rule)):
+                parts.append(f"{comment(str(rule))}\n# is not compiled: it numbers its facts in sorted order")
+                continue
+            deltas: list[int | None] = [None]
+            if unit.recursive:
+                deltas = list(_positions(rule, unit)) or [None]
+            parts += [run.compiled(rule, delta, unit).source for delta in deltas]
+    return "\n\n".join(parts)
+
+
+class Context:
+    """What the units of one run share: tables, who was chosen, what was subsumed, the counter."""
+
+    def __init__(
+        self,
+        program: Program,
+        shapes: dict[str, Shape],
+        tables: dict[str, Table],
+        guard: Guard,
+        progress: Progress | None = None,
+    ) -> None:
+        self.program, self.shapes, self.tables = program, shapes, tables
+        self.guard, self.progress = guard, progress
+        self.choosers: dict[str, Chooser] = {}
+        self.gone: dict[str, set[Row]] = {}
+        self.counting = Counting(program)
+        self.cache: dict[tuple[int, int | None], tuple[Rule, Compiled]] = {}
+        self.late: dict[tuple[int, int], Compiled | None] = {}
+        self.shares = False  # whether fans of a relation may be one set: tables are never changed afterwards
+
+    def load_all(self, inputs: Mapping[str, Iterable[Row]]) -> None:
+        for name in self.program.relations:
+            self.load(name, [*self.program.facts.get(name, ()), *inputs.get(name, ())])
+
+    def load(self, name: str, rows: Iterable[Row]) -> None:
+        """Begin a relation with the facts that are given."""
+        relation, shape = self.program.relations[name], self.shapes[name]
+        self.choosers.pop(name, None)
+        self.gone.pop(name, None)
+        if relation.choices:
+            self.choosers[name] = Chooser(relation)
+            rows = self.choosers[name].admit(rows)
+        if relation.equivalence:
+            self.tables[name] = Equivalence(shape)
+            self.tables[name].merge(facts_of(shape, rows))
+        else:
+            self.tables[name] = Table(shape, facts_of(shape, rows))
+
+    def _sizes(self, rule: Rule, unit: Unit) -> dict[str, int]:
+        sizes = {name: len(self.tables[name]) for name in {a.relation for a, _ in p.atoms_of(rule.body)}}
+        for name in unit.relations:
+            sizes[name] = max(sizes.get(name, 0), 1_000_000)
+        return sizes
+
+    def compiled(self, rule: Rule, delta: int | None, unit: Unit) -> Compiled:
+        known = self.cache.get((id(rule), delta))
+        if known is None:  # the rule is kept beside its code, so that its id stays its own
+            sizes = self._sizes(rule, unit)
+            functors, settled = self.program.functors, self._is_settled(rule)
+            known = rule, compile_rule(rule, delta, self.shapes, sizes, functors, known=settled)
+            self.cache[id(rule), delta] = known
+        return known[1]
+
+    def task(self, rule: Rule, delta: int | None, unit: Unit) -> _Task:
+        """A compiled rule on the indexes it asks for."""
+        compiled = self.compiled(rule, delta, unit)
+        early = self._bound(compiled)
+        if delta is None:
+            return _Task(rule, None, early, compiled.only_new)
+        atom = rule.body[delta]
+        assert isinstance(atom, p.Atom)
+        if (id(rule), delta) not in self.late:
+            sizes = self._sizes(rule, unit)
+            functors, settled = self.program.functors, self._is_settled(rule)
+            self.late[id(rule), delta] = compile_late(rule, delta, self.shapes, sizes, functors, settled)
+        other = self.late[id(rule), delta]
+        if other is None or other.driver is None:
+            return _Task(rule, atom.relation, early, compiled.only_new)
+        either = _EitherWay(early, self._bound(other), self.index(other.accesses[other.driver]))
+        return _Task(rule, atom.relation, either, compiled.only_new and other.only_new)
+
+    def direct(self, rule: Rule, delta: int, unit: Unit) -> _Task | None:
+        """A rule to be run key by key, adding to its relation itself; None if it does anything but for a key."""
+        compiled = self.compiled(rule, delta, unit)
+        if not compiled.from_delta:
+            return None
+        return _Task(rule, rule.head.relation, self._bound(compiled), only_new=False)
+
+    def _is_settled(self, rule: Rule) -> bool:
+        """Whether a fact of the head that is there need not be derived again."""
+        head = self.program.relations.get(rule.head.relation)
+        return head is not None and not head.equivalence and not head.choices
+
+    def _bound(self, compiled: Compiled) -> Derive:
+        for access in compiled.accesses:
+            if access.key and access.rest:  # first, since the keys of one are another
+                self.index(access)
+        return compiled.bound_to(self.index)
+
+    def index(self, access: Access) -> Any:
+        return self.tables[access.relation].index(access.key, access.rest)
+
+
+class _EitherWay:
+    """A rule from Δ outwards, or through all of another atom: whichever took less time, for a Δ of this size.
+
+    At first a key of either is thought to take as long; what is found out is remembered for the next rounds.
+    """
+
+    def __init__(self, early: Derive, late: Derive, driver: Sized) -> None:
+        self.early, self.late, self.driver = early, late, driver
+        self.early_key, self.late_key = _KEY, _KEY  # seconds
+
+    def __call__(self, changed: Facts, new: Facts) -> None:
+        keys, start = len(changed), perf_counter()
+        if self.early_key * keys > self.late_key * len(self.driver):
+            self.late(changed, new)
+            self.late_key = (perf_counter() - start) / max(len(self.driver), 1)
+        else:
+            self.early(changed, new)
+            self.early_key = (perf_counter() - start) / max(keys, 1)
+
+
+def _positions(rule: Rule, unit: Unit) -> list[int]:
+    """Where the body of a rule has atoms of its own unit."""
+    return [i for i, x in enumerate(rule.body) if isinstance(x, p.Atom) and x.relation in unit.relations]
+
+
+@define
+class _Task:
+    """One compiled version of a rule: reads Δ of `source` (None: no Δ), derives `head`."""
+
+    rule: Rule
+    source: str | None
+    run: Derive
+    only_new: bool  # whether it derives no fact that is there
+
+
+class UnitRun:
+    """One unit, from what it reads: rounds until nothing is new."""
+
+    def __init__(self, run: Context, unit: Unit) -> None:
+        self.context, self.unit = run, unit
+        self.name = ", ".join(unit.relations)
+        self.invents = any(p.invents(rule) for rule in unit.rules) and not any(
+            name in run.program.limits for name in unit.relations
+        )
+        self.tables = run.tables
+        self.shapes = run.shapes
+        self.steps = carried(run.program, unit, run.shapes) if run.shares else None
+        self.once: list[_Task] = []
+        self.recursive: list[tuple[Rule, int]] = []  # with the atom to be read as Δ
+        for rule in unit.rules:
+            positions = _positions(rule, unit) if unit.recursive else []
+            self.recursive += [(rule, position) for position in positions]
+            if any(call.name == "autoinc" for call in p.calls_of(rule)):
+                self.once.append(_Task(rule, None, self._numbered(rule), only_new=False))
+            elif not positions:
+                self.once.append(run.task(rule, None, unit))
+        self.dominance = [(s, dominance_rule(s)) for s in unit.subsumptions]
+
+    @cached_property
+    def each(self) -> list[_Task]:
+        """What runs in each round."""
+        return [self.context.task(rule, position, self.unit) for rule, position in self.recursive]
+
+    def _spread(self, steps: list[Steps]) -> None:
+        """All rounds at once, where the recursion only carries a column along."""
+        table, new = self.tables[self.name], 0
+        before, facts = len(table), {}
+        graphs = [self.tables[one.relation].index((one.start,), (one.end,)) for one in steps]
+        for keys, fan in flow(table.facts, graphs):
+            facts.update(dict.fromkeys(keys, fan))
+            new += len(keys) * len(fan)
+            if new > before + _MANY:
+                self.context.guard.round(self.name, 2, new - before, self.invents)
+                before = new
+        table.replace(facts)
+        self.context.guard.round(self.name, 2, max(new - before, 0), self.invents)
+        if self.context.progress is not None:
+            self.context.progress(self.name, 2, new)
+
+    def _settled_in_order(self) -> dict[str, Facts] | None:
+        """Each key once, where keys move along given steps; the Δ of keys that need rounds, or None if all do."""
+        steps = ordered(self.context.program, self.unit, self.shapes)
+        direct = [self.context.direct(rule, position, self.unit) for rule, position in self.recursive if steps]
+        if not steps or None in direct:
+            return None
+        graphs = [self.tables[one.relation].index((one.start,), (one.end,)) for one in steps]
+        table = self.tables[self.name]
+        facts, told, settled = table.facts, len(table), 0
+        levels, rest = key_levels(facts, graphs)
+        for level in levels:
+            delta = {key: facts[key] for key in level if key in facts}
+            for task in direct:
+                assert task is not None
+                self._run(task, delta, facts)
+            settled += size_of(table.shape, delta)
+            if settled > told + _MANY:
+                self.context.guard.round(self.name, 2, settled - told, self.invents)
+                told = settled
+        table.rebuild()
+        self.context.guard.round(self.name, 2, len(table) - told, self.invents)
+        if self.context.progress is not None:
+            self.context.progress(self.name, 2, len(table))
+        delta = {key: facts[key] for key in rest if key in facts}
+        return {self.name: delta} if delta else {}
+
+    def run(self) -> None:
+        delta = {name: self.tables[name].facts for name in self.unit.relations if self.tables[name].facts}
+        if self.dominance:
+            delta = self._subsumed(delta)
+        self._round(self.once, delta, 1)
+        delta = {name: self.tables[name].facts for name in self.unit.relations if self.tables[name].facts}
+        if self.steps is not None and delta:
+            self._spread(self.steps)
+            return
+        if delta and self.context.shares:
+            waiting = self._settled_in_order()
+            delta = delta if waiting is None else waiting
+        number = 1
+        while delta and self.each and not self._is_full():
+            number += 1
+            delta = self._round(self.each, delta, number)
+
+    def _round(self, tasks: list[_Task], delta: dict[str, Facts], number: int) -> dict[str, Facts]:
+        """Run the tasks on the state as it is, then merge what is new; the Δ of the next round."""
+        new: dict[str, Facts] = {}
+        mixed: set[str] = set()  # relations of whose new facts some may be there already
+        candidates: list[tuple[Rule, Facts]] = []
+        for task in tasks:
+            if task.source is not None and task.source not in delta:
+                continue
+            head = task.rule.head.relation
+            if not task.only_new:
+                mixed.add(head)
+            if head in self.context.choosers:
+                if not candidates or candidates[-1][0] is not task.rule:
+                    candidates.append((task.rule, self.shapes[head].empty()))
+                out = candidates[-1][1]
+            else:
+                out = new.get(head)
+                if out is None:
+                    out = new[head] = self.shapes[head].empty()
+            self._run(task, delta.get(task.source), out)  # type: ignore[arg-type]
+        self._choose(candidates, new)
+        out_delta: dict[str, Facts] = {}
+        for name, facts in new.items():
+            fresh = self._fresh(name, facts, name in mixed)
+            if fresh:
+                out_delta[name] = self._merged(name, fresh)
+        if self.dominance and out_delta:
+            out_delta = self._subsumed(out_delta)
+        count = sum(size_of(self.shapes[n], f) for n, f in out_delta.items())
+        self.context.guard.round(self.name, number, count, self.invents)
+        if self.context.progress is not None:
+            self.context.progress(self.name, number, count)
+        return out_delta
+
+    def _run(self, task: _Task, delta: Facts, out: Facts) -> None:
+        try:
+            task.run(delta, out)
+        except EvaluationError as error:
+            raise error.with_rule(task.rule.written, str(task.rule.origin)) from error.__cause__
+
+    def _choose(self, candidates: list[tuple[Rule, Facts]], new: dict[str, Facts]) -> None:
+        """Admit the candidates of relations with choice domains, rule by rule."""
+        admitted: dict[str, list[Row]] = {}
+        for rule, facts in candidates:
+            name = rule.head.relation
+            rows = rows_of(self.shapes[name], facts)
+            admitted.setdefault(name, []).extend(self.context.choosers[name].admit(rows))
+        for name, rows_in in admitted.items():
+            new[name] = facts_of(self.shapes[name], rows_in)
+
+    def _fresh(self, name: str, facts: Facts, mixed: bool) -> Facts:
+        """What of the derived facts is not known yet; `facts` is used up."""
+        shape, known = self.shapes[name], self.tables[name].facts
+        gone = self.context.gone.get(name)
+        if not mixed:
+            pass
+        elif shape.arity != 2:
+            facts -= known
+        elif known:
+            get = known.get
+            for key, fan in facts.items():
+                old = get(key)
+                if old is not None:
+                    fan -= old
+            facts = {key: fan for key, fan in facts.items() if fan}
+        if gone:
+            facts = facts_of(shape, set(rows_of(shape, facts)) - gone)
+        return facts
+
+    def _merged(self, name: str, facts: Facts) -> Facts:
+        table = self.tables[name]
+        if isinstance(table, Equivalence):
+            return table.merge(facts)
+        table.merge(facts)
+        return facts
+
+    def _is_full(self) -> bool:
+        limits = self.context.program.limits
+        return any(name in limits and len(self.tables[name]) >= limits[name] for name in self.unit.relations)
+
+    # ── subsumption ──────────────────────────────────────────────────────────────────────────
+
+    def _subsumed(self, delta: dict[str, Facts]) -> dict[str, Facts]:
+        """Remove what is dominated, from the relations and from Δ."""
+        for name in {s.dominated.relation for s, _ in self.dominance}:
+            pairs: set[Row] = set()
+            for subsumption, rule in self.dominance:
+                if subsumption.dominated.relation == name:
+                    pairs |= self._pairs(rule, delta)
+            removed = dominated(pairs)
+            if removed:
+                self._remove(name, removed)
+                if name in delta:
+                    shape = self.shapes[name]
+                    kept = facts_of(shape, set(rows_of(shape, delta[name])) - removed)
+                    delta = {n: f for n, f in delta.items() if n != name} | ({name: kept} if kept else {})
+        return delta
+
+    def _pairs(self, rule: Rule, delta: dict[str, Facts]) -> set[Row]:
+        """The pairs for which something is new: one of the two facts, or what the condition asks for."""
+        name = rule.head.relation
+        pair = f"{name}, twice"
+        shapes = {**self.shapes, pair: Shape(len(rule.head.args))}
+        named = Rule(p.Atom(pair, rule.head.args), rule.body, rule.name, rule.origin)
+        sizes = {n: len(t) for n, t in self.tables.items()}
+        found: Any = shapes[pair].empty()
+        for position, atom in enumerate(rule.body):
+            if not isinstance(atom, p.Atom) or atom.relation not in delta:
+                continue
+            compiled = compile_rule(named, position, shapes, sizes, self.context.program.functors)
+            try:
+                compiled.bound_to(self.context.index)(delta[atom.relation], found)
+            except EvaluationError as error:
+                raise error.with_rule(rule.written, str(rule.origin)) from error.__cause__
+        return set(rows_of(shapes[pair], found))
+
+    def _remove(self, name: str, rows: set[Row]) -> None:
+        table = self.tables[name]
+        self.context.gone.setdefault(name, set()).update(rows)
+        kept = facts_of(table.shape, set(table.rows()) - rows)
+        table.facts.clear()
+        table.facts.update(kept)
+        table.rebuild()
+
+    # ── counters ─────────────────────────────────────────────────────────────────────────────
+
+    def _numbered(self, rule: Rule) -> Callable[[Facts, Facts], None]:
+        """A rule with `autoinc()` numbers its bindings in sorted order: the reference does that."""
+        shape = self.shapes[rule.head.relation]
+
+        def run(_delta: Facts, new: Facts) -> None:
+            state = {a.relation: set(self.tables[a.relation].rows()) for a, _ in p.atoms_of(rule.body)}
+            for key, value in _items(facts_of(shape, self.context.counting.derive(rule, state))):
+                if shape.arity == 2:
+                    new.setdefault(key, set()).update(value)
+                else:
+                    new.add(key)
+
+        return run
+
+
+def _items(facts: Facts) -> Iterable[tuple[Any, Any]]:
+    return facts.items() if isinstance(facts, dict) else ((value, None) for value in facts)

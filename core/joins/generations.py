@@ -1,0 +1,369 @@
+"""Age generations: MVIVM without bit strings.
+
+On the way from the root of the segment tree to *now*, the node of level ℓ holds exactly the live tuples that came
+during its earlier siblings.  That is a partition of the live tuples by age.  Generation 0 has those of the
+last few updates; every Bˡ updates the generations below ℓ are folded into generation ℓ.  Between two such ticks
+generation ℓ only loses tuples: that time is its *phase*.
+
+An update of one atom asks for the rest of the query with its row given.  Split each other atom by generation:
+for each combination, ordered from old to young, the residual tree (core.joins.residuals) says what to search.
+What a bag finds for given values is remembered for the phase of the youngest generation it looked at.  A
+toggled row so finds its residual as it was; only what came since is searched anew.
+
+Deletes truncate: a remembered row whose tuple goes, or one of whose children has nothing left, is dropped, which
+the search that found it has paid for.  Within a phase nothing can make it good again: a tuple that comes back is
+young.  So whatever is remembered leads to answers, and these are enumerated with constant delay.
+
+Ties: two atoms of one generation are ordered by their number, so each answer belongs to one order.
+
+Resets: after half as many updates as there are tuples, all are put into the oldest generation and the clock
+begins anew.  A loaded database begins there.
+
+Source: Theorem 4.4 and Appendix C of Abo Khamis et al. 2024; ../shared/notes/mvivm.md for the generations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import product
+from typing import Any, TypeAlias
+
+from attrs import define, field
+
+from everlog.core.joins.code import MOST_LOOPS
+from everlog.core.joins.inputs import Input, row_picker
+from everlog.core.joins.residuals import Residual, ResidualBag, residual
+from everlog.core.joins.view import Asked, CannotServe, CountedView, Weighted
+from everlog.core.program import Row
+
+FAN_OUT = 16  # B: how many updates, or ticks of the level below, make a tick
+WORTH = 32  # steps of a search from which on it is noted what remembering it saves
+SHORTEST = 64  # updates between two resets, at the least
+
+
+Plan: TypeAlias = tuple[Residual, tuple[int, ...], Any, int, Any]
+
+
+@define(eq=False)
+class Found:
+    """What a bag finds in one combination of generations: rows for each of the given values.
+
+    Invariant: the rows that are remembered are exactly those that hold now and can be completed below.
+
+    When a tuple goes, `uses` leads to the rows that have it, and `parents` from values for which nothing is left
+    to the rows above that counted on them.  Each row is dropped once: the search that found it has paid for that.
+    """
+
+    bag: ResidualBag
+    saved: list[int]  # counts the steps of searches that were not made again
+    indexes: list[Any]
+    homes: list[tuple[int, int]]  # the atoms that must hold, each with its level
+    holds: list[tuple[Any, dict[Row, int]]]  # how to pick the row of such an atom, and the rows of its generation
+    children: list[tuple[Any, Found]]
+    memory: dict[Row, dict[Row, None]] = field(factory=dict)
+    costs: dict[Row, int] = field(factory=dict)  # of searches that cost more than a look-up
+    uses: list[dict[Row, list[tuple[Row, Row]]]] = field(init=False)
+    parents: dict[Found, dict[Row, list[tuple[Row, Row]]]] = field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        self.uses = [{} for _ in self.holds]
+
+    def rows(self, given: Row) -> dict[Row, None]:
+        known = self.memory.get(given)
+        if known is None:
+            before = self.bag.steps[0]
+            known = self.memory[given] = self._searched(given)
+            cost = self.bag.steps[0] - before
+            if cost > WORTH:
+                self.costs[given] = cost
+        elif given in self.costs:
+            self.saved[0] += self.costs[given]
+        return known
+
+    def _searched(self, given: Row) -> dict[Row, None]:
+        out: dict[Row, None] = {}
+        for row in self.bag.search(*given, *self.indexes):
+            self.bag.steps[0] += 1
+            whole = given + row
+            picked = [pick(whole) for pick, _ in self.holds]
+            if not all(own in there for own, (_, there) in zip(picked, self.holds, strict=True)):
+                continue
+            below = [(child, pick(whole)) for pick, child in self.children]
+            if not all(child.rows(values) for child, values in below):
+                continue
+            out[row] = None
+            for uses, own in zip(self.uses, picked, strict=True):
+                uses.setdefault(own, []).append((given, row))
+            for child, values in below:
+                child.parents.setdefault(self, {}).setdefault(values, []).append((given, row))
+        return out
+
+    def lose(self, home: int, own: Row) -> None:
+        """A tuple of an atom at home here has gone."""
+        for given, row in self.uses[home].pop(own, ()):
+            self._drop(given, row)
+
+    def _drop(self, given: Row, row: Row) -> None:
+        rows = self.memory.get(given)
+        if rows is None or row not in rows:  # dropped before, or found by a search that was interrupted
+            return
+        self.bag.steps[0] += 1
+        del rows[row]
+        if not rows:
+            for parent, waiting in self.parents.items():
+                for above, counted in waiting.pop(given, ()):
+                    parent._drop(above, counted)
+
+
+def combinations_of(atoms: int, tuples: int, fan_out: int = FAN_OUT) -> int:
+    """About how many combinations of generations an update looks at: the price of remembering.
+
+    >>> combinations_of(3, 1_000_000), combinations_of(5, 1000)
+    (49, 625)
+    """
+    levels = 2
+    while fan_out ** (levels - 1) < tuples // 2:
+        levels += 1
+    return int((levels + 1) ** (atoms - 1))
+
+
+class Generations(CountedView):
+    """Invariants:
+    I1  the generations of an atom are disjoint, and together are its live tuples;
+    I2  generation ℓ holds nothing older than the tick before the last one of level ℓ + 1, but for the oldest one;
+    I3  what is remembered are the rows that hold now in their generations and can be completed.
+    """
+
+    def __init__(self, asked: Asked, fan_out: int = FAN_OUT, shortest: int = SHORTEST) -> None:
+        super().__init__()
+        if len(asked.query.variables) >= MOST_LOOPS:
+            raise CannotServe(f"it has {MOST_LOOPS} variables or more, each of which would be a loop")
+        self.asked, self.fan_out, self.shortest = asked, fan_out, shortest
+        self.resets = 0
+        self._saved = [0]
+        self._useful = True
+        self._residuals: dict[tuple[int, ...], Residual] = {}
+        self._plans: list[dict[tuple[int, ...], Plan]] = [{} for _ in asked.query.atoms]
+        self._begin([[] for _ in asked.query.atoms])
+
+    def _begin(self, alive: list[Iterable[Row]]) -> None:
+        """A clock at zero, with these tuples in the oldest generation."""
+        schemas = [atom.variables for atom in self.asked.query.atoms]
+        oldest = [Input(schema) for schema in schemas]
+        for source, rows in zip(oldest, alive, strict=True):
+            for row in rows:
+                source.add(row, 1)
+        size = sum(len(source.rows) for source in oldest)
+        self.left = max(self.shortest, size // 2)  # updates until the next reset
+        self.now = 0
+        levels = 1
+        while self.fan_out**levels < self.left:
+            levels += 1
+        self.oldest = levels + 1
+        self.generations = [
+            [*(Input(schema) for _ in range(levels + 1)), source]
+            for schema, source in zip(schemas, oldest, strict=True)
+        ]
+        self._remembered: list[dict[Any, Found]] = [{} for _ in range(levels + 2)]
+        self._rooted: list[dict[Any, dict[Row, None]]] = [{} for _ in range(levels + 2)]  # see `answers`
+        self._at_home: dict[tuple[int, int], dict[tuple[Found, int], None]] = {}
+
+    # ── the clock ────────────────────────────────────────────────────────────────────────────
+
+    def _tick(self) -> None:
+        self.now += 1
+        self.left -= 1
+        if self.left < 0:
+            self.resets += 1
+            self._useful = self._saved[0] > 4 * self.now
+            self._saved[0] = 0
+            self._count[0] += sum(len(source.rows) for atom in self.generations for source in atom)
+            self._begin([list(self.rows(atom)) for atom in range(len(self.generations))])
+            return
+        level, rest = 0, self.now
+        while rest % self.fan_out == 0:
+            rest //= self.fan_out
+            level += 1
+        level = min(level, self.oldest - 1)
+        for ended in range(level + 1):
+            for found in self._remembered[ended].values():
+                self._forget(found)
+            self._remembered[ended].clear()
+            self._rooted[ended].clear()
+        if level:
+            for sources in self.generations:
+                self._fold(sources, level)
+
+    def _forget(self, found: Found) -> None:
+        for number, home in enumerate(found.homes):
+            del self._at_home[home][found, number]
+        for _, child in found.children:
+            child.parents.pop(found, None)
+
+    def _fold(self, sources: list[Input], level: int) -> None:
+        """All younger generations go into this one; it is new, for what was remembered of it is not."""
+        younger = [row for source in sources[:level] for row in source.rows]
+        if younger:
+            self._count[0] += len(younger)
+            for row in younger:
+                sources[level].add(row, 1)
+            for number in range(level):
+                if sources[number].rows:
+                    sources[number] = Input(sources[number].schema)
+
+    def was_useful(self) -> bool:
+        """Whether what was remembered has saved more than a few steps an update, until the last reset."""
+        return self._useful
+
+    # ── updates ──────────────────────────────────────────────────────────────────────────────
+
+    def insert(self, atom: int, row: Row) -> bool:
+        if any(row in source.rows for source in self.generations[atom]):
+            return False
+        self._tick()
+        self._count[0] += 1
+        self.generations[atom][0].add(row, 1)
+        return True
+
+    def delete(self, atom: int, row: Row) -> bool:
+        for level, source in enumerate(self.generations[atom]):
+            if row in source.rows:
+                source.add(row, -1)
+                self._count[0] += 1
+                for found, home in self._at_home.get((atom, level), ()):
+                    found.lose(home, row)
+                self._tick()
+                return True
+        return False
+
+    def load(self, rows: Mapping[int, Iterable[Row]]) -> None:
+        """Into the oldest generation.  Cost: that of the indexes that updates ask for."""
+        self._begin([{*self.rows(atom), *rows.get(atom, ())} for atom in range(len(self.generations))])
+
+    def rows(self, atom: int) -> Collection[Row]:
+        return {row for source in self.generations[atom] for row in source.rows}
+
+    # ── answers ──────────────────────────────────────────────────────────────────────────────
+
+    def delta(self, atom: int, row: Row) -> Iterator[Weighted]:
+        filled = [
+            [level for level, source in enumerate(sources) if source.rows]
+            for number, sources in enumerate(self.generations)
+            if number != atom
+        ]
+        plans, remembered = self._plans[atom], self._remembered
+        useful: list[tuple[Residual, Found, Row]] = []
+        for levels in product(*filled):
+            self._count[0] += 1
+            plan = plans.get(levels)
+            if plan is None:
+                plan = plans[levels] = self._planned(atom, levels)
+            tree, aged, key, youngest, given_of = plan
+            root = remembered[youngest].get(key) or self._found(tree, tree.root, aged)
+            given = given_of(row)
+            if root.rows(given):
+                useful.append((tree, root, given))
+        return ((answer, 1) for tree, root, given in useful for answer in self._walk(tree, root, row, given))
+
+    def _planned(self, atom: int, levels: tuple[int, ...]) -> Plan:
+        """How an update of an atom looks at one combination of generations of the others."""
+        others = [n for n in range(len(self.generations)) if n != atom]
+        aged = sorted(zip(levels, others, strict=True), key=lambda pair: (-pair[0], pair[1]))
+        order = (*(n for _, n in aged), atom)
+        tree = self._residuals.get(order)
+        if tree is None:
+            tree = self._residuals[order] = residual(self.asked.query, order, self.asked.kept, self._count)
+        mine = tuple(level for level, _ in aged)[: tree.root.depth]
+        schema = self.asked.query.atoms[atom].variables
+        youngest = mine[-1] if mine else -1
+        given_of = row_picker(schema, tree.root.given)
+        return tree, tuple(level for level, _ in aged), (id(tree.root), mine), youngest, given_of
+
+    def _found(self, tree: Residual, bag: ResidualBag, levels: tuple[int, ...]) -> Found:
+        """What is remembered of a bag for the generations of the atoms it depends on."""
+        mine = levels[: bag.depth]
+        youngest = mine[-1] if mine else -1  # -1 is the oldest: it depends on nothing
+        key = (id(bag), mine)
+        known = self._remembered[youngest].get(key)
+        if known is None:
+            sources = [self.generations[atom][level] for atom, level in zip(tree.order, mine, strict=False)]
+            known = Found(
+                bag,
+                self._saved,
+                [sources[position].index(key, value) for position, key, value in bag.accesses],
+                [(tree.order[position], mine[position]) for position, _ in bag.homes],
+                [(pick, sources[position].rows) for position, pick in bag.homes],
+                [(pick, self._found(tree, child, levels)) for pick, child in bag.children],
+            )
+            self._remembered[youngest][key] = known
+            for number, home in enumerate(known.homes):
+                self._at_home.setdefault(home, {})[known, number] = None
+        return known
+
+    def _walk(self, tree: Residual, root: Found, row: Row, given: Row) -> Iterator[Row]:
+        """Every way to choose a row of each bag, parents first."""
+        rows: list[Row] = []
+
+        def below(waiting: list[tuple[Found, Row]]) -> Iterator[Row]:
+            if not waiting:
+                yield tree.answer(row, rows)
+                return
+            (found, values), later = waiting[0], waiting[1:]
+            for own in found.rows(values):
+                self._count[0] += 1
+                whole = values + own
+                rows.append(own)
+                yield from below([*((child, pick(whole)) for pick, child in found.children), *later])
+                rows.pop()
+
+        return below([(root, given)])
+
+    def answers(self) -> Iterator[Weighted]:
+        """All answers.  First it is found which rows have any, for each combination of generations of all atoms.
+
+        Rows of the youngest atom are looked at once in its phase, which updates have paid for; those that have
+        answers are remembered, and looked at again at each request: no more often than there are answers.
+        """
+        filled = [[level for level, source in enumerate(sources) if source.rows] for sources in self.generations]
+        useful: list[tuple[Residual, Found, Row, Row]] = []
+        for levels in product(*filled):
+            youngest = min(levels)
+            atom = max(n for n, level in enumerate(levels) if level == youngest)
+            others = (*levels[:atom], *levels[atom + 1 :])
+            plan = self._plans[atom].get(others)
+            if plan is None:
+                plan = self._plans[atom][others] = self._planned(atom, others)
+            tree, aged, _, _, given_of = plan
+            root = self._found(tree, tree.root, aged)
+            there = self.generations[atom][youngest].rows
+            rooted = self._rooted[youngest].get((atom, levels))
+            here: dict[Row, None] = {}
+            for row in there if rooted is None else rooted:
+                self._count[0] += 1
+                if row in there and root.rows(given_of(row)):
+                    here[row] = None
+                    useful.append((tree, root, row, given_of(row)))
+            self._rooted[youngest][atom, levels] = here
+        for tree, root, row, given in useful:
+            for answer in self._walk(tree, root, row, given):
+                yield answer, 1
+
+    def check(self) -> None:
+        for sources in self.generations:
+            assert len(sources) == self.oldest + 1
+            total = sum(len(source.rows) for source in sources)
+            assert total == len({row for source in sources for row in source.rows}), "I1"
+            for source in sources:
+                source.check()
+        for remembered in self._remembered:
+            for found in remembered.values():
+                for given, rows in list(found.memory.items()):
+                    good = {
+                        row
+                        for row in found.bag.search(*given, *found.indexes)
+                        if all(pick(given + row) in there for pick, there in found.holds)
+                        and all(child.rows(pick(given + row)) for pick, child in found.children)
+                    }
+                    assert good == set(rows), "I3"
+                for number, home in enumerate(found.homes):
+                    assert (found, number) in self._at_home[home], "I3: registered"

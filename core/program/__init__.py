@@ -1,0 +1,77 @@
+"""The checked program, and what every executor must agree on about it.
+
+| module | holds |
+|---|---|
+| `program` | terms, literals, rules, relations: the narrow waist; its names are this package's own |
+| `values` | 64-bit arithmetic, strings and conversions, as Soufflé has them; `exact`, `patterns` help |
+| `functors` | the table of built-in functors: one entry per name and kind |
+| `bodies` | what a rule body means: which literals are ready, and what happens where one fails |
+| `dependencies` | which relation needs which, and the units in order; `strong` finds components |
+| `order` | the order of rows and values |
+| `fact_rows` | rows from outside, checked against a relation |
+| `executor` | the protocol of everything that runs a program |
+"""
+
+from everlog.core.program.program import (
+    PARAMETERS,
+    Aggregate,
+    Atom,
+    Call,
+    Column,
+    Comparison,
+    Constant,
+    Directive,
+    Failure,
+    Functor,
+    Kind,
+    Literal,
+    Negation,
+    Origin,
+    Program,
+    Range,
+    Relation,
+    Row,
+    Rule,
+    Subsumption,
+    Term,
+    Value,
+    Variable,
+    Wildcard,
+    atoms_of,
+    calls_of,
+    invents,
+    quoted,
+    variables_of,
+)
+
+__all__ = [
+    "PARAMETERS",
+    "Aggregate",
+    "Atom",
+    "Call",
+    "Column",
+    "Comparison",
+    "Constant",
+    "Directive",
+    "Failure",
+    "Functor",
+    "Kind",
+    "Literal",
+    "Negation",
+    "Origin",
+    "Program",
+    "Range",
+    "Relation",
+    "Row",
+    "Rule",
+    "Subsumption",
+    "Term",
+    "Value",
+    "Variable",
+    "Wildcard",
+    "atoms_of",
+    "calls_of",
+    "invents",
+    "quoted",
+    "variables_of",
+]

@@ -1,0 +1,210 @@
+"""What a rule body means: when a literal is ready, and what happens where one cannot be computed.
+
+Some functors are not defined for all values: `10 / 0`, `to_number("x")`, a user's function that raises.
+When does such a failure count?  It must not depend on the order in which an executor looks at a body, so there
+is one definition, and reference, engine, proofs and Spark follow it:
+
+  A body chooses a fact for each of its positive atoms.  Its other literals are *conditions* on the choice.
+  1. A condition that is false excludes the choice, whatever the other conditions are.
+  2. A condition is *open* if a functor in it fails, or if it needs a variable that only open conditions compute.
+  3. If no condition excludes a choice, it derives the head when none is open; otherwise the rule fails.
+
+So what a filter excludes may as well not be computed: `s = 10 / x, x != 0` never fails, in whatever order it is
+written.  An argument that a positive atom computes is a condition of its own: `q(10 / x)` is `q(c), c = 10 / x`.
+The body of an aggregate is a body: an aggregate fails for values of its outer variables if its body or its
+target does.  A functor is strict: it fails if one of its arguments does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias, assert_never
+
+from everlog.core.program import (
+    Aggregate,
+    Atom,
+    Call,
+    Comparison,
+    Constant,
+    Kind,
+    Literal,
+    Negation,
+    Range,
+    Rule,
+    Term,
+    Value,
+    Variable,
+    variables_of,
+)
+from everlog.core.program.values import NoValue
+
+Binding: TypeAlias = dict[str, Value]
+Matches: TypeAlias = Callable[[Literal, Binding], Iterable[Binding]]
+
+
+# ── what may fail ────────────────────────────────────────────────────────────────────────────
+
+
+def may_fail(part: Term | Literal | None) -> bool:
+    """Whether a term or literal computes something that is not defined for all values.
+
+    >>> x, zero, two = Variable("x"), Constant(0, Kind.NUMBER), Constant(2, Kind.NUMBER)
+    >>> [may_fail(Call("/", (two, by), Kind.NUMBER, Kind.NUMBER)) for by in (x, zero, two)]
+    [True, True, False]
+    """
+    match part:
+        case Call(args=args):
+            return _fails_itself(part) or any(map(may_fail, args))
+        case Atom(args=args) | Negation(Atom(args=args)):
+            return any(map(may_fail, args))
+        case Comparison(left=left, right=right):
+            return may_fail(left) or may_fail(right)
+        case Range(start=start, stop=stop, step=step, kind=kind):
+            return kind is Kind.FLOAT or any(map(may_fail, (start, stop, step)))
+        case Aggregate(target=target, body=body, partial=partial):
+            return partial or may_fail(target) or any(map(may_fail, body))
+        case _:
+            return False
+
+
+def _fails_itself(call: Call) -> bool:
+    """Whether a functor has no value for some values of its arguments."""
+    if call.name in ("/", "%"):
+        divisor = call.args[1]
+        return call.operand is not Kind.FLOAT and not (isinstance(divisor, Constant) and divisor.value != 0)
+    if call.name == "as":
+        return call.kind is Kind.SYMBOL and call.operand is not Kind.SYMBOL
+    if call.name.startswith("to_"):
+        return call.operand is Kind.SYMBOL and call.kind is not Kind.SYMBOL
+    return call.name.startswith("@")
+
+
+def rule_may_fail(rule: Rule) -> bool:
+    """Whether some part of a rule may fail, its head included."""
+    return may_fail(rule.head) or any(map(may_fail, rule.body))
+
+
+# ── which literals are ready ─────────────────────────────────────────────────────────────────
+
+
+def schedule(body: Iterable[Literal], bound: Collection[str]) -> tuple[list[Literal], list[Literal]]:
+    """An order in which each literal finds bound what it needs, and the literals that never do.
+
+    At each step the first literal that is ready: those with at most one match, then ranges, then
+    atoms.  So the answer does not depend on the order in which a body is written.
+    """
+    order: list[Literal] = []
+    rest = list(body)
+    known = set(bound)
+    while ready := [literal for literal in rest if is_ready(literal, known)]:
+        chosen = min(ready, key=lambda literal: 2 * isinstance(literal, Atom) + isinstance(literal, Range))
+        rest = [literal for literal in rest if literal is not chosen]
+        order.append(chosen)
+        known |= binds(chosen)
+    return order, rest
+
+
+def sure_and_open(body: Iterable[Literal], bound: Collection[str]) -> tuple[list[Literal], list[Literal]]:
+    """The literals that choose facts or are computed for sure, in an order; and those that may be open.
+
+    >>> x, s, number = Variable("x"), Variable("s"), Kind.NUMBER
+    >>> inverse = Comparison("=", s, Call("/", (Constant(9, number), x), number, number), number)
+    >>> sure, may_be_open = sure_and_open([inverse, Atom("r", (x,)), Comparison("<", x, s, number)], [])
+    >>> print(*sure, "|", *may_be_open)
+    r(x) | s = (9 / x) x < s
+    """
+    parts = [part for literal in body for part in (apart(literal) if may_fail(literal) else [literal])]
+    order, waiting = schedule([part for part in parts if not may_fail(part)], bound)
+    if any(isinstance(literal, Atom) for literal in waiting):  # `q(z + 1)`, and only what may fail computes z
+        parts = [part for literal in parts for part in apart(literal)]
+        order, waiting = schedule([part for part in parts if not may_fail(part)], bound)
+    done = set(map(id, order))
+    return order, [part for part in parts if id(part) not in done]
+
+
+def apart(literal: Literal) -> list[Literal]:
+    """`q(z + 1, y)` as `q(c, y), c = z + 1`: what it computes may need what it binds, as in `z = 2 * y`."""
+    if not isinstance(literal, Atom) or not any(isinstance(arg, Call) for arg in literal.args):
+        return [literal]
+    new = {n: Variable(f"{literal}@{n}") for n, arg in enumerate(literal.args) if isinstance(arg, Call)}
+    atom = Atom(literal.relation, tuple(new.get(n, arg) for n, arg in enumerate(literal.args)))
+    kinds = [(literal.args[n], variable) for n, variable in new.items()]
+    return [atom, *(Comparison("=", variable, arg, arg.kind) for arg, variable in kinds if isinstance(arg, Call))]
+
+
+def is_ready(literal: Literal, bound: Collection[str]) -> bool:
+    """Whether a literal finds bound what it needs to be computed."""
+    match literal:
+        case Atom(args=args):
+            own = binds(literal)
+            return all(name in bound or name in own for name in names(a for a in args if isinstance(a, Call)))
+        case Comparison("=", left, right) if isinstance(left, Variable) or isinstance(right, Variable):
+            sides = (left, right), (right, left)
+            return any(isinstance(one, Variable) and names([other]).issubset(bound) for one, other in sides)
+        case _:
+            return needs(literal).issubset(bound)
+
+
+def needs(literal: Literal) -> set[str]:
+    """The variables that must be bound before a condition is computed, whichever side of `=` it binds."""
+    match literal:
+        case Atom():
+            return set()
+        case Negation(atom):
+            return names(atom.args)
+        case Comparison(_, left, right):
+            return names([left, right])
+        case Aggregate(outer=outer):
+            return names(outer)
+        case Range(_, start, stop, step):
+            return names([start, stop] if step is None else [start, stop, step])
+        case _:
+            assert_never(literal)
+
+
+def binds(literal: Literal) -> set[str]:
+    """The variables that are bound once this literal holds, whatever was bound before."""
+    match literal:
+        case Atom(args=args):
+            return names(arg for arg in args if isinstance(arg, Variable))
+        case Comparison("=", left, right):
+            return names([left, right])
+        case Aggregate(result=result) | Range(result=result):
+            return {result.name}
+        case _:
+            return set()
+
+
+def names(terms: Iterable[Term]) -> set[str]:
+    return {variable.name for term in terms for variable in variables_of(term)}
+
+
+# ── how conditions turn out ──────────────────────────────────────────────────────────────────
+
+
+def outcomes(
+    conditions: Sequence[Literal],
+    choice: Mapping[str, Value],
+    matches: Matches,
+    error: NoValue | None = None,
+) -> Iterator[tuple[Binding, NoValue | None]]:
+    """The bindings of a choice that no condition excludes, each with the error of an open condition, if any.
+
+    `matches` finds every way to extend a binding so that a condition that is ready holds.  What is not ready when
+    nothing else can be computed is open, because of the error.
+    """
+    binding, waiting = dict(choice), list(conditions)
+    while (ready := next((x for x in waiting if is_ready(x, binding)), None)) is not None:
+        waiting = [literal for literal in waiting if literal is not ready]
+        try:
+            found = list(matches(ready, binding))
+        except NoValue as problem:  # of several, always the same one is told
+            error = problem if error is None else min(error, problem, key=lambda e: e.message)
+            continue
+        if len(found) != 1:
+            for wider in found:
+                yield from outcomes(waiting, wider, matches, error)
+            return
+        binding = found[0]
+    assert error is not None or not waiting, f"not grounded: {', '.join(map(str, waiting))}"
+    yield binding, error

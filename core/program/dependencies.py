@@ -1,0 +1,137 @@
+"""Which relation needs which: components of the predicate graph, in the order to evaluate them.
+
+Relations that need each other must be computed together; all else one after the other.  The
+groups are the strongly connected components of the graph head relation → body relation.  Tarjan's
+algorithm finds a component only after all that it reaches, so its order of discovery is already
+an order of evaluation: one linear pass, no sorting afterwards.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+
+from attrs import frozen
+
+from everlog.core.program import Program, Rule, Subsumption, atoms_of
+from everlog.core.program.strong import strong_components
+
+
+@frozen
+class Edge:
+    """`head` needs `body`: its `use` is `positive`, `negative` or `aggregate`."""
+
+    head: str
+    body: str
+    use: str
+
+
+@frozen
+class Unit:
+    """Relations to be computed together, with their rules and subsumptions in program order."""
+
+    relations: tuple[str, ...]
+    rules: tuple[Rule, ...]
+    recursive: bool
+    subsumptions: tuple[Subsumption, ...]
+
+
+def edges(program: Program) -> Iterator[Edge]:
+    """The predicate graph, an edge per body atom; a subsumption's body counts as a positive use.
+
+    An auxiliary relation and the relation that it helps to keep change together, so each needs the other.
+    """
+    for name, relation in program.relations.items():
+        if relation.auxiliary_of:
+            yield Edge(name, relation.auxiliary_of, "positive")
+            yield Edge(relation.auxiliary_of, name, "positive")
+    for rule in program.rules:
+        for atom, use in atoms_of(rule.body):
+            yield Edge(rule.head.relation, atom.relation, use)
+    for subsumption in program.subsumptions:
+        for atom, _ in atoms_of(subsumption.body):
+            yield Edge(subsumption.dominated.relation, atom.relation, "positive")
+
+
+def units(program: Program) -> tuple[Unit, ...]:
+    """Every declared relation in exactly one unit, what a unit needs before it.
+
+    The order is that of asking for the relations as they were declared, each preceded by what it
+    needs and does not have yet.
+
+    Cost: linear in the size of the program.
+    """
+    graph: dict[str, list[str]] = {name: [] for name in program.relations}
+    for edge in edges(program):
+        graph[edge.head].append(edge.body)
+    groups = components(graph)
+    home = {name: number for number, group in enumerate(groups) for name in group}
+    rules: list[list[Rule]] = [[] for _ in groups]
+    for rule in program.rules:
+        rules[home[rule.head.relation]].append(rule)
+    subsumptions: list[list[Subsumption]] = [[] for _ in groups]
+    for subsumption in program.subsumptions:
+        subsumptions[home[subsumption.dominated.relation]].append(subsumption)
+    return tuple(
+        Unit(tuple(group), tuple(own), _is_recursive(program, set(group), own), tuple(dominances))
+        for group, own, dominances in zip(groups, rules, subsumptions, strict=True)
+    )
+
+
+def _is_recursive(program: Program, group: set[str], rules: list[Rule]) -> bool:
+    return any(program.relations[name].equivalence for name in group) or any(
+        use == "positive" and atom.relation in group for rule in rules for atom, use in atoms_of(rule.body)
+    )
+
+
+def components(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
+    """The strongly connected components, each after those it points to.
+
+    Nodes are taken in the order of the mapping, also within a component and among successors,
+    so the answer is the same when successors come as a set.
+
+    >>> components({"even": ["odd", "zero"], "odd": ["even"], "zero": [], "one": ["zero"]})
+    [['zero'], ['even', 'odd'], ['one']]
+
+    Cost: O(nodes + edges), apart from sorting each node's successors.
+    """
+    ordered = _ordered(graph)
+    rank = {name: number for number, name in enumerate(ordered)}
+    found = strong_components(ordered, ordered.__getitem__)
+    return [sorted(component, key=rank.__getitem__) for component in found]
+
+
+def cycle_through(graph: Mapping[str, Iterable[str]], start: str, via: str) -> list[str]:
+    """A shortest cycle that uses the edge start → via, ending where it began; [] if there is none.
+
+    >>> cycle_through({"p": ["q", "r"], "q": ["r"], "r": ["p"]}, "p", "q")
+    ['p', 'q', 'r', 'p']
+    >>> cycle_through({"p": ["p"]}, "p", "p")
+    ['p', 'p']
+    """
+    ordered = _ordered(graph)
+    if via not in ordered.get(start, ()):
+        return []
+    came_from = {via: start}
+    queue = deque([via])
+    while queue and start not in came_from:
+        node = queue.popleft()
+        for successor in ordered[node]:
+            if successor not in came_from:
+                came_from[successor] = node
+                queue.append(successor)
+    if start not in came_from:
+        return []
+    backwards = [start, came_from[start]]
+    while backwards[-1] != start:
+        backwards.append(came_from[backwards[-1]])
+    return backwards[::-1]
+
+
+def _ordered(graph: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+    """Every node with its distinct successors in node order; a name without an entry has none."""
+    successors = {name: set(needed) for name, needed in graph.items()}
+    unlisted = set().union(*successors.values()) - successors.keys()
+    names = [*successors, *sorted(unlisted)]
+    rank = {name: number for number, name in enumerate(names)}
+    return {name: sorted(successors.get(name, ()), key=rank.__getitem__) for name in names}

@@ -1,0 +1,401 @@
+"""What a checked program is: the narrow waist between the language and every executor.
+
+`dsl.check` builds a `Program` from text; tests build one without text.  Whatever is in here is
+right: names resolve, arities and kinds agree, every variable is grounded, negation stratifies.
+Later stages therefore never report a user's mistake about rules; they only compute.
+
+The language is already small here.  Components, disjunctions, inlined relations, macros and
+unions are gone; an aggregate, a range and an equality each stand as a body literal of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from enum import StrEnum
+from typing import TypeAlias
+
+from attrs import field, frozen
+
+Value: TypeAlias = int | float | str
+Row: TypeAlias = tuple[Value, ...]
+
+
+class Kind(StrEnum):
+    """How a value is stored, and which arithmetic it has."""
+
+    NUMBER = "number"
+    UNSIGNED = "unsigned"
+    FLOAT = "float"
+    SYMBOL = "symbol"
+
+
+PARAMETERS = "$"  # the relation that binds the parameters of a query: one fact, which comes with the question
+
+
+# ── terms ────────────────────────────────────────────────────────────────────────────────────
+
+
+@frozen
+class Variable:
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@frozen
+class Wildcard:
+    """`_`: in a positive atom any value will do; under `!` it means "for no value"."""
+
+    def __str__(self) -> str:
+        return "_"
+
+
+@frozen
+class Constant:
+    value: Value
+    kind: Kind
+
+    def __str__(self) -> str:
+        match self.kind:
+            case Kind.SYMBOL:
+                return quoted(str(self.value))
+            case Kind.UNSIGNED:
+                return f"{self.value}u"
+            case Kind.FLOAT:
+                text = repr(self.value)
+                return text.replace("e", ".0e") if "e" in text and "." not in text else text
+            case Kind.NUMBER:
+                return str(self.value)
+
+
+@frozen
+class Call:
+    """A functor applied to terms.
+
+    `operand` is the kind that picks among overloads (`+` on floats or on numbers); `kind` is the
+    kind of the result.  A name that begins with `@` is a user's function.
+    """
+
+    name: str
+    args: tuple[Term, ...]
+    operand: Kind
+    kind: Kind
+
+    def __str__(self) -> str:
+        if not self.name[0].isalpha() and self.name[0] != "@" and len(self.args) == 2:
+            return f"({self.args[0]} {self.name} {self.args[1]})"
+        return f"{self.name}({', '.join(map(str, self.args))})"
+
+
+Term: TypeAlias = Variable | Wildcard | Constant | Call
+
+
+# ── literals ─────────────────────────────────────────────────────────────────────────────────
+
+
+@frozen
+class Atom:
+    relation: str
+    args: tuple[Term, ...]
+
+    def __str__(self) -> str:
+        return f"{self.relation}({', '.join(map(str, self.args))})"
+
+
+@frozen
+class Negation:
+    atom: Atom
+
+    def __str__(self) -> str:
+        return f"!{self.atom}"
+
+
+@frozen
+class Comparison:
+    """`left op right`, both sides of one kind.  `=` may bind a variable to the other side."""
+
+    op: str
+    left: Term
+    right: Term
+    kind: Kind
+
+    def __str__(self) -> str:
+        if self.op.isalpha():
+            return f"{self.op}({self.left}, {self.right})"
+        if self.op.startswith("not_"):
+            return f"!{self.op[4:]}({self.left}, {self.right})"
+        return f"{self.left} {self.op} {self.right}"
+
+
+@frozen
+class Aggregate:
+    """`result = op target : { body }`, computed once for each binding of the `outer` variables.
+
+    The aggregate runs over the set of bindings of *all* variables of `body` (where wildcards
+    count, the checker has named them).  `min`, `max` and `mean` over
+    nothing have no value, and then the literal has no match.  `partial` says that it may fail, where
+    `body` no longer shows that (core.engine.planning.normal).
+    """
+
+    result: Variable
+    op: str
+    target: Term | None
+    body: tuple[Literal, ...]
+    outer: tuple[Variable, ...]
+    kind: Kind
+    partial: bool = False
+
+    def __str__(self) -> str:
+        target = "" if self.target is None else f" {self.target}"
+        return f"{self.result} = {self.op}{target} : {{ {', '.join(map(str, self.body))} }}"
+
+
+@frozen
+class Range:
+    """`result = range(start, stop, step)`: one match per value, `stop` excluded.
+
+    Without a step it counts from `start` towards `stop`, up or down.
+    """
+
+    result: Variable
+    start: Term
+    stop: Term
+    step: Term | None
+    kind: Kind
+
+    def __str__(self) -> str:
+        args = [self.start, self.stop] + ([] if self.step is None else [self.step])
+        return f"{self.result} = range({', '.join(map(str, args))})"
+
+
+Literal: TypeAlias = Atom | Negation | Comparison | Aggregate | Range
+
+
+# ── rules, relations, directives ─────────────────────────────────────────────────────────────
+
+
+@frozen
+class Origin:
+    """Where a rule was written, for messages, proofs and explanations."""
+
+    text: str = ""
+    file: str = ""
+    line: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.file else f"line {self.line}"
+
+
+class Failure(StrEnum):
+    """What an open condition of a rule means (core.program.bodies)."""
+
+    ERROR = "error"  # the rule fails
+    VALUE = "value"  # the last column of the head has the error for its value
+    NOTHING = "nothing"  # nothing is derived
+
+
+@frozen
+class Rule:
+    """`head :- body.`  Rules are named `relation#n`, counted from 1 in the order of the text.
+
+    `strategy` is how its author wants it to be kept current (`.strategy`), if that was said.
+    """
+
+    head: Atom
+    body: tuple[Literal, ...]
+    name: str = ""
+    origin: Origin = field(factory=Origin, eq=False)
+    strategy: str = ""
+    failure: Failure = Failure.ERROR
+
+    def __str__(self) -> str:
+        if not self.body:
+            return f"{self.head}."
+        return f"{self.head} :- {', '.join(map(str, self.body))}."
+
+    @property
+    def written(self) -> str:
+        """The rule as its author wrote it, on one line, for messages."""
+        return " ".join(self.origin.text.split()) or str(self)
+
+
+@frozen
+class Subsumption:
+    """`dominated <= dominating :- body.`: a fact goes when a better one of its relation is there."""
+
+    dominated: Atom
+    dominating: Atom
+    body: tuple[Literal, ...]
+    origin: Origin = field(factory=Origin, eq=False)
+
+    def __str__(self) -> str:
+        return f"{self.dominated} <= {self.dominating} :- {', '.join(map(str, self.body))}."
+
+
+@frozen
+class Column:
+    name: str
+    kind: Kind
+    type_name: str = ""
+
+
+@frozen
+class Relation:
+    """A declared relation.
+
+    `equivalence` closes it under reflexivity, symmetry and transitivity (`eqrel`).  Each entry of
+    `choices` lists key columns that at most one fact may have (`choice-domain`): of several
+    candidates the first stays; see `core.evaluate.choice` for what "first" means.  Facts that are given to a
+    relation that is `insert_only` stay.  `auxiliary_of` names the relation that a system of auxiliary relations
+    keeps (core.engine.planning.systems), of which this is one: the system alone says what is in it.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    equivalence: bool = False
+    choices: tuple[tuple[int, ...], ...] = ()
+    insert_only: bool = False
+    auxiliary_of: str = ""
+
+    @property
+    def arity(self) -> int:
+        return len(self.columns)
+
+    def __str__(self) -> str:
+        columns = ", ".join(f"{c.name}:{c.type_name or c.kind}" for c in self.columns)
+        return f"{self.name}({columns})"
+
+
+@frozen
+class Directive:
+    """`.input`, `.output` or `.printsize` of a relation, with its parameters as written."""
+
+    relation: str
+    params: Mapping[str, str] = field(factory=dict)
+    origin: Origin = field(factory=Origin, eq=False)
+
+
+@frozen
+class Functor:
+    """A user's function: its kinds, and the Python callable that `bind` gave it (or None)."""
+
+    name: str
+    params: tuple[Kind, ...]
+    result: Kind
+    function: Callable[..., Value] | None = None
+
+
+@frozen
+class Program:
+    """A checked program.
+
+    `facts` are the ground facts of the text.  `limits` maps a relation to the size at which its
+    recursion stops (`.limitsize`).
+    """
+
+    relations: Mapping[str, Relation]
+    rules: tuple[Rule, ...] = ()
+    facts: Mapping[str, tuple[Row, ...]] = field(factory=dict)
+    subsumptions: tuple[Subsumption, ...] = ()
+    inputs: tuple[Directive, ...] = ()
+    outputs: tuple[Directive, ...] = ()
+    printsizes: tuple[Directive, ...] = ()
+    limits: Mapping[str, int] = field(factory=dict)
+    functors: Mapping[str, Functor] = field(factory=dict)
+    pragmas: Mapping[str, str] = field(factory=dict)
+
+    def rules_of(self, relation: str) -> tuple[Rule, ...]:
+        return tuple(rule for rule in self.rules if rule.head.relation == relation)
+
+
+# ── walks ────────────────────────────────────────────────────────────────────────────────────
+
+
+def variables_of(term: Term) -> Iterator[Variable]:
+    """The variables of a term, from left to right, repeated as they repeat.
+
+    >>> x = Variable("x")
+    >>> [str(v) for v in variables_of(Call("+", (x, x), Kind.NUMBER, Kind.NUMBER))]
+    ['x', 'x']
+    """
+    if isinstance(term, Variable):
+        yield term
+    elif isinstance(term, Call):
+        for arg in term.args:
+            yield from variables_of(arg)
+
+
+def atoms_of(body: tuple[Literal, ...]) -> Iterator[tuple[Atom, str]]:
+    """Every atom of a body with how it is used: `positive`, `negative` or `aggregate`."""
+    for literal in body:
+        match literal:
+            case Atom():
+                yield literal, "positive"
+            case Negation(atom):
+                yield atom, "negative"
+            case Aggregate(body=inner):
+                for atom, _ in atoms_of(inner):
+                    yield atom, "aggregate"
+            case Comparison() | Range():
+                pass
+
+
+def calls_of(rule: Rule) -> Iterator[Call]:
+    """Every functor application of a rule, in head and body."""
+
+    def of_term(term: Term | None) -> Iterator[Call]:
+        if isinstance(term, Call):
+            yield term
+            for arg in term.args:
+                yield from of_term(arg)
+
+    def of_body(body: tuple[Literal, ...]) -> Iterator[Call]:
+        for literal in body:
+            match literal:
+                case Atom(args=args) | Negation(Atom(args=args)):
+                    for arg in args:
+                        yield from of_term(arg)
+                case Comparison(left=left, right=right):
+                    yield from of_term(left)
+                    yield from of_term(right)
+                case Range(start=start, stop=stop, step=step):
+                    yield from of_term(start)
+                    yield from of_term(stop)
+                    yield from of_term(step)
+                case Aggregate(target=target, body=inner):
+                    yield from of_term(target)
+                    yield from of_body(inner)
+
+    for arg in rule.head.args:
+        yield from of_term(arg)
+    yield from of_body(rule.body)
+
+
+def invents(rule: Rule) -> bool:
+    """Whether a rule computes values that may be in no relation yet: then recursion may have no end."""
+    return any(True for _ in calls_of(rule)) or any(isinstance(literal, Range) for literal in rule.body)
+
+
+_ESCAPES = str.maketrans(
+    {
+        '"': '\\"',
+        "\\": "\\\\",
+        "\n": "\\n",
+        "\t": "\\t",
+        "\r": "\\r",
+        "\a": "\\a",
+        "\b": "\\b",
+        "\f": "\\f",
+        "\v": "\\v",
+    }
+)
+
+
+def quoted(text: str) -> str:
+    r"""A symbol as the language writes it.
+
+    >>> print(quoted('a "b"\n'))
+    "a \"b\"\n"
+    """
+    return f'"{text.translate(_ESCAPES)}"'

@@ -1,0 +1,114 @@
+"""What a step changed: a mapping relation → fact → +1 or -1, that can print itself.
+
+The engine tells changes lazily, so this is a thin cover over what it told: nothing is sorted or
+copied before somebody looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import TypeAlias
+
+from everlog.core.program import Relation, Row, executor
+from everlog.dsl.facts import fact_text
+from everlog.files.values import sorted_rows
+
+Signed: TypeAlias = Mapping[Row, int]
+
+NO_CHANGE = "(no change)"
+
+
+class Changes(Mapping[str, Signed]):
+    """The net change of every relation in one step; what did not change is not in it.
+
+    >>> from everlog import Database
+    >>> db = Database.from_text('''
+    ...   .decl edge(x:number, y:number)
+    ...   .decl path(x:number, y:number)
+    ...   path(x, y) :- edge(x, y).
+    ...   path(x, z) :- path(x, y), edge(y, z).''')
+    >>> changes = db.insert("edge", [(1, 2), (2, 3)])
+    >>> list(changes), changes["path"] == {(1, 2): 1, (1, 3): 1, (2, 3): 1}
+    (['edge', 'path'], True)
+    >>> print(db.delete("edge", (2, 3)))
+    -edge(2, 3).
+    -path(1, 3).
+    -path(2, 3).
+    >>> print(db.delete("edge", (2, 3)))
+    (no change)
+
+    `changes[relation]` is empty for a relation that did not change, and a KeyError for one that is
+    not declared.  Changes are equal to any mapping with the same content.
+    """
+
+    __slots__ = ("_relations", "_told")
+
+    def __init__(self, told: executor.Changes, relations: Mapping[str, Relation]) -> None:
+        self._told, self._relations = told, relations
+
+    # ── as a mapping ─────────────────────────────────────────────────────────────────────────
+
+    def __getitem__(self, relation: str) -> Signed:
+        found = self._told.get(relation)
+        if found is not None:
+            return found
+        if relation in self._relations:
+            return {}
+        raise KeyError(relation)
+
+    def __contains__(self, relation: object) -> bool:
+        return relation in self._told
+
+    def __iter__(self) -> Iterator[str]:
+        """The relations that changed, in the order of their declaration."""
+        return (name for name in self._relations if name in self._told)
+
+    def __len__(self) -> int:
+        return len(self._told)
+
+    def __repr__(self) -> str:
+        told = {name: {row: self[name][row] for row in self._sorted(name, self[name])} for name in self}
+        return f"Changes({told})"
+
+    @property
+    def relations(self) -> Mapping[str, Relation]:
+        """The relations that might have changed."""
+        return self._relations
+
+    # ── as facts ─────────────────────────────────────────────────────────────────────────────
+
+    def inserted(self, relation: str) -> list[Row]:
+        """The facts that this relation has won, sorted."""
+        return self._sorted(relation, (row for row, sign in self[relation].items() if sign > 0))
+
+    def deleted(self, relation: str) -> list[Row]:
+        """The facts that this relation has lost, sorted."""
+        return self._sorted(relation, (row for row, sign in self[relation].items() if sign < 0))
+
+    def relation(self, name: str) -> Relation:
+        """The declaration that a relation had in this step, also of one that has gone since."""
+        return self._relations[name]
+
+    def only(self, relations: Collection[str]) -> Changes:
+        """The part of these changes that concerns some relations."""
+        return Changes({name: self._told[name] for name in self if name in relations}, self._relations)
+
+    def text(self, relations: Collection[str] | None = None) -> str:
+        """`-fact.` then `+fact.` lines, by relation as declared, then sorted; or `(no change)`.
+
+        With `relations`, the lines of these alone.
+        """
+        shown = [name for name in self if relations is None or name in relations]
+        lines = [f"-{fact_text(self._relations[name], row)}." for name in shown for row in self.deleted(name)]
+        lines += [f"+{fact_text(self._relations[name], row)}." for name in shown for row in self.inserted(name)]
+        return "\n".join(lines) or NO_CHANGE
+
+    __str__ = text
+
+    def _sorted(self, relation: str, rows: Iterable[Row]) -> list[Row]:
+        return sorted_rows(self._relations[relation], rows)
+
+    def _repr_html_(self) -> str:
+        from everlog.html import changes_html
+
+        return changes_html(self)

@@ -1,0 +1,550 @@
+"""The front door: a program, its facts, and everything that follows from them, always current.
+
+A `Database` holds a checked program and the engine that runs it.  What is given to it is checked
+first (`rows`), then applied as one step (`transactions`); subscribers are told what a step changed
+(`subscriptions`).  The program may change, too (`live`).  What it can be asked is in `readable`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeAlias, overload
+
+from everlog.api.changes import Changes
+from everlog.api.live import LiveText, RuleError, with_functors
+from everlog.api.queries import Queries
+from everlog.api.readable import Readable
+from everlog.api.relation_view import RelationView
+from everlog.api.rows import Step, checked_rows, step_updates, updates
+from everlog.api.saved import load_facts, save_facts
+from everlog.api.subscriptions import Callback, Subscription
+from everlog.api.transactions import Transaction, Writer
+from everlog.core.engine import Engine
+from everlog.core.program import Program, Row, Value
+from everlog.core.program.executor import Update
+from everlog.core.program.fact_rows import declared, plain_test
+from everlog.core.runtime.guards import Limits, Progress
+from everlog.dsl.queries import Scope
+from everlog.files import connect
+from everlog.files.connect import Parameter, Where
+from everlog.functors import functors_beside
+from everlog.inputs import Facts, facts_to_begin_with
+
+if TYPE_CHECKING:  # loaded when somebody asks for them
+    from everlog.api.watching import Watch
+    from everlog.store.database import DurableDatabase
+
+Functions: TypeAlias = Mapping[str, Callable[..., Value]]
+
+_NO_TEXT = "this database has no text to change: make it with `Database.from_text` or `from_file`"
+
+
+class Database(Readable):
+    """A program and its relations, which follow every insert and delete.
+
+    >>> db = Database.from_text('''
+    ...   .decl edge(x:number, y:number)
+    ...   .decl path(x:number, y:number)
+    ...   path(x, y) :- edge(x, y).
+    ...   path(x, z) :- path(x, y), edge(y, z).''')
+    >>> print(db.insert("edge", [(1, 2), (2, 3)]))
+    +edge(1, 2).
+    +edge(2, 3).
+    +path(1, 2).
+    +path(1, 3).
+    +path(2, 3).
+    >>> db.query("path(1, x)")
+    [(1, 2), (1, 3)]
+    >>> print(db.delete("edge", (2, 3)))
+    -edge(2, 3).
+    -path(1, 3).
+    -path(2, 3).
+
+    Every method that writes is one step: it is applied as a whole, or raises and has changed nothing.
+    `FactError` says that a fact fits no relation, `EvaluationError` that a rule met values it has no answer
+    for, `LimitExceeded` (one of those) that the step was given up.
+
+    Facts of any relation may be given, also of one that has rules; the facts of the program's text
+    are given ones.  Deleting takes back what was given: a fact that rules derive stays.
+
+    A database belongs to one thread at a time: if two use it at once, the second gets `OtherThread`.
+    `SharedDatabase` is for several threads.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        *,
+        functors: Functions | None = None,
+        facts: Facts | None = None,
+        limits: Limits | None = None,
+        progress: Progress | None = None,
+        strategies: Mapping[str, str] | None = None,
+    ) -> None:
+        """A database of a checked program.
+
+        `functors` are Python functions for the functors that it declares.  `facts` are given from the
+        start: rows by relation, or the folder where `.input` directives find their files (which are
+        not read otherwise).  `limits` hold for each step; `progress` hears of long ones: relations,
+        iteration, facts so far.  `strategies` names how relations or rules are to be kept current, such as
+        {"q": "view_tree", "path#2": "witness"}, or all that a strategy serves: {"*": "calibrated"}; it goes
+        before what the program's text says, and `NoSuchStrategy` tells where one cannot serve.
+
+        Such a database knows no text, so its rules cannot be changed: see `from_text`.
+        """
+        program = with_functors(program, functors or {})
+        engine = Engine(program, limits=limits, progress=progress, strategies=strategies)
+        self._begin(engine, None, functors, strategies)
+        if facts is not None:
+            self._writer.commit_rows(facts_to_begin_with(engine.program, facts))
+            self._writer.changes = Changes({}, self._writer.relations)
+
+    def _begin(
+        self,
+        engine: Engine,
+        live: LiveText | None,
+        functors: Functions | None,
+        strategies: Mapping[str, str] | None,
+    ) -> None:
+        """Be the database of an engine."""
+        self._functors, self._strategies = dict(functors or {}), dict(strategies or {})
+        self._live = live
+        self._engine = engine
+        self._writer = Writer(engine)
+        self._prepare()
+
+    @classmethod
+    def _of(
+        cls,
+        engine: Engine,
+        live: LiveText | None,
+        functors: Functions | None,
+        strategies: Mapping[str, str] | None,
+    ) -> Database:
+        database = cls.__new__(cls)
+        database._begin(engine, live, functors, strategies)
+        return database
+
+    @classmethod
+    def from_text(
+        cls,
+        text: str,
+        *,
+        functors: Functions | None = None,
+        facts: Facts | None = None,
+        limits: Limits | None = None,
+        progress: Progress | None = None,
+        strategies: Mapping[str, str] | None = None,
+        file: str = "<text>",
+        include_dirs: Sequence[Path] = (),
+        macros: Mapping[str, str] | None = None,
+    ) -> Database:
+        """The database of a program.  Raises `DatalogError` with every mistake that it has."""
+        live = LiveText.from_text(text, file, include_dirs, macros or {})
+        database = cls(
+            live.program, functors=functors, facts=facts, limits=limits, progress=progress, strategies=strategies
+        )
+        database._live = live
+        return database
+
+    @classmethod
+    def open(
+        cls,
+        path: Path | str,
+        program: Program | None = None,
+        *,
+        text: str | None = None,
+        file: Path | str | None = None,
+        read_only: bool = False,
+        history: int | str | None = None,
+        functors: Functions | None = None,
+        facts: Facts | None = None,
+        limits: Limits | None = None,
+        progress: Progress | None = None,
+        strategies: Mapping[str, str] | None = None,
+        include_dirs: Sequence[Path] = (),
+        macros: Mapping[str, str] | None = None,
+    ) -> DurableDatabase:
+        """The database in a file, where every step is on disk before anybody is told of it.
+
+        If there is no such file, it is made, for a checked `program`, or the `text` or the `file` of one; it
+        begins with the facts of the program and those that are given, as step 0.  If there is one, it goes on
+        where it was; a program is then only needed to go on with another one.
+
+        With `read_only` it can be looked at, also while another process writes to it.  `history` is how many
+        steps `checkpoint` keeps: a number, or "all".  Functors cannot be written down: whoever opens the
+        database gives them.  docs/durable.md says what is promised.
+        """
+        from everlog.store.opening import opened
+
+        if sum(given is not None for given in (program, text, file)) > 1:
+            raise ValueError("a program is given once: as program=…, text=… or file=…")
+        live: LiveText | None = None
+        if text is not None:
+            live = LiveText.from_text(text, "<text>", include_dirs, macros or {})
+        elif file is not None:
+            live = LiveText.from_file(file, include_dirs, macros or {})
+            functors = functors_beside(live.program, file) if functors is None else functors
+        return opened(
+            path,
+            written=program if live is None else live,
+            functors=functors or {},
+            strategies=strategies or {},
+            limits=limits,
+            progress=progress,
+            facts=facts,
+            history=history,
+            read_only=read_only,
+        )
+
+    @classmethod
+    def from_file(
+        cls,
+        path: Path | str,
+        *,
+        functors: Functions | None = None,
+        facts: Facts | None = None,
+        limits: Limits | None = None,
+        progress: Progress | None = None,
+        strategies: Mapping[str, str] | None = None,
+        include_dirs: Sequence[Path] = (),
+        macros: Mapping[str, str] | None = None,
+    ) -> Database:
+        """The database of a program in a file.
+
+        Without `functors`, they are taken from `functors.py` beside the program, as `everlog run` does.
+        """
+        live = LiveText.from_file(path, include_dirs, macros or {})
+        if functors is None:
+            functors = functors_beside(live.program, path)
+        database = cls(
+            live.program, functors=functors, facts=facts, limits=limits, progress=progress, strategies=strategies
+        )
+        database._live = live
+        return database
+
+    def _prepare(self) -> None:
+        """What is kept for each program: the tests of rows, and queries that were read."""
+        kinds = {name: tuple(c.kind for c in relation.columns) for name, relation in self.relations.items()}
+        self._plain = {name: plain_test(of) for name, of in kinds.items()}
+        self._queries = Queries(self._engine, self._scope, self.relations, self._writer.state)
+
+    def _scope(self) -> Scope | None:
+        return None if self._live is None else self._live.scope
+
+    # ── writing ──────────────────────────────────────────────────────────────────────────────
+
+    def insert(self, relation: str, rows: object = None) -> Changes:
+        """Insert a row or rows, or a fact as text; what follows is there at once.
+
+        >>> db = Database.from_text(".decl age(who:symbol, years:number)")
+        >>> db.insert("age", ("Ada", 36))
+        Changes({'age': {('Ada', 36): 1}})
+        >>> db.insert("age", [("Alan", 41), ("Grace", 85)])["age"] == {("Alan", 41): 1, ("Grace", 85): 1}
+        True
+        >>> print(db.insert('age("Ada", 36)'))
+        (no change)
+        >>> db.insert("age", ("Ada", "36"))
+        Traceback (most recent call last):
+        everlog.core.program.fact_rows.FactError: age: column 2 (`years`:number): '36' is not a number
+
+        A row is a tuple or a list of values; rows are any iterable of such.  Ints are taken in float columns.
+        Rows may also be a table of pandas, Polars or Arrow, a dict of columns, or an array of numpy: columns are
+        taken by name, or by position if no name is the relation's.
+        """
+        if rows.__class__ is tuple:
+            plain = self._plain.get(relation)
+            if plain is not None and plain(rows):
+                return self._writer.update(relation, rows, True)
+        if rows is None:
+            return self._writer.apply(updates(self.relations, relation, rows, True))
+        return self._writer.insert({relation: checked_rows(declared(self.relations, relation), rows)})
+
+    def delete(self, relation: str, rows: object = None) -> Changes:
+        """Take back a row or rows that were given, or a fact as text; what followed from it alone goes."""
+        if rows.__class__ is tuple:
+            plain = self._plain.get(relation)
+            if plain is not None and plain(rows):
+                return self._writer.update(relation, rows, False)
+        return self._writer.apply(updates(self.relations, relation, rows, False))
+
+    def apply(self, step: Step, *, positions: Mapping[str, str] | None = None) -> Changes:
+        """Inserts and deletes in order, as one step.
+
+        >>> db = Database.from_text(".decl n(x:number)")
+        >>> print(db.apply("+n(1).  // lines of a text\\n+n(2)."))
+        +n(1).
+        +n(2).
+        >>> print(db.apply(["-n(1).", ("n", (3,), +1), Update("n", (2,), insert=False)]))
+        -n(1).
+        -n(2).
+        +n(3).
+
+        An update is an `Update`, a line `+fact.` or `-fact.`, or a tuple (relation, row, +1 or -1).
+
+        `positions` say how far sources of changes have been read, by their names; they are kept with the step, all
+        or none, in a file as well: whoever reads changes from somewhere goes on after a crash exactly where the
+        last step ended.  A step that changes nothing keeps them, too.
+        """
+        return self._writer.apply(list(step_updates(self.relations, step)), positions)
+
+    @property
+    def positions(self) -> Mapping[str, str]:
+        """How far each source of changes had been read at the last step: see `apply` and `everlog.streams`."""
+        return MappingProxyType(self._writer.positions)
+
+    def insert_all(self, rows: Mapping[str, Iterable[Row]]) -> Changes:
+        """Insert rows of several relations as one step.
+
+        >>> db = Database.from_text(".decl n(x:number)  .decl m(x:number)")
+        >>> print(db.insert_all({"n": [(1,)], "m": [(2,)]}))
+        +n(1).
+        +m(2).
+        """
+        return self._writer.insert(facts_to_begin_with(self.program, rows))
+
+    def transaction(self) -> Transaction:
+        """Collect inserts and deletes, and apply them as one step at the end of a `with` block.
+
+        >>> db = Database.from_text(".decl n(x:number)  n(1).")
+        >>> with db.transaction() as tx:
+        ...     tx.delete("n", (1,))
+        ...     tx.insert("n", (2,))
+        ...     db.view("n")                     # still the state of before
+        [(1,)]
+        >>> print(tx.changes)
+        -n(1).
+        +n(2).
+
+        An exception inside discards everything.  While it is open, what this thread writes to the database itself
+        is collected as well: `db.insert("n", (3,))` is then `tx.insert("n", (3,))`, and returns no changes.
+        Queries see the state of before.  Rules cannot be changed inside (`NestedWrite`), and other threads
+        cannot write at all (`OtherThread`).
+        """
+        return Transaction(self._writer)
+
+    @property
+    def changes(self) -> Changes:
+        """What the last step changed."""
+        return self._writer.changes
+
+    # ── as a mapping ─────────────────────────────────────────────────────────────────────────
+
+    def __getitem__(self, relation: str) -> RelationView:
+        """A relation, to be read and written like a set of rows.
+
+        >>> db = Database.from_text(".decl edge(x:number, y:number)")
+        >>> db["edge"] += [(1, 2), (2, 3)]
+        >>> db["edge"] -= [(1, 2)]
+        >>> (2, 3) in db["edge"], len(db["edge"])
+        (True, 1)
+        """
+        return RelationView(self, relation)
+
+    def __setitem__(self, relation: str, rows: object) -> None:
+        """Replace the given facts of a relation by these, as one step."""
+        found = declared(self.relations, relation)
+        if isinstance(rows, RelationView):
+            if rows._database is self and rows.name == relation:
+                return  # the end of `db[relation] += …`
+            rows = rows.rows()
+        self._replace_given({found.name: checked_rows(found, rows)})
+
+    # ── being told ───────────────────────────────────────────────────────────────────────────
+
+    def subscribe(self, relation: str | None, callback: Callback) -> Subscription:
+        """Have `callback(changes)` called after each step that changes the relation (None or "*": any).
+
+        >>> db = Database.from_text(".decl n(x:number)  .decl even(x:number)  even(x) :- n(x), x % 2 = 0.")
+        >>> with db.subscribe("even", print):
+        ...     _ = db.insert("n", [(1,), (2,)])
+        +even(2).
+        >>> _ = db.insert("n", (4,))             # nobody listens any more
+
+        Callbacks run in the order of subscription, each with the changes of its relation.  If some raise,
+        all others are still called, and the step stays applied; then the caller gets an `ExceptionGroup`.
+        A callback reads the state after the step; if it writes, that is `NestedWrite`.
+        """
+        return self._writer.subscribers.add(self._listened(relation), callback)
+
+    def _listened(self, relation: str | None) -> str | None:
+        if relation is None or relation == "*":
+            return None
+        if declared(self.relations, relation).auxiliary_of:
+            self.size(relation)  # from now on it is kept
+        return relation
+
+    def watch(self, relation: str | None = None, *, limit: int = 1000) -> Watch:
+        """The changes of a relation (None or "*": of all) as an asynchronous iterator, from now on.
+
+        >>> import asyncio
+        >>> db = Database.from_text(".decl n(x:number)")
+        >>> async def main():
+        ...     async with db.watch("n") as steps:
+        ...         db.insert("n", (1,))
+        ...         db.insert("n", (2,))
+        ...         print(await anext(steps), await anext(steps))
+        >>> asyncio.run(main())
+        +n(1). +n(2).
+
+        There is one `Changes` for each step.  A step never waits for a reader: when `limit` steps are waiting to
+        be read, the latest two are told as one, with their net change (`merged` counts that).  `close()`, or the
+        end of an `async with` block, ends it.  The database may be written in another thread than the reader's.
+        """
+        from everlog.api.watching import Watch
+
+        return Watch(self._writer.subscribers, self._listened(relation), limit)
+
+    # ── the program ──────────────────────────────────────────────────────────────────────────
+
+    def add_rule(self, text: str, *, functors: Functions | None = None) -> Changes:
+        """Add statements to the program: rules, facts, declarations, directives, with the functors they need.
+
+        >>> db = Database.from_text(".decl edge(x:number, y:number)  edge(1, 2).")
+        >>> print(db.add_rule(".decl back(x:number, y:number)  back(y, x) :- edge(x, y)."))
+        +back(2, 1).
+        >>> print(db.drop_rule("back#1"))
+        -back(2, 1).
+
+        The program is checked as a whole; `DatalogError` says what is wrong, and nothing has changed.
+        Only what depends on the new statements is computed again.
+        """
+        return self._change(partial(LiveText.with_statements, text=text), functors)
+
+    def drop_rule(self, name_or_text: str) -> Changes:
+        """Drop a rule by its name, such as `path#2`, or any statement by its text.
+
+        What was given stays given: only facts that the text itself states go with their statement.
+        Rules that stay keep their names.
+        """
+        return self._change(partial(LiveText.without_statement, name_or_text=name_or_text))
+
+    def drop_relation(self, name: str) -> Changes:
+        """Drop a relation with its declaration, rules, facts and directives; nothing else may use it."""
+        return self._change(partial(LiveText.without_relation, name=name))
+
+    def replace_program(self, path: Path | str, *, functors: Functions | None = None) -> Changes:
+        """Go by the text of a file from now on; what was given stays given, and rules that stay keep their names.
+
+        The facts that the old text states go with it.  `DatalogError` says what is wrong, and nothing has changed.
+        """
+        if self._live is None:
+            raise RuleError(_NO_TEXT)
+        other = LiveText.from_file(path, self._live.include_dirs, self._live.macros)
+        found = functors_beside(other.program, path) if functors is None else functors
+        return self._go_by(self._live.replaced_by(other), self._functors | dict(found), other.digest)
+
+    def _change(self, edit: Callable[[LiveText], LiveText], more: Functions | None = None) -> Changes:
+        if self._live is None:
+            raise RuleError(_NO_TEXT)
+        return self._go_by(edit(self._live), self._functors | dict(more or {}))
+
+    def _go_by(self, live: LiveText, functors: Functions, given: str | None = None) -> Changes:
+        """Go on with another program; `given` is the digest of a text that somebody gave as a whole."""
+        from everlog.store.programs import saved
+
+        program = with_functors(live.program, functors)
+        with self._engine.guard:  # until all of this agrees again, Ctrl-C waits
+            changes = self._writer.commit_program(program, partial(saved, live), given)
+            self._live, self._functors = live, dict(functors)
+            self._prepare()
+        self._writer.tell(changes)
+        return changes
+
+    # ── facts in files ───────────────────────────────────────────────────────────────────────
+
+    def save(self, path: Path | str) -> None:
+        """Write the given facts of every relation to a folder, which is made if need be; or make a database file.
+
+        In a folder each relation has its file: `NAME.facts`, tab separated, or `NAME.json` where symbols have tabs
+        or line breaks in them.  Either all files are written or, after `FactsError`, none.
+
+        A name that ends in `.db`, `.sqlite` or `.everlog` is a file that `Database.open` reads, with the
+        program in it; if there is one already, that is `StoreError`.
+        """
+        from everlog.store.copying import is_file_name
+
+        if is_file_name(path):
+            from everlog.store.opening import begin_file
+
+            begin_file(Path(path).absolute(), self._engine, self._live if self._live is not None else self.program)
+            return
+        given = {name: self._engine.given(name) for name in self.relations}
+        self._read(lambda: save_facts(Path(path), self.relations, given))
+
+    @overload
+    def load(self, folder: Path | str, /) -> Changes: ...
+
+    @overload
+    def load(
+        self, relation: str, source: Where, /, *, replace: bool = False, **parameters: Parameter
+    ) -> Changes: ...
+
+    def load(
+        self,
+        relation: Path | str,
+        source: Where | None = None,
+        /,
+        *,
+        replace: bool = False,
+        **parameters: Parameter,
+    ) -> Changes:
+        """Give the facts of a file, a table or a folder, as one step.
+
+        `load("edge", "edges.parquet")` inserts all facts that a file or a URL has: see `everlog.files.connect`
+        for what it may be, and for the parameters.  With `replace=True` those are the given facts of the relation
+        afterwards, and no others.  After `FactsError` nothing has changed.
+
+        `load(folder)` replaces the given facts of each relation that has a file in the folder, as `save` writes
+        them.  Relations without a file there stay as they are; files without a relation are ignored.
+        """
+        if source is None:
+            return self._replace_given(load_facts(Path(relation), self.relations))
+        found = declared(self.relations, relation)
+        rows = connect.read_facts(found, source, **parameters)
+        return self._replace_given({found.name: rows}) if replace else self._writer.insert({found.name: rows})
+
+    def _replace_given(self, facts: Mapping[str, Iterable[Row]]) -> Changes:
+        """Give these facts to these relations in the place of those that were given."""
+        step: list[Update] = []
+        for name, rows in facts.items():
+            now, then = self._writer.given(name), set(rows)
+            step += [Update(name, row, False) for row in now if row not in then]
+            step += [Update(name, row) for row in then if row not in now]
+        return self._writer.apply(step)
+
+    def export(self, relation: str, target: Where, **parameters: Parameter) -> None:
+        """Write all facts of a relation to a file or a table: `export("path", "paths.parquet")`.
+
+        See `everlog.files.connect`.  All facts are written, or after `FactsError` none, and what was there stays.
+        """
+        found = declared(self.relations, relation)
+        self._read(lambda: connect.write_facts(found, self.rows(relation), target, **parameters))
+
+    # ── care ─────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def limits(self) -> Limits:
+        """What one step may take; may be set."""
+        return self._engine.guard.limits
+
+    @limits.setter
+    def limits(self, limits: Limits) -> None:
+        self._engine.guard.limits = limits
+
+    @property
+    def progress(self) -> Progress | None:
+        """Who hears of long steps; may be set.  Single updates are faster if nobody does."""
+        return self._engine.guard.progress
+
+    @progress.setter
+    def progress(self, progress: Progress | None) -> None:
+        self._engine.guard.progress = progress
+
+    def _repr_html_(self) -> str:
+        from everlog.html import database_html
+
+        return database_html(self)

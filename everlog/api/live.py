@@ -1,0 +1,312 @@
+"""The text of a program whose statements come and go while it runs.
+
+The text stays the truth.  A statement that is dropped is overwritten with blanks, one that is
+added stands at the end, and the whole is checked again: so every mistake is found that a program
+can have, lines keep their numbers, and a change is refused as a whole with its diagnostics.
+
+Rules keep their names: a rule that stands where it stood is `path#2` also when `path#1` has gone,
+and a new one gets a number that was not used before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import attrs
+from attrs import evolve, frozen
+
+from everlog.core import program as core
+from everlog.core.program import Program, Rule, Value
+from everlog.dsl import ast
+from everlog.dsl.check import diagnose_in_scope
+from everlog.dsl.diagnostics import DatalogError, Report
+from everlog.dsl.facts import is_fact
+from everlog.dsl.parser import parse_text
+from everlog.dsl.preprocess import Problem, load, preprocess_text
+from everlog.dsl.printer import print_statement
+from everlog.dsl.queries import Scope
+from everlog.dsl.source import Source
+from everlog.functors import bind, require_functors
+
+Span: TypeAlias = tuple[int, int]
+Place: TypeAlias = tuple[str, str, int, str]  # head's relation, file, line, text
+
+_RULE_NAME = re.compile(r"\s*[?\w.]+#[0-9]+\s*")
+_VISIBLE = re.compile(r"[^\n]")
+
+
+class RuleError(ValueError):
+    """No such rule or relation, or none that can be dropped by itself; the message says why."""
+
+
+@frozen
+class LiveText:
+    """A program with its text.  A change makes another one, and leaves this one as it is.
+
+    `scope` is what queries may name.  `numbers` holds, for each relation, the highest number that a rule
+    of it has had, `report` what the checker has to remark.
+    """
+
+    source: Source
+    program: Program
+    scope: Scope
+    include_dirs: Sequence[Path]
+    macros: Mapping[str, str]
+    numbers: Mapping[str, int]
+    report: Report
+    added: int = 0
+
+    # ── from text ────────────────────────────────────────────────────────────────────────────
+
+    @staticmethod
+    def from_text(text: str, file: str, include_dirs: Sequence[Path], macros: Mapping[str, str]) -> LiveText:
+        return _read(*preprocess_text(text, file, include_dirs, macros), include_dirs, macros)
+
+    @staticmethod
+    def from_file(path: Path | str, include_dirs: Sequence[Path], macros: Mapping[str, str]) -> LiveText:
+        """Raises OSError if the file cannot be read."""
+        return _read(*load(path, include_dirs, macros), include_dirs, macros)
+
+    @staticmethod
+    def from_source(
+        source: Source, problems: Sequence[Problem], include_dirs: Sequence[Path], macros: Mapping[str, str]
+    ) -> LiveText:
+        """A text that was preprocessed before, with what was found to be wrong then."""
+        return _read(source, problems, include_dirs, macros)
+
+    @property
+    def digest(self) -> str:
+        """What tells one text from another, wherever it stood."""
+        return sha256(self.source.text.encode("utf-8", "surrogatepass")).hexdigest()
+
+    # ── changes ──────────────────────────────────────────────────────────────────────────────
+
+    def with_statements(self, text: str, files: bool = True) -> LiveText:
+        """The program with more statements at its end; unless `files`, they may not include any."""
+        file = f"<added {self.added + 1}>"
+        more, problems = preprocess_text(text, file, self.include_dirs, self.macros, files=files)
+        before = self.source.text if self.source.text.endswith("\n") else self.source.text + "\n"
+        origins = [*_origins(self.source)[: before.count("\n")], *_origins(more)]
+        source = Source(before + more.text, self.source.file, origins)
+        moved = [evolve(problem, offset=problem.offset + len(before)) for problem in problems]
+        return evolve(self._checked(source, moved), added=self.added + 1)
+
+    def without_statement(self, name_or_text: str) -> LiveText:
+        """The program without a rule, named `path#2`, or without the statements of this text."""
+        if _RULE_NAME.fullmatch(name_or_text):
+            return self._without([self._span_of_rule(name_or_text.strip())])
+        tree, report = parse_text(name_or_text, "<dropped>")
+        report.raise_errors()
+        if len(tree.statements) != 1:
+            raise RuleError(f"`{name_or_text.strip()}` is not one statement, and not the name of a rule")
+        wanted = print_statement(tree.statements[0])
+        found = [(s.pos, _end(s)) for s in self._statements() if print_statement(s) == wanted]
+        if not found:
+            raise RuleError(f"the program has no statement `{wanted}`")
+        return self._without(found)
+
+    def without_relation(self, name: str) -> LiveText:
+        """The program without a relation: its declaration, its rules, its facts and its directives."""
+        spans: list[Span] = []
+        declared = False
+        for statement in self._statements():
+            match statement:
+                case ast.RelationDecl(names=names):
+                    here = _spans(statement, names, name)
+                    declared = declared or bool(here)
+                    spans += here
+                case ast.Directive(relations=relations):
+                    spans += _spans(statement, relations, name)
+                case ast.Clause(heads=heads):
+                    spans += _spans(statement, heads, name)
+                case ast.Subsumption(dominated=ast.Atom(name=head)) | ast.FactLine(name=head) if head == name:
+                    spans.append((statement.pos, statement.end))
+                case _:
+                    pass
+        if not declared:
+            if name in self.program.relations:
+                raise RuleError(f"relation `{name}` is of a component's instance, and goes with its `.init`")
+            raise RuleError(f"undefined relation `{name}`")
+        return self._without(spans)
+
+    def replaced_by(self, other: LiveText) -> LiveText:
+        """Another text, whose rules keep the names that they have here."""
+        program, numbers = _with_known_names(other.program, self.program, self.numbers)
+        return evolve(other, program=program, numbers=numbers)
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────
+
+    def statements(self, added: bool = False) -> list[ast.Statement]:
+        """The statements but for facts; with `added`, only those that were added since the text was read."""
+        return [
+            statement
+            for statement in self._statements()
+            if not is_fact(statement)
+            and (not added or self.source.locate(statement.pos).file.startswith("<added "))
+        ]
+
+    def warnings(self, added: bool = False) -> list[str]:
+        """What the checker has to remark; with `added`, of the statements that were added last."""
+        last = f"<added {self.added}>"
+        return [
+            self.report.render(remark)
+            for remark in self.report.sorted()
+            if not added or (remark.pos >= 0 and self.source.locate(remark.pos).file == last)
+        ]
+
+    # ── inside ───────────────────────────────────────────────────────────────────────────────
+
+    def _statements(self) -> list[ast.Statement]:
+        return parse_text(self.source.text)[0].statements
+
+    def _span_of_rule(self, name: str) -> Span:
+        rule = next((rule for rule in self.program.rules if rule.name == name), None)
+        if rule is None:
+            raise RuleError(f"no rule is named `{name}`")
+        together = [r.name for r in self.program.rules if _place(r)[1:] == _place(rule)[1:]]
+        text = self.source.text
+        for statement in self._statements():
+            if text[statement.pos : statement.end] == rule.origin.text:
+                where = self.source.locate(statement.pos)
+                if (where.file, where.line) == (rule.origin.file, rule.origin.line):
+                    break
+        else:
+            raise RuleError(f"`{name}` is of a component's instance, and goes with its `.init`")
+        if len(together) > 1:
+            raise RuleError(
+                f"`{name}` is one of several rules of one statement ({', '.join(together)});"
+                f" drop them all by its text: {rule.written}"
+            )
+        return statement.pos, _end(statement)
+
+    def _without(self, spans: Iterable[Span]) -> LiveText:
+        """Blanks where the spans were: what stays keeps its place.
+
+        Lines that were added while the program ran go as a whole: else a program whose rules come
+        and go would grow without end.  Those behind them are still known by their own numbers.
+        """
+        text, gone = self.source.text, list(spans)
+        for start, stop in gone:
+            text = text[:start] + _VISIBLE.sub(" ", text[start:stop]) + text[stop:]
+        origins, lines = _origins(self.source), text.split("\n")
+        blank = {
+            number
+            for start, stop in gone
+            for number in range(text.count("\n", 0, start), text.count("\n", 0, stop) + 1)
+            if not lines[number].strip() and number < len(origins) and origins[number][0].startswith("<added ")
+        }
+        if not blank:
+            return self._checked(Source(text, self.source.file, self.source.origins))
+        kept = [number for number in range(len(lines)) if number not in blank]
+        text = "\n".join(lines[number] for number in kept)
+        return self._checked(Source(text, self.source.file, [origins[n] for n in kept if n < len(origins)]))
+
+    def _checked(self, source: Source, problems: Sequence[Problem] = ()) -> LiveText:
+        new = _read(source, problems, self.include_dirs, self.macros)
+        program, numbers = _with_known_names(new.program, self.program, self.numbers)
+        return evolve(self, source=source, program=program, scope=new.scope, numbers=numbers, report=new.report)
+
+
+def _read(
+    source: Source, problems: Sequence[Problem], include_dirs: Sequence[Path], macros: Mapping[str, str]
+) -> LiveText:
+    program, report, scope = diagnose_in_scope(source, problems)
+    report.items = [d for d in report.items if d.code != "DL060"]  # "it is empty": not for long
+    if program is None or scope is None:
+        raise DatalogError(report)
+    return LiveText(source, program, scope, include_dirs, macros, _highest(program.rules), report)
+
+
+def _origins(source: Source) -> list[tuple[str, int]]:
+    return source.origins or [(source.file, number) for number in range(1, source.text.count("\n") + 2)]
+
+
+def _end(statement: ast.Statement) -> int:
+    """Where a statement ends, with the `.strategy` of a rule."""
+    wish = statement.strategy if isinstance(statement, ast.Clause) else None
+    return statement.end if wish is None else wish.end
+
+
+def _spans(statement: Any, parts: Sequence[Any], name: str) -> list[Span]:
+    """What to blank so that a statement about several relations no longer speaks of this one."""
+    kept = [part for part in parts if part.name != name]
+    if len(kept) == len(parts):
+        return []
+    if not kept:
+        return [(statement.pos, _end(statement))]
+    spans, first = [], parts.index(kept[0])
+    for number, part in enumerate(parts):
+        if part.name == name:  # with the comma after it, or before it
+            spans.append(
+                (part.pos, parts[number + 1].pos) if number < first else (parts[number - 1].end, part.end)
+            )
+    return spans
+
+
+# ── ready to run ─────────────────────────────────────────────────────────────────────────────
+
+
+def with_functors(program: Program, functors: Mapping[str, Callable[..., Value]]) -> Program:
+    """The program with its functors; FunctorError unless all that it uses are there."""
+    program = bind(program, functors)
+    require_functors(program.functors, program.rules)
+    return program
+
+
+# ── names ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _with_known_names(new: Program, old: Program, numbers: Mapping[str, int]) -> tuple[Program, Mapping[str, int]]:
+    """The new program, with rules that stand where they stood under their old names.
+
+    Such a rule that also says the same *is* the old one: the checker numbers the variables that it
+    makes through the whole program, and rules must not differ by that.
+    """
+    known: dict[Place, list[Rule]] = defaultdict(list)
+    for rule in reversed(old.rules):
+        known[_place(rule)].append(rule)
+    used = {name: number for name, number in numbers.items() if name in new.relations}
+    rules = []
+    for rule in new.rules:
+        before = known[_place(rule)].pop() if known[_place(rule)] else None
+        if before is None:
+            relation = rule.head.relation
+            used[relation] = used.get(relation, 0) + 1
+            rules.append(evolve(rule, name=f"{relation}#{used[relation]}"))
+        else:
+            same = _plain(before) == _plain(evolve(rule, name=before.name))
+            rules.append(before if same else evolve(rule, name=before.name))
+    return evolve(new, rules=tuple(rules)), used
+
+
+def _highest(rules: Iterable[Rule]) -> dict[str, int]:
+    numbers: dict[str, int] = {}
+    for rule in rules:
+        relation, _, number = rule.name.rpartition("#")
+        numbers[relation] = max(int(number), numbers.get(relation, 0))
+    return numbers
+
+
+def _place(rule: Rule) -> Place:
+    return rule.head.relation, rule.origin.file, rule.origin.line, rule.origin.text
+
+
+def _plain(rule: Rule) -> Any:
+    """The rule with its variables numbered in the order in which they occur."""
+    order: dict[str, int] = {}
+
+    def walk(node: Any) -> Any:
+        if isinstance(node, core.Variable):
+            return ("variable", order.setdefault(node.name, len(order)))
+        if isinstance(node, tuple):
+            return tuple(map(walk, node))
+        if isinstance(node, core.Origin) or not attrs.has(node.__class__):
+            return node
+        return (node.__class__, *(walk(getattr(node, a.name)) for a in attrs.fields(node.__class__) if a.eq))
+
+    return walk(rule)

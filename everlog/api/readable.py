@@ -1,0 +1,226 @@
+"""What a database can be asked: facts, reasons, costs.  Nothing here changes anything.
+
+`Database` (everlog.api.database) is this and all that writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from attrs import evolve
+
+from everlog.api.live import LiveText
+from everlog.api.parameters import given
+from everlog.api.queries import Queries
+from everlog.api.results import Result
+from everlog.api.rows import fact
+from everlog.api.transactions import Writer
+from everlog.core.engine import Engine, Statistics
+from everlog.core.engine.explain import cost_of, explain_plan, explanation
+from everlog.core.evaluate.seminaive import evaluate
+from everlog.core.program import Kind, Program, Relation, Row, Value
+from everlog.core.program.fact_rows import declared
+from everlog.dsl.printer import print_statement
+from everlog.files.values import sorted_rows
+
+if TYPE_CHECKING:  # loaded when somebody asks for them
+    from everlog.core.proofs import Proof, WhyNot
+
+_T = TypeVar("_T")
+
+
+class Readable:
+    """The reading half of a `Database`, which makes what it reads from."""
+
+    _engine: Engine
+    _writer: Writer
+    _queries: Queries
+    _live: LiveText | None
+    _strategies: Mapping[str, str]
+
+    # ── facts ────────────────────────────────────────────────────────────────────────────────
+
+    def query(self, text: str, /, **parameters: object) -> Result:
+        """The facts that match an atom, or whatever makes a conjunction true.
+
+        >>> from everlog import Database
+        >>> db = Database.from_text(".decl edge(x:number, y:number)  edge(1, 2).  edge(1, 3).  edge(4, 4).")
+        >>> db.query("edge(1, y)"), db.query("edge(x, x)"), db.query("edge(_, 3)")
+        ([(1, 2), (1, 3)], [(4, 4)], [(1, 3)])
+        >>> db.query("edge(a, b), b > 2, !edge(b, b)")
+        [(1, 3)]
+        >>> db.query("n = count : { edge(1, _) }").columns
+        ('n',)
+
+        Of an atom the whole facts are given.  Constants are looked up in an index; a variable that stands twice
+        means equal values; `_` and other variables mean any value.  Anything else that can be the body of a
+        rule gives the values of its variables, in the order in which they first stand there; `_` and
+        variables that begin with it are not shown.  The text may begin with `?-` and end with `.` or `?`.
+
+        A value from outside is given as a parameter, never pasted into the text: whatever it is, it is a value.
+
+        >>> db.query("edge($from, x), x < $limit", **{"from": 1, "limit": 3})
+        [(2,)]
+
+        The result is lazy, and of the state in which it was asked: see `Result`.  `QueryError` has every
+        mistake of the text, with its place.
+        """
+        return self._queries.ask(text, given(parameters))
+
+    def view(self, relation: str) -> list[Row]:
+        """All facts of a relation, sorted: a copy, which does not follow later steps."""
+        return self._read(lambda: list(self.rows(relation)))
+
+    def rows(self, relation: str) -> Iterable[Row]:
+        """All facts of a relation in sorted order, to be gone through at once, before the next step."""
+        found = declared(self.relations, relation)
+        if any(column.kind is Kind.FLOAT for column in found.columns):
+            return self._read(lambda: sorted_rows(found, self._engine.view(relation)))  # it has a place for NaN
+        return self._read(lambda: self._engine.rows(relation))
+
+    def given(self, relation: str) -> list[Row]:
+        """The facts of a relation that were given, by the program's text or by a step, sorted."""
+        found = declared(self.relations, relation)
+        return self._read(lambda: sorted_rows(found, self._engine.given(relation)))
+
+    def holds(self, relation: str, row: object = None, /, **parameters: object) -> bool:
+        """Whether a fact holds: `db.holds("path", (1, 3))`, `"path(1, 3)"`, or `"path($x, 3)", x=1`."""
+        name, values = fact(self.relations, relation, row, given(parameters))
+        found = self._read(lambda: next(iter(self._engine.lookup(name, dict(enumerate(values)))), None))
+        return found is not None
+
+    def lookup(self, relation: str, values: Mapping[int, Value]) -> list[Row]:
+        """The facts that have these values in these columns (counted from 0), in no order."""
+        name = declared(self.relations, relation).name
+        return self._read(lambda: list(self._engine.lookup(name, values)))
+
+    def size(self, relation: str) -> int:
+        """How many facts a relation has."""
+        name = declared(self.relations, relation).name
+        return self._read(lambda: self._engine.size(name))
+
+    @property
+    def relations(self) -> Mapping[str, Relation]:
+        """The relations of the program, with their columns, in the order of their declaration."""
+        return self._writer.relations
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the relations."""
+        return iter(self.relations)
+
+    def __contains__(self, relation: object) -> bool:
+        return relation in self.relations
+
+    # ── the program ──────────────────────────────────────────────────────────────────────────
+
+    @property
+    def program(self) -> Program:
+        """The program as it runs now."""
+        return self._engine.program
+
+    @property
+    def rules(self) -> Mapping[str, str]:
+        """The rules, by name, as they were written."""
+        return MappingProxyType({rule.name: rule.written for rule in self.program.rules})
+
+    def statements(self, added: bool = False) -> list[str]:
+        """The statements of the program's text but its facts; with `added`, those that came by `add_rule`."""
+        return [] if self._live is None else [print_statement(s) for s in self._live.statements(added)]
+
+    def warnings(self, added: bool = False) -> list[str]:
+        """What the checker remarks about the program, as text; with `added`, about the last `add_rule`."""
+        return [] if self._live is None else self._live.warnings(added)
+
+    # ── reasons ──────────────────────────────────────────────────────────────────────────────
+
+    def why(self, relation: str, row: object = None, /, **parameters: object) -> Proof:
+        """A proof of a fact, down to given facts: its `.text()`, `.to_json()` or `.to_dot()`.
+
+        >>> from everlog import Database
+        >>> db = Database.from_text(".decl n(x:number)  .decl m(x:number)  m(x + 1) :- n(x).  n(1).")
+        >>> print(db.why("m(2)").text())
+        m(2)   m#1 at <text>:1:  m(x + 1) :- n(x).
+        └── n(1)   given
+
+        Raises `NotDerived` where there is nothing to prove: see `why_not`.  Values from outside are given as a
+        row, or as parameters: `db.why("m($x)", x=2)`.
+        """
+        from everlog.core.proofs import why
+
+        asked = fact(self.relations, relation, row, given(parameters))
+        return self._read(lambda: why(self._all_tables(), *asked))
+
+    def why_not(self, relation: str, row: object = None, /, **parameters: object) -> WhyNot:
+        """For each rule that might derive a fact, what its body lacks: `.text()`, `.to_json()`, `.to_dot()`."""
+        from everlog.core.proofs import why_not
+
+        asked = fact(self.relations, relation, row, given(parameters))
+        return self._read(lambda: why_not(self._all_tables(), *asked))
+
+    def _all_tables(self) -> Engine:
+        """The engine, with auxiliary relations as tables, too."""
+        self._engine.read_all()
+        return self._engine
+
+    def explain(self, name: str | None = None) -> str:
+        """How relations are kept current, and what an update can cost: of all, or of one relation or rule.
+
+        >>> from everlog import Database
+        >>> db = Database.from_text('''
+        ...   .decl r(a:number, b:number)  .decl s(a:number, c:number)  .decl q(a:number)
+        ...   q(a) :- r(a, b), s(a, c).''')
+        >>> print(db.explain("q#1"))
+        q#1  q(a) :- r(a, b), s(a, c).
+          class        hierarchical: the atoms of any two variables are disjoint or one set contains the other
+          widths       w = 1, ŵ = 1
+          order        a(b, c)
+          one update   O(1) when facts only come, O(1) when they come and go
+          in use       view_tree, O(1): hierarchical
+        """
+        return explain_plan(self.program, asked=self._strategies, only=name, moved=self._engine.moved)
+
+    def explanation(self) -> dict[str, Any]:
+        """The same as an object that can be written as JSON: see docs/costs.md."""
+        return explanation(self.program, self._strategies)
+
+    def strategy_of(self, relation: str) -> str:
+        """How a relation is kept current: `given`, `counts`, `witness`, …"""
+        return self._engine.strategy_of(declared(self.relations, relation).name)[0]
+
+    def cost(self, rule: str) -> str:
+        """Class and cost of one rule, in one line.
+
+        >>> from everlog import Database
+        >>> db = Database.from_text(".decl n(x:number)  .decl m(x:number)  m(x + 1) :- n(x).")
+        >>> db.cost("m#1")
+        'no join; one update costs O(1)'
+        """
+        return cost_of(self.program, rule, self._strategies)
+
+    def stats(self) -> Statistics:
+        """Facts, bytes and time of each relation, and runs and time of each rule; `print` shows a table."""
+        return self._read(self._engine.statistics)
+
+    def check(self) -> list[str]:
+        """Compute every relation from scratch, from what is given; the names of those that differ: none.
+
+        Cost: that of an evaluation of the whole program.
+        """
+        return self._read(self._checked)
+
+    def _checked(self) -> list[str]:
+        self._engine.check()
+        given = {name: self._engine.given(name) for name in self.relations}
+        scratch = evaluate(evolve(self.program, facts={}), given, limits=self._engine.guard.limits)
+        own = [name for name, relation in self.relations.items() if not relation.auxiliary_of]
+        return [name for name in own if scratch.relation(name) != self._engine.view(name)]
+
+    def _read(self, find: Callable[[], _T]) -> _T:
+        """What is found, while no other thread writes."""
+        return self._writer.state.read(find)
+
+    def __repr__(self) -> str:
+        facts = sum(map(self._engine.size, self.relations))
+        return f"<Database: {len(self.relations)} relations, {len(self.program.rules)} rules, {facts} facts>"

@@ -1,0 +1,125 @@
+"""One relation of a database, to be read and written like a set of rows.
+
+    edge = db["edge"]
+    edge += [(1, 2), (2, 3)]
+    (1, 2) in edge, len(edge), list(edge), edge.to_pandas()
+
+It holds no facts: whatever is asked is asked of the database, so it is always current.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from everlog.api.changes import Changes
+from everlog.api.frames import Tabular
+from everlog.core.program import Column, Relation, Row
+from everlog.core.program.fact_rows import declared
+
+if TYPE_CHECKING:
+    from everlog.api.database import Database
+    from everlog.api.results import Result
+    from everlog.api.subscriptions import Callback, Subscription
+    from everlog.api.watching import Watch
+
+
+class RelationView(Tabular):
+    """What `db["edge"]` is.
+
+    >>> from everlog import Database
+    >>> db = Database.from_text(".decl edge(x:number, y:number)")
+    >>> db["edge"] += [(1, 2), (2, 3)]
+    >>> db["edge"] -= (1, 2)
+    >>> edge = db["edge"]
+    >>> edge, len(edge), (2, 3) in edge, list(edge)
+    (<edge(x:number, y:number): 1 fact>, 1, True, [(2, 3)])
+    >>> print(edge.insert((3, 4)))
+    +edge(3, 4).
+    >>> db["edge"] = [(7, 8)]       # instead of all facts that were given
+    >>> edge.rows()
+    [(7, 8)]
+    """
+
+    __slots__ = ("_database", "name")
+
+    def __init__(self, database: Database, name: str) -> None:
+        self._database, self.name = database, declared(database.relations, name).name
+
+    @property
+    def relation(self) -> Relation:
+        """The declaration, with the columns and their kinds."""
+        return declared(self._database.relations, self.name)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self._columns())
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What each column holds: `number`, `unsigned`, `float` or `symbol`."""
+        return tuple(column.kind.value for column in self._columns())
+
+    def _columns(self) -> Sequence[Column]:
+        return self.relation.columns
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────
+
+    def rows(self) -> list[Row]:
+        """All facts, sorted: a copy."""
+        return self._database.view(self.name)
+
+    def given(self) -> list[Row]:
+        """The facts that were given, sorted."""
+        return self._database.given(self.name)
+
+    def facts(self) -> Result:
+        """All facts as a lazy result, of the state of now."""
+        return self._database.query(f"{self.name}({', '.join('_' for _ in self._columns())})")
+
+    def __iter__(self) -> Iterator[Row]:
+        """Lazily, in no particular order; see `Result` for what a step in between means."""
+        return iter(self.facts())
+
+    def __len__(self) -> int:
+        return self._database.size(self.name)
+
+    def __contains__(self, row: object) -> bool:
+        return self._database.holds(self.name, row)
+
+    # ── writing ──────────────────────────────────────────────────────────────────────────────
+
+    def insert(self, rows: object) -> Changes:
+        """Insert a row, rows or a table: see `Database.insert`."""
+        return self._database.insert(self.name, rows)
+
+    def delete(self, rows: object) -> Changes:
+        """Take back a row, rows or a table that were given: see `Database.delete`."""
+        return self._database.delete(self.name, rows)
+
+    def __iadd__(self, rows: object) -> RelationView:
+        self.insert(rows)
+        return self
+
+    def __isub__(self, rows: object) -> RelationView:
+        self.delete(rows)
+        return self
+
+    def subscribe(self, callback: Callback) -> Subscription:
+        """Have `callback(changes)` called after each step that changes this relation."""
+        return self._database.subscribe(self.name, callback)
+
+    def watch(self, *, limit: int = 1000) -> Watch:
+        """The changes of this relation as an asynchronous iterator: see `Database.watch`."""
+        return self._database.watch(self.name, limit=limit)
+
+    # ── as text ──────────────────────────────────────────────────────────────────────────────
+
+    def __repr__(self) -> str:
+        size = len(self)
+        return f"<{self.relation}: {size} fact{'' if size == 1 else 's'}>"
+
+    def _repr_html_(self) -> str:
+        from everlog.html import relation_html
+
+        return relation_html(self)

@@ -1,0 +1,209 @@
+"""What a query found: rows that are looked for when somebody asks for them.
+
+A `Result` is of the state in which the query was asked.  It is gone through lazily: the first row is
+there at once, however many follow, in no particular order.  Whoever wants them sorted, counted or
+compared has them all found first, and then kept.
+
+A step changes the tables under it.  So before a step, results that somebody still holds are completed
+if they have few rows (`KEPT`); the others are of a state that is gone, and say so when they are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from itertools import islice
+from types import GeneratorType
+from typing import SupportsIndex, overload
+from weakref import ReferenceType
+
+from everlog.api.frames import Tabular
+from everlog.api.state import State, uses
+from everlog.core.program import Column, Kind, Relation, Row
+from everlog.core.program.values import EvaluationError
+from everlog.files.values import sorted_rows
+
+KEPT = 10_000  # rows of a result that are found before a step, if it is still in use
+_SHOWN = 1000  # rows that `repr` writes in full
+_FEW = 20  # and of how many it writes, if there are more
+
+
+class ChangedMeanwhile(RuntimeError):
+    """The database has made a step since this result was asked for, and the rest of it was not read before."""
+
+
+class Result(Tabular, Sequence[Row]):
+    """The rows that a query found; like a sorted list of tuples, but found when they are asked for.
+
+    >>> from everlog import Database
+    >>> db = Database.from_text(".decl edge(x:number, y:number)  edge(1, 2).  edge(2, 3).  edge(2, 4).")
+    >>> found = db.query("edge(1, x), edge(x, y), y > 3")
+    >>> found
+    [(2, 4)]
+    >>> found.columns, found.kinds
+    (('x', 'y'), ('number', 'number'))
+    >>> for x, y in found:           # lazily, in no particular order
+    ...     print(x, y)
+    2 4
+    >>> len(found), found[0], (2, 4) in found, found == [(2, 4)]
+    (1, (2, 4), True, True)
+
+    `rows()`, `len`, indexing and `==` find all rows, sort them, and keep them; so do `to_pandas()`, `to_polars()`
+    and `to_arrow()`.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        columns: tuple[Column, ...],
+        find: Callable[[], Iterable[Row]],
+        *,
+        find_sorted: Callable[[], Iterable[Row]] | None = None,
+        size: Callable[[], int] | None = None,
+    ) -> None:
+        """`find` goes through the rows; `find_sorted` and `size` are given where they are cheaper than that."""
+        self._relation = Relation("", columns)
+        self._state, self._number = state, state.number
+        self._find, self._find_sorted, self._size = find, find_sorted, size
+        self._found: list[Row] | None = None  # all rows, in no order
+        self._sorted: list[Row] | None = None
+        self._streams: list[ReferenceType[GeneratorType[Row, None, None]]] = []  # those that go through the rows
+        state.add(self)
+
+    # ── what it is ───────────────────────────────────────────────────────────────────────────
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns: variables of the query, or for a single atom the relation's columns."""
+        return tuple(column.name for column in self._relation.columns)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What each column holds: `number`, `unsigned`, `float` or `symbol`."""
+        return tuple(column.kind.value for column in self._relation.columns)
+
+    def rows(self) -> list[Row]:
+        """All rows, sorted: a list that does not follow later steps."""
+        return list(self._all())
+
+    def _columns(self) -> Sequence[Column]:
+        return self._relation.columns
+
+    # ── inside ───────────────────────────────────────────────────────────────────────────────
+
+    def _all(self) -> list[Row]:
+        if self._sorted is None:
+            if self._found is not None:
+                self._sorted = sorted_rows(self._relation, self._found)
+            else:
+                self._fresh()
+                self._sorted = self._state.read(self._found_sorted)
+                self._done()
+        return self._sorted
+
+    def _found_sorted(self) -> list[Row]:
+        if self._find_sorted is not None and not self._has_floats():
+            return list(self._find_sorted())
+        return sorted_rows(self._relation, self._find())
+
+    def _has_floats(self) -> bool:
+        return any(column.kind is Kind.FLOAT for column in self._relation.columns)
+
+    def _fresh(self) -> None:
+        if self._state.number != self._number:
+            raise ChangedMeanwhile(
+                "the database has made a step since this query was asked: ask it again, "
+                "or take `.rows()` before the step"
+            )
+
+    def _done(self) -> None:
+        """All rows are known: nothing to do before a step, unless somebody still looks for them one by one."""
+        if all(stream() is None for stream in self._streams):
+            self._state.open.pop(id(self), None)
+
+    def complete(self) -> None:
+        """Find all rows, if they are few: a step is about to change the tables."""
+        if self._sorted is None and self._found is None:
+            try:
+                found = list(islice(self._find(), KEPT + 1))
+            except (EvaluationError, RecursionError, MemoryError):  # whoever asks again is told
+                return
+            if len(found) <= KEPT:
+                self._found = found
+
+    def is_being_read(self) -> bool:
+        """Whether rows are being looked for right now, by whatever thread."""
+        return any(stream is not None and stream.gi_running for stream in (each() for each in self._streams))
+
+    @uses
+    def _stream(self) -> Generator[Row]:
+        known = self._sorted if self._found is None else self._found
+        if known is not None:  # by now: `list` asks for an iterator, then for the length, then for rows
+            yield from known
+            return
+        self._fresh()
+        using, number = self._state, self._number
+        given: list[Row] | None = []  # as long as the result may turn out to be small
+        for row in using.read(self._find):
+            if given is not None:
+                given.append(row)
+                if len(given) > KEPT:
+                    given = None
+            yield row
+            if using.number != number:
+                break
+        else:
+            return
+        known = self._sorted if self._found is None else self._found
+        if given is None or known is None:
+            self._fresh()
+        assert given is not None
+        assert known is not None
+        past = set(given)
+        yield from [row for row in known if row not in past]
+
+    # ── like a list ──────────────────────────────────────────────────────────────────────────
+
+    def __iter__(self) -> Iterator[Row]:
+        known = self._sorted if self._sorted is not None else self._found
+        if known is not None:
+            return iter(known)
+        stream = self._stream()
+        assert isinstance(stream, GeneratorType)
+        self._streams = [each for each in self._streams if each() is not None] + [ReferenceType(stream)]
+        return stream
+
+    def __len__(self) -> int:
+        if self._found is not None:
+            return len(self._found)
+        if self._sorted is None and self._size is not None:
+            self._fresh()
+            return self._state.read(self._size)
+        return len(self._all())
+
+    def __bool__(self) -> bool:
+        return next(iter(self), None) is not None
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Row]: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> Row | list[Row]:
+        return self._all()[index]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Result):
+            return self is other or self._all() == other._all()
+        return self._all() == other if isinstance(other, list) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # as of a list
+
+    def __repr__(self) -> str:
+        if self._sorted is None and len(first := list(islice(self, _SHOWN + 1))) > _SHOWN:
+            few = ", ".join(map(repr, first[:_FEW]))
+            return f"<Result ({', '.join(self.columns)}): more than {_SHOWN} rows: {few}, …>"
+        return repr(self._all())
+
+    def _repr_html_(self) -> str:
+        from everlog.html import result_html
+
+        return result_html(self)

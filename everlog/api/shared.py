@@ -1,0 +1,316 @@
+"""A database for many threads: everybody sees the state before a step or the state after it.
+
+A `Database` belongs to one thread.  Here threads take turns at one, first come, first served (`turns`).
+A query has a turn, and so has a step with all that it causes, its writing to disk and the telling of its
+subscribers; so no query ever sees half of a step.  What can be done without the database is done outside of a
+turn: sorting what was found, and computing states of the past.
+
+Why no readers side by side: Python runs one thread at a time anyway, so they would gain nothing but interleaving;
+and queries make indexes and remember what they have compiled, which is then nobody else's concern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from threading import local
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from everlog.api.changes import Changes
+from everlog.api.database import Database, Functions
+from everlog.api.rows import Step, step_updates, updates
+from everlog.api.state import NestedWrite
+from everlog.api.subscriptions import Callback, Subscription
+from everlog.api.transactions import Collecting
+from everlog.api.turns import Turns
+from everlog.core.engine import Statistics
+from everlog.core.program import Column, Relation, Row
+from everlog.core.program.executor import Update
+from everlog.core.program.fact_rows import declared
+from everlog.files.values import sorted_rows
+
+if TYPE_CHECKING:
+    from everlog.core.proofs import Proof, WhyNot
+    from everlog.store.database import DurableDatabase
+    from everlog.store.past import Past
+
+_T = TypeVar("_T")
+_READING = "this thread reads one state: write when it has left `with shared.reading():`"
+
+
+class SharedDatabase:
+    """A database that many threads may use.
+
+    >>> from everlog import Database
+    >>> shared = SharedDatabase(Database.from_text(".decl n(x:number)  .decl m(x:number)  m(x) :- n(x)."))
+    >>> print(shared.insert("n", (1,)))
+    +n(1).
+    +m(1).
+    >>> with shared.reading():           # several questions to one state
+    ...     shared.view("n"), shared.view("m")
+    ([(1,)], [(1,)])
+
+    The database itself must not be used beside it.  Each method is one turn; answers are lists of their own.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._turns = Turns()
+        self._reading = False  # whether whoever has the turn reads one state
+        self._open = local()  # the transaction that each thread has open
+
+    @contextmanager
+    def reading(self) -> Iterator[SharedDatabase]:
+        """Everything that is asked inside is answered from one state; writing there is `NestedWrite`.
+
+        Others wait meanwhile, so ask what is to be asked, and leave.
+        """
+        with self._turns:
+            before, self._reading = self._reading, True
+            try:
+                yield self
+            finally:
+                self._reading = before
+
+    @contextmanager
+    def _writing(self) -> Iterator[Database]:
+        if self._turns.mine and self._reading:
+            raise NestedWrite(_READING)
+        with self._turns:
+            yield self._database
+
+    def _asked(self, question: Callable[[Database], _T]) -> _T:
+        with self._turns:
+            return question(self._database)
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────
+
+    def query(self, text: str, /, **parameters: object) -> list[Row]:
+        """As `Database.query`, as a list."""
+        return self.answers(text, **parameters)[1]
+
+    def answers(self, text: str, /, **parameters: object) -> tuple[tuple[Column, ...], list[Row]]:
+        """The columns of a query's answers, and the answers, sorted."""
+        with self._turns:
+            result = self._database.query(text, **parameters)
+            columns, found = result._relation.columns, list(result)
+        return columns, sorted_rows(Relation("", columns), found)
+
+    def view(self, relation: str) -> list[Row]:
+        """All facts of a relation, sorted."""
+        with self._turns:
+            found = declared(self._database.relations, relation)
+            rows = list(self._database._engine.stream(relation))
+        return sorted_rows(found, rows)
+
+    def given(self, relation: str) -> list[Row]:
+        """The facts of a relation that were given, sorted."""
+        return self._asked(lambda db: db.given(relation))
+
+    def holds(self, relation: str, row: object = None, /, **parameters: object) -> bool:
+        """As `Database.holds`."""
+        return self._asked(lambda db: db.holds(relation, row, **parameters))
+
+    def size(self, relation: str) -> int:
+        """How many facts a relation has."""
+        return self._asked(lambda db: db.size(relation))
+
+    @property
+    def relations(self) -> Mapping[str, Relation]:
+        """The relations of the program."""
+        return self._asked(lambda db: dict(db.relations))
+
+    @property
+    def rules(self) -> Mapping[str, str]:
+        """The rules, by name."""
+        return self._asked(lambda db: dict(db.rules))
+
+    @property
+    def step(self) -> int:
+        """The number of the last step, of a database in a file."""
+        return self._asked(lambda db: _durable(db).step)
+
+    def why(self, relation: str, row: object = None, /, **parameters: object) -> Proof:
+        """A proof of a fact: see `Database.why`."""
+        return self._asked(lambda db: db.why(relation, row, **parameters))
+
+    def why_not(self, relation: str, row: object = None, /, **parameters: object) -> WhyNot:
+        """What is missing for a fact: see `Database.why_not`."""
+        return self._asked(lambda db: db.why_not(relation, row, **parameters))
+
+    def explain(self, name: str | None = None) -> str:
+        """How relations are kept current, and what an update can cost."""
+        return self._asked(lambda db: db.explain(name))
+
+    def explanation(self) -> dict[str, Any]:
+        """The same as an object for JSON."""
+        return self._asked(lambda db: db.explanation())
+
+    def stats(self) -> Statistics:
+        """Facts, bytes and time of relations and rules."""
+        return self._asked(lambda db: db.stats())
+
+    # ── writing: one step each ───────────────────────────────────────────────────────────────
+
+    def insert(self, relation: str, rows: object = None) -> Changes:
+        """As `Database.insert`."""
+        if self._transaction is not None:
+            return self._join(updates(self.relations, relation, rows, True))
+        with self._writing() as db:
+            return db.insert(relation, rows)
+
+    def delete(self, relation: str, rows: object = None) -> Changes:
+        """As `Database.delete`."""
+        if self._transaction is not None:
+            return self._join(updates(self.relations, relation, rows, False))
+        with self._writing() as db:
+            return db.delete(relation, rows)
+
+    def apply(self, step: Step, *, positions: Mapping[str, str] | None = None) -> Changes:
+        """As `Database.apply`."""
+        if self._transaction is not None:
+            return self._join(step_updates(self.relations, step), positions)
+        with self._writing() as db:
+            return db.apply(step, positions=positions)
+
+    def transaction(self) -> SharedTransaction:
+        """Collect inserts and deletes, and apply them as one step at the end of a `with` block.
+
+        Nobody waits while they are collected.  What this thread inserts and deletes meanwhile is collected, too.
+        """
+        return SharedTransaction(self)
+
+    @property
+    def _transaction(self) -> SharedTransaction | None:
+        """The transaction that this thread has open."""
+        return getattr(self._open, "transaction", None)
+
+    def _join(self, step: Iterable[Update], positions: Mapping[str, str] | None = None) -> Changes:
+        assert self._transaction is not None
+        self._transaction.collect(step, positions)
+        return Changes({}, self.relations)
+
+    def add_rule(self, text: str, *, functors: Functions | None = None) -> Changes:
+        """As `Database.add_rule`."""
+        with self._writing() as db:
+            return db.add_rule(text, functors=functors)
+
+    def drop_rule(self, name_or_text: str) -> Changes:
+        """As `Database.drop_rule`."""
+        with self._writing() as db:
+            return db.drop_rule(name_or_text)
+
+    def drop_relation(self, name: str) -> Changes:
+        """As `Database.drop_relation`."""
+        with self._writing() as db:
+            return db.drop_relation(name)
+
+    # ── being told ───────────────────────────────────────────────────────────────────────────
+
+    def subscribe(self, relation: str | None, callback: Callback) -> Subscription:
+        """Have `callback(changes)` called after each step that changes the relation (None or "*": any).
+
+        It is called in the thread that wrote, in the order of steps, while everybody else waits: so let it hand
+        the changes on (to a queue, say) and return.  It may read, and sees the state after that step.  To
+        have the state and all changes that follow it, subscribe inside `with shared.reading():`.
+        """
+        return self._asked(lambda db: db.subscribe(relation, callback))
+
+    # ── databases in files ───────────────────────────────────────────────────────────────────
+
+    @property
+    def positions(self) -> Mapping[str, str]:
+        return self._asked(lambda db: dict(db.positions))
+
+    @property
+    def oldest(self) -> int:
+        """The oldest state that `as_of` leads back to."""
+        return self._asked(lambda db: _durable(db).oldest)
+
+    def as_of(self, step: int) -> Database:
+        """The state after a step of the past, as a database for the thread that asks."""
+        from everlog.store.past import moment
+
+        return self._asked(lambda db: moment(_durable(db), step)).as_of()
+
+    def diff(self, before: int, after: int, relation: str | None = None) -> Changes:
+        """How the state after one step differs from that after another."""
+        from everlog.store.past import difference, moment
+
+        first, last = sorted((before, after))
+        found = self._asked(lambda db: moment(_durable(db), first, last))
+        return difference(found, before > after, relation)
+
+    def history(self, relation: str) -> list[Past]:
+        """Each step that changed a relation."""
+        from everlog.store.past import moment, of_relation
+
+        def from_the_oldest(db: Database) -> Any:
+            durable = _durable(db)
+            return moment(durable, durable.oldest, durable.step)
+
+        return of_relation(self._asked(from_the_oldest), relation)
+
+    def checkpoint(self, *, history: int | str | None = None, state: bool | None = None) -> None:
+        """As `DurableDatabase.checkpoint`; everybody waits for it."""
+        with self._writing() as db:
+            _durable(db).checkpoint(history=history, state=state)
+
+    def refresh(self) -> Changes:
+        """As `DurableDatabase.refresh`."""
+        with self._writing() as db:
+            return _durable(db).refresh()
+
+    def save(self, path: Path | str) -> None:
+        """As `Database.save`; everybody waits for it."""
+        self._asked(lambda db: db.save(path))
+
+    def close(self) -> None:
+        """Give a database file back, after the step that is under way."""
+        with self._writing() as db:
+            close = getattr(db, "close", None)
+            if close is not None:
+                close()
+
+    def __enter__(self) -> SharedDatabase:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return self._asked(lambda db: f"<shared {repr(db)[1:]}")
+
+
+class SharedTransaction(Collecting):
+    """As `Transaction`, but others go on reading and writing until it is applied.
+
+    What it deletes and inserts is settled then: it says nothing about what others have written meanwhile.
+    """
+
+    def __init__(self, shared: SharedDatabase) -> None:
+        super().__init__(lambda: shared.relations)
+        self._shared = shared
+
+    def _begin(self) -> None:
+        if self._shared._transaction is not None:
+            raise NestedWrite("this thread has a transaction open: another one can be opened after it")
+        self._shared._open.transaction = self
+
+    def _end(self) -> None:
+        self._shared._open.transaction = None
+
+    def _commit(self) -> None:
+        self._applied(self._shared.apply(self.step, positions=self._positions))
+
+
+def _durable(database: Database) -> DurableDatabase:
+    from everlog.store.database import DurableDatabase
+
+    if isinstance(database, DurableDatabase):
+        return database
+    raise TypeError("this database is not kept in a file: open it with `Database.open(path)`")

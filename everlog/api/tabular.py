@@ -1,0 +1,118 @@
+"""Facts from a table: checked column by column, made into rows by one `zip`.
+
+Rows of Python are checked value by value; a column of a table says once and for all what it holds.  So its type
+is looked at, and its extremes; only a column of Python objects is gone through, and the row of a value that does
+not fit is looked for when it is known that there is one.
+
+Columns are taken by name, if the table has all names of the relation's columns, whatever else it has; by
+position, if it has none of them and as many columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from everlog.api.columns import BYTES, FLOAT, INTEGER, OBJECT, TEXT, GivenColumn, columns_of
+from everlog.core.program import Kind, Relation, Row
+from everlog.core.program.fact_rows import (
+    FactError,
+    checked_value,
+    column_label,
+    exact_floats,
+    plain_column,
+    shown,
+)
+from everlog.core.program.values import decoded
+
+_FITTING = {
+    Kind.NUMBER: {INTEGER, OBJECT},
+    Kind.UNSIGNED: {INTEGER, OBJECT},
+    Kind.FLOAT: {FLOAT, INTEGER, OBJECT},
+    Kind.SYMBOL: {TEXT, BYTES, OBJECT},
+}
+_WANTED = {
+    Kind.NUMBER: "integers",
+    Kind.UNSIGNED: "integers that are not negative",
+    Kind.FLOAT: "floats or integers",
+    Kind.SYMBOL: "text",
+}
+
+
+def rows_of_table(relation: Relation, given: object) -> list[Row]:
+    """The rows of a table, as the relation stores them, or FactError.
+
+    >>> from everlog.core.program import Column
+    >>> age = Relation("age", (Column("who", Kind.SYMBOL), Column("years", Kind.NUMBER)))
+    >>> rows_of_table(age, {"years": [36, 41], "id": [7, 8], "who": ["Ada", "Alan"]})
+    [('Ada', 36), ('Alan', 41)]
+    >>> rows_of_table(age, {"who": ["Ada"], "years": ["41"]})  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    everlog.core.program.fact_rows.FactError: age: column 2 (`years`:number): '41' is not a number, in row 1...
+    """
+    table = columns_of(given)
+    if table is None:
+        raise FactError(f"{relation.name}: {shown(given)} is no table with columns, and no rows")
+    chosen = _chosen(relation, table)
+    columns = [_checked(relation, number, column) for number, column in enumerate(chosen)]
+    if len(set(map(len, columns))) > 1:
+        lengths = ", ".join(f"`{c.name}` has {len(v)}" for c, v in zip(chosen, columns, strict=True))
+        raise FactError(f"{relation.name}: the columns of the table are not of one length: {lengths}")
+    return list(zip(*columns, strict=True))
+
+
+def _chosen(relation: Relation, table: Sequence[GivenColumn]) -> list[GivenColumn]:
+    by_name: dict[str, GivenColumn] = {}
+    for column in table:
+        by_name.setdefault(column.name, column)
+    wanted = [column.name for column in relation.columns]
+    twice = [name for name in wanted if sum(column.name == name for column in table) > 1]
+    if twice:
+        raise FactError(f"{relation.name}: the table has several columns `{twice[0]}`, and one of them is meant")
+    missing = [name for name in wanted if name not in by_name]
+    if not missing and (wanted or not table):
+        return [by_name[name] for name in wanted]
+    if len(missing) == len(wanted) == len(table):
+        return list(table)
+    has = ", ".join(f"`{column.name}`" for column in table[:20]) or "no columns"
+    if wanted and len(missing) < len(wanted):
+        lacks = ", ".join(f"`{name}`" for name in missing)
+        raise FactError(f"{relation.name}: the table has no column {lacks} of `{relation}`; it has {has}")
+    raise FactError(
+        f"`{relation}` has {relation.arity} column(s), the table {len(table)}: {has}; give them the names of the"
+        " relation's columns, or as many of them in the same order"
+    )
+
+
+def _checked(relation: Relation, number: int, given: GivenColumn) -> list[Any]:
+    """The values of one column, as they are stored."""
+    column = relation.columns[number]
+    kind, label = column.kind, column_label(column, number + 1)
+    if given.form not in _FITTING[kind]:
+        raise FactError(
+            f"{relation.name}: {label} takes {_WANTED[kind]}; column `{given.name}` of the table is of type"
+            f" {given.type}"
+        )
+    if given.missing is not None:
+        raise FactError(
+            f"{relation.name}: {label} needs a value in every row; column `{given.name}` of the table has none"
+            f" in row {given.missing + 1}"
+        )
+    values = given.values()
+    if given.form == BYTES:
+        return list(map(decoded, values))
+    if kind is Kind.FLOAT and given.form in (FLOAT, INTEGER):
+        if given.form == FLOAT:
+            return values
+        with suppress(ValueError):  # else the row is looked for
+            return exact_floats(values)
+    if plain_column(kind, values):
+        return values
+    out = []
+    for row, value in enumerate(values):
+        try:
+            out.append(checked_value(relation, number, value))
+        except FactError as problem:
+            raise FactError(f"{problem}, in row {row + 1} of the table") from None
+    return out

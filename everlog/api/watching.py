@@ -1,0 +1,113 @@
+"""Changes as an asynchronous iterator: for whoever awaits them rather than be called.
+
+A step must not wait for a slow reader: the database may be written by the very thread that reads.  So there is a
+queue of a bounded number of steps, and when it is full the latest two become one: changes are signed facts, so
+their sum is the net change of both steps.  Nothing that still matters is lost, and what is kept for a reader who
+never comes is no more than the facts that differ from those it last saw.
+
+Steps may be made in another thread than that of the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from threading import Lock
+from types import TracebackType
+
+from everlog.api.changes import Changes
+from everlog.api.subscriptions import Subscribers
+from everlog.core.program import Row
+
+
+class Watch(AsyncIterator[Changes]):
+    """The changes of a relation, or of all, one `Changes` for each step; see `Database.watch`.
+
+    Invariants:
+      I1  what was given to the reader and what is waiting sum up to all changes since the beginning;
+      I2  no more than `limit` steps wait.
+    """
+
+    def __init__(self, subscribers: Subscribers, relation: str | None, limit: int) -> None:
+        if limit < 1:
+            raise ValueError(f"a watch keeps one step at least, not {limit}")
+        self.limit = limit
+        self.merged = 0  # steps that were told together with the one before, because the reader was slow
+        self._waiting: deque[Changes] = deque()
+        self._lock = Lock()
+        self._closed = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._arrived: asyncio.Event | None = None
+        self._subscription = subscribers.add(relation, self._hear)
+
+    def _hear(self, changes: Changes) -> None:
+        with self._lock:
+            if len(self._waiting) < self.limit:
+                self._waiting.append(changes)
+            else:
+                self.merged += 1
+                both = _sum(self._waiting.pop(), changes)
+                if both:
+                    self._waiting.append(both)
+        self._wake()
+
+    def _wake(self) -> None:
+        loop, arrived = self._loop, self._arrived
+        if loop is not None and arrived is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(arrived.set)
+
+    @property
+    def waiting(self) -> int:
+        """How many steps wait to be read."""
+        return len(self._waiting)
+
+    def close(self) -> None:
+        """Hear of no further steps; what waits can still be read, and then the iteration ends."""
+        self._subscription.cancel()
+        self._closed = True
+        self._wake()
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────
+
+    def __aiter__(self) -> Watch:
+        return self
+
+    async def __anext__(self) -> Changes:
+        loop = asyncio.get_running_loop()
+        if self._arrived is None or self._loop is not loop:
+            self._loop, self._arrived = loop, asyncio.Event()
+        while True:
+            self._arrived.clear()
+            with self._lock:
+                if self._waiting:
+                    return self._waiting.popleft()
+            if self._closed:
+                raise StopAsyncIteration
+            await self._arrived.wait()
+
+    async def __aenter__(self) -> Watch:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<watch, {'closed, ' if self._closed else ''}{self.waiting} step(s) waiting>"
+
+
+def _sum(first: Changes, second: Changes) -> Changes:
+    """What two steps changed together: what came and went again is not in it."""
+    told: dict[str, Mapping[Row, int]] = {}
+    for name in dict.fromkeys([*first, *second]):
+        signed = dict(first[name])
+        for row, sign in second[name].items():
+            if signed.get(row, 0) + sign:
+                signed[row] = sign
+            else:
+                del signed[row]
+        if signed:
+            told[name] = signed
+    return Changes(told, second.relations)

@@ -1,0 +1,147 @@
+"""From Spark to a living database and back: whole columns by Arrow, never row by row through Java.
+
+A program is evaluated on Spark; then the in-process engine takes over, and follows single updates in
+milliseconds.  What travels are the facts that are *given*, and those of relations that are `taken` as Spark has
+computed them: the rules below a taken relation stay behind with all that they read, so a result that fits
+into memory can live on here though its sources never would.  Tables, indexes, counts of derivations and
+witnesses are built here set at a time, by one bulk step.
+
+The other way, the relations of a database become frames, from which `spark_backend` goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
+
+from everlog.api.database import Database
+from everlog.core.program import Program, Row, atoms_of
+from everlog.core.program.fact_rows import declared
+
+if TYPE_CHECKING:
+    from everlog.spark_backend.frames import DataFrame, SparkSession
+
+
+class Disagreement(AssertionError):
+    """The in-process engine and Spark have computed different relations: a bug, to be reported."""
+
+
+def database_from_spark(
+    spark: SparkSession,
+    program: Program,
+    inputs: Mapping[str, DataFrame] | None = None,
+    *,
+    wanted: Collection[str] | None = None,
+    taken: Collection[str] = (),
+    verify: bool = False,
+    **options: Any,
+) -> Database:
+    """A database in this process that goes on where Spark is.
+
+    `inputs` are the facts that are given to relations, as for `spark_backend.evaluate`.  Relations that are
+    `taken` are evaluated on Spark, and their facts are given ones here: they follow what is inserted into them,
+    and no longer the rules that made them.  `wanted` (default: all that is left) are the relations to live on,
+    with what they read.  `verify` has Spark evaluate them as well, and compares sizes.  `options` are those of
+    `Database`.
+    """
+    from everlog.spark_backend.evaluate import evaluate, telling
+    from everlog.spark_backend.inputs import frame_of_input
+
+    inputs = dict(inputs or {})
+    for name in (*inputs, *taken, *(wanted or ())):
+        declared(program.relations, name)
+    kept = cut_program(program, wanted, taken)
+    with telling(program):
+        result = evaluate(spark, program, inputs, wanted=list(taken)) if taken else {}
+        frames = {name: result[name] for name in taken if name in kept.relations}
+        for name, source in inputs.items():
+            if name in kept.relations and name not in taken:
+                frames[name] = frame_of_input(spark, source, program.relations[name])
+        facts = {name: _rows(program, name, frame) for name, frame in frames.items()}
+        database = Database(kept, facts=facts, **options)
+        if verify:
+            _compare(evaluate(spark, program, inputs, wanted=list(kept.relations)), database)
+    return database
+
+
+def cut_program(program: Program, wanted: Collection[str] | None, taken: Collection[str]) -> Program:
+    """What is left of a program where some relations are taken as they are.
+
+    >>> from everlog import compile_text
+    >>> text = ".decl a(x:number) .decl b(x:number) .decl c(x:number)  b(x) :- a(x).  c(x) :- b(x), x > 1."
+    >>> cut = cut_program(compile_text(text), None, ["b"])
+    >>> list(cut.relations), [str(rule) for rule in cut.rules]
+    (['b', 'c'], ['c(x) :- b(x), x > 1.'])
+    """
+    reads: dict[str, set[str]] = {name: set() for name in program.relations}
+    bodies = [(rule.head.relation, rule.body) for rule in program.rules]
+    bodies += [(s.dominated.relation, s.body) for s in program.subsumptions]
+    for head, body in bodies:
+        if head not in taken:
+            reads[head].update(atom.relation for atom, _ in atoms_of(body))
+    if wanted is None:
+        below = _reached(set(taken), _reads_of(program)) - set(taken)
+        above = {name for name in program.relations if name not in below}
+        wanted = above if taken else set(program.relations)
+    kept = _reached(set(wanted), reads)
+    return evolve(
+        program,
+        relations={name: relation for name, relation in program.relations.items() if name in kept},
+        rules=tuple(r for r in program.rules if r.head.relation in kept and r.head.relation not in taken),
+        subsumptions=tuple(
+            s for s in program.subsumptions if s.dominated.relation in kept and s.dominated.relation not in taken
+        ),
+        facts={name: rows for name, rows in program.facts.items() if name in kept and name not in taken},
+        inputs=tuple(d for d in program.inputs if d.relation in kept),
+        outputs=tuple(d for d in program.outputs if d.relation in kept),
+        printsizes=tuple(d for d in program.printsizes if d.relation in kept),
+        limits={name: size for name, size in program.limits.items() if name in kept and name not in taken},
+    )
+
+
+def _reads_of(program: Program) -> dict[str, set[str]]:
+    reads: dict[str, set[str]] = {name: set() for name in program.relations}
+    for rule in program.rules:
+        reads[rule.head.relation].update(atom.relation for atom, _ in atoms_of(rule.body))
+    return reads
+
+
+def _reached(start: set[str], reads: Mapping[str, set[str]]) -> set[str]:
+    found, waiting = set(start), list(start)
+    while waiting:
+        new = reads[waiting.pop()] - found
+        found |= new
+        waiting += new
+    return found
+
+
+def _rows(program: Program, name: str, frame: DataFrame) -> list[Row]:
+    from everlog.spark_backend.columns import kinds_of, rows_of_frame
+
+    return list(rows_of_frame(frame, kinds_of(program.relations[name])))
+
+
+def _compare(result: Mapping[str, DataFrame], database: Database) -> None:
+    for name in database.relations:
+        here, there = database.size(name), result[name].count()
+        if here != there:
+            raise Disagreement(f"`{name}` has {here} facts in process and {there} on Spark")
+
+
+def database_to_spark(
+    database: Database, spark: SparkSession, relations: Iterable[str] | None = None, *, given: bool = False
+) -> dict[str, DataFrame]:
+    """The relations of a database as frames with columns c0, c1, …; `given`: the given facts only.
+
+    With `given=True` they are inputs from which `spark_backend.evaluate` computes the rest anew.
+    """
+    from everlog.spark_backend.columns import frame_of_rows, kinds_of
+
+    frames = {}
+    for name in database.relations if relations is None else relations:
+        relation = declared(database.relations, name)
+        rows = database.given(name) if given else database.rows(name)
+        frames[name] = frame_of_rows(spark, rows, kinds_of(relation))
+    return frames
