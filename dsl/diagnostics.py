@@ -18,6 +18,7 @@ from attrs import define, field, frozen
 from everlog.dsl.catalogue import RULES
 from everlog.dsl.source import Location, Source
 
+MAX_SHOWN = 1_000  # diagnostics of one text
 _WIDE = 160  # characters of a line that are shown
 
 
@@ -85,9 +86,12 @@ class Report:
     # ── as text ──────────────────────────────────────────────────────────────────────────────
 
     def text(self, warnings: bool = True) -> str:
-        shown = [d for d in self.sorted() if warnings or not d.warning]
+        found = [d for d in self.sorted() if warnings or not d.warning]
+        shown = _first(found)
         parts = [self.render(d) for d in shown]
-        errors = sum(not d.warning for d in shown)
+        if len(shown) < len(found):
+            parts.append(f"{len(found) - len(shown)} more are not shown")
+        errors = sum(not d.warning for d in found)
         if errors:
             parts.append(f"{errors} error{'s' if errors > 1 else ''} generated, evaluation aborted")
         return "\n\n".join(parts)
@@ -134,7 +138,8 @@ class Report:
     # ── as data ──────────────────────────────────────────────────────────────────────────────
 
     def as_json(self) -> list[dict[str, Any]]:
-        return [self._json(d) for d in self.sorted()]
+        """The diagnostics as data; of very many the first."""
+        return [self._json(d) for d in _first(self.sorted())]
 
     def _json(self, d: Diagnostic) -> dict[str, Any]:
         out: dict[str, Any] = {"code": d.code, "severity": d.severity, "message": d.message}
@@ -147,6 +152,13 @@ class Report:
         out["rule"] = RULES.get(d.code, "")
         out["hint"] = d.hint
         return out
+
+
+def _first(found: list[Diagnostic]) -> list[Diagnostic]:
+    """What is shown of the diagnostics of a text: of very many the first errors."""
+    if len(found) <= MAX_SHOWN:
+        return found
+    return ([d for d in found if not d.warning] or found)[:MAX_SHOWN]
 
 
 def window(line: str, column: int) -> tuple[str, int]:
