@@ -16,6 +16,7 @@ from attrs import define, field, frozen
 from everlog.dsl.catalogue import RULES
 from everlog.dsl.source import Location, Source
 
+MAX_SHOWN = 1_000  # diagnostics of one text
 _WIDE = 160  # characters of a line that are shown
 
 
@@ -83,9 +84,12 @@ class Report:
     # ── as text ──────────────────────────────────────────────────────────────────────────────
 
     def text(self, warnings: bool = True) -> str:
-        shown = [d for d in self.sorted() if warnings or not d.warning]
+        found = [d for d in self.sorted() if warnings or not d.warning]
+        shown = _first(found)
         parts = [self.render(d) for d in shown]
-        errors = sum(not d.warning for d in shown)
+        if len(shown) < len(found):
+            parts.append(f"{len(found) - len(shown)} more are not shown")
+        errors = sum(not d.warning for d in found)
         if errors:
             parts.append(f"{errors} error{'s' if errors > 1 else ''} generated, evaluation aborted")
         return "\n\n".join(parts)
@@ -131,12 +135,9 @@ class Report:
 
     # ── as data ──────────────────────────────────────────────────────────────────────────────
 
-    def as_json(self, most: int | None = None) -> list[dict[str, Any]]:
-        """All diagnostics in order; or, where there are more than `most`, the first errors."""
-        found = self.sorted()
-        if most is not None and len(found) > most:
-            found = ([d for d in found if d.severity == "error"] or found)[:most]
-        return [self._json(d) for d in found]
+    def as_json(self, most: int = MAX_SHOWN) -> list[dict[str, Any]]:
+        """The diagnostics as data; of more than `most`, the first errors."""
+        return [self._json(d) for d in _first(self.sorted(), most)]
 
     def _json(self, d: Diagnostic) -> dict[str, Any]:
         out: dict[str, Any] = {"code": d.code, "severity": d.severity, "message": d.message}
@@ -149,6 +150,13 @@ class Report:
         out["rule"] = RULES.get(d.code, "")
         out["hint"] = d.hint
         return out
+
+
+def _first(found: list[Diagnostic], most: int = MAX_SHOWN) -> list[Diagnostic]:
+    """What is shown of the diagnostics of a text: of very many the first errors."""
+    if len(found) <= most:
+        return found
+    return ([d for d in found if not d.warning] or found)[:most]
 
 
 def window(line: str, column: int) -> tuple[str, int]:

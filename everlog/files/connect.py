@@ -57,7 +57,7 @@ def to_read(relation: Relation, source: Where, parameters: Mapping[str, Paramete
     """The parameters of an `.input` directive that means the same."""
     asked = _texts(parameters)
     url = _url_parameters(source, asked)
-    return reading_parameters(Path(source), asked) if url is None else url
+    return reading_parameters(Path(source), asked, len(relation.columns)) if url is None else url
 
 
 def to_write(relation: Relation, target: Where, parameters: Mapping[str, Parameter]) -> dict[str, str]:

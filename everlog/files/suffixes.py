@@ -39,11 +39,11 @@ def writing_parameters(path: Path, asked: Mapping[str, str]) -> dict[str, str]:
     return {"filename": str(path), **_by_name(path, asked), **asked}
 
 
-def reading_parameters(path: Path, asked: Mapping[str, str]) -> dict[str, str]:
-    """How to read a file of this name."""
+def reading_parameters(path: Path, asked: Mapping[str, str], columns: int) -> dict[str, str]:
+    """How to read so many columns from a file of this name."""
     found = dict(_by_name(path, asked))
     if found == COMMAS:
-        found = _looked_at(path, asked.get("delimiter"))
+        found = _looked_at(path, asked, columns)
     return {"filename": str(path), **found, **asked}
 
 
@@ -59,10 +59,16 @@ def _by_name(path: Path, asked: Mapping[str, str]) -> Mapping[str, str]:
     )
 
 
-def _looked_at(path: Path, delimiter: str | None) -> dict[str, str]:
-    """What the first line of a `.csv` tells: with tabs alone it is Soufflé's, else it has commas and quotes."""
+def _looked_at(path: Path, asked: Mapping[str, str], columns: int) -> dict[str, str]:
+    """What the first line of a `.csv` tells: with tabs alone it is Soufflé's, else it has commas and quotes.
+
+    In a file of one column a tab may be a part of the value.
+    """
     file = next((file for file in candidates(path) if file.is_file()), path)
     line = beginning(file).removeprefix(MARK).partition(b"\n")[0]
-    if delimiter is None and b"\t" in line and b"," not in line and b'"' not in line:
+    is_said = "delimiter" in asked or "rfc4180" in asked
+    if not is_said and b"\t" in line and b"," not in line and b'"' not in line:
+        if columns == 1:
+            raise FactsError(f"{file}:1: a tab stands in a line without commas; say delimiter=, or rfc4180=true")
         return {"delimiter": "\t", "headers": "auto"}
     return {"rfc4180": "true", "headers": "auto"}

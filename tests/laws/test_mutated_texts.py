@@ -79,6 +79,7 @@ KEPT = {
     )
     + ".decl i40(x:number) inline\ni40(x) :- a(x).\np(x) :- i0(x).",
     "20 000 symbols that are never closed": '"\n' + '\\"\n' * MANY,
+    "400 000 characters of no word": "\\" * 400_000,
     "the same atom 3 000 times": f"p(x) :- {', '.join(['a(x)'] * 3_000)}.",
     "300 atoms of one variable": f"p(x) :- {', '.join(f'e(x, {i})' for i in range(300))}.",
 }

@@ -113,6 +113,16 @@ def test_a_format_has_one_entry_that_reads_or_writes() -> None:
     assert len(suffixes) == len(set(suffixes))
 
 
+def test_a_tab_in_a_csv_of_one_column_is_no_guess(tmp_path: Path) -> None:
+    """Found by the fuzz: what stood behind the tab was lost."""
+    (tmp_path / "word.csv").write_bytes(b"a\tb\nc\n")
+    db = Database.from_text(".decl word(x:symbol)")
+    with pytest.raises(FactsError, match="a tab stands in a line without commas; say delimiter="):
+        db.load("word", tmp_path / "word.csv")
+    db.load("word", tmp_path / "word.csv", rfc4180=True, headers=False)
+    assert list(db.rows("word")) == [("a\tb",), ("c",)]
+
+
 def test_csv_means_commas_and_quotes_from_python(tmp_path: Path) -> None:
     """A first line with the names of the columns is a header; tabs are seen, as Soufflé writes them."""
     (tmp_path / "e.csv").write_text('x,y\n1,"a, ""b"""\n')
