@@ -9,12 +9,13 @@ from engines import EXECUTORS
 from hostile_names import ROLES, agrees, hostile, identifiers, names_of, shuffled
 
 
-def _failures(first: int, last: int) -> list[str]:
+def _failures(first: int, last: int, everywhere: bool) -> list[str]:
+    """What fails of programs with these seeds, on every executor, or on one of them in turn."""
     names = sorted(EXECUTORS)
     found = []
     for seed in range(first, last):
         try:
-            agrees(hostile(seed), [names[seed % len(names)]])
+            agrees(hostile(seed), names if everywhere else [names[seed % len(names)]])
         except Exception:
             found.append(f"seed {seed}:\n{traceback.format_exc()[-2000:]}")
             if len(found) > 3:
@@ -36,10 +37,10 @@ def test_each_of_our_names_is_tried_in_each_role() -> None:
 
 
 def test_500_programs_with_hostile_names_and_constants_mean_what_the_reference_says() -> None:
-    assert not _failures(0, 500)
+    assert not _failures(0, 500, everywhere=False)
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize("part", range(20))
 def test_20_000_programs_with_hostile_names_and_constants(part: int) -> None:
-    assert not _failures(1_000 + part * 1_000, 2_000 + part * 1_000)
+    assert not _failures(1_000 + part * 1_000, 2_000 + part * 1_000, everywhere=True)

@@ -9,12 +9,13 @@ import generators
 import partial_programs
 import pytest
 from generators import DECLARATIONS, SHAPES
+from hostile_names import hostile
 from hypothesis import HealthCheck, given, settings
 from living import program_of
 from specs import tiny
 
 from everlog.core.evaluate import reference
-from everlog.core.program import Program
+from everlog.core.program import Program, Row
 from everlog.core.program.values import EvaluationError
 from everlog.dsl.check import compile_text
 from everlog.spark_backend.columns import fetch, kinds_of
@@ -69,6 +70,26 @@ test_random_programs_agree_when_recursion_is_decomposed = random_programs("decom
 test_many_random_programs = pytest.mark.deep(random_programs("auto", 1000))
 test_many_random_programs_iterated = pytest.mark.deep(random_programs("iterated", 300))
 test_many_random_programs_decomposed = pytest.mark.deep(random_programs("decomposed", 300))
+
+
+def hostile_programs(first: int, last: int) -> Any:
+    def test(spark: SparkSession) -> None:
+        """Names and constants of users that are names and code of ours."""
+        for seed in range(first, last):
+            case = hostile(seed)
+            facts: dict[str, list[Row]] = {}
+            for name, row in case.rows:
+                facts.setdefault(name, []).append(row)
+            try:
+                agree(spark, case.program, facts, "auto")
+            except NotOnSpark:
+                assert "autoinc" in case.text
+
+    return test
+
+
+test_hostile_names_and_constants_agree = hostile_programs(0, 6)
+test_many_hostile_names_and_constants_agree = pytest.mark.deep(hostile_programs(0, 100))
 
 
 def failing_programs(examples: int) -> Any:
