@@ -7,10 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from everlog.core.engine.keepers.counted import CountKeeper
-from everlog.core.engine.keepers.groups import GroupKeeper, GroupValues
-from everlog.core.engine.keepers.recursive.witnessed import RecursiveKeeper
-
 if TYPE_CHECKING:
     from everlog.core.engine.network import Network
 
@@ -64,18 +60,7 @@ def statistics_of(network: Network) -> Statistics:
                 for rule in keeper.planned.unit.rules
                 if rule.head.relation == name and rule.name in store.times
             )
-            held: list[Any] = []
-            if isinstance(table, GroupValues):
-                held.append(table.values)
-            else:
-                held += [table.facts, *table.indexes.values()]
-            if isinstance(keeper, CountKeeper):
-                held.append(keeper.counts)
-            elif isinstance(keeper, GroupKeeper):
-                held.append(keeper.totals.groups)
-            elif isinstance(keeper, RecursiveKeeper):
-                held.append(keeper.proofs[name].data)
-            size = sum(map(_bytes, held))
+            size = sum(map(_bytes, keeper.containers(name)))
             relations.append(RelationStatistics(name, keeper.planned.strategy, len(table), size, seconds))
     rules = [
         RuleStatistics(rule.name, str(rule), network.strategy_now(rule), time.runs, time.seconds, time.compiling)

@@ -189,6 +189,9 @@ class CountKeeper(DerivingKeeper):
         self.counts: dict[Any, int] = {}
         self.table = store.tables[self.name]
 
+    def containers(self, relation: str) -> list[Any]:
+        return [*super().containers(relation), self.counts]
+
     def settle(self, step: Step) -> tuple[Facts, Facts]:
         plus, minus = self.plus, self.minus
         self.plus, self.minus = {}, {}

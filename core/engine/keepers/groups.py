@@ -73,6 +73,9 @@ class GroupKeeper(DerivingKeeper):
         self.graph = GroupValues(self.shape.arity, self.values)
         store.tables[self.name] = self.graph
 
+    def containers(self, relation: str) -> list[Any]:
+        return [self.values, self.totals.groups]
+
     def settle(self, step: Step) -> tuple[Facts, Facts]:
         plus, minus = self.plus, self.minus
         self.plus, self.minus = {}, {}

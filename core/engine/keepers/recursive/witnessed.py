@@ -428,6 +428,9 @@ class RecursiveKeeper(Keeper):
 
         return restore
 
+    def containers(self, relation: str) -> list[Any]:
+        return [*super().containers(relation), self.proofs[relation].data]
+
     def derivation_of(self, relation: str, row: Row) -> Derivation | None:
         kept = self.proofs[relation].get(row)
         if kept is None or kept == GIVEN:
