@@ -28,7 +28,9 @@ from everlog.serve.service import Service
 
 _FILES = 100  # descriptors for all that is no connection
 _GRACE = 3  # seconds for connections to end by themselves
-_ENOUGH = 0.002  # seconds that a thread may compute while another one waits
+# Seconds that a job may compute while HTTP waits: each call of the system in HTTP's thread waits once,
+# and a client that opens a thousand connections has it make thousands.
+_ENOUGH = 0.0001
 
 
 class CannotListen(Exception):
