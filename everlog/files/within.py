@@ -16,8 +16,8 @@ from everlog.files.formats import way_of
 from everlog.files.values import FactsError
 
 _LAYOUT = frozenset(
-    "IO attributeNames auxArity columns compress compression delimiter format headers intermediate"
-    " mode n operation params rfc4180 types".split()
+    "IO attributeNames auxArity columns compress compression delimiter encoding format headers intermediate"
+    " mode n null operation params rfc4180 types".split()
 )
 _NAMES = ("filename", "name", "rejects")  # parameters that are names of files
 _FILES = frozenset({"arrow", "file", "jsonfile", "jsonl", "parquet", "stdout"})
