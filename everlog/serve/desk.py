@@ -23,7 +23,7 @@ from attrs import define
 
 from everlog.core.runtime.guards import Broken, LimitExceeded
 from everlog.serve.errors import ApiError, told
-from everlog.serve.memory import Tidy
+from everlog.serve.memory import Tidy, forget_frames
 
 MOST_WAITING = 500  # jobs
 LONGEST_WAIT = 30.0  # seconds that a job may wait for its turn
@@ -122,6 +122,8 @@ class Desk:
         except Exception as problem:
             value, error = None, told(problem)
             starved = isinstance(problem, (LimitExceeded, MemoryError))
+            if starved:
+                forget_frames(problem)
             if isinstance(problem, Broken):
                 self.broken = True
         finally:

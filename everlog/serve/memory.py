@@ -17,6 +17,7 @@ import os
 import sys
 from collections.abc import Callable
 from time import perf_counter
+from traceback import clear_frames
 
 from everlog.core.runtime.guards import memory_in_use
 
@@ -77,10 +78,30 @@ class Tidy:
             self._collect()
 
     def _collect(self) -> None:
+        """Give freed blocks back; look for garbage only if that was not enough, since HTTP waits for it."""
         start = perf_counter()
-        gc.collect()
-        if self._trim is not None:
-            self._trim(0)
+        self._trimmed()
+        if memory_in_use() > self._least + _IDLE:
+            gc.collect()
+            self._trimmed()
         end = perf_counter()
         self._worked = False
         self._not_before = end + max(1.0, (end - start) * _SHARE)
+
+    def _trimmed(self) -> None:
+        if self._trim is not None:
+            self._trim(0)
+
+
+def forget_frames(problem: BaseException) -> None:
+    """Drop what the calls of a failed job still hold, call by call.
+
+    An exception and its calls refer to each other.  Left to the garbage collector, all of it would be
+    looked at and freed at once, and nothing else would run for as long.
+    """
+    error: BaseException | None = problem
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        clear_frames(error.__traceback__)
+        error = error.__context__
