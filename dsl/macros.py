@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from attrs import define, frozen
 
-ROOM = 10_000_000  # what macros may expand to, plus a hundred times the text that was read
+ROOM = 4_000_000  # what macros may expand to, plus ten times the text that was read
 FLAGS = re.ASCII | re.DOTALL
 IDENT = r"[A-Za-z_?][\w?]*+"
 STRING = r'"(?:[^"\\\n]|\\.)*+"?'  # as far as the line goes, if it is not closed

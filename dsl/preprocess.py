@@ -467,7 +467,7 @@ class _Reader:
         return self.macros.version + len(self.once)
 
     def _enter(self, path: Path, real: Path, shown: str, text: str) -> None:
-        self.macros.room += 100 * len(text)
+        self.macros.room += 10 * len(text)
         if self.preprocess:
             self._learn(_DEFINES.findall(text))
         self.stack.append(_File(text, path, real, shown, self._state()))
