@@ -1,7 +1,9 @@
-"""`python -P -m everlog.bench [FLAG …]`: side by side with others; with NAMEs, older benchmarks of single parts.
+"""`python -P -m everlog.bench [FLAG …]`: side by side with others; with NAMEs, older benchmarks of
+single parts.
 
-A name runs a script of this folder as a process of its own (`figure4`, `costs`, …); `--small` and `--plot` go to
-it.  Without names it is the harness (bench/harness/main.py).  Bars that scripts print are repeated at the end.
+A name runs a script of this folder as a process of its own (`figure4`, `costs`, …); `--small` and
+`--plot` go to it.  Without names it is the harness (bench/harness/main.py).  Bars that scripts
+print are repeated at the end.
 """
 
 from __future__ import annotations

@@ -101,7 +101,9 @@ def by_turns(rounds: int, **sides: Callable[[], object]) -> dict[str, list[float
 
 
 def ratio_of(numerator: list[float], denominator: list[float]) -> float:
-    """The median over rounds of the ratio within a round: what disturbs a round disturbs both sides."""
+    """The median over rounds of the ratio within a round: what disturbs a round disturbs both
+    sides.
+    """
     return statistics.median(a / b for a, b in zip(numerator, denominator, strict=True))
 
 

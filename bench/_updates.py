@@ -1,10 +1,12 @@
-"""Single updates against recomputation: what `bench/updates.py` and `bench/programs_updates.py` share.
+"""Single updates against recomputation: what `bench/updates.py` and `bench/programs_updates.py`
+share.
 
 One update is a `Database.delete` or `Database.insert` of one given fact, with every told row looked
-at.  Recomputation is `core.evaluate.seminaive.evaluate` of the program on the same facts, which keeps no
-witnesses; beside it stands the engine's own load, which does.  Recomputations and shares of the
-updates take turns; the ratio is the mean recomputation over the mean update.  The bar is for a fact
-deleted, then inserted: the mean of all updates.  Deletes and inserts by themselves are told above it.
+at.  Recomputation is `core.evaluate.seminaive.evaluate` of the program on the same facts, which
+keeps no witnesses; beside it stands the engine's own load, which does.  Recomputations and shares
+of the updates take turns; the ratio is the mean recomputation over the mean update.  The bar is for
+a fact deleted, then inserted: the mean of all updates.  Deletes and inserts by themselves are told
+above it.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """The closure of a random graph as a whole command: 2 000 nodes, 4 000 edges, 2.57 million pairs.
 
-Every side reads `edge.facts` and writes the sorted pairs to a file; the files must be the same, byte
-by byte.  Ours are `everlog run` (once, no witnesses) and `everlog run --updates` with an empty stream
-(the living engine, a witness kept for each pair).  The others are a tuple-at-a-time and a
+Every side reads `edge.facts` and writes the sorted pairs to a file; the files must be the same,
+byte by byte.  Ours are `everlog run` (once, no witnesses) and `everlog run --updates` with an empty
+stream (the living engine, a witness kept for each pair).  The others are a tuple-at-a-time and a
 set-at-a-time loop in Python, and Soufflé's interpreter if it is on the PATH.
 
-Sides take turns.  A ratio is of CPU time (user and system, of a whole command), the other's over ours in
-the same round, the median of the rounds: above 1 we are faster.  Memory is the peak of the process.
+Sides take turns.  A ratio is of CPU time (user and system, of a whole command), the other's over
+ours in the same round, the median of the rounds: above 1 we are faster.  Memory is the peak of the
+process.
 
     python -P bench/closure.py [--small] [--nodes 2000] [--edges 4000] [--rounds 3]
 """

@@ -1,7 +1,9 @@
-"""What updates cost, in counted steps: hierarchical and insert-only views against what their class promises.
+"""What updates cost, in counted steps: hierarchical and insert-only views against what their class
+promises.
 
-Steps are what a view counts itself (look-ups, values walked, entries changed), so they are the same on every
-machine.  Each line has them for growing sizes; a slope is that of a straight line through the logarithms.
+Steps are what a view counts itself (look-ups, values walked, entries changed), so they are the same
+on every machine.  Each line has them for growing sizes; a slope is that of a straight line through
+the logarithms.
 
     hierarchical   R(a,b,c), S(a,b,d), T(a,e): steps of one update; few values of a, so that totals are large
     against hand   R(a,b), S(a,c): the engine against triggers written by hand, seconds of one run
@@ -31,7 +33,7 @@ from everlog import Database
 from everlog.core.classify.covers import agm_bound
 from everlog.core.classify.query import Query
 from everlog.core.classify.widths import fractional_hypertree_width
-from everlog.core.joins.strategies import view_of
+from everlog.core.joins.join_strategies import view_of
 from everlog.core.joins.view import Asked, JoinView
 
 Row = tuple[int, ...]
@@ -232,7 +234,9 @@ class ByHand:
 
 
 def star_stream(number: int) -> list[tuple[str, int, int, bool]]:
-    """Random rows, each inserted if it is not there and deleted if it is; some six answers change with each."""
+    """Random rows, each inserted if it is not there and deleted if it is; some six answers change
+    with each.
+    """
     draw = random.Random(6)
     there: set[tuple[str, int, int]] = set()
     stream = []

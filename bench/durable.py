@@ -1,11 +1,13 @@
-"""What it costs that steps last: steps per second in memory and on disk, and how long opening takes.
+"""What it costs that steps last: steps per second in memory and on disk, and how long opening
+takes.
 
-*Steps*, by the clock on the wall: single inserts and deletes under a join and a count by group, in memory, and
-in a file where each is synced before it is told; beside them a bare SQLite transaction of the same size, which
-is what the disk can do at best; and ten updates to a step.
+*Steps*, by the clock on the wall: single inserts and deletes under a join and a count by group, in
+memory, and in a file where each is synced before it is told; beside them a bare SQLite transaction
+of the same size, which is what the disk can do at best; and ten updates to a step.
 
-*Opening*: the same file opened by evaluation, and from a checkpoint of the state that the engine kept, for three
-programs at two sizes, in CPU time; and what `checkpoint` costs, with the measurement by which it decides.
+*Opening*: the same file opened by evaluation, and from a checkpoint of the state that the engine
+kept, for three programs at two sizes, in CPU time; and what `checkpoint` costs, with the
+measurement by which it decides.
 
     python -P bench/durable.py [--small] [--steps 2000]
 """

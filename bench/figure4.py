@@ -1,14 +1,16 @@
-"""Figure 4 of the paper, measured: steps per update against the size of the database, for every strategy.
+"""Figure 4 of the paper, measured: steps per update against the size of the database, for every
+strategy.
 
-Atoms in turn are *toggled*: rows between a few hub values come and go.  The other atoms have these hubs
-too, each with many partners, but no two atoms have the same partners: so no answer ever exists, and first-order
-delta walks the partners of a hub at each toggle to find that out.  Every atom has hubs of its own, so that no
-strategy is lucky with its order.  Meanwhile the partners change as well: with every tenth toggle a row of another
-atom goes and one comes, so that nothing may be computed once and for all.
+Atoms in turn are *toggled*: rows between a few hub values come and go.  The other atoms have these
+hubs too, each with many partners, but no two atoms have the same partners: so no answer ever
+exists, and first-order delta walks the partners of a hub at each toggle to find that out.  Every
+atom has hubs of its own, so that no strategy is lucky with its order.  Meanwhile the partners
+change as well: with every tenth toggle a row of another atom goes and one comes, so that nothing
+may be computed once and for all.
 
-The steps are counted by the views themselves; sizes double from 2^10.  An exponent is the slope of a straight
-line through the logarithms of steps per update, at the sizes of the upper half, where logarithms weigh less.
-At one size, `auto` is also timed against the best single strategy.
+The steps are counted by the views themselves; sizes double from 2^10.  An exponent is the slope of
+a straight line through the logarithms of steps per update, at the sizes of the upper half, where
+logarithms weigh less.  At one size, `auto` is also timed against the best single strategy.
 
     python -P bench/figure4.py [--small] [--most 17] [--updates 3000] [--plot FOLDER]
 """
@@ -31,7 +33,7 @@ from _common import at_most, slope
 
 from everlog.core.classify.multivariate import multivariate_width
 from everlog.core.classify.query import Query
-from everlog.core.joins.strategies import JOINS, view_of
+from everlog.core.joins.join_strategies import JOINS, view_of
 from everlog.core.joins.view import Asked, JoinView
 
 Row = tuple[int, ...]
@@ -70,7 +72,9 @@ TOO_MANY = 20_000  # steps per update, after which larger sizes are left out
 
 
 def partner_rows(query: Query, toggled: int, atom: int) -> Iterator[Row]:
-    """Rows of an atom with hubs where it meets the toggled one, and partners that no other atom has."""
+    """Rows of an atom with hubs where it meets the toggled one, and partners that no other atom
+    has.
+    """
     hubs = set(query.atoms[toggled].variables)
     atoms = len(query.atoms)
     number = 0
@@ -83,7 +87,9 @@ def partner_rows(query: Query, toggled: int, atom: int) -> Iterator[Row]:
 
 
 def hurts(query: Query, toggled: int) -> bool:
-    """Whether two other atoms share a variable that the toggled one does not bind: else there are answers."""
+    """Whether two other atoms share a variable that the toggled one does not bind: else there are
+    answers.
+    """
     bound = set(query.atoms[toggled].variables)
     free = [v for n, atom in enumerate(query.atoms) if n != toggled for v in atom.variables if v not in bound]
     return len(free) > len(set(free))

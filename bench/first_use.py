@@ -1,14 +1,15 @@
 """How long the first use takes: of the command, the prompt, a query, and each rule of programs/.
 
-The door: `everlog --version` in a process of its own, as a person waits for it (wall clock, the least of several),
-the prompt in a pseudo-terminal, until it can be typed at, and the first row of a query over a view of a million
-facts that was never asked before.  To start a prompt is to compute, so its bar is for CPU seconds of its process,
-as far as the system tells them; the clock, which other processes share, is told beside them.
+The door: `everlog --version` in a process of its own, as a person waits for it (wall clock, the
+least of several), the prompt in a pseudo-terminal, until it can be typed at, and the first row of a
+query over a view of a million facts that was never asked before.  To start a prompt is to compute,
+so its bar is for CPU seconds of its process, as far as the system tells them; the clock, which
+other processes share, is told beside them.
 
-A version is one rule for one thing that may happen (a body atom gains, loses, …); it becomes Python at
-its first run, on the indexes that it needs, which are built then.  Here every program is loaded with its
-facts, each of its versions is made, and each way of a single update through the program (a function
-per given relation) is written out.  The least of several fresh databases counts.
+A version is one rule for one thing that may happen (a body atom gains, loses, …); it becomes Python
+at its first run, on the indexes that it needs, which are built then.  Here every program is loaded
+with its facts, each of its versions is made, and each way of a single update through the program (a
+function per given relation) is written out.  The least of several fresh databases counts.
 
     python -P bench/first_use.py [--small] [--rounds 3]
 """
@@ -64,7 +65,9 @@ def prompt(starts: int) -> None:
 
 
 def seconds_of_prompt() -> tuple[tuple[float, float], tuple[float, float], float]:
-    """Until the prompt is there; until its first rule is answered; of a query until its first page is there."""
+    """Until the prompt is there; until its first rule is answered; of a query until its first page
+    is there.
+    """
     import pty
 
     with tempfile.TemporaryDirectory() as state:
@@ -90,7 +93,9 @@ def seconds_of_prompt() -> tuple[tuple[float, float], tuple[float, float], float
 
 
 def used_since(process: int, start: float) -> tuple[float, float]:
-    """CPU seconds of a process, and seconds since it was started; where the system does not tell, these twice."""
+    """CPU seconds of a process, and seconds since it was started; where the system does not tell,
+    these twice.
+    """
     clock = time.perf_counter() - start
     try:
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
@@ -111,7 +116,9 @@ def answered_with(terminal: int, shown: bytes, line: bytes, answer: bytes) -> by
 
 
 def read_until(terminal: int, shown: bytes, wanted: bytes | None) -> bytes:
-    """Take what the terminal shows until something is there, and return what follows; None: until the end."""
+    """Take what the terminal shows until something is there, and return what follows; None: until
+    the end.
+    """
     while wanted is None or wanted not in shown:
         try:
             data = os.read(terminal, 1 << 16)

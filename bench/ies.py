@@ -1,13 +1,15 @@
-"""Incremental evaluation systems against computing anew: witnesses, a matrix, and triggers in SQLite.
+"""Incremental evaluation systems against computing anew: witnesses, a matrix, and triggers in
+SQLite.
 
-*Witnesses*: one random edge deleted, then inserted, under the closure of a random graph of 2 000 nodes and 4 000
-edges (2.57 million pairs), against semi-naive evaluation in the same process: by the system alone, and by
-the engine with this system and with its own default.  Recomputations and updates take turns; every told row is
-looked at.
+*Witnesses*: one random edge deleted, then inserted, under the closure of a random graph of 2 000
+nodes and 4 000 edges (2.57 million pairs), against semi-naive evaluation in the same process: by
+the system alone, and by the engine with this system and with its own default.  Recomputations and
+updates take turns; every told row is looked at.
 
-*The matrix*: milliseconds for an update at 1 000 nodes, on graphs that are sparse, dense, and such that one edge
-carries half of the closure.  By the system alone an update counts with its told pairs made into sets; in the
-engine, as a user sees it, where up to half a million told pairs are rows in a table.
+*The matrix*: milliseconds for an update at 1 000 nodes, on graphs that are sparse, dense, and such
+that one edge carries half of the closure.  By the system alone an update counts with its told pairs
+made into sets; in the engine, as a user sees it, where up to half a million told pairs are rows in
+a table.
 
 *SQLite*: triggers against SQLite's own recursive query: see bench/ies_sql.py.
 

@@ -1,9 +1,11 @@
-"""Closure tables kept by SQLite triggers, against SQLite's own recursive query, on 300 nodes and 900 edges.
+"""Closure tables kept by SQLite triggers, against SQLite's own recursive query, on 300 nodes and
+900 edges.
 
-Single edges are deleted and inserted again by plain SQL; the mean of both is compared with the least time of the
-recursive query, which is run between them, in the quicker of its two directions.  `tc_witness` has a random graph,
-`tc_counts` and `tc_acyclic` a random acyclic one; at the end the table equals the query's answer.  An edge that is
-inserted again often changes nothing, so the mean is about half a delete: both are printed beside it.
+Single edges are deleted and inserted again by plain SQL; the mean of both is compared with the
+least time of the recursive query, which is run between them, in the quicker of its two directions.
+`tc_witness` has a random graph, `tc_counts` and `tc_acyclic` a random acyclic one; at the end the
+table equals the query's answer.  An edge that is inserted again often changes nothing, so the mean
+is about half a delete: both are printed beside it.
 
     python -P bench/ies_sql.py [--small] [--edges 100] [--rounds 3]
 """

@@ -1,12 +1,13 @@
-"""Age generations and `auto` against first-order delta, on hostile and benign streams of the triangle.
+"""Age generations and `auto` against first-order delta, on hostile and benign streams of the
+triangle.
 
     hostile    two hubs with half of all tuples as neighbours each, disjoint; edges between hubs are toggled
     benign     a random sparse graph, edges come and go; and a window that slides over a stream of edges
     load       10^6 tuples at once: generations against the indexes of first-order delta
     engine     the same hostile stream through `Database`, as a user has it
 
-Times are of one process, both sides in one run.  `auto` is not told which stream comes; the updates in which it
-moves are in its time.
+Times are of one process, both sides in one run.  `auto` is not told which stream comes; the updates
+in which it moves are in its time.
 
     python -P bench/mvivm.py [--small] [--tuples 1000000] [--toggles 20000]
 """
@@ -26,7 +27,7 @@ from _common import at_least, at_most, fail, options
 
 from everlog import Database
 from everlog.core.classify.query import Query
-from everlog.core.joins.strategies import view_of
+from everlog.core.joins.join_strategies import view_of
 from everlog.core.joins.view import Asked, JoinView
 
 TRIANGLE = Query.of("R(a, b)", "S(b, c)", "T(a, c)")

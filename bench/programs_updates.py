@@ -3,8 +3,8 @@
 The data is generated, with fixed seeds, for 5 000 people and for a C program of 5 000 variables.
 How updates are measured against recomputation: see bench/_updates.py.
 
-`family`: twenty generations; couples marry within their generation, some of them strangers
-without known parents; a child has both parents of a couple.  `tree`: a hierarchy in which each newcomer
+`family`: twenty generations; couples marry within their generation, some of them strangers without
+known parents; a child has both parents of a couple.  `tree`: a hierarchy in which each newcomer
 reports to someone who is already there, so that one deletion cuts a whole branch off.
 
 `points_to`: functions of about ten variables.  Of the statements 20 % are `v = &o`, 50 % `v = w`,
@@ -102,7 +102,9 @@ class Source:
         return (caller + 1 + int(self.draw.expovariate(1 / 8))) % self.functions
 
     def pair(self, apart: float, deeper: int) -> tuple[int, int]:
-        """Two variables, the first so much deeper than the second; in different functions by some chance."""
+        """Two variables, the first so much deeper than the second; in different functions by some
+        chance.
+        """
         while True:
             here = self.draw.randrange(self.functions)
             there = self.callee(here) if self.draw.random() < apart else here

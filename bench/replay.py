@@ -1,9 +1,11 @@
-"""A stream in steps, its updates one by one, and all of them as one batch: what is told adds up to the same.
+"""A stream in steps, its updates one by one, and all of them as one batch: what is told adds up to
+the same.
 
 For the closure of a graph, the join with a count, and points-to, random updates are applied to four
-databases that begin alike: in steps of random sizes, one update a step, a few large batches, one batch.
-The stream also goes through `everlog run --updates` as text, and its printed lines are added up.  All sums must be
-equal, and lead from the state of before to that of an evaluation from scratch.  Some updates are redundant.
+databases that begin alike: in steps of random sizes, one update a step, a few large batches, one
+batch.  The stream also goes through `everlog run --updates` as text, and its printed lines are
+added up.  All sums must be equal, and lead from the state of before to that of an evaluation from
+scratch.  Some updates are redundant.
 
     python -P bench/replay.py [--small] [--updates 4000]
 """

@@ -1,11 +1,12 @@
 """A service under load: many clients at once, and no answer that mixes two states.
 
-Money moves between accounts.  Each step takes the same amount from one account and gives it to another, in two
-copies of the books, `left` and `right`; so in every state the copies agree and the total is what it was.  A
-query that saw half of a step would find copies that differ or another total.  Everybody checks every answer:
-writers that exactly their transfer changed, and that they read what they wrote; readers copies, totals, derived
-relations and proofs; followers that every step leads from a right state to a right state and that none is
-missing.  At the end the service is stopped and its file compared with what was told.
+Money moves between accounts.  Each step takes the same amount from one account and gives it to
+another, in two copies of the books, `left` and `right`; so in every state the copies agree and the
+total is what it was.  A query that saw half of a step would find copies that differ or another
+total.  Everybody checks every answer:  writers that exactly their transfer changed, and that they
+read what they wrote; readers copies, totals, derived relations and proofs; followers that every
+step leads from a right state to a right state and that none is missing.  At the end the service is
+stopped and its file compared with what was told.
 
     python -P bench/serve_load.py [--seconds 60] [--clients 50] [--pause 0] [--memory] [--small] [--torn]
 
@@ -177,7 +178,9 @@ async def write(load: Load, connection: Connection, number: int) -> None:
 
 
 async def read(load: Load, connection: Connection, number: int) -> None:
-    """Queries that would show a torn state, computed from base relations and read from derived ones."""
+    """Queries that would show a torn state, computed from base relations and read from derived
+    ones.
+    """
     chance, last = random.Random(1000 + number), 0
     queries = (
         ("left(a, v), !right(a, v)", []),

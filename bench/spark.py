@@ -1,17 +1,19 @@
-"""Spark beside a plain PySpark loop and the in-process engine: the same programs, one session, by turns.
+"""Spark beside a plain PySpark loop and the in-process engine: the same programs, one session, by
+turns.
 
-The plain loop is what one writes first: join, distinct, left-anti against what is known, count, union.  With
-`cache` alone its plan doubles with each round and Java runs out of memory after ten, so it is given one thing
-more than a first try has: each round's lineage is cut by `localCheckpoint`.
+The plain loop is what one writes first: join, distinct, left-anti against what is known, count,
+union.  With `cache` alone its plan doubles with each round and Java runs out of memory after ten,
+so it is given one thing more than a first try has: each round's lineage is cut by
+`localCheckpoint`.
 
-Ours is `spark_backend.evaluate` with its own choice of ways, and with each way of recursion
-asked for.  Sides take turns in one session with the same settings; results are counted and must agree.  Clocks
-are wall clock, since the work is in other processes; a ratio is the median of the rounds, each the other's time
-over ours in the same round.  Inputs lie in Parquet files.
+Ours is `spark_backend.evaluate` with its own choice of ways, and with each way of recursion asked
+for.  Sides take turns in one session with the same settings; results are counted and must agree.
+Clocks are wall clock, since the work is in other processes; a ratio is the median of the rounds,
+each the other's time over ours in the same round.  Inputs lie in Parquet files.
 
-The second table asks from what size on Spark beats the in-process engine on this machine, for a join with an
-aggregate above it: both read the same Parquet file and count the groups.  Memory is the peak of all processes
-of a side.
+The second table asks from what size on Spark beats the in-process engine on this machine, for a
+join with an aggregate above it: both read the same Parquet file and count the groups.  Memory is
+the peak of all processes of a side.
 
     python -P bench/spark.py [--small] [--rounds 3] [--scale 100] [--rows 4000000]
 """
@@ -179,7 +181,9 @@ def pairs(rows: int, left: int, right: int, seed: int) -> list[tuple[int, int]]:
 
 
 def power_law(rows: int, nodes: int) -> list[tuple[int, int]]:
-    """Edges between nodes drawn in proportion to 1 / rank, as degrees are in webs and social networks."""
+    """Edges between nodes drawn in proportion to 1 / rank, as degrees are in webs and social
+    networks.
+    """
     draw = random.Random(5)
     names = draw.sample(range(nodes), nodes)
     weights = list(accumulate(1 / rank for rank in range(1, nodes + 1)))
@@ -283,7 +287,7 @@ def side_as_command(side: str, folder: Path) -> None:
         size = run(folder)
         print(time.perf_counter() - start, peak_megabytes(), size)
         return
-    from everlog.spark_backend.session import spark_session
+    from everlog.spark_backend.spark_session import spark_session
 
     spark = spark_session("local[2]", memory="3g")
     spark.range(10).count()
@@ -315,7 +319,7 @@ def main() -> None:
     asked = options(__doc__, rounds=3, scale=100, rows=4_000_000)
     if asked.small:
         asked.rounds, asked.scale, asked.rows = 1, 10, 8000
-    from everlog.spark_backend.session import spark_session
+    from everlog.spark_backend.spark_session import spark_session
 
     try:
         spark = spark_session("local[2]", memory="3g")

@@ -1,13 +1,14 @@
-"""A two-way join with a group-by count, 100 000 single-tuple steps, against triggers written by hand.
+"""A two-way join with a group-by count, 100 000 single-tuple steps, against triggers written by
+hand.
 
     q(a, c) :- r(a, b), s(b, c).
     n(a, k) :- q(a, _), k = count : { q(a, _) }.
 
-A step inserts a tuple that is new (60 %) or deletes one that is there (40 %), of r or s by chance, all
-with a fixed seed; r and s grow to 10 000 tuples each, ten of a `b`.  Every step gives what it changed as
-{relation: {row: ±1}}.  The triggers are Python dicts and sets for this one program; ours are
-`Database.insert` and `delete`, and `Engine.apply` below them.  All changes are compared, in a pass of
-its own; then the sides are timed by turns, in shares of the steps.
+A step inserts a tuple that is new (60 %) or deletes one that is there (40 %), of r or s by chance,
+all with a fixed seed; r and s grow to 10 000 tuples each, ten of a `b`.  Every step gives what it
+changed as {relation: {row: ±1}}.  The triggers are Python dicts and sets for this one program; ours
+are `Database.insert` and `delete`, and `Engine.apply` below them.  All changes are compared, in a
+pass of its own; then the sides are timed by turns, in shares of the steps.
 
     python -P bench/triggers.py [--small] [--steps 100000] [--rounds 3]
 """

@@ -3,8 +3,9 @@
     python docs/make_repl_picture.py            write the picture anew
     python docs/make_repl_picture.py --check    exit with 1 if a session of today looks otherwise
 
-The prompt redraws its line with every key, so what a terminal was sent is no picture.  `tests/terminal.py` is a
-terminal that understands it; its cells, with their colours, become rich's text, and that an SVG.
+The prompt redraws its line with every key, so what a terminal was sent is no picture.
+`tests/terminal.py` is a terminal that understands it; its cells, with their colours, become rich's
+text, and that an SVG.
 """
 
 from __future__ import annotations

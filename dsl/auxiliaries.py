@@ -1,7 +1,7 @@
 """Auxiliary relations that nobody declares: a system that a rule asks for brings them along.
 
-`.strategy tc_witness` after a rule of `path` makes `path.tree` a relation of the program, to be read by rules,
-queries and `.output` like any other.
+`.strategy tc_witness` after a rule of `path` makes `path.tree` a relation of the program, to be
+read by rules, queries and `.output` like any other.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 
 def declare_auxiliaries(statements: Iterable[ast.Statement], declared: Declarations) -> None:
-    """Add the auxiliary relations of the systems that rules ask for; one that is declared stays as it is."""
+    """Add the auxiliary relations of the systems that rules ask for; one that is declared stays as
+    it is.
+    """
     for clause, wish, offer in _asking(statements):
         for head in clause.heads:
             signature = declared.relations.get(head.name)

@@ -59,8 +59,8 @@ def _term_of(items: list[Any]) -> ast.Term:
 class _Operand:
     """A term in a chain, and how often in a row one operator stands on top of it.
 
-    `a + b + c` is `(a + b) + c`; but from LONG operators on it is one `+` of all operands, so that a long sum
-    is not a deep term.
+    `a + b + c` is `(a + b) + c`; but from LONG operators on it is one `+` of all operands, so that
+    a long sum is not a deep term.
     """
 
     __slots__ = ("op", "row", "term")

@@ -24,10 +24,10 @@ from everlog.dsl.directives import Directives, check_directives
 from everlog.dsl.inline import expand
 from everlog.dsl.kinds import ClauseKinds
 from everlog.dsl.lower import Lowering
-from everlog.dsl.names import check_names, is_ground
+from everlog.dsl.name_checks import check_names, is_ground
 from everlog.dsl.parser import parse
 from everlog.dsl.preprocess import Problem, load, preprocess_text
-from everlog.dsl.queries import Scope, scope_of
+from everlog.dsl.query_check import Scope, scope_of
 from everlog.dsl.scopes import resolve
 from everlog.dsl.source import Source
 from everlog.dsl.stratify import check_strata, may_count
@@ -80,7 +80,9 @@ def compile_file(
 def diagnose(
     source: Source, problems: Sequence[Problem] = (), pragmas: Mapping[str, str] | None = None
 ) -> tuple[core.Program | None, Report]:
-    """The program if it is right, and in any case the report.  `pragmas` come before those of the text."""
+    """The program if it is right, and in any case the report.  `pragmas` come before those of the
+    text.
+    """
     program, report, _ = diagnose_in_scope(source, problems, pragmas)
     return program, report
 
@@ -179,7 +181,9 @@ class _Checker:
                 self.flat.append(flat)
 
     def _ground_fact(self, flat: FlatClause) -> None:
-        """A fact of literals is stored; one that computes, or is inlined, stays a rule without body."""
+        """A fact of literals is stored; one that computes, or is inlined, stays a rule without
+        body.
+        """
         atom = Lowering(ClauseKinds(self.declared, self.report)).atom(flat.head)
         literal = all(isinstance(a, core.Constant) for a in atom.args)
         if literal and not self.declared.relations[atom.relation].inline:

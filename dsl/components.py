@@ -358,7 +358,9 @@ def _check_overrides(item: ast.Component, scope: _Scope, report: Report) -> None
 def _without_redefined_types(
     component: ast.Component, items: list[ast.Statement], report: Report
 ) -> list[ast.Statement]:
-    """An instance may not declare a type that a base of it declares already.  (Relations: see declarations.)"""
+    """An instance may not declare a type that a base of it declares already.  (Relations: see
+    declarations.)
+    """
     seen: dict[str, ast.TypeDecl] = {}
     out: list[ast.Statement] = []
     for item in items:

@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from everlog.dsl.catalogue import RULES
+from everlog.dsl.diagnostic_codes import RULES
 from everlog.dsl.source import Location, Source
 
 MAX_SHOWN = 1_000  # diagnostics of one text
@@ -31,7 +31,9 @@ class Label:
 
 @frozen
 class Diagnostic:
-    """One thing to tell.  `pos` and `end` are offsets in the source; -1 means the program as a whole."""
+    """One thing to tell.  `pos` and `end` are offsets in the source; -1 means the program as a
+    whole.
+    """
 
     code: str
     message: str
@@ -160,7 +162,8 @@ def _first(found: list[Diagnostic], most: int = MAX_SHOWN) -> list[Diagnostic]:
 
 
 def window(line: str, column: int) -> tuple[str, int]:
-    """What is shown of a line, and where a column of it is there: of a long line, what stands around it.
+    """What is shown of a line, and where a column of it is there: of a long line, what stands
+    around it.
 
     Characters that cannot be printed are blanks, so that no text tells a terminal what to do.
 

@@ -1,4 +1,6 @@
-"""`.input`, `.output`, `.printsize`, `.limitsize`, `.insert_only`: which relations, with which parameters."""
+"""`.input`, `.output`, `.printsize`, `.limitsize`, `.insert_only`: which relations, with which
+parameters.
+"""
 
 from __future__ import annotations
 

@@ -108,7 +108,9 @@ class ClauseKinds(Inference):
         self._check_sides(constraint)
 
     def _check_computed(self, atom: ast.Atom) -> None:
-        """Types: what is computed in a positive atom, and has a type, must have one of its column's."""
+        """Types: what is computed in a positive atom, and has a type, must have one of its
+        column's.
+        """
         signature = self.declarations.relations.get(atom.name)
         if signature is None or len(signature.types) != len(atom.args):
             return
@@ -326,7 +328,9 @@ def _operator(name: str) -> str:
 
 
 def not_a_float(term: Any, kind: Kind) -> str | None:
-    """Why no float is a literal that stands where one is wanted; None where one is, but for its last digits."""
+    """Why no float is a literal that stands where one is wanted; None where one is, but for its
+    last digits.
+    """
     if kind is not Kind.FLOAT or not isinstance(term, ast.Float | ast.Number):
         return None
     if isinstance(term, ast.Number):

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from everlog.core.program.values import integer
 from everlog.dsl import ast
 from everlog.dsl.diagnostics import Diagnostic, Report
-from everlog.dsl.words import DIRECTIVES, KEYWORDS, words
+from everlog.dsl.keywords import DIRECTIVES, KEYWORDS, words
 
 
 class Token:

@@ -161,7 +161,9 @@ class Lowering:
     def applied(
         self, name: str, args: list[tuple[core.Term, int]], kinds: list[Kind], operand: Kind, result: Kind
     ) -> tuple[core.Term, int]:
-        """A functor applied to terms with their depths; those that are too deep get names of their own."""
+        """A functor applied to terms with their depths; those that are too deep get names of their
+        own.
+        """
         lowered: list[core.Term] = []
         depth = 0
         for (value, inner), kind in zip(args, kinds, strict=True):

@@ -275,7 +275,9 @@ class Macros:
     def _given(
         self, name: str, macro: _Macro, todo: list[_Token], ahead: Ahead | None
     ) -> tuple[list[list[_Token]], frozenset[str]]:
-        """Take what stands between a call's parentheses off `todo`, and off the text when that is used up."""
+        """Take what stands between a call's parentheses off `todo`, and off the text when that is
+        used up.
+        """
         args: list[list[_Token]] = [[]]
         depth, last = 0, len(macro.params or ()) if macro.variadic else -1
         while True:
@@ -315,7 +317,9 @@ class Macros:
     def _replacement(
         self, name: str, macro: _Macro, args: dict[str, list[_Token]], hidden: frozenset[str]
     ) -> list[_Token]:
-        """The body with its arguments put in, `#` and `##` done, and every token painted with `hidden`."""
+        """The body with its arguments put in, `#` and `##` done, and every token painted with
+        `hidden`.
+        """
         body, out, at = macro.body, list[_Token](), 0
         if name == "__LINE__":
             body = (str(self.line),)

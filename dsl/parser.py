@@ -15,10 +15,10 @@ from everlog.core.runtime.collector import collector_paused
 from everlog.dsl import ast
 from everlog.dsl.automaton import Automaton, automaton
 from everlog.dsl.diagnostics import Diagnostic, Report
+from everlog.dsl.keywords import DIRECTIVES
 from everlog.dsl.lexer import Lexeme, Token, lex
 from everlog.dsl.source import Source
 from everlog.dsl.walk import MAX_DEPTH, too_deep
-from everlog.dsl.words import DIRECTIVES
 
 MAX_SYNTAX_ERRORS = 100
 

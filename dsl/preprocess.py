@@ -25,6 +25,8 @@ from typing import TypeAlias
 from attrs import define, field, frozen
 
 from everlog.core.program.values import integer
+from everlog.dsl.keywords import CONDITIONS
+from everlog.dsl.keywords import PREPROCESSOR as DIRECTIVES
 from everlog.dsl.macros import (
     BLOCK,
     CALL,
@@ -42,8 +44,6 @@ from everlog.dsl.macros import (
     is_blank,
 )
 from everlog.dsl.source import Source
-from everlog.dsl.words import CONDITIONS
-from everlog.dsl.words import PREPROCESSOR as DIRECTIVES
 
 DEEPEST = 200  # files inside each other
 MOST_FILES, MOST_TEXT = 10_000, 1 << 28  # inclusions, and characters included, in one program
@@ -65,7 +65,9 @@ _SKIPPED = re.compile(r"#|/\*")
 
 @frozen
 class Problem:
-    """A mistake in a directive or a macro call.  `offset` is where its line stands in `Source.text`."""
+    """A mistake in a directive or a macro call.  `offset` is where its line stands in
+    `Source.text`.
+    """
 
     file: str
     line: int
@@ -234,7 +236,9 @@ class _Reader:
             self.row += text.count("\n")
 
     def _flush(self, f: _File, to: int) -> _Place:
-        """Copy the text before `to`, or its line ends where it is skipped; the place that is reached."""
+        """Copy the text before `to`, or its line ends where it is skipped; the place that is
+        reached.
+        """
         self._emit(f.text[f.copied : to] if f.active else "\n" * f.text.count("\n", f.copied, to))
         f.copied = to
         return f.shown, f.line(to), self.length
@@ -252,7 +256,9 @@ class _Reader:
     # ── one thing at a time ──
 
     def _pattern(self, active: bool) -> re.Pattern[str]:
-        """What may matter next.  Each branch begins with a fixed character: that makes the search fast."""
+        """What may matter next.  Each branch begins with a fixed character: that makes the search
+        fast.
+        """
         if not active:
             return _SKIPPED
         if self.events is None:

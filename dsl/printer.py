@@ -1,7 +1,7 @@
 """Syntax tree to text, such that reading the text gives the same tree again.
 
 Two things are kept apart.  What is written is decided here: a statement becomes words, with just
-the parentheses it needs, and blanks wherever.  How it looks is decided by `dsl.format.lay_out`,
+the parentheses it needs, and blanks wherever.  How it looks is decided by `dsl.formatter.lay_out`,
 which places the words of a tree and those of a file alike: a printed program is a formatted one.
 
 A line that is one ground fact is read as a `FactLine`, any other fact as a `Clause`.  Clauses that
@@ -18,7 +18,7 @@ from typing import TypeAlias, assert_never
 from everlog.dsl import ast
 from everlog.dsl.builder import BINDS, PREFIX_BINDS
 from everlog.dsl.diagnostics import Report
-from everlog.dsl.format import INDENT, WIDTH, Word, lay_out
+from everlog.dsl.formatter import INDENT, WIDTH, Word, lay_out
 from everlog.dsl.lexer import lex
 from everlog.dsl.source import Source
 
@@ -258,7 +258,9 @@ def _term(term: ast.Term, binds: int = 0) -> str:
 
 
 def _chain(name: str, left: ast.Term, right: ast.Term) -> str:
-    """`left name right`.  A chain leans to the left and is as long as its text: walked, not descended."""
+    """`left name right`.  A chain leans to the left and is as long as its text: walked, not
+    descended.
+    """
     openings, ends = 0, []
     while True:
         power = name == "^"

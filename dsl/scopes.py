@@ -4,7 +4,8 @@ A variable is grounded by a positive atom, or by an equality whose other side is
 an aggregate a variable that is grounded outside is that variable, unless the target names it; that
 one, and one that occurs nowhere outside, is local and is renamed apart.  One that occurs outside
 but is grounded only inside is a *witness*: after `m = max n : {p(n, y)}`, `y` are the values that
-go with the maximum.  Then the body is joined once more outside, with its target equal to the result.
+go with the maximum.  Then the body is joined once more outside, with its target equal to the
+result.
 """
 
 from __future__ import annotations
@@ -177,7 +178,9 @@ class _Level:
         return bool(hidden) and hidden == loose
 
     def _shadow_target(self, hoisted: Hoisted) -> None:
-        """`p(x), n = sum x : {q(x)}`: what the target names is its own, whatever has that name outside."""
+        """`p(x), n = sum x : {q(x)}`: what the target names is its own, whatever has that name
+        outside.
+        """
         shadowed = hoisted.targets & self.occurring & self.known
         if shadowed and isinstance(hoisted.node, ast.Aggregate) and not hoisted.closed:
             hoisted.node = renamed(hoisted.node, {n: fresh(n, hoisted.node).name for n in sorted(shadowed)})
@@ -357,7 +360,8 @@ def _counts_tuples(body: list[Literal]) -> bool:
     """Whether `_` counts: `count : {p(x, _)}` counts the facts of p.
 
     In a body of several atoms, of an atom with a repeated variable, or with an aggregate or a range
-    inside, only the values of named variables count.  (So Soufflé: it first puts those in a relation.)
+    inside, only the values of named variables count.  (So Soufflé: it first puts those in a
+    relation.)
     """
     atoms = [x for x in body if isinstance(x, ast.Atom)]
     if len(atoms) > 1 or any(isinstance(x, Hoisted) for x in body):

@@ -1,8 +1,8 @@
 """Declared types: which kind of value each has, and which is a subtype of which.
 
-A program's types form a small order below the four primitive ones: `.type A <: number` puts A
-below number, `.type U = A | B` puts A and B below U, `.type S = A` is another name of A.  A
-variable that stands in several columns has every type that is below all of theirs; two types that are not
+A program's types form a small order below the four primitive ones: `.type A <: number` puts A below
+number, `.type U = A | B` puts A and B below U, `.type S = A` is another name of A.  A variable that
+stands in several columns has every type that is below all of theirs; two types that are not
 comparable meet only if both are unions, in the members that they share.
 """
 

@@ -12,12 +12,12 @@ TYPE_CHECKING = False  # which `typing` would tell, too, in a tenth of the time 
 if TYPE_CHECKING:
     from everlog.api.changes import Changes
     from everlog.api.database import Database
+    from everlog.api.lifecycle import NestedWrite, OtherThread
     from everlog.api.live import RuleError
     from everlog.api.queries import QueryError
     from everlog.api.relation_view import RelationView
     from everlog.api.results import ChangedMeanwhile, Result
     from everlog.api.shared import SharedDatabase
-    from everlog.api.state import NestedWrite, OtherThread
     from everlog.api.subscriptions import Subscription
     from everlog.api.transactions import Transaction
     from everlog.api.watching import Watch
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from everlog.dsl.check import compile_file, compile_text
     from everlog.dsl.diagnostics import DatalogError
     from everlog.extras import MissingPackage
-    from everlog.files.values import FactsError
+    from everlog.files.text_values import FactsError
     from everlog.functors import FunctorError
-    from everlog.store.database import DurableDatabase
+    from everlog.store.durable_database import DurableDatabase
     from everlog.store.errors import (
         AlreadyOpen,
         Damaged,
@@ -103,10 +103,10 @@ _LAZY = {
     "Damaged": "everlog.store.errors",
     "Database": "everlog.api.database",
     "DatalogError": "everlog.dsl.diagnostics",
-    "DurableDatabase": "everlog.store.database",
+    "DurableDatabase": "everlog.store.durable_database",
     "EvaluationError": "everlog.core.program.values",
     "FactError": "everlog.core.program.fact_rows",
-    "FactsError": "everlog.files.values",
+    "FactsError": "everlog.files.text_values",
     "FileMoved": "everlog.store.errors",
     "ForeignFile": "everlog.store.errors",
     "FunctorError": "everlog.functors",
@@ -114,7 +114,7 @@ _LAZY = {
     "LimitExceeded": "everlog.core.runtime.guards",
     "Limits": "everlog.core.runtime.guards",
     "MissingPackage": "everlog.extras",
-    "NestedWrite": "everlog.api.state",
+    "NestedWrite": "everlog.api.lifecycle",
     "NewerFormat": "everlog.store.errors",
     "NoSuchDatabase": "everlog.store.errors",
     "NoSuchStep": "everlog.store.errors",
@@ -122,7 +122,7 @@ _LAZY = {
     "NotDerived": "everlog.core.proofs",
     "NotWritten": "everlog.store.errors",
     "OtherProgram": "everlog.store.errors",
-    "OtherThread": "everlog.api.state",
+    "OtherThread": "everlog.api.lifecycle",
     "Past": "everlog.store.past",
     "Proof": "everlog.core.proofs",
     "QueryError": "everlog.api.queries",

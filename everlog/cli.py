@@ -1,10 +1,11 @@
 """The command line: `everlog COMMAND …`.
 
 Each command is a module of `everlog.commands`, imported when it is called, with two functions,
-`add_arguments(parser)` and `run(arguments) -> exit status`, and a text `EXAMPLES` for its `--help`.  One whose
-arguments need a look before they are parsed has `prepared(words) -> words`, too.
+`add_arguments(parser)` and `run(arguments) -> exit status`, and a text `EXAMPLES` for its `--help`.
+One whose arguments need a look before they are parsed has `prepared(words) -> words`, too.
 
-Exit status: 0 all well; 1 the program, its data or its evaluation has an error; 2 wrong usage; 130 Ctrl-C.
+Exit status: 0 all well; 1 the program, its data or its evaluation has an error; 2 wrong usage; 130
+Ctrl-C.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A first look: `python -m everlog.demo`.
 
-Asks who may read the payroll, takes facts away, shows what follows and why, makes mistakes, and ends
-with commands to try.  It uses only what users have: `Database` and `compile_text`.
+Asks who may read the payroll, takes facts away, shows what follows and why, makes mistakes, and
+ends with commands to try.  It uses only what users have: `Database` and `compile_text`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """User-defined functors: `.functor f(number):number` bound to Python functions.
 
 A functor's function is looked up by its name in Python files: those named by `-l NAME` (in the
-directories of `-L`, in the current one, and beside the program), or else `functors.py` in the directories
-of `-L` or beside the program.  The current directory may be anybody's, and loading a file runs it: so a
-`functors.py` there counts only if the program is there, or if `-l` or `-L` asks for it.
+directories of `-L`, in the current one, and beside the program), or else `functors.py` in the
+directories of `-L` or beside the program.  The current directory may be anybody's, and loading a
+file runs it: so a `functors.py` there counts only if the program is there, or if `-l` or `-L` asks
+for it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""How results, relations, changes and databases look in a notebook: small tables, all of whose text is escaped.
+"""How results, relations, changes and databases look in a notebook: small tables, all of whose text
+is escaped.
 
 Only so many rows are shown, and no more are looked for: a result of millions is displayed at once.
 """

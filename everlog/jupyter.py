@@ -8,8 +8,8 @@
 
     %datalog edge(1, x)    one line of any kind
 
-The database is the variable `db`, or the one that is named: `%%datalog other`.  If there is none yet, it is made.
-What follows from a cell is displayed, the last of it as the cell's value.
+The database is the variable `db`, or the one that is named: `%%datalog other`.  If there is none
+yet, it is made.  What follows from a cell is displayed, the last of it as the cell's value.
 
 A parameter `$name` of a query has the value of the notebook's variable `name`.  IPython would paste
 that value into the text of a line, as it does for other magics; it is told not to.
@@ -23,13 +23,13 @@ from typing import Any
 
 from everlog.api.changes import Changes
 from everlog.api.database import Database
+from everlog.api.lifecycle import NestedWrite
 from everlog.api.live import RuleError
 from everlog.api.results import Result
-from everlog.api.state import NestedWrite
 from everlog.core.program.fact_rows import FactError
 from everlog.core.program.values import EvaluationError
 from everlog.dsl.diagnostics import DatalogError
-from everlog.dsl.queries import parameters_of
+from everlog.dsl.query_check import parameters_of
 from everlog.functors import FunctorError
 
 PROGRAM, STEP, QUERY = "program", "step", "query"

@@ -43,7 +43,9 @@ def _lower(one: Shipped) -> dict[str, str]:
 
 
 def program_page(name: str) -> str:
-    """What a program answers and why, its relations, the class and cost of each rule, and how to run it."""
+    """What a program answers and why, its relations, the class and cost of each rule, and how to
+    run it.
+    """
     one = shipped(name)
     program, _ = compile_file(one.program)
     parts = [
@@ -74,7 +76,9 @@ def _relations(one: Shipped, program: Program) -> Iterator[str]:
 
 
 def _rules(program: Program) -> Iterator[str]:
-    """A line for each rule as it was written; one with several heads or alternatives is several rules."""
+    """A line for each rule as it was written; one with several heads or alternatives is several
+    rules.
+    """
     rules: list[dict[str, Any]] = explanation(program)["rules"]
     lines: dict[tuple[str, str], list[str]] = {}
     for rule in rules:

@@ -1,8 +1,9 @@
-"""What long work is doing: one line on a terminal, written over and over, gone when the work is done.
+"""What long work is doing: one line on a terminal, written over and over, gone when the work is
+done.
 
-Where the end is known (files to read, a stream of so many bytes) there is a bar; a recursion has no known end, so
-its rounds and facts are told.  Nothing is written in the first half second, nor where the error stream is no
-terminal.  Whatever else goes to the terminal comes after `clear`.
+Where the end is known (files to read, a stream of so many bytes) there is a bar; a recursion has no
+known end, so its rounds and facts are told.  Nothing is written in the first half second, nor where
+the error stream is no terminal.  Whatever else goes to the terminal comes after `clear`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ _BAR = 24  # characters
 
 
 class Meter:
-    """The line.  Each method that tells something costs a look at the clock, unless it is time to write."""
+    """The line.  Each method that tells something costs a look at the clock, unless it is time to
+    write.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

@@ -1,8 +1,10 @@
-"""The programs that ship with everlog: where they are, what they say of themselves, what they come with.
+"""The programs that ship with everlog: where they are, what they say of themselves, what they come
+with.
 
-A program is a folder of `everlog.programs` with `NAME.dl`, whose first comment tells what it answers and,
-under `Why:`, `Class:`, `Facts:` and `Limits:`, the rest; `facts/`, which it runs on; `updates.txt`, a stream
-of steps with a story; `NAME.dlt`, its specification; and a script that makes other facts, if it has one.
+A program is a folder of `everlog.programs` with `NAME.dl`, whose first comment tells what it
+answers and, under `Why:`, `Class:`, `Facts:` and `Limits:`, the rest; `facts/`, which it runs on;
+`updates.txt`, a stream of steps with a story; `NAME.dlt`, its specification; and a script that
+makes other facts, if it has one.
 """
 
 from __future__ import annotations
@@ -91,7 +93,8 @@ def shipped(name: str) -> Shipped:
 
 
 def read_header(text: str) -> tuple[str, dict[str, str]]:
-    """What the first comment of a program tells: its first paragraph, and its remarks by their names.
+    """What the first comment of a program tells: its first paragraph, and its remarks by their
+    names.
 
     >>> read_header('''// Who is
     ... // where?

@@ -20,8 +20,8 @@ from everlog.core.program import Program
 from everlog.core.program.executor import InsertOnly
 from everlog.core.program.fact_rows import FactError
 from everlog.core.program.values import EvaluationError, decoded
-from everlog.files.place import reason, write_stream
-from everlog.files.values import FactsError
+from everlog.files.location import reason, write_stream
+from everlog.files.text_values import FactsError
 from everlog.store.errors import FileMoved, StoreError
 
 NO_ANSWER = "(no answer)"

@@ -1,4 +1,6 @@
-"""Incremental evaluation systems as people read them: the list, one system's page, the changes of an update."""
+"""Incremental evaluation systems as people read them: the list, one system's page, the changes of
+an update.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,12 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from everlog.ies.catalogue import SYSTEMS, Auxiliary, Entry, entry, of_ones_own, running, system
 from everlog.ies.files import mismatches
 from everlog.ies.nrc.printer import system_text
 from everlog.ies.nrc.types import Value
-from everlog.ies.nrc.values import fact_text, value_key
+from everlog.ies.nrc.value_text import fact_text, value_key
 from everlog.ies.properties import Storage, properties, storage
+from everlog.ies.registry import SYSTEMS, Auxiliary, Entry, entry, of_ones_own, running, system
 from everlog.ies.system import System
 
 NO_CHANGE = "(no change)"
@@ -88,7 +90,9 @@ def _storage(has: Storage) -> Iterator[str]:
 
 
 def example_warnings(name: str) -> Iterator[str]:
-    """What the examples in a file of one's own say that is not so; those of the catalogue are tested."""
+    """What the examples in a file of one's own say that is not so; those of the catalogue are
+    tested.
+    """
     if not of_ones_own(name):
         return
     found = system(name)
@@ -127,7 +131,9 @@ def change_lines(
     changes: Mapping[str, tuple[Collection[tuple[Value, ...]], Collection[tuple[Value, ...]]]],
     answer_only: bool = False,
 ) -> Iterator[str]:
-    """What an update changed in the answer, then in the auxiliary relations: what goes, what comes, sorted."""
+    """What an update changed in the answer, then in the auxiliary relations: what goes, what comes,
+    sorted.
+    """
     told = False
     for kept in (found.answer, *(() if answer_only else found.auxiliaries)):
         for sign, rows in zip("-+", changes.get(kept.name, ((), ())), strict=True):

@@ -1,4 +1,5 @@
-"""Incremental evaluation systems after Libkin and Wong: recursive views kept with auxiliary relations.
+"""Incremental evaluation systems after Libkin and Wong: recursive views kept with auxiliary
+relations.
 
 nrc/         the calculus: types, terms, text, checker, evaluator
 system.py    what a system is; making.py, running.py, properties.py: made, run, looked at

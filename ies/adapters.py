@@ -1,9 +1,10 @@
 """A system at work inside the engine: from the program's relations to the system's, and back.
 
-Names and the order of columns are those that `ies.shapes` found.  Two shapes ask for more.  Same generation may
-be written without those that have no parent, or without pairs (x, x): then such pairs of the system's answer are
-passed on only while something points to x, or not at all.  Alternating paths are written with a second relation,
-which goes through the successors of a universal node one by one; it follows from the answer, and is kept here.
+Names and the order of columns are those that `ies.rule_shapes` found.  Two shapes ask for more.
+Same generation may be written without those that have no parent, or without pairs (x, x): then such
+pairs of the system's answer are passed on only while something points to x, or not at all.
+Alternating paths are written with a second relation, which goes through the successors of a
+universal node one by one; it follows from the answer, and is kept here.
 """
 
 from __future__ import annotations
@@ -17,30 +18,33 @@ from typing import Any, TypeAlias
 from everlog.core.engine.planning.systems import Maintained, Refused, RowChanges
 from everlog.core.program import Row, quoted
 from everlog.core.program.values import SIGNED_MAX
-from everlog.ies import catalogue
+from everlog.ies import registry
 from everlog.ies.known_shapes import ALL, ALTERNATING, BELOW, CLOSURE, SAME_GENERATION, diagonal
 from everlog.ies.nrc.types import NUM
 from everlog.ies.practical.protocol import Rows
-from everlog.ies.shapes import Columns, Relations
+from everlog.ies.rule_shapes import Columns, Relations
 
 Adapter: TypeAlias = Callable[[str, int, Relations, int], Maintained]
 
 
 class Adapted:
-    """A system under the names of a program.  `parts` leads from the shape's relations to the program's."""
+    """A system under the names of a program.  `parts` leads from the shape's relations to the
+    program's.
+    """
 
     answer = ""
 
     def __init__(self, system: str, variant: int, parts: Relations, limit: int) -> None:
-        self._system, self._tracked = catalogue.running(system, limit), False
+        self._system, self._tracked = registry.running(system, limit), False
         self._name, self.variant = system, variant
         self._parts = {relation: (name, columns) for name, (relation, columns) in parts.items()}
         self._back = {name: (relation, _inverse(columns)) for name, (relation, columns) in parts.items()}
-        flat = [kept for kept in catalogue.entry(system).kept if kept.flat]
+        flat = [kept for kept in registry.entry(system).kept if kept.flat]
         self._auxiliaries = {f"{parts[self.answer][0]}.{kept.name}": kept.name for kept in flat}
         self._bounds = {kept.name: _bounds(kept) for kept in flat}
 
-    # ── the protocol of core.engine.planning.systems ──────────────────────────────────────────────────
+    # ── the protocol of core.engine.planning.systems
+    # ──────────────────────────────────────────────────
 
     def load(self, rows: Mapping[str, Iterable[Row]]) -> None:
         given = {
@@ -132,8 +136,9 @@ class SameGeneration(Adapted):
 
 
 class AlternatingPaths(Adapted):
-    """Invariant: `_chains[x, y]` are the first successors of a universal x, in order, up to the first that has no
-    alternating path to y; those that would be empty are left out."""
+    """Invariant: `_chains[x, y]` are the first successors of a universal x, in order, up to the
+    first that has no alternating path to y; those that would be empty are left out.
+    """
 
     answer = "apath"
 
@@ -232,8 +237,10 @@ def _moved(columns: Columns, rows: Iterable[Row]) -> Collection[Row]:
     return [tuple(row[c] for c in columns) for row in rows]
 
 
-def _bounds(kept: catalogue.Auxiliary) -> Callable[[Row], Row]:
-    """Counts are exact inside a system; a relation shows at most the largest number that it can have."""
+def _bounds(kept: registry.Auxiliary) -> Callable[[Row], Row]:
+    """Counts are exact inside a system; a relation shows at most the largest number that it can
+    have.
+    """
     counts = [type_ == NUM for type_ in kept.types]
     if not any(counts):
         return lambda row: row

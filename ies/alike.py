@@ -1,7 +1,8 @@
-"""The same rule under other names: relations, variables and columns renamed, literals in another order.
+"""The same rule under other names: relations, variables and columns renamed, literals in another
+order.
 
-Each function yields every way to go on from what is known so far, and the caller tries the next where one leads
-nowhere.  Renaming is one to one: no two names of ours become one of theirs.
+Each function yields every way to go on from what is known so far, and the caller tries the next
+where one leads nowhere.  Renaming is one to one: no two names of ours become one of theirs.
 """
 
 from __future__ import annotations

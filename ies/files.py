@@ -8,13 +8,13 @@ from pathlib import Path
 
 from everlog.dsl.diagnostics import Report
 from everlog.dsl.source import Source
-from everlog.ies.making import definitions_of, make
 from everlog.ies.nrc.evaluate import evaluate
 from everlog.ies.nrc.parser import parse_system
 from everlog.ies.nrc.types import Base, Type, Value, columns
-from everlog.ies.nrc.values import row_of, value_text
+from everlog.ies.nrc.value_text import row_of, value_text
 from everlog.ies.running import Running
 from everlog.ies.system import Event, Example, Stored, System
+from everlog.ies.validation import definitions_of, make
 
 _STEP = re.compile(
     r"""\s*([+-])\s*([A-Za-z_]\w*'*)\s*  # what happens, and to which relation
@@ -51,7 +51,8 @@ def system_of(text: str, file: str = "<text>") -> System:
 
 
 def parse_step(text: str) -> tuple[Event, str, Value]:
-    """An update as it is written, `+edge(1, 2).`: what happens, to which relation, with which tuple.
+    """An update as it is written, `+edge(1, 2).`: what happens, to which relation, with which
+    tuple.
 
     >>> parse_step('-edge("a", 1.5).  // a comment')
     ('delete', 'edge', ('a', Fraction(3, 2)))
@@ -87,9 +88,11 @@ def mismatches(system: System, example: Example) -> Iterator[str]:
 
 
 def datalog(system: System, kind: str = "number") -> str:
-    """The Datalog program that says what the answer is, with its declarations; named base types are of one kind.
+    """The Datalog program that says what the answer is, with its declarations; named base types are
+    of one kind.
 
-    Empty where no program does.  Relations of the query that are neither input nor answer are declared in it.
+    Empty where no program does.  Relations of the query that are neither input nor answer are
+    declared in it.
     """
     if not system.query:
         return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from itertools import combinations
 
-from everlog.ies.shapes import Shape
+from everlog.ies.rule_shapes import Shape
 
 CLOSURE, SAME_GENERATION, ALTERNATING = "transitive closure", "same generation", "alternating paths"
 
@@ -19,12 +19,13 @@ _GENERATION = ".decl edge(x:number, y:number)  .decl sg(x:number, y:number)\n"
 _STEP = "sg(x, y) :- edge(a, x), sg(a, b), edge(b, y)"
 _REFLEXIVE = "sg(x, x) :- edge(x, _).  sg(x, x) :- edge(_, x)."
 _PARENT = "sg(x, y) :- edge(p, x), edge(p, y)"
-# A variant tells which pairs (x, x) of the paper's relation it has: ALL, those BELOW an edge, or NONE.  The other
-# pairs are the same in all: x != y are at the ends of two walks of one length from one node, and after the last
-# moment at which they are at one node they are at different ones, so `x != y` in the step takes none away, even
-# where there are no pairs (x, x) to start from.  Nor does it take an (x, x) that another rule gives anyway.
-# `x != y` in the rule for siblings alone is not here: then the step still makes (x, x) of two parents a != b of
-# one generation, and passes it on to what is below; the answer does not tell which (x, x) these are.
+# A variant tells which pairs (x, x) of the paper's relation it has: ALL, those BELOW an edge, or
+# NONE.  The other pairs are the same in all: x != y are at the ends of two walks of one length from
+# one node, and after the last moment at which they are at one node they are at different ones, so
+# `x != y` in the step takes none away, even where there are no pairs (x, x) to start from.  Nor
+# does it take an (x, x) that another rule gives anyway.  `x != y` in the rule for siblings alone is
+# not here: then the step still makes (x, x) of two parents a != b of one generation, and passes it
+# on to what is below; the answer does not tell which (x, x) these are.
 ALL, BELOW, NONE = "all", "below", "none"
 _GENERATIONS = (
     (f"{_STEP}.  {_REFLEXIVE}", ALL),
@@ -33,7 +34,8 @@ _GENERATIONS = (
     (f"{_STEP}, x != y.  {_PARENT}.", BELOW),
     (f"{_STEP}, x != y.  {_PARENT}, x != y.", NONE),
 )
-# the successors of a universal node one after the other, since "for all" would need negation inside the recursion
+# the successors of a universal node one after the other, since "for all" would need negation inside
+# the recursion
 _ALTERNATING = """.decl edge(x:number, y:number)  .decl universal(x:number)  .decl apath(x:number, y:number)
 .decl place(x:number)  .decl first(x:number, z:number)  .decl last(x:number, z:number)
 .decl next(x:number, z:number, w:number)  .decl upto(x:number, z:number, y:number)
@@ -66,7 +68,8 @@ def shapes_of(name: str) -> tuple[Shape, ...]:
 
 
 def diagonal(variant: int) -> str:
-    """Which pairs (x, x) of the paper's relation a variant of same generation has: ALL, BELOW or NONE.
+    """Which pairs (x, x) of the paper's relation a variant of same generation has: ALL, BELOW or
+    NONE.
 
     >>> [diagonal(variant) for variant in range(len(shapes_of("same generation")))]
     ['all', 'below', 'all', 'below', 'none']

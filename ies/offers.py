@@ -1,8 +1,8 @@
 """Systems as the engine asks for them: which recursive units they fit, and how they keep one.
 
-A system speaks of `edge` and `path`; a program has names and orders of columns of its own.  What `ies.shapes`
-found leads from one to the other.  The flat auxiliary relations get the name of the relation that they help to
-keep, a dot, and their own: `path.tree`.
+A system speaks of `edge` and `path`; a program has names and orders of columns of its own.  What
+`ies.rule_shapes` found leads from one to the other.  The flat auxiliary relations get the name of
+the relation that they help to keep, a dot, and their own: `path.tree`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from everlog.core.engine.planning.systems import Described, Fit, Offer
 from everlog.core.program import Column, Kind, Program, Relation
 from everlog.core.program.dependencies import Unit
 from everlog.core.program.values import integer
-from everlog.ies import catalogue
+from everlog.ies import registry
 from everlog.ies.adapters import ADAPTERS
 from everlog.ies.known_shapes import ALTERNATING, CLOSURE, SAME_GENERATION, shapes_of
 from everlog.ies.nrc.types import NUM, Base
-from everlog.ies.shapes import match, why_not
+from everlog.ies.rule_shapes import match, why_not
 from everlog.ies.system import DEFAULT_LIMIT
 
 # the systems for each shape, those that are made for use before those of the paper
@@ -42,7 +42,7 @@ class SystemOffer:
 
     @property
     def described(self) -> Described:
-        entry = catalogue.entry(self.name)
+        entry = registry.entry(self.name)
         auxiliaries = tuple((kept.name, kept.arity) for kept in entry.kept)
         growth = f"exponential: {entry.growth}" if entry.exponential else entry.growth
         return Described(self.name, entry.title, auxiliaries, growth, entry.cost)
@@ -50,7 +50,7 @@ class SystemOffer:
     def auxiliaries(self, relation: Relation) -> tuple[Relation, ...]:
         """Those that are flat: nested ones are shown by `everlog ies run`."""
         out = []
-        for kept in catalogue.entry(self.name).kept:
+        for kept in registry.entry(self.name).kept:
             if kept.flat:
                 columns = tuple(map(self._column, kept.columns, kept.types, [relation] * kept.arity))
                 out.append(Relation(f"{relation.name}.{kept.name}", columns, auxiliary_of=relation.name))

@@ -1,10 +1,11 @@
 """What a system is like, found out rather than declared.
 
-Space-free, flat, the arity of the auxiliaries, aggregates and height follow from its types and terms.
-Deterministic means that answer and auxiliaries depend on the input only, not on how it came about: a function
-that gives them need not be in the calculus, so nothing short of trying can tell.  Trying goes through pairs of
-histories that end in the same input; one pair with different relations is a proof that the system is not
-deterministic, none is evidence, and the number of histories that were tried says how much.
+Space-free, flat, the arity of the auxiliaries, aggregates and height follow from its types and
+terms.  Deterministic means that answer and auxiliaries depend on the input only, not on how it came
+about: a function that gives them need not be in the calculus, so nothing short of trying can tell.
+Trying goes through pairs of histories that end in the same input; one pair with different relations
+is a proof that the system is not deterministic, none is evidence, and the number of histories that
+were tried says how much.
 
 Trying ends after about half a second, with as many as were tried by then.
 
@@ -23,14 +24,14 @@ from attrs import frozen
 
 from everlog.dsl.diagnostics import Report
 from everlog.dsl.source import Source
-from everlog.ies.making import definitions_of, typed_terms
+from everlog.ies.calculus_system import Rowwise
 from everlog.ies.nrc.check import check
 from everlog.ies.nrc.terms import Arith, Call, Definition, Sum, SumOf, Term
 from everlog.ies.nrc.types import Base, Product, SetOf, Type, Value, columns, height
 from everlog.ies.nrc.walk import everywhere
 from everlog.ies.practical.protocol import Described, Practical, Row
-from everlog.ies.rowwise import Rowwise
 from everlog.ies.system import Event, System
+from everlog.ies.validation import definitions_of, typed_terms
 
 Step: TypeAlias = tuple[Event, str, Row]
 Fact: TypeAlias = tuple[str, Row]
@@ -42,7 +43,9 @@ SECONDS = 0.5
 
 @frozen
 class Determinism:
-    """What trying has shown: `differ` are two histories of one input with different relations, if found."""
+    """What trying has shown: `differ` are two histories of one input with different relations, if
+    found.
+    """
 
     histories: int
     differ: tuple[tuple[Step, ...], tuple[Step, ...]] | None = None
@@ -61,8 +64,9 @@ class Determinism:
 
 @frozen(kw_only=True)
 class Storage:
-    """What can be told without terms.  `arity` is that of the widest auxiliary relation, 0 where there is none,
-    None where one is nested."""
+    """What can be told without terms.  `arity` is that of the widest auxiliary relation, 0 where
+    there is none, None where one is nested.
+    """
 
     space_free: bool
     flat: bool
@@ -81,7 +85,8 @@ class Properties(Storage):
     def language(self) -> str:
         """The class of the paper that the system shows its query to be in.
 
-        A space-free or flat one with aggregates is in IES(SQL); without, its terms are those of NRC.
+        A space-free or flat one with aggregates is in IES(SQL); without, its terms are those of
+        NRC.
         """
         ambient = "NRC^aggr" if self.aggregates else "NRC"
         if self.space_free:
@@ -107,7 +112,7 @@ def properties(system: System, histories: int = HISTORIES, seed: int = 0) -> Pro
 def storage(running: Runs, histories: int = HISTORIES, seed: int = 0) -> Storage:
     """Those that any system has, also one in Python.
 
-    >>> from everlog.ies.catalogue import running
+    >>> from everlog.ies.registry import running
     >>> storage(running("tc_witness")).arity
     3
     """
@@ -164,7 +169,9 @@ def _reached(term: Term, definitions: Mapping[str, Definition]) -> Iterator[Term
 def determinism(
     system: System | Runs, histories: int = HISTORIES, seed: int = 0, seconds: float = SECONDS
 ) -> Determinism:
-    """Whether other histories of the same input leave the same answer and auxiliaries, as far as so many tell."""
+    """Whether other histories of the same input leave the same answer and auxiliaries, as far as so
+    many tell.
+    """
     running = Rowwise(system) if isinstance(system, System) else system
     chance = Random(seed)
     universe = _universe(running.system)
@@ -185,7 +192,9 @@ def determinism(
 def _ended(
     running: Runs, history: Sequence[Step], goal: Sequence[Fact]
 ) -> tuple[dict[str, frozenset[Row]], tuple[Step, ...]] | None:
-    """The relations after a history, and the updates it took; None where it does not end in the goal."""
+    """The relations after a history, and the updates it took; None where it does not end in the
+    goal.
+    """
     trial = running.anew()
     taken: list[Step] = []
     for event, relation, row in history:
@@ -203,7 +212,9 @@ def _ended(
 
 
 def _history(goal: Sequence[Fact], universe: Sequence[Fact], chance: Random) -> list[Step]:
-    """Inserts of the goal in some order, between them inserts and deletes of others, some of its own twice."""
+    """Inserts of the goal in some order, between them inserts and deletes of others, some of its
+    own twice.
+    """
     steps: list[Step] = [("insert", *row) for row in goal]
     chance.shuffle(steps)
     for row in chance.sample(universe, min(len(universe), 3)):

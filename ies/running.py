@@ -1,13 +1,14 @@
-"""A system at work: its relations as they are now, and updates that take effect as a whole or not at all.
+"""A system at work: its relations as they are now, and updates that take effect as a whole or not
+at all.
 
-An update computes the shared bindings, checks the requirements, computes what every relation becomes from the
-old state, looks at the size of what would be kept, and only then changes anything.  So whatever goes wrong, a
-wrong tuple, a requirement that is not met, auxiliaries that grow past the limit, a division by zero, leaves all
-relations as they were.
+An update computes the shared bindings, checks the requirements, computes what every relation
+becomes from the old state, looks at the size of what would be kept, and only then changes anything.
+So whatever goes wrong, a wrong tuple, a requirement that is not met, auxiliaries that grow past the
+limit, a division by zero, leaves all relations as they were.
 
-The limit is on the number of values in the auxiliary relations, those inside nested sets too: for an
-exponential system it is the point where to use another one.  Only what changes is counted, so counting costs no
-more than the update.
+The limit is on the number of values in the auxiliary relations, those inside nested sets too: for
+an exponential system it is the point where to use another one.  Only what changes is counted, so
+counting costs no more than the update.
 
 Source: Libkin and Wong, Section 3: RES and AUX of the next step from X, RES and AUX of this one.
 """
@@ -19,14 +20,14 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-from everlog.ies.making import definitions_of, needed
 from everlog.ies.nrc.evaluate import compile_term
 from everlog.ies.nrc.indexes import carry
 from everlog.ies.nrc.terms import Bind, Pattern, Term
 from everlog.ies.nrc.types import Base, Value, inhabits
-from everlog.ies.nrc.values import fact_text, is_itself, value_text
+from everlog.ies.nrc.value_text import fact_text, is_itself, value_text
 from everlog.ies.practical.protocol import BadTuple, NotPermissible
 from everlog.ies.system import DEFAULT_LIMIT, Becomes, Differs, Event, System, Update
+from everlog.ies.validation import definitions_of, needed
 
 __all__ = ["DEFAULT_LIMIT", "BadTuple", "Changes", "NotPermissible", "Running", "TooLarge", "values_in"]
 
@@ -63,7 +64,9 @@ def values_in(value: Value) -> int:
 
 @frozen
 class _Compiled:
-    """The functions of an update, of the old relations, the tuple's parts and the bindings, by their names."""
+    """The functions of an update, of the old relations, the tuple's parts and the bindings, by
+    their names.
+    """
 
     update: Update
     bindings: tuple[tuple[Pattern, _Function], ...]
@@ -102,7 +105,9 @@ class Running:
     # ── looking ──────────────────────────────────────────────────────────────────────────────
 
     def view(self, name: str) -> frozenset[Value]:
-        """A relation as it is now: values of its element type, so those of a unary one are no tuples."""
+        """A relation as it is now: values of its element type, so those of a unary one are no
+        tuples.
+        """
         if name not in self._state:
             raise BadTuple(f"{name} is not a relation of {self.system.name}; there is {', '.join(self._state)}")
         return self._state[name]

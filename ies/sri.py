@@ -2,10 +2,10 @@
 
     sri(f, i)({}) = i        sri(f, i)({x} ∪ Y) = f(x, sri(f, i)(Y))
 
-The value for a set is not enough to undo an element, so the system keeps the value for *every* subset: an
-auxiliary relation `subsets` holds (X, O) for each O ⊆ I, where X = sri(f, i)(O).  An insert of x adds (f(x, X),
-O ∪ {x}) for each pair, a delete of x drops the pairs whose O has x, and the answer is read off the pair of the
-whole input.
+The value for a set is not enough to undo an element, so the system keeps the value for *every*
+subset: an auxiliary relation `subsets` holds (X, O) for each O ⊆ I, where X = sri(f, i)(O).  An
+insert of x adds (f(x, X), O ∪ {x}) for each pair, a delete of x drops the pairs whose O has x, and
+the answer is read off the pair of the whole input.
 
 In a file it is written
 
@@ -13,9 +13,10 @@ In a file it is written
     require c else "reason"      -- as often as wanted: which x may join, where X stands for the whole input so far
     shows X => g                 -- a last step, where X is not yet the answer (or is not flat)
 
-Theorem 5 has no `shows`: there X is the answer.  A last step costs no more to maintain, and lets X be nested. f
-must fulfil f(x, f(x, y)) = f(x, y) and f(x, f(y, z)) = f(y, f(x, z)) on what the recursion reaches:
-`law_broken` looks for elements with which it does not, and the tests call it for each file.
+Theorem 5 has no `shows`: there X is the answer.  A last step costs no more to maintain, and lets X
+be nested. f must fulfil f(x, f(x, y)) = f(x, y) and f(x, f(y, z)) = f(y, f(x, z)) on what the
+recursion reaches:  `law_broken` looks for elements with which it does not, and the tests call it
+for each file.
 
 Source: Libkin and Wong, Theorem 5.
 """
@@ -55,7 +56,9 @@ SUBSETS = "subsets"
 
 
 def expanded(system: System, definitions: Mapping[str, Definition], report: Report) -> System:
-    """The system of Theorem 5 for a structural recursion; what is wrong with it is told in `report`."""
+    """The system of Theorem 5 for a structural recursion; what is wrong with it is told in
+    `report`.
+    """
     form = system.sri
     assert form is not None
     if len(system.inputs) != 1:
@@ -94,7 +97,9 @@ def expanded(system: System, definitions: Mapping[str, Definition], report: Repo
 
 
 def _updates(form: SriForm, input_: str, answer: str) -> tuple[Update, Update]:
-    """The functions of the proof of Theorem 5, called for every update: the laws of f make them right."""
+    """The functions of the proof of Theorem 5, called for every update: the laws of f make them
+    right.
+    """
     x, X = form.element, form.so_far
     part, u = _fresh("O", x, X), _fresh("u", x, X)
     whole = _fresh("whole", x, X, input_)  # the input as it will be

@@ -1,11 +1,12 @@
 """An incremental evaluation system, IES(L): what is stored, and what an update makes of it.
 
-A system keeps the answer of a query beside the input, with auxiliary relations that help.  For an insert and for a
-delete of one tuple it says, in the calculus, what the answer and each auxiliary relation become; all of them are
-computed from the old state, and then take effect together.
+A system keeps the answer of a query beside the input, with auxiliary relations that help.  For an
+insert and for a delete of one tuple it says, in the calculus, what the answer and each auxiliary
+relation become; all of them are computed from the old state, and then take effect together.
 
-Here stands what a system is.  `ies.making` checks one (types, completeness) when it is made, `ies.running` runs
-it, `ies.properties` computes what it is like; `.nrc` files are read by `ies.files`.
+Here stands what a system is.  `ies.validation` checks one (types, completeness) when it is made,
+`ies.running` runs it, `ies.properties` computes what it is like; `.nrc` files are read by
+`ies.files`.
 
 Source: Libkin and Wong, Section 3.
 """
@@ -26,7 +27,9 @@ DEFAULT_LIMIT = 100_000  # values in auxiliary relations, past which a running s
 
 @frozen
 class _Placed:
-    """What may stand in a text: `pos` and `end` are offsets there, -1 if not known, and no part of what it is."""
+    """What may stand in a text: `pos` and `end` are offsets there, -1 if not known, and no part of
+    what it is.
+    """
 
     pos: int = field(default=-1, eq=False, repr=False, kw_only=True)
     end: int = field(default=-1, eq=False, repr=False, kw_only=True)
@@ -60,8 +63,8 @@ class Becomes:
 class Differs:
     """relation := (relation minus gone) union new, written `relation -= gone; relation += new`.
 
-    Both are computed from the old state.  The same function as `Becomes` with that term; said this way, an update
-    costs what changes.
+    Both are computed from the old state.  The same function as `Becomes` with that term; said this
+    way, an update costs what changes.
     """
 
     gone: Term | None = None
@@ -75,10 +78,11 @@ Change: TypeAlias = Becomes | Differs
 class Update(_Placed):
     """The functions for one kind of update: of the answer and of each auxiliary relation.
 
-    `tuple_` binds the parts of the updated tuple.  `bindings` are values that several functions share, each may
-    use those before it.  A stored relation that `changes` does not name stays as it is.  An insert of a tuple that
-    is there, or a delete of one that is not, is an update like any other, for which the functions must be right.
-    `effective` is short for functions that then change nothing (`on insert new`, `on delete present`).
+    `tuple_` binds the parts of the updated tuple.  `bindings` are values that several functions
+    share, each may use those before it.  A stored relation that `changes` does not name stays as it
+    is.  An insert of a tuple that is there, or a delete of one that is not, is an update like any
+    other, for which the functions must be right.  `effective` is short for functions that then
+    change nothing (`on insert new`, `on delete present`).
     """
 
     event: Event
@@ -99,9 +103,11 @@ class Example:
 
 @frozen
 class SriForm:
-    """`sri element, so_far => step from start`, then `shows so_far => term`: Theorem 5 makes a system of it.
+    """`sri element, so_far => step from start`, then `shows so_far => term`: Theorem 5 makes a
+    system of it.
 
-    Requirements are for an element that is about to come, where `so_far` stands for the whole input.
+    Requirements are for an element that is about to come, where `so_far` stands for the whole
+    input.
     """
 
     element: str
@@ -114,7 +120,9 @@ class SriForm:
 
 @frozen
 class System:
-    """One system.  `about` is prose; `growth` says how large the auxiliaries get; `instead` names what to use."""
+    """One system.  `about` is prose; `growth` says how large the auxiliaries get; `instead` names
+    what to use.
+    """
 
     name: str
     title: str

@@ -1,8 +1,9 @@
 """Results that live on Spark, kept current by batches of inserts and deletes.
 
-The state is Parquet (`spark_backend.state`).  A batch goes through the units in order, and each follows the
-change of what it reads (`spark_backend.following`).  What changed is written as Parquet beside the new tables, and
-one rename makes all of it the state.  Deletes of a batch come before its inserts.
+The state is Parquet (`spark_backend.parquet_state`).  A batch goes through the units in order, and
+each follows the change of what it reads (`spark_backend.propagation`).  What changed is written as
+Parquet beside the new tables, and one rename makes all of it the state.  Deletes of a batch come
+before its inserts.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from typing import TYPE_CHECKING
 from everlog.core.program import Program
 from everlog.core.program.fact_rows import declared
 from everlog.spark_backend.evaluate import telling
-from everlog.spark_backend.following import Applied, Following, Tables, way_of
 from everlog.spark_backend.inputs import Input, frame_of_input
+from everlog.spark_backend.parquet_state import Folder
 from everlog.spark_backend.plan import plan
+from everlog.spark_backend.propagation import Applied, Following, Tables, way_of
 from everlog.spark_backend.settings import DEFAULT, Settings
-from everlog.spark_backend.state import Folder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -55,7 +56,9 @@ class SparkState:
         return self._folder.commit.batches
 
     def view(self, relation: str) -> DataFrame:
-        """The facts of a relation now.  Their files stay until the second batch after it that changes them."""
+        """The facts of a relation now.  Their files stay until the second batch after it that
+        changes them.
+        """
         declared(self._program.relations, relation)
         self._folder.refresh()
         found = self._tables.facts(relation)
@@ -92,10 +95,12 @@ class SparkState:
                 applying.release()
 
     def foreach_batch(self, relation: str, name: str, op: str = "op") -> Callable[[DataFrame, int], None]:
-        """What `writeStream.foreachBatch` takes: each micro-batch of a stream becomes a batch `NAME-EPOCH`.
+        """What `writeStream.foreachBatch` takes: each micro-batch of a stream becomes a batch
+        `NAME-EPOCH`.
 
-        The stream has the columns of the relation, by position, and may have a column `op`: rows with `-` in
-        it, or `delete`, are deletes, all others inserts.  An epoch that Spark delivers again changes nothing.
+        The stream has the columns of the relation, by position, and may have a column `op`: rows
+        with `-` in it, or `delete`, are deletes, all others inserts.  An epoch that Spark delivers
+        again changes nothing.
         """
 
         def apply(frame: DataFrame, epoch: int) -> None:

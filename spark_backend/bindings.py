@@ -1,8 +1,9 @@
 """What the literals of a body have bound so far, as a DataFrame with a column for each variable.
 
-Facts are sets, but a projection of a join is not.  `unique` says whether each binding stands in the frame once:
-then neither a rule nor an aggregate needs to make it so, which is the dearest operation of all.  Where it is not,
-`rare` says that bindings are repeated only because a row of some input may be.
+Facts are sets, but a projection of a join is not.  `unique` says whether each binding stands in the
+frame once:  then neither a rule nor an aggregate needs to make it so, which is the dearest
+operation of all.  Where it is not, `rare` says that bindings are repeated only because a row of
+some input may be.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from attrs import evolve, field, frozen
 
 from everlog.core.program import Kind, Variable
-from everlog.spark_backend.columns import HOLDS
+from everlog.spark_backend.column_types import HOLDS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -32,7 +33,8 @@ class Facts:
 
 @frozen
 class Bindings:
-    """Invariant: the frame has exactly the columns in `names` (or just `holds`), and `error` if there is one.
+    """Invariant: the frame has exactly the columns in `names` (or just `holds`), and `error` if
+    there is one.
 
     `keys` determine the others.  The variables in `open` may have no value, where `error` says why.
     """

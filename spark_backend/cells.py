@@ -1,9 +1,10 @@
 """The cells of a cube: which rows go to which of them, and what each row is read as there.
 
-Each variable of a join is an axis, cut into a few shares by hashing.  An atom has its rows in every cell that
-agrees with the values they have.  Atoms of one relation under the same tests share a source, and a row of it is
-sent to a cell once, with a mark whose bits say which roles it has there; atoms whose rows are the same in every
-cell share a role, so that they are one relation for the task.
+Each variable of a join is an axis, cut into a few shares by hashing.  An atom has its rows in every
+cell that agrees with the values they have.  Atoms of one relation under the same tests share a
+source, and a row of it is sent to a cell once, with a mark whose bits say which roles it has there;
+atoms whose rows are the same in every cell share a role, so that they are one relation for the
+task.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ class Reading:
 
 @frozen
 class Role:
-    """Rows of a source that lie in a cell; for each of its columns the axis along which they must, or None."""
+    """Rows of a source that lie in a cell; for each of its columns the axis along which they must,
+    or None.
+    """
 
     source: int
     axes: tuple[Variable | None, ...]
@@ -84,7 +87,8 @@ def load_of(readings: Sequence[Reading], sizes: Sequence[int], split: Split) -> 
 
 
 def best_split(readings: Sequence[Reading], sizes: Sequence[int], cells: int, load: int) -> dict[Variable, int]:
-    """The shares of each variable that several atoms have, for at least so many cells, none above the load.
+    """The shares of each variable that several atoms have, for at least so many cells, none above
+    the load.
 
     >>> x, y, z = map(Variable, "xyz")
     >>> apart = [Reading(0, (x, y)), Reading(1, (y, z)), Reading(2, (x, z))]
@@ -124,7 +128,9 @@ def _factors(number: int, places: int) -> Iterator[tuple[int, ...]]:
 
 
 def in_cells(frame: DataFrame, roles: Sequence[Role], bits: Mapping[Role, int], split: Split) -> DataFrame:
-    """Each row of a source for every cell where it has one of the roles, with the cell and its mark there."""
+    """Each row of a source for every cell where it has one of the roles, with the cell and its mark
+    there.
+    """
     from pyspark.sql import functions as F
 
     names = frame.columns

@@ -1,19 +1,23 @@
-"""A cyclic join in one round: each task has one cell of a cube, and joins what lies there with our own engine.
+"""A cyclic join in one round: each task has one cell of a cube, and joins what lies there with our
+own engine.
 
-Joined two atoms at a time, a triangle goes through all paths of two edges, however few of them close.  Here each
-variable of the join is an axis, cut into a few shares by hashing; a row goes to every cell that agrees with
-the values it has, so that the rows of an answer meet in exactly one cell.  Inside, the engine joins one variable
-after the other by intersecting sets, which is worst-case optimal.  Nothing but the atoms' rows is ever shuffled,
-and a row goes to a cell once, however many atoms of its relation read it there (`cells`).
+Joined two atoms at a time, a triangle goes through all paths of two edges, however few of them
+close.  Here each variable of the join is an axis, cut into a few shares by hashing; a row goes to
+every cell that agrees with the values it has, so that the rows of an answer meet in exactly one
+cell.  Inside, the engine joins one variable after the other by intersecting sets, which is
+worst-case optimal.  Nothing but the atoms' rows is ever shuffled, and a row goes to a cell once,
+however many atoms of its relation read it there (`cells`).
 
-How many shares an axis has is what makes the fewest copies, given the sizes of the atoms, which are counted first.
-There are as many cells as the session has partitions, and more when a cell would be too large for a task.
+How many shares an axis has is what makes the fewest copies, given the sizes of the atoms, which are
+counted first.  There are as many cells as the session has partitions, and more when a cell would be
+too large for a task.
 
-Spark joins two atoms at a time about as fast as rows reach a task, so where the first two atoms have few answers
-(their number is summed up from counts per key, by the same job) the plan of Spark is the better one.
+Spark joins two atoms at a time about as fast as rows reach a task, so where the first two atoms
+have few answers (their number is summed up from counts per key, by the same job) the plan of Spark
+is the better one.
 
-Source: Afrati, Ullman, Optimizing joins in a map-reduce environment, EDBT 2010; Beame, Koutris, Suciu,
-Communication steps for parallel query processing, PODS 2013.
+Source: Afrati, Ullman, Optimizing joins in a map-reduce environment, EDBT 2010; Beame, Koutris,
+Suciu, Communication steps for parallel query processing, PODS 2013.
 """
 
 from __future__ import annotations
@@ -38,9 +42,9 @@ from everlog.core.program import (
     variables_of,
 )
 from everlog.spark_backend.bindings import Bindings
-from everlog.spark_backend.bodies import Body
+from everlog.spark_backend.body_frames import Body
 from everlog.spark_backend.cells import CELL, MARK, Reading, best_split, in_cells, load_of, role_of
-from everlog.spark_backend.columns import names_of, widened
+from everlog.spark_backend.column_types import names_of, widened
 from everlog.spark_backend.cyclic import CyclicJoin
 from everlog.spark_backend.tasks import run_in_tasks, task_of
 
@@ -63,14 +67,18 @@ class Source:
 
 @frozen
 class Cubes:
-    """`partitions` is the least number of cells; `worth` as above, 0 if a cube is wanted in any case."""
+    """`partitions` is the least number of cells; `worth` as above, 0 if a cube is wanted in any
+    case.
+    """
 
     partitions: int
     worth: int = WORTH
     load: int = LOAD
 
     def joined(self, solver: Body, program: Program, rule: Rule, number: int, join: CyclicJoin) -> Bindings | None:
-        """What the join binds, of the variables that are spoken of elsewhere; None if a cube is not worth it."""
+        """What the join binds, of the variables that are spoken of elsewhere; None if a cube is not
+        worth it.
+        """
         from pyspark.sql import functions as F
 
         sources, readings = _sources(solver, join)
@@ -107,7 +115,8 @@ class Cubes:
 def _sources(solver: Body, join: CyclicJoin) -> tuple[list[Source], list[Reading]]:
     """What the atoms read, each source once, filtered by all tests of its variables.
 
-    A row may stand in a source twice, for the engine does not mind; but not where a projection has made many such.
+    A row may stand in a source twice, for the engine does not mind; but not where a projection has
+    made many such.
     """
     from pyspark.sql import functions as F
 
@@ -129,7 +138,9 @@ def _sources(solver: Body, join: CyclicJoin) -> tuple[list[Source], list[Reading
 
 
 def _form(atom: Atom, variables: Sequence[Variable], tests: Iterable[Comparison]) -> Hashable:
-    """An atom with its tests, but for the names of variables: those that are alike have the same rows."""
+    """An atom with its tests, but for the names of variables: those that are alike have the same
+    rows.
+    """
     numbers: dict[Term, int] = {variable: n for n, variable in enumerate(variables)}
 
     def numbered(term: Term) -> Hashable:
@@ -157,7 +168,9 @@ def _left(join: CyclicJoin) -> list[Comparison]:
 
 
 def _looked_at(sources: Sequence[Source], readings: Sequence[Reading]) -> tuple[list[int], float]:
-    """The sizes of the sources, and how many answers the first atom has with the one that shares most with it."""
+    """The sizes of the sources, and how many answers the first atom has with the one that shares
+    most with it.
+    """
     from pyspark.sql import functions as F
 
     first, *others = readings

@@ -31,7 +31,9 @@ _ORDERS = ("<", "<=", ">", ">=")
 
 @frozen
 class CyclicJoin:
-    """The atoms of a cyclic join, the tests between their variables, what these imply, the rest of the body."""
+    """The atoms of a cyclic join, the tests between their variables, what these imply, the rest of
+    the body.
+    """
 
     atoms: tuple[Atom, ...]
     tests: tuple[Comparison, ...]
@@ -43,7 +45,8 @@ class CyclicJoin:
 def cyclic_join(rule: Rule) -> CyclicJoin | None:
     """The join of a rule, if it is cyclic and its atoms have no computed arguments.
 
-    A rule that may fail on some values is left alone: an error must not depend on which literal comes first.
+    A rule that may fail on some values is left alone: an error must not depend on which literal
+    comes first.
     """
     atoms = tuple(literal for literal in rule.body if isinstance(literal, Atom))
     if not 3 <= len(atoms) <= MOST_ATOMS or not all(_is_plain(arg) for atom in atoms for arg in atom.args):
@@ -59,7 +62,8 @@ def cyclic_join(rule: Rule) -> CyclicJoin | None:
 
 
 def implied(tests: Iterable[Comparison]) -> Iterator[Comparison]:
-    """What follows of comparisons because orders are transitive: another atom may have fewer rows for it.
+    """What follows of comparisons because orders are transitive: another atom may have fewer rows
+    for it.
 
     >>> x, y, z = map(Variable, "xyz")
     >>> tests = [Comparison("<", x, y, Kind.NUMBER), Comparison(">=", z, y, Kind.NUMBER)]

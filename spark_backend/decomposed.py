@@ -1,13 +1,14 @@
-"""Recursion inside the tasks: facts that never meet are computed apart, each part by our own engine, in one stage.
+"""Recursion inside the tasks: facts that never meet are computed apart, each part by our own
+engine, in one stage.
 
-A unit is decomposable when every recursive rule takes one column of its head, unchanged, from all its atoms of
-the unit (`path(x, z) :- path(x, y), edge(y, z)` carries x).  Then the facts with one value in that column
-depend on each other alone.  What starts the recursion is partitioned by that column; what the rules read
-besides is sent along to every task; each task runs the whole fixpoint and hands its facts back by Arrow.  There
-is no shuffle per iteration, and no job.
+A unit is decomposable when every recursive rule takes one column of its head, unchanged, from all
+its atoms of the unit (`path(x, z) :- path(x, y), edge(y, z)` carries x).  Then the facts with one
+value in that column depend on each other alone.  What starts the recursion is partitioned by that
+column; what the rules read besides is sent along to every task; each task runs the whole fixpoint
+and hands its facts back by Arrow.  There is no shuffle per iteration, and no job.
 
-Source: Shkapsky, Yang, Interlandi, Chiu, Condie, Zaniolo, Big data analytics with Datalog queries on Spark,
-SIGMOD 2016.
+Source: Shkapsky, Yang, Interlandi, Chiu, Condie, Zaniolo, Big data analytics with Datalog queries
+on Spark, SIGMOD 2016.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from everlog.core.program import Program
 from everlog.spark_backend.bindings import Facts
-from everlog.spark_backend.columns import kinds_of, names_of, widened
+from everlog.spark_backend.column_types import kinds_of, names_of, widened
 from everlog.spark_backend.in_process import program_of
 from everlog.spark_backend.plan import Planned, unit_atoms
 from everlog.spark_backend.tasks import run_in_tasks, task_of
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 def decomposed(
     program: Program, planned: Planned, seeds: Mapping[str, Facts], base: Mapping[str, pa.Table], partitions: int
 ) -> tuple[DataFrame, dict[str, DataFrame]]:
-    """The relations of a decomposable unit from its facts outside the recursion, and from what it reads.
+    """The relations of a decomposable unit from its facts outside the recursion, and from what it
+    reads.
 
     Before them all that the tasks give, which is kept.
     """

@@ -1,13 +1,14 @@
-"""What a rule gains and loses when relations change: terms of a product, each with the sign of its change.
+"""What a rule gains and loses when relations change: terms of a product, each with the sign of its
+change.
 
-A body is a product of indicators.  On Spark the old and the new facts of every relation are both there, so the
-change of the product is written down as it stands: one term for each literal whose relation changed, in which
-the literals before it read new facts, it reads the change with its sign, and those after it read old facts.
-Under `!` the sign is turned.
+A body is a product of indicators.  On Spark the old and the new facts of every relation are both
+there, so the change of the product is written down as it stands: one term for each literal whose
+relation changed, in which the literals before it read new facts, it reads the change with its sign,
+and those after it read old facts.  Under `!` the sign is turned.
 
-A wildcard asks only whether there is a fact, so an atom with wildcards is an atom of a projection, whose own
-change is found by looking at the touched keys before and after.  Terms that read a relation without facts are
-left out: the first batch, into nothing, so runs each rule once.
+A wildcard asks only whether there is a fact, so an atom with wildcards is an atom of a projection,
+whose own change is found by looking at the touched keys before and after.  Terms that read a
+relation without facts are left out: the first batch, into nothing, so runs each rule once.
 
 Source: Budiu, Chajed, McSherry, Ryzhyk, Tannen, DBSP, PVLDB 16(7), 2023, Theorem 3.4.
 """
@@ -34,8 +35,8 @@ from everlog.core.program import (
     Wildcard,
 )
 from everlog.spark_backend.bindings import Facts
-from everlog.spark_backend.columns import HOLDS, names_of
-from everlog.spark_backend.rules import Rules, distinct
+from everlog.spark_backend.column_types import HOLDS, names_of
+from everlog.spark_backend.rule_frames import Rules, distinct
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,7 +48,9 @@ OLD, NEW, DELTA = "old", "new", "Δ"
 
 @frozen
 class Versions:
-    """A relation before and after; None is no facts.  `delta` has its columns and `sign`; None is no change."""
+    """A relation before and after; None is no facts.  `delta` has its columns and `sign`; None is
+    no change.
+    """
 
     old: DataFrame | None
     new: DataFrame | None
@@ -93,7 +96,9 @@ class Deltas:
         self._spark, self._program, self._versions = spark, program, versions
 
     def normal(self, rule: Rule) -> tuple[Rule, dict[str, Relation], dict[str, Versions]]:
-        """The rule with projections in the place of wildcards, and what they and the other relations are."""
+        """The rule with projections in the place of wildcards, and what they and the other
+        relations are.
+        """
         relations: dict[str, Relation] = {}
         versions: dict[str, Versions] = {}
 
@@ -122,7 +127,9 @@ class Deltas:
         return evolve(rule, body=tuple(body)), relations, versions
 
     def counted(self, rule: Rule) -> Iterator[DataFrame]:
-        """The derivations that a rule gains and loses: its head's columns, and `sign`, each derivation a row."""
+        """The derivations that a rule gains and loses: its head's columns, and `sign`, each
+        derivation a row.
+        """
         normal, relations, versions = self.normal(rule)
         for place, literal in enumerate(normal.body):
             atom = _atom(literal)
@@ -135,8 +142,8 @@ class Deltas:
     def touched(self, rule: Rule, losing: bool) -> Iterator[DataFrame]:
         """Facts that lost (or gained) some derivation through another relation's change.
 
-        Lost ones are found among old facts alone, gained ones among new ones: no counts, so each term may look at
-        one version.
+        Lost ones are found among old facts alone, gained ones among new ones: no counts, so each
+        term may look at one version.
         """
         normal, relations, versions = self.normal(rule)
         other = OLD if losing else NEW
@@ -173,7 +180,9 @@ class Deltas:
     def _term(
         self, rule: Rule, relations: Mapping[str, Relation], versions: Mapping[str, Versions], when: Sequence[str]
     ) -> DataFrame | None:
-        """One term: each literal reads the version that `when` says.  None where there is nothing to read."""
+        """One term: each literal reads the version that `when` says.  None where there is nothing
+        to read.
+        """
         frames: dict[str, DataFrame] = {}
         declared: dict[str, Relation] = {}
         body: list[Literal] = []

@@ -1,8 +1,9 @@
 """What went wrong on Spark, said in one sentence with what to do about it.
 
-Spark reports failures as Java stack traces of a hundred lines, in which the cause stands somewhere in the middle.
-Here the few causes that users meet are known by their marks in the text; `clear_errors` turns whatever
-passes through it into `SparkError`, and leaves alone what it does not know.
+Spark reports failures as Java stack traces of a hundred lines, in which the cause stands somewhere
+in the middle.  Here the few causes that users meet are known by their marks in the text;
+`clear_errors` turns whatever passes through it into `SparkError`, and leaves alone what it does not
+know.
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
-"""A whole program on Spark: inputs are DataFrames (or rows), and so is every relation that comes out.
+"""A whole program on Spark: inputs are DataFrames (or rows), and so is every relation that comes
+out.
 
-Units go one after the other.  One that is not recursive only adds to the plan, which Spark optimizes and runs
-as a whole when somebody asks for rows; a relation that is read more than once is kept when it is first
-computed.  A recursive unit is computed when its turn comes, in the way of its plan; if that may be small, its
-inputs are asked for first, at most as many rows as would be, and if they all come it is finished here.
+Units go one after the other.  One that is not recursive only adds to the plan, which Spark
+optimizes and runs as a whole when somebody asks for rows; a relation that is read more than once is
+kept when it is first computed.  A recursive unit is computed when its turn comes, in the way of its
+plan; if that may be small, its inputs are asked for first, at most as many rows as would be, and if
+they all come it is finished here.
 
-Who acts on a frame that came out (writes it, collects it) does so inside `telling(program)`, so that a division
-by zero on a worker is the same EvaluationError that it is in process.
+Who acts on a frame that came out (writes it, collects it) does so inside `telling(program)`, so
+that a division by zero on a worker is the same EvaluationError that it is in process.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from everlog.core.program import Atom, Program, Row, Rule
 from everlog.core.program.fact_rows import declared, fact_rows
 from everlog.core.runtime.guards import LimitExceeded
 from everlog.spark_backend.bindings import Facts
-from everlog.spark_backend.columns import (
+from everlog.spark_backend.column_types import (
     collected,
     fetch,
     frame_of_rows,
@@ -35,13 +37,13 @@ from everlog.spark_backend.columns import (
 from everlog.spark_backend.cubes import Cubes
 from everlog.spark_backend.cyclic import cyclic_join
 from everlog.spark_backend.decomposed import decomposed
-from everlog.spark_backend.forgetting import forget_frames
+from everlog.spark_backend.frame_gc import forget_frames
 from everlog.spark_backend.in_process import arrow_of, computed, program_of
 from everlog.spark_backend.inputs import Input, conforming, is_frame
 from everlog.spark_backend.iterate import Iteration, Progress
 from everlog.spark_backend.marks import evaluation_error
 from everlog.spark_backend.plan import DECOMPOSED, GIVEN, IN_PROCESS, ITERATED, PLAN, Planned, plan, unit_atoms
-from everlog.spark_backend.rules import Rules, distinct, union
+from everlog.spark_backend.rule_frames import Rules, distinct, union
 from everlog.spark_backend.settings import DEFAULT, Settings, partitions_of
 
 if TYPE_CHECKING:
@@ -90,7 +92,9 @@ class Evaluated(Mapping[str, "DataFrame"]):
         return len(self._facts)
 
     def release(self) -> None:
-        """Give back what Spark keeps of the relations; the frames are computed anew if they are used again."""
+        """Give back what Spark keeps of the relations; the frames are computed anew if they are
+        used again.
+        """
         for frame in self._kept:
             frame.unpersist()
 
@@ -105,12 +109,13 @@ def evaluate(
     unique: bool = False,
     dear: Collection[str] = (),
 ) -> Evaluated:
-    """Every relation of a program (or those that are `wanted`, with what they need) from its facts and `inputs`.
+    """Every relation of a program (or those that are `wanted`, with what they need) from its facts
+    and `inputs`.
 
-    An input is a DataFrame with a column for each of its relation's, by position, or rows of Python; `unique`
-    says that none has a row twice.  It is read by every rule anew, as is right for Parquet, unless it is `dear`:
-    then what it gives is kept, without duplicates.  Raises FactError, or NotOnSpark if the program has what cannot
-    run on Spark, before anything runs.
+    An input is a DataFrame with a column for each of its relation's, by position, or rows of
+    Python; `unique` says that none has a row twice.  It is read by every rule anew, as is right for
+    Parquet, unless it is `dear`:  then what it gives is kept, without duplicates.  Raises
+    FactError, or NotOnSpark if the program has what cannot run on Spark, before anything runs.
     """
     for name in (*(inputs or ()), *(wanted or ())):
         declared(program.relations, name)
@@ -282,7 +287,9 @@ class Evaluator:
         return union(parts + [self._rules.derived(rule, self._lookup) for rule in rules])
 
     def _shipped(self, one: Planned) -> dict[str, pa.Table] | None:
-        """What the recursive rules of a unit read besides; None if that is too much to send to each task."""
+        """What the recursive rules of a unit read besides; None if that is too much to send to each
+        task.
+        """
         rules = [rule for rule in one.unit.rules if unit_atoms(rule, one.unit)]
         names = {a.relation for r in rules for a, _ in p.atoms_of(r.body)} - set(one.unit.relations)
         left = self._settings.shipped

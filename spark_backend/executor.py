@@ -1,12 +1,13 @@
-"""The protocol of `core.program.executor` on Spark: steps of single facts, the whole program evaluated after each.
+"""The protocol of `core.program.executor` on Spark: steps of single facts, the whole program
+evaluated after each.
 
-This is the executor that tests hold to the reference, and what serves a small stream of steps on a large base.
-What changes large results by batches is `spark_backend.batches`.
+This is the executor that tests hold to the reference, and what serves a small stream of steps on a
+large base.  What changes large results by batches is `spark_backend.batches`.
 
-The base is what was given at first, a frame of any size, and an overlay of the facts that steps inserted or
-deleted since.  One job evaluates the program and compares it with the state before: it collects the changes
-alone.  Where all facts of a relation came that way its view is known here, and the next comparison needs no
-frame that Spark would keep.
+The base is what was given at first, a frame of any size, and an overlay of the facts that steps
+inserted or deleted since.  One job evaluates the program and compares it with the state before: it
+collects the changes alone.  Where all facts of a relation came that way its view is known here, and
+the next comparison needs no frame that Spark would keep.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from attrs import field, frozen
 from everlog.core.program import Program, Row
 from everlog.core.program.executor import Changes, InsertOnly, NotABaseRelation, Update
 from everlog.core.program.fact_rows import declared, fact_rows
-from everlog.spark_backend.columns import (
+from everlog.spark_backend.column_types import (
     collected,
     fetch,
     frame_of_rows,
@@ -54,9 +55,9 @@ class SparkExecutor:
 
 
 class SparkRun:
-    """Invariants:
-    I1  `_overlay` has a fact only of a relation of the program, with whether it is there;
-    I2  a relation is in `_views` with exactly the facts that it has, or else its frame is in `_frames`.
+    """Invariants:  I1  `_overlay` has a fact only of a relation of the program, with whether it is
+    there; I2  a relation is in `_views` with exactly the facts that it has, or else its frame is in
+    `_frames`.
     """
 
     def __init__(
@@ -152,7 +153,9 @@ class SparkRun:
         return changes
 
     def _compared(self, found: Evaluated, names: list[str]) -> dict[str, dict[Row, int]]:
-        """What is new in each relation (+1), and what is gone (-1), by one job; by none where both are at hand."""
+        """What is new in each relation (+1), and what is gone (-1), by one job; by none where both
+        are at hand.
+        """
         changes: dict[str, dict[Row, int]] = {}
         asked: list[str] = []
         for name in names:
@@ -175,7 +178,9 @@ class SparkRun:
         return {name: change for name, change in changes.items() if change}
 
     def _change(self, name: str, now: DataFrame, whole: bool) -> DataFrame:
-        """The relation as it is `now` (all of it, or what differs from before), each row with its sign."""
+        """The relation as it is `now` (all of it, or what differs from before), each row with its
+        sign.
+        """
         from pyspark.sql import functions as F
 
         after = now.select("*", F.lit(1).alias("sign"))

@@ -1,11 +1,11 @@
 """Terms and comparisons as Column expressions that mean exactly what they mean in process.
 
-What Spark can say exactly is an expression (`spark_backend.functors`); the rest is computed by our own functions
-in Python workers (`spark_backend.workers`).
+What Spark can say exactly is an expression (`spark_backend.functors`); the rest is computed by our
+own functions in Python workers (`spark_backend.workers`).
 
-What may fail has no value where it does, and an error beside it: `Attempt`.  An error is raised at the end of a
-rule, for bindings that nothing excludes (`raising`).  Its message has a nondeterministic part, so that the
-optimizer leaves it at the end.
+What may fail has no value where it does, and an error beside it: `Attempt`.  An error is raised at
+the end of a rule, for bindings that nothing excludes (`raising`).  Its message has a
+nondeterministic part, so that the optimizer leaves it at the end.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from attrs import frozen
 
 from everlog.core.program import Call, Constant, Functor, Kind, Program, Term, Variable
 from everlog.core.program.values import encoded
-from everlog.spark_backend.columns import TYPES, stored
+from everlog.spark_backend.column_types import TYPES, stored
 from everlog.spark_backend.functors import DIVISIONS, FLOAT, NATIVE, NUMBER, SYMBOL, UNSIGNED, compared, to_text
 from everlog.spark_backend.marks import marked
 from everlog.spark_backend.workers import Compared, Named, Ranged, Users, Worked, worked
@@ -65,7 +65,9 @@ def _refuse_unpicklable(functor: Functor, where: str) -> None:
 
 @frozen
 class Attempt:
-    """A function that may fail, applied: a column that has its value (or None) and its error (or None)."""
+    """A function that may fail, applied: a column that has its value (or None) and its error (or
+    None).
+    """
 
     pair: Column
     symbol: bool = False
@@ -141,7 +143,9 @@ class Expressions:
         return Attempt(worked(Worked(Ranged(), (kind,) * len(args), kind, many=True, fails=True), args))
 
     def raising(self, error: str) -> Column:
-        """True, unless the column of this name has an error: that is raised, with a mark that names the rule."""
+        """True, unless the column of this name has an error: that is raised, with a mark that names
+        the rule.
+        """
         from pyspark.sql import functions as F
 
         before, after = marked(self.rule, "\0").split("\0")

@@ -1,9 +1,10 @@
 """Functors and comparisons that Spark can say exactly, as Column expressions.
 
-Spark's arithmetic depends on the session (ANSI mode raises on overflow, the other wraps or gives null), so
-nothing here relies on it: a sum is `try_add`, and only where that has no answer the slow exact way.  Unsigned
-order flips the sign bit; a symbol is ordered by bytes, with the bytes that are no UTF-8 moved to where Python's
-order of strings has them.  What divides does not look for zero: `spark_backend.expressions` has done so.
+Spark's arithmetic depends on the session (ANSI mode raises on overflow, the other wraps or gives
+null), so nothing here relies on it: a sum is `try_add`, and only where that has no answer the slow
+exact way.  Unsigned order flips the sign bit; a symbol is ordered by bytes, with the bytes that are
+no UTF-8 moved to where Python's order of strings has them.  What divides does not look for zero:
+`spark_backend.expressions` has done so.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ def order_key(column: Column, kind: Kind) -> Column:
     return column
 
 
-# One character of UTF-8 in hexadecimal digits; whatever is none of these is a byte that is no UTF-8.
+# One character of UTF-8 in hexadecimal digits; whatever is none of these is a byte that is no
+# UTF-8.
 _CHARACTER = (
     "[0-7].|C[2-9A-F][89AB].|D.[89AB].|E0[AB].[89AB].|E[1-9ABCEF][89AB].[89AB].|ED[89].[89AB].|"
     "F0[9AB].[89AB].[89AB].|F[1-3][89AB].[89AB].[89AB].|F48.[89AB].[89AB]."
@@ -85,7 +87,9 @@ def _wrapped(decimal: Column) -> Column:
 
 
 def _exactly(attempt: str, operator: Callable[[Column, Column], Column]) -> Callable[..., Column]:
-    """64-bit arithmetic: at first as Spark tries it; where that overflows, by decimals, and wrapped."""
+    """64-bit arithmetic: at first as Spark tries it; where that overflows, by decimals, and
+    wrapped.
+    """
 
     def wrapping(a: Column, b: Column) -> Column:
         from pyspark.sql import functions as F

@@ -1,8 +1,8 @@
 """A unit computed by our own engine on rows that are at hand: in the driver, or inside a task.
 
-The unit becomes a program of its own: its relations, those that it reads (as inputs), its rules.  In the driver
-this serves units whose meaning depends on one order of all facts, and those that are too small to be worth a
-job; in a task it is how a decomposed recursion runs.
+The unit becomes a program of its own: its relations, those that it reads (as inputs), its rules.
+In the driver this serves units whose meaning depends on one order of all facts, and those that are
+too small to be worth a job; in a task it is how a decomposed recursion runs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from everlog.core.program import Kind, Program, Row, Rule
 from everlog.core.program.dependencies import Unit
 from everlog.core.runtime.guards import Limits
 from everlog.core.storage.tables import Table
-from everlog.spark_backend.columns import HOLDS, arrow_array, kinds_of
+from everlog.spark_backend.column_types import HOLDS, arrow_array, kinds_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

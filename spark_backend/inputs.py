@@ -1,4 +1,6 @@
-"""What users give to relations on Spark: frames, or rows of Python, each checked before anything runs."""
+"""What users give to relations on Spark: frames, or rows of Python, each checked before anything
+runs.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from everlog.core.program import Kind, Relation, Row
 from everlog.core.program.fact_rows import FactError, fact_rows
-from everlog.spark_backend.columns import TYPES, frame_of_rows, kinds_of, names_of, no_null
+from everlog.spark_backend.column_types import TYPES, frame_of_rows, kinds_of, names_of, no_null
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

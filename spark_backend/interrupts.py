@@ -1,8 +1,9 @@
 """Ctrl-C while Spark starts, and while it works.
 
-Java is left alone by Ctrl-C, and a start that is given up in the middle leaves it behind: so the start is waited
-for, then ended.  When Spark works, its jobs are cancelled.  PySpark would do so on the connection that waits for a
-job, in the middle of its answer; here another thread does it, on its own.
+Java is left alone by Ctrl-C, and a start that is given up in the middle leaves it behind: so the
+start is waited for, then ended.  When Spark works, its jobs are cancelled.  PySpark would do so on
+the connection that waits for a job, in the middle of its answer; here another thread does it, on
+its own.
 """
 
 from __future__ import annotations

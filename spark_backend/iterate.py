@@ -1,13 +1,14 @@
-"""Recursion as rounds of DataFrame plans: one job for each relation and round, one shuffle of what is new.
+"""Recursion as rounds of DataFrame plans: one job for each relation and round, one shuffle of what
+is new.
 
-Each relation of the unit is partitioned by the column by which its recursive rules join it; so are the
-relations that they join it with, once.  A round joins Δ where it lies, moves the candidates to their parts (the
-one shuffle), drops duplicates there, and what is known, which lies there too.  The result is checkpointed,
-which cuts the lineage, keeps partitions and order, and is the only job: how many facts were new is counted on
-the way (`observe`).
+Each relation of the unit is partitioned by the column by which its recursive rules join it; so are
+the relations that they join it with, once.  A round joins Δ where it lies, moves the candidates to
+their parts (the one shuffle), drops duplicates there, and what is known, which lies there too.  The
+result is checkpointed, which cuts the lineage, keeps partitions and order, and is the only job: how
+many facts were new is counted on the way (`observe`).
 
-Known facts are kept in pieces, newest last, merged when there are many: a piece at least twice as large as all
-newer ones stays as it is, so that a fact is merged a logarithmic number of times.
+Known facts are kept in pieces, newest last, merged when there are many: a piece at least twice as
+large as all newer ones stays as it is, so that a fact is merged a logarithmic number of times.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from attrs import define, field, frozen
 from everlog.core.program import Atom, Rule, Variable
 from everlog.core.program.dependencies import Unit
 from everlog.spark_backend.bindings import Facts
-from everlog.spark_backend.bodies import Lookup
-from everlog.spark_backend.columns import names_of
-from everlog.spark_backend.forgetting import forget_frames
+from everlog.spark_backend.body_frames import Lookup
+from everlog.spark_backend.column_types import names_of
+from everlog.spark_backend.frame_gc import forget_frames
 from everlog.spark_backend.plan import unit_atoms
-from everlog.spark_backend.rules import Rules, distinct, union
+from everlog.spark_backend.rule_frames import Rules, distinct, union
 from everlog.spark_backend.settings import ITERATION, Settings, is_local, partitions_of, tuned
 
 if TYPE_CHECKING:
@@ -73,7 +74,9 @@ def _checkpoint_folder(spark: SparkSession) -> bool:
 
 
 def release(frame: DataFrame) -> None:
-    """Give back the blocks of a checkpointed frame at once; elsewhere they go when nobody holds the frame."""
+    """Give back the blocks of a checkpointed frame at once; elsewhere they go when nobody holds the
+    frame.
+    """
     plan = getattr(frame, "_jdf", None)
     if plan is not None:
         try:
@@ -150,7 +153,9 @@ class Iteration:
         progress: Progress | None = None,
         frozen: Mapping[str, Facts] | None = None,
     ) -> None:
-        """`base` is what the unit reads besides.  With `frozen`, atoms of the unit other than Δ read that."""
+        """`base` is what the unit reads besides.  With `frozen`, atoms of the unit other than Δ
+        read that.
+        """
         self._rules, self._unit, self._settings, self._progress = rules, unit, settings, progress
         self._frozen = frozen
         self._begun: dict[str, int] = {}
@@ -165,7 +170,9 @@ class Iteration:
             self.known[name] = Known(names, first + [n for n in names if n not in first], first or names)
 
     def run(self, seeds: Mapping[str, Facts], known: Mapping[str, Facts] | None = None) -> dict[str, Facts]:
-        """All facts of the unit, from those that `seeds` has, and those that are `known` and need no look."""
+        """All facts of the unit, from those that `seeds` has, and those that are `known` and need
+        no look.
+        """
         with tuned(self._rules.spark, ITERATION):
             self._place_base()
             for name, facts in (known or {}).items():

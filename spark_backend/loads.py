@@ -1,10 +1,12 @@
-"""Facts from wherever Spark reads, as the frames of `columns`, and back: in the tasks, never in the driver.
+"""Facts from wherever Spark reads, as the frames of `columns`, and back: in the tasks, never in the
+driver.
 
-Text (delimited, JSON lines) is cut into lines by Spark and made into facts by *our* reader inside the tasks,
-which gets whole batches of lines: so a file means the same as in process, its mistakes included, and is read in
-parallel.  Who calls gives that reader (`Parser`), since this folder knows no files.  What has columns of its own
-(Parquet, a table, a database) is read by Spark, matched to the relation by name, or else by position, and
-converted by expressions that refuse nulls and values out of range.
+Text (delimited, JSON lines) is cut into lines by Spark and made into facts by *our* reader inside
+the tasks, which gets whole batches of lines: so a file means the same as in process, its mistakes
+included, and is read in parallel.  Who calls gives that reader (`Parser`), since this folder knows
+no files.  What has columns of its own (Parquet, a table, a database) is read by Spark, matched to
+the relation by name, or else by position, and converted by expressions that refuse nulls and values
+out of range.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from attrs import frozen
 
 from everlog.core.program import Column, Kind, Relation, Value
 from everlog.core.program.fact_rows import column_label, with_article
-from everlog.spark_backend.columns import (
+from everlog.spark_backend.column_types import (
     HOLDS,
     TYPES,
     kinds_of,
@@ -110,7 +112,9 @@ def _runs(files: Any, starts: Any) -> Iterator[tuple[int, int]]:
 
 
 def read_whole(spark: SparkSession, path: str, relation: Relation, parse: Parser) -> DataFrame:
-    """The facts of files that cannot be cut at line ends, such as quoted fields; one task reads a file."""
+    """The facts of files that cannot be cut at line ends, such as quoted fields; one task reads a
+    file.
+    """
     kinds = kinds_of(relation)
     files = _existing(relation, path, lambda: spark.read.format("binaryFile").load(path))
 
@@ -148,7 +152,9 @@ def _parsed(
 
 
 def _arrow_schema(kinds: Sequence[Kind]) -> Callable[[], Any]:
-    """The types of columns on their way to Spark, made where they are needed: pyarrow is not loaded before."""
+    """The types of columns on their way to Spark, made where they are needed: pyarrow is not loaded
+    before.
+    """
     letters = [kind.value for kind in kinds]
 
     def schema() -> Any:
@@ -256,7 +262,9 @@ def read_table(spark: SparkSession, relation: Relation, table: str, given: Given
 
 @frozen
 class Given:
-    """What somebody says of the columns of a source: where they are, and what a null becomes in each."""
+    """What somebody says of the columns of a source: where they are, and what a null becomes in
+    each.
+    """
 
     positions: Sequence[int] | None = None
     nulls: Sequence[Value | None] = ()
@@ -265,9 +273,9 @@ class Given:
 def converted(frame: DataFrame, relation: Relation, where: str, given: Given | None = None) -> DataFrame:
     """Any frame as the facts of a relation, or SparkError where its columns do not fit.
 
-    Columns are found by name where all names are there (in any case), else by position where there are as many,
-    unless `given` says where they are.  A null of which it says nothing, or a number out of range, stops the
-    evaluation that meets it with an error that names the column.
+    Columns are found by name where all names are there (in any case), else by position where there
+    are as many, unless `given` says where they are.  A null of which it says nothing, or a number
+    out of range, stops the evaluation that meets it with an error that names the column.
     """
     from pyspark.sql import functions as F
 
@@ -366,7 +374,8 @@ def _told(format: str, options: Mapping[str, str]) -> str:
 
 
 def named_columns(frame: DataFrame, relation: Relation) -> DataFrame:
-    """Facts under the names of the relation's columns, `unsigned` as decimals: for whoever reads them elsewhere.
+    """Facts under the names of the relation's columns, `unsigned` as decimals: for whoever reads
+    them elsewhere.
 
     Spark takes `x` and `X` for one name, so a later one is numbered.
     """

@@ -1,10 +1,10 @@
 """Conditions that may fail, on Spark.
 
-core.program.bodies says what a failure means: a binding fails if no condition excludes it and one cannot be
-computed.
-Here a value that cannot be computed is null, and the column `error` of the bindings says why.  Spark's logic of
-three values does the rest: a condition over null is neither true nor false, so it excludes nothing.  The
-error is raised when all literals have been looked at (`Expressions.raising`).
+core.program.bodies says what a failure means: a binding fails if no condition excludes it and one
+cannot be computed.  Here a value that cannot be computed is null, and the column `error` of the
+bindings says why.  Spark's logic of three values does the rest: a condition over null is neither
+true nor false, so it excludes nothing.  The error is raised when all literals have been looked at
+(`Expressions.raising`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from attrs import evolve
 from everlog.core.program import Call, Comparison, Literal, Negation, Term, Variable
 from everlog.core.program.bodies import may_fail, names
 from everlog.spark_backend.bindings import Bindings, Fresh, only
-from everlog.spark_backend.columns import TYPES
+from everlog.spark_backend.column_types import TYPES
 from everlog.spark_backend.expressions import Attempt, Expressions
 
 if TYPE_CHECKING:
@@ -111,7 +111,9 @@ def bound_side(literal: Comparison, found: Bindings) -> tuple[Variable | None, T
 
 
 def binders_first(order: Sequence[Literal], found: Bindings) -> list[Literal]:
-    """Conditions in an order in which a variable has each of its chances of a value before it is looked at."""
+    """Conditions in an order in which a variable has each of its chances of a value before it is
+    looked at.
+    """
     return sorted(order, key=lambda literal: not _is_binder(literal, found))
 
 

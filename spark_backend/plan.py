@@ -8,8 +8,8 @@
 | `iterated`   | any other recursion                             | semi-naive rounds, one job for each relation   |
 | `in process` | what depends on one order of all facts          | collected by Arrow, computed here, sent back   |
 
-A recursive unit of either way is finished in process when what it reads turns out to be small: that is seen
-when it runs, and told then.
+A recursive unit of either way is finished in process when what it reads turns out to be small: that
+is seen when it runs, and told then.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ _CUBE = "; a cyclic join, inside the tasks where many rows would lie between two
 
 @frozen
 class Planned:
-    """A unit with the way it goes; of a decomposed one, the column that each relation carries along."""
+    """A unit with the way it goes; of a decomposed one, the column that each relation carries
+    along.
+    """
 
     unit: Unit
     way: str
@@ -146,9 +148,11 @@ def unit_atoms(rule: Rule, unit: Unit) -> list[int]:
 
 
 def carried_columns(unit: Unit) -> dict[str, int] | None:
-    """For each relation a column that every recursive rule takes from all its atoms of the unit, unchanged.
+    """For each relation a column that every recursive rule takes from all its atoms of the unit,
+    unchanged.
 
-    Then facts with different values there never meet, and the unit falls apart into as many fixpoints.
+    Then facts with different values there never meet, and the unit falls apart into as many
+    fixpoints.
 
     Cost: as many looks as there are ways to choose a column of each relation, at most 4096.
     """

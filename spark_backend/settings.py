@@ -14,17 +14,18 @@ if TYPE_CHECKING:
 
 @frozen
 class Settings:
-    """`recursion` is `auto`, or what recursive units do if they can: `in process`, `decomposed`, `iterated`.
+    """`recursion` is `auto`, or what recursive units do if they can: `in process`, `decomposed`,
+    `iterated`.
 
-    `cyclic` is what a cyclic join does: `cube` (inside the tasks), `plan` (two atoms at a time), or `auto`, a cube
-    where the plan would have many rows between two joins.
+    `cyclic` is what a cyclic join does: `cube` (inside the tasks), `plan` (two atoms at a time), or
+    `auto`, a cube where the plan would have many rows between two joins.
 
-    `small` is the number of rows that a recursive unit may read to be finished in process; past `most` facts it
-    is given back to Spark.  `shipped` is the number of rows of other relations that a decomposed unit may send
-    to each task.  `partitions` (0: as many as the session shuffles into, at most two for each core) is how many
-    parts a recursion has.  `compact` is how many iterations of known facts are kept apart.  `reliable`
-    checkpoints go to the session's checkpoint folder and survive a lost executor; without it they are kept by
-    the executors (None: on `local[…]` only).
+    `small` is the number of rows that a recursive unit may read to be finished in process; past
+    `most` facts it is given back to Spark.  `shipped` is the number of rows of other relations that
+    a decomposed unit may send to each task.  `partitions` (0: as many as the session shuffles into,
+    at most two for each core) is how many parts a recursion has.  `compact` is how many iterations
+    of known facts are kept apart.  `reliable` checkpoints go to the session's checkpoint folder and
+    survive a lost executor; without it they are kept by the executors (None: on `local[…]` only).
     """
 
     recursion: str = "auto"
@@ -39,8 +40,9 @@ class Settings:
 
 DEFAULT = Settings()
 
-# While a recursion is iterated: what is partitioned alike is joined where it lies, the number of parts stays, and
-# rounds share the code that Spark generates, which it knows again by its text, names included.
+# While a recursion is iterated: what is partitioned alike is joined where it lies, the number of
+# parts stays, and rounds share the code that Spark generates, which it knows again by its text,
+# names included.
 ITERATION = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.requireAllClusterKeysForCoPartition": "false",

@@ -1,8 +1,9 @@
 """Our own package, and the pure Python that it needs, as one archive that Spark sends to executors.
 
-A task that runs the in-process engine imports it, and on a cluster nobody has installed it there.  So whatever
-starts a session away from this machine adds this archive; Spark puts it on the path of every Python worker.
-Executors then need Python of our version with pyarrow and pandas, and nothing of ours.
+A task that runs the in-process engine imports it, and on a cluster nobody has installed it there.
+So whatever starts a session away from this machine adds this archive; Spark puts it on the path of
+every Python worker.  Executors then need Python of our version with pyarrow and pandas, and nothing
+of ours.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ def package_archive() -> Path:
 
 
 def _files() -> Iterator[tuple[str, Path]]:
-    """Each file's name in the archive, and the file; subpackages may lie elsewhere in the source tree."""
+    """Each file's name in the archive, and the file; subpackages may lie elsewhere in the source
+    tree.
+    """
     for package in _OURS + _THEIRS:
         root = Path(str(import_module(package).__file__)).parent
         top = Path(*package.split("."))
@@ -51,7 +54,9 @@ def _files() -> Iterator[tuple[str, Path]]:
 
 
 def archive_with(job: object, folder: Path) -> Path:
-    """The archive with something to do beside the package (functions of users by value), made in a folder."""
+    """The archive with something to do beside the package (functions of users by value), made in a
+    folder.
+    """
     from pyspark import cloudpickle
 
     pickled: bytes = cloudpickle.dumps(job)  # type: ignore[no-untyped-call]  # pyspark says no types of it

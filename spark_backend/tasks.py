@@ -1,8 +1,9 @@
-"""Our own engine inside a task: it reads the rows of some relations by Arrow, and hands those of others back.
+"""Our own engine inside a task: it reads the rows of some relations by Arrow, and hands those of
+others back.
 
-All relations of a task travel in one stream of wide rows, each with the number of its relation as its `tag`
-(`columns.widened`), or with a mark: the bits of all relations that have it.  What every task needs besides is sent
-along as Arrow's own bytes, and read once per worker.
+All relations of a task travel in one stream of wide rows, each with the number of its relation as
+its `tag` (`columns.widened`), or with a mark: the bits of all relations that have it.  What every
+task needs besides is sent along as Arrow's own bytes, and read once per worker.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from attrs import frozen
 
 from everlog.core.program import Kind, Program, Row
 from everlog.core.program.values import EvaluationError
-from everlog.spark_backend.columns import arrow_array, kinds_of, names_of, python_rows, slots_of
+from everlog.spark_backend.column_types import arrow_array, kinds_of, names_of, python_rows, slots_of
 from everlog.spark_backend.in_process import columns_of, computed
 from everlog.spark_backend.marks import marked
 
@@ -29,7 +30,9 @@ _loaded: dict[bytes, dict[str, list[Row]]] = {}  # in a worker: what was sent al
 
 @frozen
 class Task:
-    """What every task gets: the rules, which relations come in and go out, and the facts read besides."""
+    """What every task gets: the rules, which relations come in and go out, and the facts read
+    besides.
+    """
 
     program: Program
     reads: tuple[str, ...]
@@ -96,7 +99,9 @@ def task_of(
 
 
 def run_in_tasks(task: Task, wide: DataFrame, keep: bool) -> tuple[DataFrame, dict[str, DataFrame]]:
-    """A task for each partition of `wide`: all that they give, kept if asked, and each relation of it."""
+    """A task for each partition of `wide`: all that they give, kept if asked, and each relation of
+    it.
+    """
     from pyspark.sql import functions as F
 
     kinds = [kinds_of(task.program.relations[name]) for name in task.gives]

@@ -1,11 +1,11 @@
 """Aggregates as groupings: exact sums whatever the order, also of floats.
 
-A sum of 64-bit numbers is the sum of their upper and of their lower halves, put together at the end: neither
-overflows, whatever mode the session is in.
+A sum of 64-bit numbers is the sum of their upper and of their lower halves, put together at the
+end: neither overflows, whatever mode the session is in.
 
-The sum of floats must not depend on the order in which partitions come.  A float is an integer of 53 bits times
-a power of two, so the integers are summed by exponent, exactly, and the few sums of a group (one for each
-exponent in it) are added and rounded once at the end, by a Python worker.
+The sum of floats must not depend on the order in which partitions come.  A float is an integer of
+53 bits times a power of two, so the integers are summed by exponent, exactly, and the few sums of a
+group (one for each exponent in it) are added and rounded once at the end, by a Python worker.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from attrs import frozen
 from everlog.core.program import Aggregate, Kind, Term, Variable
 from everlog.core.program.values import NAN
 from everlog.spark_backend.bindings import Bindings, Fresh
-from everlog.spark_backend.columns import TYPES
+from everlog.spark_backend.column_types import TYPES
 from everlog.spark_backend.functors import as_float, order_key, wrap_sum
 
 if TYPE_CHECKING:

@@ -1,7 +1,8 @@
 """Our own functions in Spark's Python workers, by Arrow: what Spark cannot say exactly.
 
-Regular expressions, `^`, parsing, a float as text and users' functions are computed by the very functions of
-`core.program.functors`.  What has no argument has no value; what may fail is a pair of a value and an error.
+Regular expressions, `^`, parsing, a float as text and users' functions are computed by the very
+functions of `core.program.functors`.  What has no argument has no value; what may fail is a pair of
+a value and an error.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from attrs import frozen
 from everlog.core.program import Functor, Kind
 from everlog.core.program.functors import BUILTINS, COMPARISONS, as_kind, call_functor, one_nan, range_values
 from everlog.core.program.values import MASK, NAN, NoValue, decoded
-from everlog.spark_backend.columns import TYPES, stored
+from everlog.spark_backend.column_types import TYPES, stored
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -1,8 +1,9 @@
 """A disk that fails: `tests/disk.c` compiled and preloaded, and the processes that meet it.
 
-`run(scenario, path)` starts this file as a process whose writes and syncs to the database file go through that library;
-it plays one of the scenarios below, and says on its output which steps it was told of.  SQLite, Python's module
-for it and everlog are those that users have: what fails are the calls to the operating system.
+`run(scenario, path)` starts this file as a process whose writes and syncs to the database file go
+through that library; it plays one of the scenarios below, and says on its output which steps it was
+told of.  SQLite, Python's module for it and everlog are those that users have: what fails are the
+calls to the operating system.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tempfile import mkdtemp
 from attrs import frozen
 from durable_load import Load, opened
 
-from everlog.store.database import DurableDatabase
+from everlog.store.durable_database import DurableDatabase
 from everlog.store.errors import NotWritten
 
 WRITE, SYNC, TRUNCATE = 1, 2, 4
@@ -72,7 +73,9 @@ def failures() -> int:
 
 
 def every_operation(path: Path, seed: str) -> None:
-    """Each single write, sync and truncation of some steps and checkpoints fails, in each way; and all from there on."""
+    """Each single write, sync and truncation of some steps and checkpoints fails, in each way; and
+    all from there on.
+    """
     db, load = opened(path), Load(int(seed))
     load.next().apply(db)
     refused = 0
@@ -117,7 +120,9 @@ def checkpoints(db: DurableDatabase, load: Load, operations: int, way: int, erro
 
 
 def deaths(folder: Path, *cases: str) -> None:
-    """For each case a process of its own, forked off, whose disk fails and who is killed: see `fail_and_die`."""
+    """For each case a process of its own, forked off, whose disk fails and who is killed: see
+    `fail_and_die`.
+    """
     opened(folder / "warm.db").close()
     for number, case in enumerate(cases):
         child = os.fork()
@@ -129,7 +134,9 @@ def deaths(folder: Path, *cases: str) -> None:
 
 
 def fail_and_die(path: Path, seed: int, way: int, after: int, times: int) -> None:
-    """A step fails, and the process is killed at once; or, by DIE, in the middle of a write or before a sync."""
+    """A step fails, and the process is killed at once; or, by DIE, in the middle of a write or
+    before a sync.
+    """
     db, load = opened(path), Load(seed)
     for _ in range(1 + seed % 7):
         load.next().apply(db)
@@ -148,7 +155,9 @@ def fail_and_die(path: Path, seed: int, way: int, after: int, times: int) -> Non
 
 
 def traced(path: Path, seed: str, steps: str, trace: str) -> None:
-    """All that reaches the disk in some steps is written down, with a mark where a step has been told."""
+    """All that reaches the disk in some steps is written down, with a mark where a step has been
+    told.
+    """
     db, load = opened(path), Load(int(seed))
     load.next().apply(db)
     shutil.copy(path, f"{path}.begin")  # (closing it drops SQLite's locks, which nobody needs here)
@@ -165,9 +174,11 @@ def traced(path: Path, seed: str, steps: str, trace: str) -> None:
 
 
 def short_of_room(path: Path, seed: str) -> None:
-    """Files may not grow past a limit of the operating system: a write is cut short there, and the next one fails.
+    """Files may not grow past a limit of the operating system: a write is cut short there, and the
+    next one fails.
 
-    This needs no library."""
+    This needs no library.
+    """
     import resource
     import signal
 
@@ -205,7 +216,9 @@ def short_of_room(path: Path, seed: str) -> None:
 
 @frozen
 class Operation:
-    """One entry of a trace: `w`rite, `s`ync, `t`runcation of a file, or a `m`ark, whose number is the offset."""
+    """One entry of a trace: `w`rite, `s`ync, `t`runcation of a file, or a `m`ark, whose number is
+    the offset.
+    """
 
     kind: str
     name: str

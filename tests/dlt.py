@@ -43,9 +43,9 @@ from everlog.core.program.executor import Changes, Executor, InsertOnly, Recompu
 from everlog.core.program.values import EvaluationError
 from everlog.dsl.check import diagnose
 from everlog.dsl.diagnostics import DatalogError, Report
-from everlog.dsl.facts import FactTextError, fact_text, read_pattern, read_update
+from everlog.dsl.fact_text import FactTextError, fact_text, read_pattern, read_update
 from everlog.dsl.preprocess import load, preprocess_text
-from everlog.files.values import sorted_rows
+from everlog.files.text_values import sorted_rows
 
 ROOT = Path(__file__).parent.parent
 

@@ -10,7 +10,7 @@ from attrs import evolve
 
 from everlog import Database
 from everlog.core.evaluate import reference
-from everlog.store.database import DurableDatabase
+from everlog.store.durable_database import DurableDatabase
 
 PATHS = """
 .decl edge(x:number, y:number)
@@ -26,7 +26,9 @@ def views(db: Database) -> dict[str, list[Any]]:
 
 
 def assert_right(db: Database) -> None:
-    """Every relation is what the reference evaluator makes of the given facts; the engine's invariants hold."""
+    """Every relation is what the reference evaluator makes of the given facts; the engine's
+    invariants hold.
+    """
     program = evolve(db.program, facts={})
     expected = reference.evaluate(program, {name: db.given(name) for name in db.relations})
     assert {name: set(db.view(name)) for name in db.relations} == {

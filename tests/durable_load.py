@@ -1,11 +1,13 @@
-"""A load for databases in files: moves that follow from a seed, so that two processes agree on every step of it.
+"""A load for databases in files: moves that follow from a seed, so that two processes agree on
+every step of it.
 
-`Load(seed)` is a model: what is given, which rules there are, where a source has been read to, after each step.  Whoever
-applies the moves of the same seed to a database must find in it what the model says, step by step.
+`Load(seed)` is a model: what is given, which rules there are, where a source has been read to,
+after each step.  Whoever applies the moves of the same seed to a database must find in it what the
+model says, step by step.
 
-As a program it is the process that crash tests kill.  It loads everything once and then, for each line `SEED PATH`
-on its input, forks a child that applies moves to the database until it is killed, and tells each step that
-was applied on its output.
+As a program it is the process that crash tests kill.  It loads everything once and then, for each
+line `SEED PATH` on its input, forks a child that applies moves to the database until it is killed,
+and tells each step that was applied on its output.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from everlog.core.evaluate import reference
 from everlog.core.program import Program, Row
 from everlog.core.program.executor import Update
 from everlog.dsl.check import compile_text
-from everlog.store.database import DurableDatabase
+from everlog.store.durable_database import DurableDatabase
 
 PROGRAM = """
 .decl e(x:number, y:number)
@@ -73,7 +75,9 @@ class Move:
 
 
 class Load:
-    """The model.  Invariant: `given`, `rules` and `position` are those of the database after `step` moves."""
+    """The model.  Invariant: `given`, `rules` and `position` are those of the database after `step`
+    moves.
+    """
 
     def __init__(self, seed: int, step: int = 0) -> None:
         self.random = random.Random(seed)

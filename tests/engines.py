@@ -1,4 +1,6 @@
-"""The engines that the laws of the living engine are held to, one for each way that a step may take."""
+"""The engines that the laws of the living engine are held to, one for each way that a step may
+take.
+"""
 
 from __future__ import annotations
 

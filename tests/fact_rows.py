@@ -1,4 +1,6 @@
-"""Relations and rows of every kind, with odd symbols, extreme numbers, infinities and NaN: for the tests of formats."""
+"""Relations and rows of every kind, with odd symbols, extreme numbers, infinities and NaN: for the
+tests of formats.
+"""
 
 from __future__ import annotations
 

@@ -81,7 +81,9 @@ def events(text: str) -> list[tuple[str, Any, Any]]:
 
 
 def added_up(text: str) -> set[Any]:
-    """The rows that a stream leaves; each change must make sense where it stands, so none is told twice."""
+    """The rows that a stream leaves; each change must make sense where it stands, so none is told
+    twice.
+    """
     rows: set[Any] = set()
     for op, before, after in events(text):
         if op == "t":

@@ -1,8 +1,8 @@
 """Programs that use our own names as theirs, and constants that look like code.
 
-Every identifier of our sources, and of the code that we generate, is tried as the name of a variable, relation,
-column, component and functor.  Such a program means what it means under any other names: each executor
-agrees with the reference on it.
+Every identifier of our sources, and of the code that we generate, is tried as the name of a
+variable, relation, column, component and functor.  Such a program means what it means under any
+other names: each executor agrees with the reference on it.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from engines import EXECUTORS
 import everlog
 from everlog import Database
 from everlog.core.engine import Engine, Incremental
-from everlog.core.engine.asking import Question
+from everlog.core.engine.compiled_query import Question
 from everlog.core.evaluate import reference, seminaive
 from everlog.core.program import Atom, Kind, Program, Row, Rule, Variable
 from everlog.core.program.executor import Update
 from everlog.core.program.values import EvaluationError
 from everlog.dsl.check import compile_text
-from everlog.dsl.words import KEYWORDS
+from everlog.dsl.keywords import KEYWORDS
 from everlog.functors import bind
 
 _WORD = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
@@ -172,7 +172,8 @@ ROLES = (
 def hostile(seed: int) -> Hostile:
     """One of many programs: a shape, names for it, a constant, and rows.
 
-    The name in each role is the next one for the next seed, so that each name is tried in each of them.
+    The name in each role is the next one for the next seed, so that each name is tried in each of
+    them.
     """
     random = Random(seed)
     shape = random.choice(sorted(generators.SHAPES))
@@ -215,7 +216,9 @@ def names_of(seed: int) -> list[str]:
 
 @cache
 def shuffled() -> tuple[str, ...]:
-    """The identifiers in an order that puts no two of a kind side by side; the same in each run of a version."""
+    """The identifiers in an order that puts no two of a kind side by side; the same in each run of
+    a version.
+    """
     ours = list(identifiers())
     Random(1).shuffle(ours)
     return tuple(ours)
@@ -266,7 +269,9 @@ def agrees(case: Hostile, executors: Sequence[str]) -> None:
 
 
 def _is_asked_well(case: Hostile, expected: Mapping[str, frozenset[Row]]) -> None:
-    """A database of the same text: queries with variables, constants and parameters, proofs and explanations."""
+    """A database of the same text: queries with variables, constants and parameters, proofs and
+    explanations.
+    """
     try:
         case.constant.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:

@@ -1,4 +1,6 @@
-"""The law of the living engine, for any test to hold it to: after every step it is what the reference evaluator says."""
+"""The law of the living engine, for any test to hold it to: after every step it is what the
+reference evaluator says.
+"""
 
 from __future__ import annotations
 

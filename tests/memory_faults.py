@@ -1,8 +1,9 @@
 """Steps whose every allocation fails in turn, as SQLite tests itself.
 
-`faults(program, facts, step)` runs a step once for each allocation that it makes, in a process of its own, with that
-one allocation failing.  Afterwards the relations are those of before the step, or, where the step did not
-mind, those after it; or the engine says that it is broken, and does nothing else any more.
+`faults(program, facts, step)` runs a step once for each allocation that it makes, in a process of
+its own, with that one allocation failing.  Afterwards the relations are those of before the step,
+or, where the step did not mind, those after it; or the engine says that it is broken, and does
+nothing else any more.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ def attempt(engine: Engine, move: Callable[[Engine], Any], number: int, before: 
 
 
 def in_a_process(task: Callable[[], str]) -> str:
-    """The word that a task ends in, in a copy of this process; what ends the copy ends nothing else."""
+    """The word that a task ends in, in a copy of this process; what ends the copy ends nothing
+    else.
+    """
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
@@ -87,7 +90,9 @@ def in_a_process(task: Callable[[], str]) -> str:
 def faults(
     program: Program, before: list[list[Update]], step: list[Update], large: bool = False, every: int = 1
 ) -> Counter[str]:
-    """How a step ends, after other steps, for each allocation of it that may fail, or for one of `every`."""
+    """How a step ends, after other steps, for each allocation of it that may fail, or for one of
+    `every`.
+    """
     engines = [Engine(program, large=1 if large else 10**9) for _ in range(2)]
 
     def move(engine: Engine) -> Any:

@@ -1,13 +1,15 @@
 """Texts that nobody would write: programs of ours, damaged, and what becomes of each.
 
-`mutated(seed)` takes a program of the repository and changes it: words go, come, change places or names,
-parts of other programs appear, fragments repeat until they nest deeply, numbers get thousands of digits.
-`outcome(text)` takes it all the way: parse, check, plan, a database with a few facts, an insert and a delete.
+`mutated(seed)` takes a program of the repository and changes it: words go, come, change places or
+names, parts of other programs appear, fragments repeat until they nest deeply, numbers get
+thousands of digits.  `outcome(text)` takes it all the way: parse, check, plan, a database with a
+few facts, an insert and a delete.
 
     python tests/mutations.py 0 1000     the texts with these seeds, in this process
 
-A process tells each seed before it begins, so that one that dies by a signal, by a traceback or by its limit on
-CPU time names the text that killed it.  `failures` runs such processes, and goes on after each failure.
+A process tells each seed before it begins, so that one that dies by a signal, by a traceback or by
+its limit on CPU time names the text that killed it.  `failures` runs such processes, and goes on
+after each failure.
 """
 
 from __future__ import annotations
@@ -357,7 +359,7 @@ _VALUES: dict[str, list[Any]] = {
 
 def _written(text: str) -> None:
     """The formatter, the printer and the colours say something of any text."""
-    from everlog.dsl.format import format_text
+    from everlog.dsl.formatter import format_text
     from everlog.dsl.parser import parse_text
     from everlog.dsl.printer import print_program
 

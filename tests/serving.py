@@ -48,7 +48,9 @@ class Served:
         return [tuple(row) for row in self.post("/query", {"query": text, **more})["rows"]]
 
     def events(self, headers: dict[str, str] | None = None, **parameters: Any) -> Any:
-        """`with served.events(relation="path") as events:` gives (kind, data, id) after (kind, data, id)."""
+        """`with served.events(relation="path") as events:` gives (kind, data, id) after (kind,
+        data, id).
+        """
         return followed(self.client, headers or {}, parameters)
 
     def stop(self, number: int = 15) -> int:

@@ -1,4 +1,6 @@
-"""What tests of the shipped programs share: their folder, their facts, what they write, what is right."""
+"""What tests of the shipped programs share: their folder, their facts, what they write, what is
+right.
+"""
 
 from __future__ import annotations
 

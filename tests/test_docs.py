@@ -14,10 +14,10 @@ A fenced block of `docs/*.md` or `README.md` is checked by its language:
               for the whole page, and is answered with what follows it
 
 `<!-- file: NAME -->` above a block makes it a file that later blocks of the page find.
-`<!-- served: prog.dl FLAG … -->` above a console or Python block has `everlog serve` run while the block does, which is
-served at `http://127.0.0.1:8765`; earlier consoles that are served so are run on it first.
-`<!-- no-check -->` above a block says that it is a fragment.  Under a `...` in the output of a
-console the rest is left out.  `pytest --rewrite` writes reports, facts and output anew.
+`<!-- served: prog.dl FLAG … -->` above a console or Python block has `everlog serve` run while the
+block does, which is served at `http://127.0.0.1:8765`; earlier consoles that are served so are run
+on it first.  `<!-- no-check -->` above a block says that it is a fragment.  Under a `...` in the
+output of a console the rest is left out.  `pytest --rewrite` writes reports, facts and output anew.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ from serving import Served, running
 from everlog.cli import COMMANDS, main
 from everlog.core.evaluate.seminaive import evaluate
 from everlog.core.program import Program
-from everlog.dsl.catalogue import CATALOGUE, ENTRIES, RULES
 from everlog.dsl.check import diagnose
+from everlog.dsl.diagnostic_codes import CATALOGUE, ENTRIES, RULES
 from everlog.dsl.diagnostics import Report
-from everlog.dsl.facts import fact_text
+from everlog.dsl.fact_text import fact_text
+from everlog.dsl.keywords import DIRECTIVES, KEYWORDS
 from everlog.dsl.preprocess import preprocess_text
-from everlog.dsl.words import DIRECTIVES, KEYWORDS
-from everlog.repl.lines import is_complete
+from everlog.repl.continuation import is_complete
 from everlog.repl.session import Session
 
 ROOT = Path(__file__).parent.parent
@@ -65,7 +65,8 @@ _REPORT = ("error[", "warning[")
 @frozen
 class Block:
     """A fenced block, the n-th from the end of its page, with the comments above it and the `text`
-    that follows it at once; `start` is where its own text begins."""
+    that follows it at once; `start` is where its own text begins.
+    """
 
     page: Path
     number: int
@@ -342,7 +343,9 @@ _PREPROCESSOR = "define undef if ifdef ifndef elif else endif include error prag
 
 
 def test_every_word_of_the_language_stands_in_an_example_of_its_reference() -> None:
-    """Functors, aggregates, operators, qualifiers, directives and their parameters, the preprocessor."""
+    """Functors, aggregates, operators, qualifiers, directives and their parameters, the
+    preprocessor.
+    """
     text = "\n".join(b.text for b in BLOCKS[ROOT / "docs" / "language.md"] if b.language == "dl" and b.checked)
     code = re.sub(r"//[^\n]*", "", text)
     words = [rf"(?<![\w.]){re.escape(w)}(?!\w)" for w in sorted(KEYWORDS.keys() - _NOT_HERE)]

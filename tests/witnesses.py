@@ -1,7 +1,8 @@
 """Checks the witnesses that an engine keeps, without asking the engine for a proof.
 
-`engine.check()` asserts that every fact has a witness.  Here each one is read as what it says: an instance
-of a rule, whose body holds in the present state, and from which the fact does not follow by way of itself.
+`engine.check()` asserts that every fact has a witness.  Here each one is read as what it says: an
+instance of a rule, whose body holds in the present state, and from which the fact does not follow
+by way of itself.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ Fact = tuple[str, Row]
 
 
 def assert_witnessed(engine: Engine) -> None:
-    """Every fact of a recursive unit has a witness, it is true now, and all of them are well-founded."""
+    """Every fact of a recursive unit has a witness, it is true now, and all of them are
+    well-founded.
+    """
     network = engine._network
     naive = NaiveEvaluation(network.plan.program)
     for keeper in network.keepers:

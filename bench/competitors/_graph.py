@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from everlog.bench.harness.model import Case, Row
+from everlog.bench.harness.workload import Case, Row
 
 Algorithm = Callable[[Any], set[Row]]
 
 
 class GraphLibrary:
-    """`algorithms` has for each query the answer and how it is computed from what `build` makes of the facts."""
+    """`algorithms` has for each query the answer and how it is computed from what `build` makes of
+    the facts.
+    """
 
     def __init__(
         self, case: Case, algorithms: dict[str, tuple[str, Algorithm]], build: Callable[[Case], Any]

@@ -1,8 +1,10 @@
-"""The queries in SQL, for DuckDB and SQLite: columns are c0, c1, …; an answer is a table of its relation's name.
+"""The queries in SQL, for DuckDB and SQLite: columns are c0, c1, …; an answer is a table of its
+relation's name.
 
-`ANSWERS` are queries without recursion, `CTES` those that one recursive common table expression can say (linear,
-and one relation).  For the others `rounds` does what one does by hand then: semi-naive rounds over tables for what
-is known, what the last round found, and what this one finds.  Its SELECTs are made from the checked rules.
+`ANSWERS` are queries without recursion, `CTES` those that one recursive common table expression can
+say (linear, and one relation).  For the others `rounds` does what one does by hand then: semi-naive
+rounds over tables for what is known, what the last round found, and what this one finds.  Its
+SELECTs are made from the checked rules.
 """
 
 from __future__ import annotations
@@ -83,7 +85,9 @@ def checked(program: str) -> Any:
 
 
 def rounds(program: Any, given: Mapping[str, int], run: Run, keyed: bool) -> None:
-    """Compute every relation of a program; `keyed` makes primary keys, for a database without hash joins."""
+    """Compute every relation of a program; `keyed` makes primary keys, for a database without hash
+    joins.
+    """
     from everlog.core.program.dependencies import units
 
     for unit in units(program):

@@ -1,8 +1,10 @@
-"""Triggers for SQLite, as one writes them by hand to keep a table current, for queries where one would.
+"""Triggers for SQLite, as one writes them by hand to keep a table current, for queries where one
+would.
 
-A query is a list of statements: tables for the answers, filled from what is given, then triggers.  What changes in
-an answer is written to `told` by triggers of its own, and read and cleared by the caller at the end of a step.
-Recursive queries through several rules are left out: nobody would write those by hand.
+A query is a list of statements: tables for the answers, filled from what is given, then triggers.
+What changes in an answer is written to `told` by triggers of its own, and read and cleared by the
+caller at the end of a step.  Recursive queries through several rules are left out: nobody would
+write those by hand.
 """
 
 from __future__ import annotations
@@ -100,7 +102,8 @@ CLOSURE = [
            (SELECT NEW.c0 AS x UNION SELECT c0 FROM path WHERE c1 = NEW.c0) a,
            (SELECT NEW.c1 AS y UNION SELECT c1 FROM path WHERE c0 = NEW.c1) d;
        END""",
-    # what may have used the edge is suspect; saved is what an edge and a path that is not suspect, or saved, gives
+    # what may have used the edge is suspect; saved is what an edge and a path that is not suspect,
+    # or saved, gives
     """CREATE TRIGGER edge_goes AFTER DELETE ON edge BEGIN
          INSERT INTO suspect SELECT p.c0, p.c1 FROM
            (SELECT OLD.c0 AS x UNION SELECT c0 FROM path WHERE c1 = OLD.c0) a

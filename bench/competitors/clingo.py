@@ -1,6 +1,7 @@
 """clingo: the program as answer-set rules, facts as text; the grounder computes it all.
 
-Rules are translated from the checked program: variables begin with a capital, `not` for `!`, aggregates over sets.
+Rules are translated from the checked program: variables begin with a capital, `not` for `!`,
+aggregates over sets.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from everlog.bench.harness.model import Case, Row, Side, Static, installed_version
+from everlog.bench.harness.workload import Case, Row, Side, Static, installed_version
 
 
 class Clingo:

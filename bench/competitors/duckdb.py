@@ -1,4 +1,5 @@
-"""DuckDB: recursive CTEs as one would write them; where rules need each other, rounds over temporary tables.
+"""DuckDB: recursive CTEs as one would write them; where rules need each other, rounds over
+temporary tables.
 
 Rows come from the tab-separated files by its own reader.  Threads are as it likes.
 """
@@ -9,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from everlog.bench.competitors._sql import ANSWERS, CTES, checked, rounds
-from everlog.bench.harness.model import Case, Row, Side, Static, installed_version
+from everlog.bench.harness.workload import Case, Row, Side, Static, installed_version
 
 # needs the recursion's own table twice: USING KEY has what was found so far as `recurring`
 POINTS_TO = """CREATE TABLE points_to AS

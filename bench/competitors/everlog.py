@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from everlog import __version__
-from everlog.bench.harness.model import Case, Living, Row, Side, Static, Told, Update
+from everlog.bench.harness.workload import Case, Living, Row, Side, Static, Told, Update
 
 if TYPE_CHECKING:
     from everlog import Database
@@ -24,7 +24,7 @@ class Once:
     def __init__(self, case: Case) -> None:
         import everlog.core.evaluate.seminaive
         import everlog.dsl.check
-        import everlog.inputs  # noqa: F401  # loaded before the clock runs, as modules of others are
+        import everlog.initial_facts  # noqa: F401  # loaded before the clock runs, as modules of others are
         from everlog.dsl.automaton import automaton
 
         automaton()  # the tables of the grammar, which others have compiled in
@@ -32,7 +32,7 @@ class Once:
 
     def load(self) -> None:
         from everlog import compile_text
-        from everlog.inputs import read_inputs
+        from everlog.initial_facts import read_inputs
 
         self.program: Program = compile_text(self.case.program)
         self.facts = read_inputs(self.program, self.case.folder)
@@ -90,7 +90,7 @@ class Loaded(Kept):
 
     def load(self) -> None:
         from everlog import compile_text
-        from everlog.inputs import read_inputs
+        from everlog.initial_facts import read_inputs
 
         self.program: Program = compile_text(self.case.program)
         self.facts = read_inputs(self.program, self.case.folder)

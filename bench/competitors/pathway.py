@@ -1,10 +1,12 @@
-"""Pathway (differential dataflow): one input that is committed step by step, one output that is subscribed to.
+"""Pathway (differential dataflow): one input that is committed step by step, one output that is
+subscribed to.
 
-The dataflow is made from the checked rules: a join for each further atom, recursion by `iterate`, relations
-without duplicates by `groupby`.  Aggregates are written by hand.  Rows of all relations go through one
-input, since a commit covers one input, and steps of several relations are to be one commit.  All answers come
-out of one table, with the input beside them: so every commit has something to tell, and the end of its time is
-told, also where no answer changes.  A step is timed from its rows to that call.
+The dataflow is made from the checked rules: a join for each further atom, recursion by `iterate`,
+relations without duplicates by `groupby`.  Aggregates are written by hand.  Rows of all relations
+go through one input, since a commit covers one input, and steps of several relations are to be one
+commit.  All answers come out of one table, with the input beside them: so every commit has
+something to tell, and the end of its time is told, also where no answer changes.  A step is timed
+from its rows to that call.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from collections.abc import Callable, Iterable
 from queue import Queue
 from typing import Any
 
-from everlog.bench.harness.model import Case, Living, Row, Side, Told, Update, installed_version
+from everlog.bench.harness.workload import Case, Living, Row, Side, Told, Update, installed_version
 
 
 class Pathway:

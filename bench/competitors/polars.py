@@ -1,6 +1,7 @@
 """Polars: joins of data frames; recursion as a loop that joins what is new, until nothing is.
 
-Programs are there for what one would do with data frames; recursion through several relations is left out.
+Programs are there for what one would do with data frames; recursion through several relations is
+left out.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from everlog.bench.harness.model import Case, Row, Side, Static, installed_version, only
+from everlog.bench.harness.workload import Case, Row, Side, Static, installed_version, only
 
 Frames = dict[str, Any]
 

@@ -1,6 +1,7 @@
 """Plain Python: loops over sets and dicts, as one would write them first; no library, no rules.
 
-For updates there is one program, the join with a count by group: triggers by hand (bench/triggers.py).
+For updates there is one program, the join with a count by group: triggers by hand
+(bench/triggers.py).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from everlog.bench.harness.model import Case, Facts, Living, Row, Side, Static, Told, Update
+from everlog.bench.harness.workload import Case, Facts, Living, Row, Side, Static, Told, Update
 
 Found = dict[str, set[Row]]
 

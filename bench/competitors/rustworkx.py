@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from everlog.bench.competitors._graph import Algorithm, GraphLibrary
-from everlog.bench.harness.model import Case, Row, Side, Static, installed_version, only
+from everlog.bench.harness.workload import Case, Row, Side, Static, installed_version, only
 
 
 def build(case: Case) -> Any:

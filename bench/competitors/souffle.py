@@ -1,9 +1,10 @@
-"""Soufflé, if it is on the PATH: its interpreter, and the program that it compiles; one thread, its default.
+"""Soufflé, if it is on the PATH: its interpreter, and the program that it compiles; one thread, its
+default.
 
-Soufflé is a command, so a run is a process: reading the facts, computing, and printing the sizes of the answers
-(`.printsize`), which is what the other sides are timed for.  Writing the answers out is another run,
-not timed, and only there to be compared.  To compile takes a C++ compiler and its own time, which is told beside
-the run and is not part of it.
+Soufflé is a command, so a run is a process: reading the facts, computing, and printing the sizes of
+the answers (`.printsize`), which is what the other sides are timed for.  Writing the answers out is
+another run, not timed, and only there to be compared.  To compile takes a C++ compiler and its own
+time, which is told beside the run and is not part of it.
 
     souffle PROGRAM -F FACTS -D ANSWERS            interprets
     souffle -o BINARY PROGRAM                      compiles;   BINARY -F FACTS -D ANSWERS
@@ -20,7 +21,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from everlog.bench.harness.machine import in_megabytes
-from everlog.bench.harness.model import Case, NotInstalled, Row, Side, Static
+from everlog.bench.harness.workload import Case, NotInstalled, Row, Side, Static
 
 _OUTPUT = re.compile(r"^\.output\s+(.*)$", re.MULTILINE)
 
@@ -39,7 +40,9 @@ class Souffle:
         self.written = False
 
     def _prepared(self, directive: str) -> list[str]:
-        """The command of the program with this directive for its answers, compiled if that is asked for."""
+        """The command of the program with this directive for its answers, compiled if that is asked
+        for.
+        """
         souffle = command()
         path = self.case.folder / f"souffle-{directive}.dl"
         rules = _OUTPUT.sub("", self.case.program)
@@ -81,7 +84,9 @@ class Souffle:
 
 
 def _run(words: list[str]) -> tuple[str, float]:
-    """What a command prints, and its peak of memory in megabytes; an error with what it says, if it fails."""
+    """What a command prints, and its peak of memory in megabytes; an error with what it says, if it
+    fails.
+    """
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stderr is not None

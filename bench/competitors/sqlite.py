@@ -1,4 +1,6 @@
-"""SQLite, in memory: recursive CTEs, rounds where rules need each other; for updates, triggers written by hand."""
+"""SQLite, in memory: recursive CTEs, rounds where rules need each other; for updates, triggers
+written by hand.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from typing import Any
 
 from everlog.bench.competitors._sql import ANSWERS, CTES, checked, rounds
 from everlog.bench.competitors._sqlite_triggers import TRIGGERS
-from everlog.bench.harness.model import Case, Living, Row, Side, Static, Told, Update
+from everlog.bench.harness.workload import Case, Living, Row, Side, Static, Told, Update
 
 
 class SQLite:
@@ -54,7 +56,9 @@ class SQLite:
 
 
 class Triggered(SQLite):
-    """Answers are tables that triggers keep; a step is a transaction, whose changes are read out of `told`."""
+    """Answers are tables that triggers keep; a step is a transaction, whose changes are read out of
+    `told`.
+    """
 
     def load(self) -> None:
         super().load()

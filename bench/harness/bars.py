@@ -1,8 +1,8 @@
 """The bars: each a ratio of one run, with what it must be.
 
-A bar names the workloads and sides that it needs, so that `--only bars` measures just those.  Where a competitor
-is not installed its bar is not measured, and says so; where one did not finish, its limit makes a bound of the
-ratio.
+A bar names the workloads and sides that it needs, so that `--only bars` measures just those.  Where
+a competitor is not installed its bar is not measured, and says so; where one did not finish, its
+limit makes a bound of the ratio.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "not measured"
 
 @frozen
 class Bar:
-    """`measure` gives the other's figure over ours (ours over theirs, for `at_most`), or why there is none."""
+    """`measure` gives the other's figure over ours (ours over theirs, for `at_most`), or why there
+    is none.
+    """
 
     work: str
     what: str
@@ -91,7 +93,8 @@ def static_against(workload: str, *others: str) -> Callable[[Record], Reading]:
 
 
 def updates_against(workload: str, stream: str, batch: int | None, other: str) -> Callable[[Record], Reading]:
-    """Their seconds of an update over ours by single updates: of the same steps, where theirs are single, too.
+    """Their seconds of an update over ours by single updates: of the same steps, where theirs are
+    single, too.
 
     Where hubs are toggled, it is the mean of all our updates: the first ones pay for the others.
     """
@@ -119,8 +122,8 @@ def updates_against(workload: str, stream: str, batch: int | None, other: str) -
 def update_against_recomputation(workload: str, stream: str, *others: str) -> Callable[[Record], Reading]:
     """The fastest recomputation (of some, or of all sides), over our seconds of an update.
 
-    Both until the answer is there and its size known: recomputation tells no changes.  What it is with rows of all
-    changes is said beside it.
+    Both until the answer is there and its size known: recomputation tells no changes.  What it is
+    with rows of all changes is said beside it.
     """
 
     def measure(results: Record) -> Reading:

@@ -1,4 +1,6 @@
-"""A workload of one size as a folder: every side reads the same files, so none is handed better ones."""
+"""A workload of one size as a folder: every side reads the same files, so none is handed better
+ones.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,8 @@ import pickle
 from collections.abc import Mapping
 from pathlib import Path
 
-from everlog.bench.harness.model import Case, Workload
 from everlog.bench.harness.streams import make_stream
+from everlog.bench.harness.workload import Case, Workload
 
 
 def make_case(folder: Path, workload: Workload, size: int, streams: Mapping[str, int] | None = None) -> Case:

@@ -1,15 +1,15 @@
 """Answers as numbers, so that processes can compare millions of rows.
 
-Rows are tuples of whole numbers, whose hashes are the same in every process.  A relation's digest is its size and
-two sums of hashes, in no order; the digest of a stream chains what each step told, so that two chains agree
-up to the first step that differs.
+Rows are tuples of whole numbers, whose hashes are the same in every process.  A relation's digest
+is its size and two sums of hashes, in no order; the digest of a stream chains what each step told,
+so that two chains agree up to the first step that differs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from everlog.bench.harness.model import Row, Told
+from everlog.bench.harness.workload import Row, Told
 
 _MASK = 2**64 - 1
 
@@ -31,7 +31,8 @@ def digest(rows: Iterable[Row]) -> Digest:
 
 
 def chained(before: int, told: Told, answers: tuple[str, ...]) -> int:
-    """The digest of a stream after one more step; changes of other relations than the answers do not count.
+    """The digest of a stream after one more step; changes of other relations than the answers do
+    not count.
 
     >>> one = chained(0, {"p": {(1,): 1}}, ("p",))
     >>> one == chained(0, {"p": {(1,): 1}, "q": {(2,): 1}}, ("p",)), one == chained(0, {"p": {(1,): -1}}, ("p",))

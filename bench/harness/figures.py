@@ -89,7 +89,9 @@ def amortized(play: Record, ours: Record | None) -> float | None:
 
 
 def compared_with(play: Record, ours: Record | None) -> float | None:
-    """How a stream is compared: where hubs are toggled by what it costs in the long run, else step by step."""
+    """How a stream is compared: where hubs are toggled by what it costs in the long run, else step
+    by step.
+    """
     if play["stream"] == "hubs":
         return amortized(play, ours)
     found = against_ours(play)

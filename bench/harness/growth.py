@@ -1,8 +1,8 @@
 """Time and memory against size, and the exponents that fit them beside those that are promised.
 
-Each workload is measured at several sizes, computed once and following single updates, on few sides.  An
-exponent is the slope of a straight line through the logarithms of facts given and of what was measured: 1 is
-linear.  A side that did not finish at one size is not asked at the next.
+Each workload is measured at several sizes, computed once and following single updates, on few
+sides.  An exponent is the slope of a straight line through the logarithms of facts given and of
+what was measured: 1 is linear.  A side that did not finish at one size is not asked at the next.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from attrs import evolve
 
 from everlog.bench._common import slope
 from everlog.bench.harness.cases import make_case
-from everlog.bench.harness.catalogue import sides
+from everlog.bench.harness.discovery import sides
 from everlog.bench.harness.figures import least, per_update, record_of, solve
 from everlog.bench.harness.jobs import given
-from everlog.bench.harness.model import Workload
 from everlog.bench.harness.runs import OK, Limits, Record, compared
+from everlog.bench.harness.workload import Workload
 
 _STEPS = 400  # single updates at each size, at most
 _SHARE = 4  # where a cost is amortized: one update for so many facts
@@ -75,7 +75,9 @@ def _given_up(points: list[Record], kind: str, name: str) -> bool:
 
 
 def series(growth: Record, kind: str, side: str) -> list[tuple[float, float]]:
-    """(facts given, figure) of a side; kind is `static` or `update` (seconds), or `memory` (megabytes)."""
+    """(facts given, figure) of a side; kind is `static` or `update` (seconds), or `memory`
+    (megabytes).
+    """
     out: list[tuple[float, float]] = []
     for point in growth["points"]:
         figure = _FIGURES[kind](point, side, growth["stream"])

@@ -9,8 +9,8 @@ from pathlib import Path
 from attrs import evolve, frozen
 
 from everlog.bench.harness.cases import make_case
-from everlog.bench.harness.model import Case, Workload
 from everlog.bench.harness.runs import Limits, Play, Record, compared
+from everlog.bench.harness.workload import Case, Workload
 
 
 @frozen
@@ -25,7 +25,9 @@ class Wanted:
 
 
 def all_plays(workload: Workload, small: bool, batches: int = 20) -> list[Play]:
-    """Every stream by single updates, then in batches; hubs last, since they change how things are kept."""
+    """Every stream by single updates, then in batches; hubs last, since they change how things are
+    kept.
+    """
     steps, batch = (workload.small_steps, workload.small_batch) if small else (workload.steps, workload.batch)
     many = max(steps, batch * (2 if small else batches))
     benign = [kind for kind in workload.streams if kind != "hubs"]

@@ -1,7 +1,7 @@
 """What machine this is, and how much memory a process holds.
 
-A child's `ru_maxrss` may be what its parent held when it was started, so peaks are read from `/proc` where there
-is one.
+A child's `ru_maxrss` may be what its parent held when it was started, so peaks are read from
+`/proc` where there is one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ def peak_megabytes() -> float:
 
 
 def megabytes() -> float:
-    """The memory that this process holds now (where the system does not tell: the most it has held)."""
+    """The memory that this process holds now (where the system does not tell: the most it has
+    held).
+    """
     found = _of_status("VmRSS")
     return peak_megabytes() if found is None else found
 
@@ -62,5 +64,7 @@ def _processor() -> str:
 
 
 def load_average() -> float:
-    """How many processes wanted a core in the last minute: well above our own one, figures are disturbed."""
+    """How many processes wanted a core in the last minute: well above our own one, figures are
+    disturbed.
+    """
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else -1.0

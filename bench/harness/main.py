@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from everlog.bench.harness import bars, tables
-from everlog.bench.harness.catalogue import installed, sides, workloads
+from everlog.bench.harness import bars, markdown_tables
+from everlog.bench.harness.discovery import installed, sides, workloads
 from everlog.bench.harness.growth import grown
 from everlog.bench.harness.jobs import Wanted, all_plays, work
 from everlog.bench.harness.machine import load_average, machine
-from everlog.bench.harness.model import Workload
-from everlog.bench.harness.page import rewritten
+from everlog.bench.harness.markdown_page import rewritten
 from everlog.bench.harness.runs import FAILED, OURS, WRONG, Limits, Record
 from everlog.bench.harness.soak import UPDATES, soaks
+from everlog.bench.harness.workload import Workload
 
 PARTS = {
     "static": "computed once, against all others",
@@ -90,23 +90,25 @@ def measured(asked: argparse.Namespace) -> Record:
             put(results["work"], record)
         if "growth" in parts:
             record = grown(workload, asked.small, here, limits, tell)
-            print(tables.growth_table([record]) + "\n", flush=True)
+            print(markdown_tables.growth_table([record]) + "\n", flush=True)
             put(results["growth"], record)
         save(asked, results)
     if "soak" in parts:
         updates = asked.updates or (2000 if asked.small else UPDATES)
         results["soak"] = soaks(updates, asked.small, limits, tell)
-        print(tables.soak_table(results["soak"]) + "\n")
+        print(markdown_tables.soak_table(results["soak"]) + "\n")
     results["bars"] = [bars.read(bar, results) for bar in bars.BARS]
     results["load_average"].append(load_average())
     save(asked, results)
     if not asked.only or "bars" in asked.only:
-        print("── bars ──", *tables.bar_lines(results["bars"], asked.small), sep="\n")
+        print("── bars ──", *markdown_tables.bar_lines(results["bars"], asked.small), sep="\n")
     return results
 
 
 def limits_of(asked: argparse.Namespace) -> Limits:
-    """Time for the slow ones where there are few things to measure; else all of it would take half a day."""
+    """Time for the slow ones where there are few things to measure; else all of it would take half
+    a day.
+    """
     limit, budget = (120.0, 4.0) if "bars" in asked.only else (20.0, 0.5)
     rounds = 1 if asked.small else asked.rounds
     return Limits(asked.limit or limit, asked.budget or budget, asked.memory, rounds)
@@ -117,7 +119,8 @@ def tell(line: str) -> None:
 
 
 def put(records: list[Record], record: Record) -> None:
-    """In the place of an earlier record of the workload, whose other parts and sides stay; or behind all.
+    """In the place of an earlier record of the workload, whose other parts and sides stay; or
+    behind all.
 
     >>> records = [{"workload": "w", "size": 1, "static": [{"side": "a", "n": 1}, {"side": "b", "n": 2}]}]
     >>> put(records, {"workload": "w", "size": 1, "static": [{"side": "a", "n": 3}]})
@@ -223,10 +226,14 @@ def told(record: Record) -> str:
     """The tables of a workload, for a terminal."""
     parts: list[str] = []
     if "static" in record:
-        parts += [tables.static_table(record), *tables.refused(record, False)]
+        parts += [markdown_tables.static_table(record), *markdown_tables.refused(record, False)]
     if "living" in record:
-        parts += [tables.loads_table(record), tables.living_table(record), *tables.refused(record, True)]
-        parts += [tables.recomputation(record)]
+        parts += [
+            markdown_tables.loads_table(record),
+            markdown_tables.living_table(record),
+            *markdown_tables.refused(record, True),
+        ]
+        parts += [markdown_tables.recomputation(record)]
     return "\n".join(part for part in parts if part) + "\n"
 
 
@@ -250,7 +257,7 @@ def problems(results: Record) -> list[str]:
     """Wrong answers and failures: then the exit status is 1."""
     works = [*results["work"], *(point | g for g in results["growth"] for point in g["points"])]
     found = [
-        f"{record['workload']}, {tables.title(side['side'])}: {side['status']}: {side.get('why', '')}"
+        f"{record['workload']}, {markdown_tables.title(side['side'])}: {side['status']}: {side.get('why', '')}"
         for record in works
         for side in [*record.get("static", ()), *record.get("living", ())]
         if side["status"] in (WRONG, FAILED)

@@ -1,8 +1,10 @@
-"""One measurement, in a process of its own: `python -P -m everlog.bench.harness.measure`, a request on its input.
+"""One measurement, in a process of its own: `python -P -m everlog.bench.harness.measure`, a request
+on its input.
 
-What happens is told as JSON lines: `begin` before something that is timed (its limit with it), `ok` or `error` at
-the end.  The parent ends a process that stays in a phase longer than its limit.  Clocks are wall time, since
-some sides use several threads; CPU time is told beside it.  Digests and reading answers out are not timed.
+What happens is told as JSON lines: `begin` before something that is timed (its limit with it), `ok`
+or `error` at the end.  The parent ends a process that stays in a phase longer than its limit.
+Clocks are wall time, since some sides use several threads; CPU time is told beside it.  Digests and
+reading answers out are not timed.
 """
 
 from __future__ import annotations
@@ -17,11 +19,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from everlog.bench.harness.catalogue import sides
 from everlog.bench.harness.digests import chained, digest
+from everlog.bench.harness.discovery import sides
 from everlog.bench.harness.machine import megabytes, peak_megabytes
-from everlog.bench.harness.model import Case, Living, Static, Told, Update
 from everlog.bench.harness.soak import soaked
+from everlog.bench.harness.workload import Case, Living, Static, Told, Update
 
 _SAMPLES = 10  # of memory, along a stream
 _WARM = 10  # steps before latencies count: the first use of a rule compiles it

@@ -9,8 +9,8 @@ from typing import Any
 
 from everlog.bench.harness.figures import best_static, bound, least, per_update, solve, total
 from everlog.bench.harness.growth import exponent, series
+from everlog.bench.harness.markdown_tables import title
 from everlog.bench.harness.runs import OK, OURS, Record
-from everlog.bench.harness.tables import title
 
 _COLOURS = {
     "everlog": "#14509e",

@@ -1,9 +1,10 @@
-"""Measurements as processes: limits of time and memory, rounds by turns, answers compared before a time counts.
+"""Measurements as processes: limits of time and memory, rounds by turns, answers compared before a
+time counts.
 
-The first round has every side's answers as digests, later ones their sizes; what each step of a stream told is
-compared in all rounds.  A side whose answers are not ours is `wrong`, and none of its times is kept.  Sides take
-turns as often as there are rounds; one that needs long is measured once.  What a side could not do in its time is
-kept as a bound, not left out.
+The first round has every side's answers as digests, later ones their sizes; what each step of a
+stream told is compared in all rounds.  A side whose answers are not ours is `wrong`, and none of
+its times is kept.  Sides take turns as often as there are rounds; one that needs long is measured
+once.  What a side could not do in its time is kept as a bound, not left out.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from typing import IO, Any
 
 from attrs import frozen
 
-from everlog.bench.harness.catalogue import sides
-from everlog.bench.harness.model import Case
+from everlog.bench.harness.discovery import sides
+from everlog.bench.harness.workload import Case
 
 OK, WRONG, LONG, LARGE, FAILED = "ok", "wrong answer", "took longer", "took more memory", "failed"
 OURS = "everlog"
@@ -36,7 +37,8 @@ Record = dict[str, Any]
 class Limits:
     """Seconds of a phase, seconds of steps to be timed, gigabytes of a process, and rounds.
 
-    `apart` false measures in this process, but for sides that need one of their own: to see that things run.
+    `apart` false measures in this process, but for sides that need one of their own: to see that
+    things run.
     """
 
     seconds: float = 120.0
@@ -59,7 +61,9 @@ def measured(
     limits: Limits,
     soak: tuple[int, int] | None = None,
 ) -> Record:
-    """What a measurement came to: `status`, and its figures if that is ok; `soak` is (updates, size) of one."""
+    """What a measurement came to: `status`, and its figures if that is ok; `soak` is (updates,
+    size) of one.
+    """
     asked = {
         "case": str(case.folder),
         "side": side,
@@ -181,7 +185,9 @@ def _gigabytes(pid: int) -> float:
 def compared(
     case: Case, names: Sequence[str], living: bool, plays: Sequence[Play], limits: Limits
 ) -> list[Record]:
-    """A record for each side, by turns; ours is first, and what it answers is what the others are held to."""
+    """A record for each side, by turns; ours is first, and what it answers is what the others are
+    held to.
+    """
     records: dict[str, Record] = {}
     for name in dict.fromkeys([OURS, *names]):
         if not sides()[name].refusal(case.query, living):
@@ -219,7 +225,9 @@ def _if_ok(found: Record) -> Record | None:
 
 
 def verdict(found: Record, reference: Record) -> Record:
-    """The record, or why it does not count; digests of all rows are there in the first round, sizes in all."""
+    """The record, or why it does not count; digests of all rows are there in the first round, sizes
+    in all.
+    """
     for relation, size in reference.get("sizes", {}).items():
         actual = found.get("sizes", {}).get(relation, size)
         if actual != size:
@@ -241,7 +249,9 @@ def verdict(found: Record, reference: Record) -> Record:
 
 
 def _kept(found: Record, ours: Record) -> Record:
-    """Without digests and single times; of each stream, what ours took for the same steps in the same round."""
+    """Without digests and single times; of each stream, what ours took for the same steps in the
+    same round.
+    """
     kept = {key: value for key, value in found.items() if key not in ("answers", "restored", "status")}
     if "plays" in kept:
         mine = {(play["stream"], play["batch"]): play["times"] for play in ours.get("plays", ())}
@@ -254,7 +264,8 @@ def _kept(found: Record, ours: Record) -> Record:
 
 
 def same_steps(play: Record, ours: Sequence[float]) -> float | None:
-    """Our seconds of the steps that a side has done and that count; None where we have not done them all.
+    """Our seconds of the steps that a side has done and that count; None where we have not done
+    them all.
 
     >>> same_steps({"from": 1, "steps": 3}, [9.0, 1.0, 2.0, 4.0])
     3.0

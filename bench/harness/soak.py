@@ -1,8 +1,8 @@
 """A soak: a million updates in a window of constant size, in which memory must not grow.
 
-The facts stay as many as they were (one comes, the oldest goes), so whatever a database keeps of old updates would
-show.  Told are the memory of the process and the blocks that Python has allocated, at even distances; the first
-fifth is left out, since tables and indexes fill up then.
+The facts stay as many as they were (one comes, the oldest goes), so whatever a database keeps of
+old updates would show.  Told are the memory of the process and the blocks that Python has
+allocated, at even distances; the first fifth is left out, since tables and indexes fill up then.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from everlog.bench.harness.cases import make_case
-from everlog.bench.harness.catalogue import workloads
+from everlog.bench.harness.discovery import workloads
 from everlog.bench.harness.machine import megabytes
-from everlog.bench.harness.model import Case, Living
 from everlog.bench.harness.runs import OURS, Limits, Record, measured
 from everlog.bench.harness.streams import updates_of
+from everlog.bench.harness.workload import Case, Living
 
 SOAKED = {"join_count": 20_000, "triangles": 20_000, "negation": 5_000}  # workload → size
 UPDATES = 1_000_000
@@ -62,7 +62,8 @@ def soaked(case: Case, system: Living, updates: int, size: int) -> dict[str, Any
 
 
 def growth_of(record: Record, column: int) -> float:
-    """How much more there is at the end than after the first fifth, as a share; 1 is memory, 2 are blocks.
+    """How much more there is at the end than after the first fifth, as a share; 1 is memory, 2 are
+    blocks.
 
     >>> round(growth_of({"samples": [[n, 100.0 + n // 90, 1000] for n in range(100)]}, 1), 4)
     0.01

@@ -1,12 +1,14 @@
-"""Updates: benign streams (`random`, `window`) and hostile ones (`undo`, `hubs`), always the same ones.
+"""Updates: benign streams (`random`, `window`) and hostile ones (`undo`, `hubs`), always the same
+ones.
 
     random   a fact comes or goes, by a coin
     window   first in, first out: when a fact comes, the oldest goes
     undo     last in, first out: facts come, then go in reverse order, and so on
     hubs     the facts whose values have most neighbours go and come, in random order
 
-Every update changes something: what is inserted was not there, what is deleted was.  Where a workload has no
-facts that might come (`fresh`), given facts are taken away and brought back: then a few are missing at any time.
+Every update changes something: what is inserted was not there, what is deleted was.  Where a
+workload has no facts that might come (`fresh`), given facts are taken away and brought back: then a
+few are missing at any time.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from everlog.bench.harness.model import Facts, Row, Update, Workload
+from everlog.bench.harness.workload import Facts, Row, Update, Workload
 
 Fact = tuple[str, Row]
 

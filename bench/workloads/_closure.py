@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from everlog.bench._common import CLOSURE
-from everlog.bench.harness.model import Promise
+from everlog.bench.harness.workload import Promise
 
 PROGRAM = CLOSURE
 QUERY = "closure"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from everlog.bench.harness.model import Facts, Row
+from everlog.bench.harness.workload import Facts, Row
 
 
 def drawn(relations: str, size: int, seed: int, fresh: Callable[[random.Random, int], tuple[str, Row]]) -> Facts:

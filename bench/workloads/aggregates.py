@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from everlog.bench.harness.model import Facts, Promise, Row, Workload
+from everlog.bench.harness.workload import Facts, Promise, Row, Workload
 
 PROGRAM = """.decl sale(id:number, shop:number, amount:number)
 .input sale

@@ -1,16 +1,17 @@
 """A borrow check in the manner of Polonius, on generated control-flow graphs.
 
-A function is a control-flow graph: straight lines, branches that meet again, loops.  Variables are references;
-at points of the graph a reference is taken (a loan is issued into its origin), one reference is assigned to
-another (an origin flows into another), a variable is overwritten (loans are killed), and borrowed things are
-changed, which is an error while a loan is live.  An origin is live from its assignment to its last use.
+A function is a control-flow graph: straight lines, branches that meet again, loops.  Variables are
+references; at points of the graph a reference is taken (a loan is issued into its origin), one
+reference is assigned to another (an origin flows into another), a variable is overwritten (loans
+are killed), and borrowed things are changed, which is an error while a loan is live.  An origin is
+live from its assignment to its last use.
 """
 
 from __future__ import annotations
 
 import random
 
-from everlog.bench.harness.model import Facts, Promise, Row, Workload
+from everlog.bench.harness.workload import Facts, Promise, Row, Workload
 
 PROGRAM = """.decl next(p:number, q:number)                    // control flow
 .decl subset_at(a:number, b:number, p:number)      // loans of a flow into b, stated at p

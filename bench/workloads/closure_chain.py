@@ -1,8 +1,10 @@
-"""The transitive closure of a chain: as many rounds as edges; half of all pairs need the edge in the middle."""
+"""The transitive closure of a chain: as many rounds as edges; half of all pairs need the edge in
+the middle.
+"""
 
 from __future__ import annotations
 
-from everlog.bench.harness.model import Promise, Workload
+from everlog.bench.harness.workload import Promise, Workload
 from everlog.bench.workloads._closure import ANSWERS, FOLLOWS, PROGRAM, QUERY, quadratic
 
 WORKLOAD = Workload(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from everlog.bench._common import grid
-from everlog.bench.harness.model import Promise, Workload
+from everlog.bench.harness.workload import Promise, Workload
 from everlog.bench.workloads._closure import ANSWERS, FOLLOWS, PROGRAM, QUERY, quadratic
 
 WORKLOAD = Workload(

@@ -1,11 +1,13 @@
-"""The transitive closure of a random graph, two edges a node: one large component, nearly all pairs."""
+"""The transitive closure of a random graph, two edges a node: one large component, nearly all
+pairs.
+"""
 
 from __future__ import annotations
 
 from random import Random
 
 from everlog.bench._common import random_graph
-from everlog.bench.harness.model import Promise, Row, Workload
+from everlog.bench.harness.workload import Promise, Row, Workload
 from everlog.bench.workloads._closure import ANSWERS, FOLLOWS, PROGRAM, QUERY, quadratic
 
 

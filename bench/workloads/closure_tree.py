@@ -1,8 +1,10 @@
-"""The transitive closure of a complete binary tree, edges downwards: each node below all of its ancestors."""
+"""The transitive closure of a complete binary tree, edges downwards: each node below all of its
+ancestors.
+"""
 
 from __future__ import annotations
 
-from everlog.bench.harness.model import Promise, Workload
+from everlog.bench.harness.workload import Promise, Workload
 from everlog.bench.workloads._closure import ANSWERS, FOLLOWS, PROGRAM, QUERY
 
 WORKLOAD = Workload(

@@ -1,14 +1,14 @@
 """Connected components: each node with the least node that it is connected to.
 
-Nodes stand in clusters of thirty with a few edges more than a tree needs, so that some edges may go without
-cutting anything.
+Nodes stand in clusters of thirty with a few edges more than a tree needs, so that some edges may go
+without cutting anything.
 """
 
 from __future__ import annotations
 
 import random
 
-from everlog.bench.harness.model import Facts, Promise, Row, Workload
+from everlog.bench.harness.workload import Facts, Promise, Row, Workload
 
 PROGRAM = """.decl edge(x:number, y:number)
 .input edge

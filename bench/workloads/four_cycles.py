@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from functools import cache
 
-from everlog.bench.harness.model import Promise, Row, Workload
+from everlog.bench.harness.workload import Promise, Row, Workload
 from everlog.bench.workloads._drawn import drawn
 from everlog.bench.workloads._graphs import Drawing
 

@@ -1,12 +1,13 @@
-"""The triangle over three relations with two hubs that have half of all neighbours each, in common none.
+"""The triangle over three relations with two hubs that have half of all neighbours each, in common
+none.
 
-Edges of r between hubs are toggled, half of the four are there at any time: first-order delta walks the neighbours
-of a hub each time, and finds no answer.
+Edges of r between hubs are toggled, half of the four are there at any time: first-order delta walks
+the neighbours of a hub each time, and finds no answer.
 """
 
 from __future__ import annotations
 
-from everlog.bench.harness.model import Facts, Promise, Row, Workload
+from everlog.bench.harness.workload import Facts, Promise, Row, Workload
 
 PROGRAM = """.decl r(a:number, b:number)
 .decl s(b:number, c:number)

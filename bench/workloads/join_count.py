@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 
 from everlog.bench._common import JOIN_COUNT
-from everlog.bench.harness.model import Promise, Row, Workload
+from everlog.bench.harness.workload import Promise, Row, Workload
 from everlog.bench.workloads._drawn import drawn
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from everlog.bench.harness.model import Facts, Promise, Row, Workload
+from everlog.bench.harness.workload import Facts, Promise, Row, Workload
 
 PROGRAM = """.decl function(f:number)
 .decl call(f:number, g:number)
@@ -21,7 +21,9 @@ dead(f) :- function(f), !reached(f).
 
 
 def make(functions: int) -> Facts:
-    """Calls go to some function a little further on, so that chains are long but for a shortcut in ten."""
+    """Calls go to some function a little further on, so that chains are long but for a shortcut in
+    ten.
+    """
     draw = random.Random(30)
     calls: set[Row] = set()
     for f in range(functions):

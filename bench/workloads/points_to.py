@@ -1,8 +1,10 @@
-"""Andersen's points-to analysis of a made-up C program (bench/programs_updates.py says how it is made up)."""
+"""Andersen's points-to analysis of a made-up C program (bench/programs_updates.py says how it is
+made up).
+"""
 
 from __future__ import annotations
 
-from everlog.bench.harness.model import Promise, Workload
+from everlog.bench.harness.workload import Promise, Workload
 from everlog.bench.programs_updates import POINTS_TO, points_to
 
 WORKLOAD = Workload(

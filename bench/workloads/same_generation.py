@@ -1,8 +1,10 @@
-"""Same generation in families: twenty generations, couples with children (bench/programs_updates.py)."""
+"""Same generation in families: twenty generations, couples with children
+(bench/programs_updates.py).
+"""
 
 from __future__ import annotations
 
-from everlog.bench.harness.model import Promise, Workload
+from everlog.bench.harness.workload import Promise, Workload
 from everlog.bench.programs_updates import SAME_GENERATION, family
 
 WORKLOAD = Workload(

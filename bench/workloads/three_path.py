@@ -2,16 +2,17 @@
 
     q(a, b, c, d) :- r(a, b), s(b, c), t(c, d)
 
-A row of s from a hub to a hub would switch a product of many a and many d; there are none.  A few rows of s have a
-hub at one end.  The hostile stream toggles rows of s from a hub of r to values that t does not have: nothing
-follows from them, but whoever joins r and s first makes many rows for nothing.
+A row of s from a hub to a hub would switch a product of many a and many d; there are none.  A few
+rows of s have a hub at one end.  The hostile stream toggles rows of s from a hub of r to values
+that t does not have: nothing follows from them, but whoever joins r and s first makes many rows for
+nothing.
 """
 
 from __future__ import annotations
 
 import random
 
-from everlog.bench.harness.model import Facts, Promise, Row, Workload
+from everlog.bench.harness.workload import Facts, Promise, Row, Workload
 from everlog.bench.workloads._drawn import drawn
 
 PROGRAM = """.decl r(a:number, b:number)
@@ -50,7 +51,9 @@ def fresh(draw: random.Random, size: int) -> tuple[str, Row]:
 
 
 def hub_rows(facts: Facts) -> list[tuple[str, Row]]:
-    """Rows of s from a hub of r to a value that t lacks: nothing follows, but a join with r first is long."""
+    """Rows of s from a hub of r to a value that t lacks: nothing follows, but a join with r first
+    is long.
+    """
     draw = random.Random(27)
     here = {c for c, _ in facts["t"]}
     out: list[tuple[str, Row]] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from random import Random
 
-from everlog.bench.harness.model import Promise, Row, Workload
+from everlog.bench.harness.workload import Promise, Row, Workload
 from everlog.bench.workloads._graphs import Drawing, power_law
 
 PROGRAM = """.decl edge(x:number, y:number)

@@ -1,16 +1,17 @@
-"""Value flow with aliases, as in pointer analyses of C (CSPA): three relations that need each other.
+"""Value flow with aliases, as in pointer analyses of C (CSPA): three relations that need each
+other.
 
-Statements are `assign(x, y)` (a value of y may go to x) and `dereference(p, v)` (v is what p points to: *p).  The
-data is a program of small functions: assignments mostly within a function, some from a caller; each function
-dereferences a few of its variables.  Functions call in short chains, so that flow stays local, as it does in real
-programs after calls and returns were matched.
+Statements are `assign(x, y)` (a value of y may go to x) and `dereference(p, v)` (v is what p points
+to: *p).  The data is a program of small functions: assignments mostly within a function, some from
+a caller; each function dereferences a few of its variables.  Functions call in short chains, so
+that flow stays local, as it does in real programs after calls and returns were matched.
 """
 
 from __future__ import annotations
 
 import random
 
-from everlog.bench.harness.model import Facts, Promise, Row, Workload
+from everlog.bench.harness.workload import Facts, Promise, Row, Workload
 
 PROGRAM = """.decl assign(x:number, y:number)
 .decl dereference(p:number, v:number)

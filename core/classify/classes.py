@@ -1,16 +1,17 @@
 """Which class a query is in, and why: hierarchical inside acyclic, else cyclic.
 
-The class decides what an update can cost before any data is seen: hierarchical queries are maintained in
-constant time, acyclic ones in constant amortized time under inserts, cyclic ones pay for their cycle.
-A class without a reason helps nobody, so each test gives its witness: two variables that break the
-hierarchy, a join tree, or the cycle that is left when ear removal (GYO) can take no further atom.
+The class decides what an update can cost before any data is seen: hierarchical queries are
+maintained in constant time, acyclic ones in constant amortized time under inserts, cyclic ones pay
+for their cycle.  A class without a reason helps nobody, so each test gives its witness: two
+variables that break the hierarchy, a join tree, or the cycle that is left when ear removal (GYO)
+can take no further atom.
 
-Ear removal: an atom is an ear if what it shares with the other atoms lies inside one of them.  That one
-becomes its parent.  A query is acyclic exactly if one ear after another can be removed.
+Ear removal: an atom is an ear if what it shares with the other atoms lies inside one of them.  That
+one becomes its parent.  A query is acyclic exactly if one ear after another can be removed.
 
-Source: Abo Khamis, Kara, Olteanu, Suciu, PACMMOD 2(5), 2024, Section 2; Bagan, Durand, Grandjean, CSL 2007
-(free-connex); Berkholz, Keppeler, Schweikardt, PODS 2017 (q-hierarchical); Graham 1979, Yu and Özsoyoğlu
-1979 (ear removal).
+Source: Abo Khamis, Kara, Olteanu, Suciu, PACMMOD 2(5), 2024, Section 2; Bagan, Durand, Grandjean,
+CSL 2007 (free-connex); Berkholz, Keppeler, Schweikardt, PODS 2017 (q-hierarchical); Graham 1979, Yu
+and Özsoyoğlu 1979 (ear removal).
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ def classify(query: Query) -> tuple[QueryClass, str]:
 
 
 def hierarchy_break(query: Query) -> tuple[str, str] | None:
-    """Two variables whose sets of atoms overlap without inclusion; None if the query is hierarchical.
+    """Two variables whose sets of atoms overlap without inclusion; None if the query is
+    hierarchical.
 
     >>> hierarchy_break(Query.of("R(A, B)", "S(B, C)", "T(C, D)"))
     ('B', 'C')
@@ -93,7 +95,8 @@ def is_q_hierarchical(query: Query) -> bool:
 
 
 def atoms_of(query: Query) -> dict[str, int]:
-    """at(X) of each variable X, as a bit set of atom indexes; variables in the order in which they occur.
+    """at(X) of each variable X, as a bit set of atom indexes; variables in the order in which they
+    occur.
 
     >>> atoms_of(Query.of("R(A, B)", "S(B)"))
     {'A': 1, 'B': 3}
@@ -124,8 +127,9 @@ class Ears:
     """What ear removal leaves: a join tree, or the atoms of a cycle.
 
     `parents` has, for each atom, the atom that it hangs on; None for the root and for the atoms in
-    `remaining`.  Parts of a query without a common variable are joined by empty separators, so an acyclic
-    query has one root.  `cycle` names variables of the cycle once around, without the first again.
+    `remaining`.  Parts of a query without a common variable are joined by empty separators, so an
+    acyclic query has one root.  `cycle` names variables of the cycle once around, without the first
+    again.
     """
 
     parents: tuple[int | None, ...]
@@ -182,12 +186,14 @@ def is_free_connex(query: Query) -> bool:
 
 
 def loomis_whitney(query: Query) -> int | None:
-    """The degree k ≥ 3 of a Loomis–Whitney query: k variables, one atom for each k - 1 of them, no others.
+    """The degree k ≥ 3 of a Loomis–Whitney query: k variables, one atom for each k - 1 of them, no
+    others.
 
     >>> loomis_whitney(Query.of("R(A, B)", "S(B, C)", "T(A, C)"))
     3
 
-    Atoms without variables do not count; a second atom over the same variables makes it another query.
+    Atoms without variables do not count; a second atom over the same variables makes it another
+    query.
     """
     schemas = [frozenset(atom.variables) for atom in query.atoms if atom.variables]
     k = len(query.variables)
@@ -218,7 +224,9 @@ def _neighbours(cores: Sequence[Sequence[str]]) -> dict[str, set[str]]:
 
 
 def _chordless_cycle(cores: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Three variables that meet by twos and not all in one atom, or a shortest longer cycle without chords."""
+    """Three variables that meet by twos and not all in one atom, or a shortest longer cycle without
+    chords.
+    """
     near = _neighbours(cores)
     for a, b, c in combinations(near, 3):
         if b in near[a] and c in near[a] and c in near[b] and not any({a, b, c} <= set(core) for core in cores):

@@ -1,18 +1,20 @@
 """Fractional edge covers: how large a join can get, exact, and with a certificate.
 
-The exponent ρ* of a join is the value of a linear program.  Floating point would give 1.4999999, and a
-width is compared for equality.  Here the number is a Fraction that carries its proof: weights on the
-edges that cover every vertex (ρ* is at most that), and weights on the vertices that overload no edge, a
-packing (ρ* is at least that).  The two sums are equal, and all of it is checked before it is returned.
+The exponent ρ* of a join is the value of a linear program.  Floating point would give 1.4999999,
+and a width is compared for equality.  Here the number is a Fraction that carries its proof: weights
+on the edges that cover every vertex (ρ* is at most that), and weights on the vertices that overload
+no edge, a packing (ρ* is at least that).  The two sums are equal, and all of it is checked before
+it is returned.
 
-First the hypergraph is made small: an edge inside another is of no use to a cover, and a vertex in all
-the edges of another one is covered with it.  Mostly nothing is left but single vertices, and the answer is
-their number.  What is left falls into connected kernels, which are solved once each, under a canonical name:
-small ones by an exact simplex over integers, large ones by HiGHS, whose floats are turned into fractions; if
-these prove nothing, by the simplex as well.  (To load scipy takes longer than to solve a thousand small ones.)
+First the hypergraph is made small: an edge inside another is of no use to a cover, and a vertex in
+all the edges of another one is covered with it.  Mostly nothing is left but single vertices, and
+the answer is their number.  What is left falls into connected kernels, which are solved once each,
+under a canonical name:  small ones by an exact simplex over integers, large ones by HiGHS, whose
+floats are turned into fractions; if these prove nothing, by the simplex as well.  (To load scipy
+takes longer than to solve a thousand small ones.)
 
-Source: Atserias, Grohe, Marx, FOCS 2008 (the bound); Abo Khamis, Kara, Olteanu, Suciu, PACMMOD 2(5), 2024,
-Section 2; Edmonds 1967 (division without remainder in the simplex).
+Source: Atserias, Grohe, Marx, FOCS 2008 (the bound); Abo Khamis, Kara, Olteanu, Suciu, PACMMOD
+2(5), 2024, Section 2; Edmonds 1967 (division without remainder in the simplex).
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ Solution = tuple[tuple[Fraction, ...], tuple[Fraction, ...]]  # weights of edges
 
 @frozen
 class Cover:
-    """ρ*, and the proof: edge weights that cover every vertex, vertex weights that overload no edge."""
+    """ρ*, and the proof: edge weights that cover every vertex, vertex weights that overload no
+    edge.
+    """
 
     number: Fraction
     weights: tuple[Fraction, ...]
@@ -91,7 +95,9 @@ def _cover_number(vertices: frozenset[Signature]) -> Fraction:
 
 
 def proves(edges: Sequence[Edge], n: int, weights: Sequence[Fraction], packing: Sequence[Fraction]) -> bool:
-    """Do the weights cover all n vertices, does the packing overload no edge, and are the sums equal?"""
+    """Do the weights cover all n vertices, does the packing overload no edge, and are the sums
+    equal?
+    """
     return (
         min([*weights, *packing], default=0) >= 0
         and all(sum(w for e, w in zip(edges, weights, strict=True) if e >> v & 1) >= 1 for v in range(n))
@@ -147,7 +153,8 @@ def bits(mask: int) -> Iterator[int]:
 
 
 def kernels(edges: Iterable[Edge]) -> list[list[tuple[int, Edge]]]:
-    """Drop edges inside others and vertices covered with others; then the connected parts, edges numbered.
+    """Drop edges inside others and vertices covered with others; then the connected parts, edges
+    numbered.
 
     >>> kernels([0b0111, 0b0011, 0b1000])            # an edge, one inside it, and one apart
     [[(0, 1)], [(2, 8)]]
@@ -187,7 +194,9 @@ def _connected(edges: Sequence[tuple[int, Edge]]) -> list[list[tuple[int, Edge]]
 
 
 def canonical(kernel: Sequence[tuple[int, Edge]]) -> tuple[tuple[Edge, ...], list[int], list[tuple[int, Edge]]]:
-    """A name for the kernel, which most isomorphic ones share; its vertices and its edges in that order."""
+    """A name for the kernel, which most isomorphic ones share; its vertices and its edges in that
+    order.
+    """
     near = {v: sorted(e.bit_count() for _, e in kernel if e >> v & 1) for v in bits(_union(kernel))}
     order = sorted(near, key=lambda v: (len(near[v]), near[v], v))
     rank = {v: i for i, v in enumerate(order)}
@@ -214,7 +223,9 @@ def solve(edges: tuple[Edge, ...]) -> Solution:
 
 
 def highs(edges: Sequence[Edge], n: int) -> Solution:
-    """A solution in floats, as the nearest simple fractions: likely right, to be proved.  Without scipy, none."""
+    """A solution in floats, as the nearest simple fractions: likely right, to be proved.  Without
+    scipy, none.
+    """
     try:
         from scipy.optimize import linprog  # type: ignore[import-untyped]  # scipy has no types
     except ImportError:
@@ -234,8 +245,9 @@ def simplex(edges: Sequence[Edge], n: int, capacities: Sequence[int]) -> Solutio
     >>> simplex([0b011, 0b110, 0b101], 3, [1, 1, 1])[1]
     (Fraction(1, 2), Fraction(1, 2), Fraction(1, 2))
 
-    Rows are the edges, and last the objective; columns are the vertices, the slacks of the edges, and the
-    capacities.  All entries are integers over one denominator, the last pivot.  Bland's rule: no cycling.
+    Rows are the edges, and last the objective; columns are the vertices, the slacks of the edges,
+    and the capacities.  All entries are integers over one denominator, the last pivot.  Bland's
+    rule: no cycling.
     """
     m = len(edges)
     table = [

@@ -1,9 +1,9 @@
 """Tree decompositions: a cyclic query seen as an acyclic one over bags of variables.
 
-An engine joins inside a bag first, then passes messages along the tree.  What a bag costs is ρ* of the
-query restricted to it.  Every decomposition worth having comes from an order in which the variables
-are eliminated: the bag of a variable is the variable and all that it meets when it goes, and these meet
-each other from then on.
+An engine joins inside a bag first, then passes messages along the tree.  What a bag costs is ρ* of
+the query restricted to it.  Every decomposition worth having comes from an order in which the
+variables are eliminated: the bag of a variable is the variable and all that it meets when it goes,
+and these meet each other from then on.
 
 The tree is a forest: parts of a query without a common variable have a root each.  A query without
 variables has one empty bag.  No width is below 1, for what is read must be read.
@@ -25,7 +25,8 @@ from everlog.core.classify.query import Query, QueryAtom
 
 @frozen
 class Decomposition:
-    """The bags of a forest, each after its parent (None: a root), and the largest ρ* of a bag, or 1.
+    """The bags of a forest, each after its parent (None: a root), and the largest ρ* of a bag, or
+    1.
 
     Invariants, verified by `check`:
       I1  every atom lies inside a bag, and every bag consists of variables of the query;
@@ -73,9 +74,9 @@ def width_of(query: Query, bags: Iterable[frozenset[str]]) -> Fraction:
 def from_elimination(query: Query, order: Sequence[str]) -> Decomposition:
     """The bags of an elimination order of all variables; no bag lies inside its neighbour.
 
-    If the query is not full and its bound variables go first, the decomposition is free-connex: the bags
-    without bound variables stand above all others and have all free variables.  They are kept as they
-    are, so one of them may lie inside a bag below it.
+    If the query is not full and its bound variables go first, the decomposition is free-connex: the
+    bags without bound variables stand above all others and have all free variables.  They are kept
+    as they are, so one of them may lie inside a bag below it.
 
     >>> square = Query.of("R(A, B)", "S(B, C)", "T(C, D)", "U(A, D)")
     >>> [sorted(bag) for bag in from_elimination(square, "ABCD").bags]

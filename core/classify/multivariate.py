@@ -1,16 +1,17 @@
 """The multivariate extension of a query, whose width is what updates with deletes cost.
 
 Under deletes every fact has a lifespan, and the joined facts must have been alive together.  The
-multivariate extension Q̂ says so with equalities: for each order σ of the k atoms, the atom in place i also
-has the variables Z1, …, Zi.  The width w(Q̂) is the largest w(Q̂σ) over all k! orders, and an update costs
-about |D| to the power w(Q̂) - 1.
+multivariate extension Q̂ says so with equalities: for each order σ of the k atoms, the atom in
+place i also has the variables Z1, …, Zi.  The width w(Q̂) is the largest w(Q̂σ) over all k! orders,
+and an update costs about |D| to the power w(Q̂) - 1.
 
-Few of the orders need a search.  Q̂σ is known, up to names and twins, by the set of the *signatures* of its
-variables: in which places are the atoms of the variable?  Orders with the same set have the same width.  So do
-orders that differ in the last two places, since Zk, in one atom only, adds nothing.  And Q is made small
-before: a variable in one atom only is an ear in every Q̂σ, one that all atoms have belongs to every bag, and
-of two atoms over the same variables (or an atom without any) the earlier one lies inside a later one in Q̂σ.
-At last, only what exceeds the largest width so far is searched for, and nothing exceeds w(Q) + 1.
+Few of the orders need a search.  Q̂σ is known, up to names and twins, by the set of the
+*signatures* of its variables: in which places are the atoms of the variable?  Orders with the same
+set have the same width.  So do orders that differ in the last two places, since Zk, in one atom
+only, adds nothing.  And Q is made small before: a variable in one atom only is an ear in every Q̂σ,
+one that all atoms have belongs to every bag, and of two atoms over the same variables (or an atom
+without any) the earlier one lies inside a later one in Q̂σ.  At last, only what exceeds the largest
+width so far is searched for, and nothing exceeds w(Q) + 1.
 
 Source: Abo Khamis, Kara, Olteanu, Suciu, PACMMOD 2(5), 2024, Definition 3.3 and Section 4.2.
 """
@@ -37,7 +38,8 @@ MOST_WORK = 400_000  # of the searches over all orders together: a few seconds
 class MultivariateWidth:
     """w(Q̂), and an order σ (atom indexes) that has it; None if every order does.
 
-    If not exact, w(Q̂) is between `lower` and `value`, and `worst` is an order with at least `lower`, if known.
+    If not exact, w(Q̂) is between `lower` and `value`, and `worst` is an order with at least
+    `lower`, if known.
     """
 
     value: Fraction
@@ -76,8 +78,9 @@ def multivariate_width(query: Query) -> MultivariateWidth:
     >>> multivariate_width(Query.of("R(A, B, C)", "S(A)", "T(B)", "U(C)")).value
     Fraction(5, 3)
 
-    Cost: for each of the at most k!/2 orders that differ, that of a width.  After MOST_WORK the other orders
-    are bounded greedily; if there are more than MOST_ATOMS atoms, all are bounded by w(Q) + 1.
+    Cost: for each of the at most k!/2 orders that differ, that of a width.  After MOST_WORK the
+    other orders are bounded greedily; if there are more than MOST_ATOMS atoms, all are bounded by
+    w(Q) + 1.
     """
     if is_hierarchical(query):
         return MultivariateWidth(ONE, True, None, ONE)
@@ -108,7 +111,8 @@ def multivariate_width(query: Query) -> MultivariateWidth:
 
 
 def reduced(query: Query) -> tuple[dict[int, frozenset[str]], tuple[int, ...]]:
-    """The atoms and variables that w(Q̂) depends on, and the dropped atoms, which go first in a worst order.
+    """The atoms and variables that w(Q̂) depends on, and the dropped atoms, which go first in a
+    worst order.
 
     >>> small, dropped = reduced(Query.of("R(A, B)", "S(B, C)", "T(C, D)", "U(C)"))
     >>> {atom: sorted(variables) for atom, variables in small.items()}, dropped
@@ -131,7 +135,9 @@ def reduced(query: Query) -> tuple[dict[int, frozenset[str]], tuple[int, ...]]:
 def essential_orders(
     atoms: dict[int, frozenset[str]],
 ) -> Iterator[tuple[tuple[Signature, ...], tuple[int, ...]]]:
-    """One order σ for each set of signatures that σ can give to the variables of Q̂σ, with that set."""
+    """One order σ for each set of signatures that σ can give to the variables of Q̂σ, with that
+    set.
+    """
     query = Query(tuple(QueryAtom("", tuple(sorted(schema))) for schema in atoms.values()), frozenset())
     columns = [list(bits(at)) for at in sorted(set(atoms_of(query).values()))]
     names, k = list(atoms), len(atoms)

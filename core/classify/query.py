@@ -1,9 +1,9 @@
 """The positive join of a rule body, as a hypergraph: what its class and its widths depend on.
 
-The paper speaks of full conjunctive queries: atoms over variables, nothing else.  A rule body has more.
-Constants and repeated variables are selections on one atom, so the atom keeps its distinct variables.
-Equal variables are merged.  Each occurrence of a relation is an atom of its own.  Negation, comparisons,
-arithmetic and aggregates stand above the join and do not count.
+The paper speaks of full conjunctive queries: atoms over variables, nothing else.  A rule body has
+more.  Constants and repeated variables are selections on one atom, so the atom keeps its distinct
+variables.  Equal variables are merged.  Each occurrence of a relation is an atom of its own.
+Negation, comparisons, arithmetic and aggregates stand above the join and do not count.
 
 Source: Abo Khamis, Kara, Olteanu, Suciu, PACMMOD 2(5), 2024, Section 2.
 """
@@ -19,7 +19,9 @@ from everlog.core.program import Atom, Comparison, Rule, Variable, variables_of
 
 @frozen
 class QueryAtom:
-    """One atom: the relation, for messages, and its distinct variables in the order of their columns."""
+    """One atom: the relation, for messages, and its distinct variables in the order of their
+    columns.
+    """
 
     relation: str
     variables: tuple[str, ...]

@@ -1,21 +1,24 @@
 """Fractional hypertree width, exact: the best order in which to eliminate the variables.
 
-The width of a query is that of its best tree decomposition, and the best one comes from an elimination
-order.  What has been eliminated, as a set, decides what the rest looks like, so the orders of n
-variables are paths through 2ⁿ sets, and the best path is the one whose dearest bag is cheapest: Dijkstra's
-search with max for plus.  Four facts keep it short.
+The width of a query is that of its best tree decomposition, and the best one comes from an
+elimination order.  What has been eliminated, as a set, decides what the rest looks like, so the
+orders of n variables are paths through 2ⁿ sets, and the best path is the one whose dearest bag is
+cheapest: Dijkstra's search with max for plus.  Four facts keep it short.
 
-- Variables in the same atoms (twins) are in the same bags at no cost: one of them is searched for all.
+- Variables in the same atoms (twins) are in the same bags at no cost: one of them is searched for
+  all.
 - If the neighbours of a variable all meet each other, then they and it are in one bag of every
-  decomposition, so it may go first, and nothing else need be tried (ear removal is the case of one atom).
+  decomposition, so it may go first, and nothing else need be tried (ear removal is the case of one
+  atom).
 - If all that is left together costs no more than what was paid already, the search is over.
 - Parts without a common variable are searched one by one.
 
-For the free-connex width all bound variables go before the free ones; the same facts hold for those whose
-turn it is.
+For the free-connex width all bound variables go before the free ones; the same facts hold for those
+whose turn it is.
 
-Source: Abo Khamis, Kara, Olteanu, Suciu, PACMMOD 2(5), 2024, Definition 2.3; Bodlaender, Fomin, Koster,
-Kratsch, Thilikos, ACM TALG 9(1), 2012 (sets of eliminated vertices); Abo Khamis, Ngo, Rudra, PODS 2016.
+Source: Abo Khamis, Kara, Olteanu, Suciu, PACMMOD 2(5), 2024, Definition 2.3; Bodlaender, Fomin,
+Koster, Kratsch, Thilikos, ACM TALG 9(1), 2012 (sets of eliminated vertices); Abo Khamis, Ngo,
+Rudra, PODS 2016.
 """
 
 from __future__ import annotations
@@ -89,7 +92,9 @@ def _width(query: Query) -> Width:
 
 @frozen
 class Order:
-    """An elimination order, what its dearest bag costs, and whether none is cheaper (than the floor)."""
+    """An elimination order, what its dearest bag costs, and whether none is cheaper (than the
+    floor).
+    """
 
     cost: Fraction
     order: tuple[int, ...]
@@ -101,7 +106,9 @@ Graph = tuple[int, ...]  # the neighbours of each vertex, eliminated ones includ
 
 @define
 class Search:
-    """Elimination orders of a hypergraph on bit sets, where the vertices in `first` go before all others."""
+    """Elimination orders of a hypergraph on bit sets, where the vertices in `first` go before all
+    others.
+    """
 
     edges: tuple[Edge, ...]
     first: int = 0
@@ -145,8 +152,8 @@ class Search:
     def best(self, part: int, floor: Fraction = ONE, most_work: int | None = None) -> Order:
         """An order of the vertices of `part` with the least cost, or with any cost up to `floor`.
 
-        When `most_work` is done, the rest is greedy and likely not exact.  Without that limit, at most
-        MOST_VARIABLES vertices, after simplification, are searched to the end.
+        When `most_work` is done, the rest is greedy and likely not exact.  Without that limit, at
+        most MOST_VARIABLES vertices, after simplification, are searched to the end.
 
         >>> Search((0b0011, 0b0110, 0b1100, 0b1001)).best(0b1111).cost       # the square
         Fraction(2, 1)
@@ -193,7 +200,9 @@ class Search:
         return rest, graph, tuple(taken), cost
 
     def _greedy(self, rest: int, graph: Graph, taken: tuple[int, ...], cost: Fraction, least: Fraction) -> Order:
-        """Next goes the vertex with the cheapest bag, then the smallest; no order at all costs below `least`."""
+        """Next goes the vertex with the cheapest bag, then the smallest; no order at all costs
+        below `least`.
+        """
         while rest:
             bags = {v: graph[v] & rest | 1 << v for v in bits(rest & self.first or rest)}
             v = min(bags, key=lambda v: (self.cost(bags[v]), bags[v].bit_count()))

@@ -22,12 +22,12 @@ bound, then the atom that is expected to give the fewest matches.
 `writer`        the mechanics: lines, names, indexes, loops
 `atoms`         one atom: the index it asks for, and how its matches are run through
 `joins`         a whole body: the order, the tests, the set at the bottom
-`rules`         heads and aggregates; `compile_rule`, `compile_late`
+`rule_code`         heads and aggregates; `compile_rule`, `compile_late`
 ==============  =================================================================================
 """
 
 from everlog.core.codegen.body import settable
-from everlog.core.codegen.rules import compile_late, compile_rule
+from everlog.core.codegen.rule_code import compile_late, compile_rule
 from everlog.core.codegen.writer import Access, Compiled
 
 __all__ = ["Access", "Compiled", "compile_late", "compile_rule", "settable"]

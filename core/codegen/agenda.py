@@ -14,7 +14,7 @@ from typing import TypeAlias
 from attrs import frozen
 
 from everlog.core import program as p
-from everlog.core.codegen.lines import Values
+from everlog.core.codegen.code_lines import Values
 from everlog.core.program import Aggregate, Atom, Comparison, Literal, Negation, Range, Variable
 from everlog.core.program.bodies import may_fail
 

@@ -1,9 +1,9 @@
 """Queries: a body as a generator, which yields its answers one by one.
 
-What is good for a rule, whole sets at a time, is bad for whoever waits for the first answer.  So here
-every variable is a loop: no set is made and no relation is projected before the first answer, and the
-work between two answers is that of the nested loops between them.  The same answer may be yielded
-several times; `may_repeat` says whether it can be.
+What is good for a rule, whole sets at a time, is bad for whoever waits for the first answer.  So
+here every variable is a loop: no set is made and no relation is projected before the first answer,
+and the work between two answers is that of the nested loops between them.  The same answer may be
+yielded several times; `may_repeat` says whether it can be.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from attrs import define
 
 from everlog.core import program as p
 from everlog.core.codegen.agenda import variables_of_literal
-from everlog.core.codegen.rules import RuleWriter, Yielding
+from everlog.core.codegen.rule_code import RuleWriter, Yielding
 from everlog.core.program import Atom, Constant, Rule, Wildcard
 from everlog.core.storage.tables import Columns
 
@@ -41,7 +41,9 @@ class AnswerWriter(Yielding, RuleWriter):
     """Writes a generator of answers."""
 
     def atom(self, atom: Atom) -> None:
-        """A relation of which nothing is known yet is gone through as it is, with columns nobody asks for."""
+        """A relation of which nothing is known yet is gone through as it is, with columns nobody
+        asks for.
+        """
         new = any(self.is_new(arg) for arg in atom.args)
         known = any(isinstance(arg, Constant | p.Call) or arg in self.bound for arg in atom.args)
         if new and not known:
@@ -50,5 +52,7 @@ class AnswerWriter(Yielding, RuleWriter):
             super().atom(atom)
 
     def index(self, relation: str, key: Columns, rest: Columns) -> str:
-        """Indexes are asked for keys one by one, so that whoever binds the code may do without building them."""
+        """Indexes are asked for keys one by one, so that whoever binds the code may do without
+        building them.
+        """
         return super().index(ASKED + relation if key else relation, key, rest)

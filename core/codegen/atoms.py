@@ -1,4 +1,6 @@
-"""One atom of a body: the index that its bound columns ask for, and how its matches are run through."""
+"""One atom of a body: the index that its bound columns ask for, and how its matches are run
+through.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from attrs import define
 
 from everlog.core import program as p
 from everlog.core.codegen.agenda import Member
-from everlog.core.codegen.lines import Loop, Values
+from everlog.core.codegen.code_lines import Loop, Values
 from everlog.core.codegen.writer import DELTA, NoSet, Writer, same
 from everlog.core.program import Atom, Constant, Variable
 

@@ -25,8 +25,8 @@ from attrs import define, evolve
 from everlog.core import program as p
 from everlog.core.codegen.agenda import Agenda, variables_of_literal
 from everlog.core.codegen.atoms import local
-from everlog.core.codegen.lines import Values
-from everlog.core.codegen.rules import RuleWriter, Yielding
+from everlog.core.codegen.code_lines import Values
+from everlog.core.codegen.rule_code import RuleWriter, Yielding
 from everlog.core.codegen.writer import Compiled, NoSet, same, tuple_text
 from everlog.core.program import Aggregate, Atom, Literal, Rule, Variable
 from everlog.core.program.bodies import may_fail
@@ -88,8 +88,9 @@ class LivingWriter(RuleWriter):
         return local(f"({fan} if _len({fan}) < {FEW} else {evolve(cut, text=fan)})", fan)
 
     def set_atom(self, atom: Atom, key: list[int], rest: list[int], column: int) -> None:
-        """No set variable is worth a walk through a whole relation from a change, or an index that only
-        serves one walk: every index has to follow all changes."""
+        """No set variable is worth a walk through a whole relation from a change, or an index that
+        only serves one walk: every index has to follow all changes.
+        """
         natural = self.shapes[atom.relation].arity == 2 and self.shapes[atom.relation].fan == column
         if rest and not key and (self.from_delta or (self.single and not natural)):
             raise NoSet
@@ -205,7 +206,9 @@ class CountWriter(LivingWriter):
 
 @define
 class WitnessWriter(LivingWriter):
-    """`_new` maps each fact that is not there yet to a witness; of a binary relation {key: {value: w}}."""
+    """`_new` maps each fact that is not there yet to a witness; of a binary relation {key: {value:
+    w}}.
+    """
 
     hoisted: int | None = None  # in which part of the code the witness has a name already
 
@@ -313,7 +316,9 @@ class SavingWriter(WitnessWriter):
 
 @define
 class RestoringWriter(SavingWriter):
-    """The same for the rule with its suspects as Δ, which is left for a key when all of its facts are saved."""
+    """The same for the rule with its suspects as Δ, which is left for a key when all of its facts
+    are saved.
+    """
 
     left: bool = False
     delta_key: str = ""
@@ -344,7 +349,9 @@ class RestoringWriter(SavingWriter):
 
 @define
 class SuspectWriter(WitnessWriter):
-    """`_new` collects the facts whose witness this derivation is; where witnesses have sets, takes them out."""
+    """`_new` collects the facts whose witness this derivation is; where witnesses have sets, takes
+    them out.
+    """
 
     def emit(self, head: Atom, shape: Shape) -> None:
         if self.set_variable is not None and not self.set_in_head:
@@ -373,7 +380,9 @@ class SuspectWriter(WitnessWriter):
         self.collect(shape)
 
     def take_group(self, head: Atom, shape: Shape, witness: str) -> None:
-        """Move the suspects from the set of their witness to `_new`: {key: (values, {witness: values})}."""
+        """Move the suspects from the set of their witness to `_new`: {key: (values, {witness:
+        values})}.
+        """
         values = self.single_set() if self.set_in_head else f"{{{self.expr(head.args[shape.fan])}}}"
         self.line(f"_g = _p.get({witness})")
         self.line(f"if _g is None: {self.skip()}")

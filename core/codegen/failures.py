@@ -1,10 +1,10 @@
 """Where generated code meets a condition that cannot be computed: does the rule fail?
 
-By the definition of core.program.bodies it does if no other condition excludes the choice of facts at hand.
-The code that met the failure may not have chosen all facts yet, nor tested all conditions.  So it hands
-over what is bound to a `FailurePoint`, which looks at every way to choose the rest.  That is rare, and
-need not be fast: its code is compiled when the first failure is met, condition by condition, and asks
-for its indexes then.
+By the definition of core.program.bodies it does if no other condition excludes the choice of facts
+at hand.  The code that met the failure may not have chosen all facts yet, nor tested all
+conditions.  So it hands over what is bound to a `FailurePoint`, which looks at every way to choose
+the rest.  That is rare, and need not be fast: its code is compiled when the first failure is met,
+condition by condition, and asks for its indexes then.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Write = Callable[[Sequence[Literal], Sequence[Variable], Sequence[Variable]], Co
 class FailurePoint:
     """One place of generated code at which the values of `bound` are known.
 
-    `body` is what the rule has to satisfy.  `write` compiles literals to a generator: from the values of
-    some variables to those of others.
+    `body` is what the rule has to satisfy.  `write` compiles literals to a generator: from the
+    values of some variables to those of others.
     """
 
     def __init__(

@@ -11,7 +11,7 @@ from attrs import define
 from everlog.core import program as p
 from everlog.core.codegen.agenda import Agenda, Item, Member, variables_of_literal
 from everlog.core.codegen.atoms import AtomWriter
-from everlog.core.codegen.lines import Values
+from everlog.core.codegen.code_lines import Values
 from everlog.core.program import (
     Aggregate,
     Atom,
@@ -68,7 +68,9 @@ class JoinWriter(AtomWriter):
         self.collect_parts()
 
     def settle(self, agenda: Agenda) -> None:
-        """Write every test and equality that became ready with the variables bound since the last time."""
+        """Write every test and equality that became ready with the variables bound since the last
+        time.
+        """
         while True:
             positions = agenda.touched(self.bound)
             if not positions:
@@ -182,7 +184,9 @@ class JoinWriter(AtomWriter):
 
     @contextmanager
     def guarded(self, literal: Literal) -> Iterator[None]:
-        """Around the code of a literal: where it cannot be computed, tell what that means, and go on."""
+        """Around the code of a literal: where it cannot be computed, tell what that means, and go
+        on.
+        """
         if not (self.guards and may_fail(literal)):
             yield
             return

@@ -9,8 +9,8 @@ from attrs import define, field, frozen
 
 from everlog.core import program as p
 from everlog.core.codegen.agenda import Agenda
+from everlog.core.codegen.code_lines import Line, Loop, Test, Values, identifier
 from everlog.core.codegen.expressions import Expressions
-from everlog.core.codegen.lines import Line, Loop, Test, Values, identifier
 from everlog.core.program import Atom, Variable
 from everlog.core.storage.tables import Columns, Shape
 
@@ -49,7 +49,9 @@ class Compiled:
 
 @define
 class Part:
-    """A function that was begun when the one before it became too deep: its parameters, the caller's lines."""
+    """A function that was begun when the one before it became too deep: its parameters, the
+    caller's lines.
+    """
 
     name: str
     parameters: list[str]
@@ -60,8 +62,8 @@ class Part:
 class Writer:
     """Code in the making.
 
-    `bound` maps a variable to the Python name that holds it; `sets` are the names of the sets
-    whose intersection the set variable ranges over; `made` says at which depth a set was made that nobody
+    `bound` maps a variable to the Python name that holds it; `sets` are the names of the sets whose
+    intersection the set variable ranges over; `made` says at which depth a set was made that nobody
     else has.  If there is a `late` atom, it is joined in its turn, and its index is Δ.
     """
 

@@ -1,7 +1,7 @@
 """Signed changes after DBSP: the delta rules of a rule, by the bilinear theorem.
 
-`derive` is the part that an engine calls.  The theory itself, Z-sets and streams, is in `tests/oracles`,
-and `tests/laws/test_dbsp.py` has every proposition as a property.
+`derive` is the part that an engine calls.  The theory itself, Z-sets and streams, is in
+`tests/oracles`, and `tests/laws/test_dbsp.py` has every proposition as a property.
 
 Source: Budiu, Chajed, McSherry, Ryzhyk, Tannen, DBSP: Automatic Incremental View Maintenance for
 Rich Query Languages, PVLDB 16(7), 2023.

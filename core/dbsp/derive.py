@@ -1,19 +1,19 @@
 """The delta rules of a rule: what one changed relation adds to a head, and what it takes away.
 
-A rule body is a product.  A positive atom reads the indicator A of a relation, 0 or 1; a negated one
-reads 1 - A; an aggregate literal reads the indicator of the graph of a function, with the rows
-(outer …, result); a comparison and a range read a constant.  The number of derivations of a head row
-is the sum of that product over all bindings.  When one relation changes, the change of the product
-follows from Theorem 3.4 (bilinear), used once for each factor:
+A rule body is a product.  A positive atom reads the indicator A of a relation, 0 or 1; a negated
+one reads 1 - A; an aggregate literal reads the indicator of the graph of a function, with the rows
+(outer …, result); a comparison and a range read a constant.  The number of derivations of a head
+row is the sum of that product over all bindings.  When one relation changes, the change of the
+product follows from Theorem 3.4 (bilinear), used once for each factor:
 
     Δ(a × b) = Δa × old b + new a × Δb,        Δ(1 - A) = -ΔA,        Δconstant = 0,
 
 so it is a sum with one term for each occurrence of the relation: the occurrences before it in the
 product read new, the one itself reads Δ, those after it read old.
 
-But an engine has one version of a table at a time.  The trick is to choose the order of the product.
-A change is split into deletes D and then inserts I, so that at each event an occurrence either only
-loses derivations or only gains them:
+But an engine has one version of a table at a time.  The trick is to choose the order of the
+product.  A change is split into deletes D and then inserts I, so that at each event an occurrence
+either only loses derivations or only gains them:
 
     event     the new table A'           loses (sign -1)    gains (sign +1)
     delete    A - D, where D ⊆ A         positive           negated
@@ -23,11 +23,12 @@ Multiply in this order: what loses, from left to right; then what gains, from ri
 
 - A losing term is evaluated *before* the change is made: the table is old.  Only losing occurrences
   further left come before it in the product, and must read new.  All the rest reads old.
-- A gaining term is evaluated *after* the change is made: the table is new.  Only gaining occurrences
-  further left come after it in the product, and must read old.  All the rest reads new.
+- A gaining term is evaluated *after* the change is made: the table is new.  Only gaining
+  occurrences further left come after it in the product, and must read old.  All the rest reads new.
 
-So the occurrences that must read the other version are those further left with the sign of the term.
-In all four cases one more literal `!ΔA(args)` turns the version that the table has into the other:
+So the occurrences that must read the other version are those further left with the sign of the
+term.  In all four cases one more literal `!ΔA(args)` turns the version that the table has into the
+other:
 
     delete, positive:  the table is A,   A' = A and not D
     delete, negated:   the table is A',  !A = !A' and not D

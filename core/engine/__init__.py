@@ -9,7 +9,7 @@
 | `fused`, `unrolled`, `ways` | single updates, written out as one function |
 | `watch` | rules that move to another view of their join |
 | `engine` | steps small and large, reading, other rules |
-| `asking` | queries, compiled |
+| `compiled_query` | queries, compiled |
 | `explain`, `statistics` | the plan, the delta rules and what they took, for readers |
 """
 

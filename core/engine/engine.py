@@ -1,12 +1,13 @@
 """The in-process engine: relations that follow inserts and deletes.
 
 A step is a list of updates, applied in order, all or none.  A small one goes through the units as a
-change (`core.engine.stepping.step`); a large one, or the first, has the units that it reaches computed anew, set
-at a time.  Either way the relations afterwards are those of an evaluation from scratch.
+change (`core.engine.stepping.step`); a large one, or the first, has the units that it reaches
+computed anew, set at a time.  Either way the relations afterwards are those of an evaluation from
+scratch.
 
-A small step passes through states in which some relations are new and others old.  If a rule fails on
-values that only met there (a division by zero, say), the step is undone and the units are computed anew:
-then only an error of the new state itself is an error of the step.
+A small step passes through states in which some relations are new and others old.  If a rule fails
+on values that only met there (a division by zero, say), the step is undone and the units are
+computed anew:  then only an error of the new state itself is an error of the step.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from everlog.core.engine.planning.systems import Refused, with_auxiliaries
 from everlog.core.engine.statistics import Statistics, statistics_of
 from everlog.core.engine.stepping.broken import BrokenEngine
 from everlog.core.engine.stepping.changes import NOTHING, GivenRows, ToldChanges
-from everlog.core.engine.stepping.state import Columns, Kept
+from everlog.core.engine.stepping.saved_state import Columns, Kept
 from everlog.core.engine.stepping.step import Step
 from everlog.core.engine.stepping.store import Store
 from everlog.core.engine.unrolled import Follow
@@ -65,7 +66,9 @@ _Step = TypeVar("_Step", bound=Callable[..., Changes])
 
 
 def _whole(method: _Step) -> _Step:
-    """A step is told as done when it stands: what fails then, such as for want of memory, breaks the engine."""
+    """A step is told as done when it stands: what fails then, such as for want of memory, breaks
+    the engine.
+    """
 
     @wraps(method)
     def step(self: Engine, *args: Any, **more: Any) -> Changes:
@@ -110,13 +113,14 @@ class Engine:
         given: Mapping[str, Iterable[Row]] | None = None,
         kept: Kept | None = None,
     ) -> None:
-        """A program with the facts of its text; or, in their place, with the facts that are `given`.
+        """A program with the facts of its text; or, in their place, with the facts that are
+        `given`.
 
-        `kept` is what another engine with the same program, strategies and facts has kept: it is not
-        computed again.
+        `kept` is what another engine with the same program, strategies and facts has kept: it is
+        not computed again.
 
-        Whoever sets `seal` is shown each step at its very end: if it raises, the step is undone; if it
-        returns, the step stands, and nothing takes it back.
+        Whoever sets `seal` is shown each step at its very end: if it raises, the step is undone; if
+        it returns, the step stands, and nothing takes it back.
         """
         program = with_auxiliaries(program, strategies or {})
         self.program = program
@@ -231,7 +235,9 @@ class Engine:
 
     @_whole
     def change(self, net: Net) -> Changes:
-        """Apply what a step did in the end elsewhere: facts that go are given here, those that come are not."""
+        """Apply what a step did in the end elsewhere: facts that go are given here, those that come
+        are not.
+        """
         self._steps += 1
         return self._apply(net)
 
@@ -257,7 +263,9 @@ class Engine:
     def _move_joins(
         self, relations: Collection[str], seconds: float, number: int, told: Changes, weight: int
     ) -> None:
-        """After a step that was timed: joins whose work asks for it are kept in another way from now on."""
+        """After a step that was timed: joins whose work asks for it are kept in another way from
+        now on.
+        """
         try:
             answers = sum(len(told[name]) for name in told)
             moving = self._watch.moving(relations, seconds, number, answers, weight)
@@ -354,7 +362,9 @@ class Engine:
         return changes
 
     def _take_back(self, step: Step, error: BaseException) -> None:
-        """Have a step be as if it had not been tried; or, where that fails, have the engine say so from now on."""
+        """Have a step be as if it had not been tried; or, where that fails, have the engine say so
+        from now on.
+        """
         if self.guard.stands:  # it is written where it is kept, so memory must not go back
             self.give_up(error)
         halfway = self.guard.shield.held and not isinstance(error, (EvaluationError, MetFailure))
@@ -377,7 +387,9 @@ class Engine:
         step.all_awake()
 
     def _left(self, error: BaseException) -> None:
-        """An error ends a call: if the step stood by then, break, unless it is a Ctrl-C that came late."""
+        """An error ends a call: if the step stood by then, break, unless it is a Ctrl-C that came
+        late.
+        """
         if self._stood and isinstance(error, Exception):
             self.give_up(error)
 
@@ -437,7 +449,9 @@ class Engine:
         return changes
 
     def _have_sealed(self, net: Net) -> None:
-        """The end of a step: what comes after cannot fail, and signals wait until the step has left its guard."""
+        """The end of a step: what comes after cannot fail, and signals wait until the step has left
+        its guard.
+        """
         if self.seal is not None:
             with self.guard.sealing():
                 self.seal(net)
@@ -475,7 +489,9 @@ class Engine:
     # ── reading ──────────────────────────────────────────────────────────────────────────────
 
     def read_all(self) -> None:
-        """Have every relation be there as a table, auxiliary ones too: for whoever reads tables directly."""
+        """Have every relation be there as a table, auxiliary ones too: for whoever reads tables
+        directly.
+        """
         for name in self._refused:
             self._network.home[name].ready(name)
 
@@ -555,7 +571,9 @@ class Engine:
         return statistics_of(self._network)
 
     def state(self) -> Iterator[tuple[str, int, Columns]]:
-        """What the units with rules keep, as far as it can be written down: name, number of facts, columns."""
+        """What the units with rules keep, as far as it can be written down: name, number of facts,
+        columns.
+        """
         for keeper in self._network.keepers:
             columns = keeper.state() if keeper.planned.unit.rules else None
             if columns is not None:
@@ -570,7 +588,9 @@ class Engine:
 
     @_whole
     def change_program(self, program: Program) -> Changes:
-        """Go by other rules and declarations, all or none; only what depends on the difference is computed."""
+        """Go by other rules and declarations, all or none; only what depends on the difference is
+        computed.
+        """
         program = with_auxiliaries(program, self._asked)
         old, old_program = self._network, self.program
         plan = make_plan(program, self._asked)

@@ -43,9 +43,11 @@ def explain_plan(
     only: str | None = None,
     moved: Moved | None = None,
 ) -> str:
-    """Every unit with its strategy and every rule with its class and cost; with `deltas` also the delta rules.
+    """Every unit with its strategy and every rule with its class and cost; with `deltas` also the
+    delta rules.
 
-    `only` names one relation or one rule; `moved` has the rules that moved: to which strategy, after which step.
+    `only` names one relation or one rule; `moved` has the rules that moved: to which strategy,
+    after which step.
 
     >>> from everlog.dsl.check import compile_text
     >>> print(explain_plan(compile_text('''
@@ -87,7 +89,9 @@ def _how(unit: PlannedUnit) -> str:
 
 
 def fitting_systems(program: Program, unit: PlannedUnit) -> Iterator[tuple[Described, str]]:
-    """The systems of auxiliary relations, for a recursive unit, each with why it cannot serve if that is so."""
+    """The systems of auxiliary relations, for a recursive unit, each with why it cannot serve if
+    that is so.
+    """
     if unit.unit.recursive:
         alone = _alone(unit.unit, program)
         special = special_reason(program, alone)
@@ -263,7 +267,9 @@ def _deltas(unit: PlannedUnit) -> Iterator[str]:
 
 
 def explain_delta_code(program: Program, asked: Asked | None = None, only: str | None = None) -> str:
-    """The Python of every version of every rule (or of one, or of one relation) that small steps may run."""
+    """The Python of every version of every rule (or of one, or of one relation) that small steps
+    may run.
+    """
     network = Network(make_plan(program, asked), program.relations)
     parts: dict[str, None] = {}
     for keeper in network.keepers:

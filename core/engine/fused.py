@@ -1,13 +1,13 @@
 """One update of one relation as one Python function: the triggers that one would write by hand.
 
-Between two units a change is a set of facts, and to build and take apart such sets is most of what a single
-update costs.  Where all units on its way keep counts (of derivations, or of a group), everything that the
-update may cause is written out row by row instead: the row's tables and indexes, the delta rules for this row,
-and what they derive, counted per fact until the turn of its unit.  A row is a change of its own, so the
-sums of `core.dbsp.derive` hold row by row as well.
+Between two units a change is a set of facts, and to build and take apart such sets is most of what
+a single update costs.  Where all units on its way keep counts (of derivations, or of a group),
+everything that the update may cause is written out row by row instead: the row's tables and
+indexes, the delta rules for this row, and what they derive, counted per fact until the turn of its
+unit.  A row is a change of its own, so the sums of `core.dbsp.derive` hold row by row as well.
 
-What cannot be written so (recursion, a relation that a rule reads twice, other aggregates) takes the way of
-`core.engine.unrolled`.
+What cannot be written so (recursion, a relation that a rule reads twice, other aggregates) takes
+the way of `core.engine.unrolled`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from attrs import define, field
 
 from everlog.core.codegen.body import delta_position, without_calls
+from everlog.core.codegen.code_lines import Line, Values, comment, identifier
 from everlog.core.codegen.derivations import LivingWriter
 from everlog.core.codegen.expressions import Expressions
-from everlog.core.codegen.lines import Line, Values, comment, identifier
 from everlog.core.codegen.writer import MAX_LOOPS, Access, same, tuple_text
-from everlog.core.engine import rowwise
+from everlog.core.engine import row_undo
 from everlog.core.engine.keepers.counted import CountKeeper, DerivingKeeper
 from everlog.core.engine.keepers.groups import GroupKeeper, GroupValues
 from everlog.core.engine.stepping.step import Listener, Readers
@@ -51,7 +51,9 @@ class MetFailure(Exception):
 
 @define
 class RowRule(LivingWriter):
-    """A delta rule for one row, whose values have names already; it stands inside a loop that runs once."""
+    """A delta rule for one row, whose values have names already; it stands inside a loop that runs
+    once.
+    """
 
     function: Function = field(default=None, kw_only=True)
     delta_values: Sequence[str] = ()
@@ -86,9 +88,9 @@ class Function:
         self.expressions = Expressions(self.store.functors)
         self.scope = self.expressions.scope
         self.scope.update(
-            _ONCE=(None,), _MetFailure=MetFailure, put_row=rowwise.put_row, take_row=rowwise.take_row
+            _ONCE=(None,), _MetFailure=MetFailure, put_row=row_undo.put_row, take_row=row_undo.take_row
         )
-        self.scope.update(set_count=rowwise.set_count, set_group=rowwise.set_group)
+        self.scope.update(set_count=row_undo.set_count, set_group=row_undo.set_group)
         self.names: dict[Any, str] = {}
         keepers = network.after(relation)
         if len(keepers) > MOST_UNITS or any(network.is_filtered(r) for k in keepers for r in k.relations):
@@ -295,7 +297,9 @@ def _counts_groups(keeper: object) -> bool:
 
 
 def fused(network: Network, relation: str, insert: bool) -> Fused | None:
-    """What an insert (or a delete) of one row does, as a function; None where that cannot be written out."""
+    """What an insert (or a delete) of one row does, as a function; None where that cannot be
+    written out.
+    """
     if network.is_filtered(relation):
         return None
     try:

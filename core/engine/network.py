@@ -1,7 +1,7 @@
 """The keepers of a plan, who listens to whom, and how they survive a change of the program.
 
-When rules come or go, a unit whose rules and strategy are the same, and which reads nothing that has to be
-computed anew, stays as it is with all its state.
+When rules come or go, a unit whose rules and strategy are the same, and which reads nothing that
+has to be computed anew, stays as it is with all its state.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from everlog.core import program as p
 from everlog.core.engine.keepers.counted import DerivingKeeper
 from everlog.core.engine.keepers.keeper import Keeper
 from everlog.core.engine.keepers.recomputed import RecomputeKeeper, chain_counters
-from everlog.core.engine.keepers.strategies import keeper_of
+from everlog.core.engine.keepers.unit_strategies import keeper_of
 from everlog.core.engine.planning.plan import Plan, PlannedUnit
 from everlog.core.engine.stepping.step import Readers
 from everlog.core.engine.stepping.store import Store
-from everlog.core.joins.strategies import AUTO, DELTA
+from everlog.core.joins.join_strategies import AUTO, DELTA
 from everlog.core.program import Program, Row, Rule
 from everlog.core.storage import forms
 from everlog.core.storage.tables import Facts
@@ -60,7 +60,9 @@ class Network:
         chain_counters(iter(keepers))
 
     def _find_exact(self) -> None:
-        """Where a rule reads two atoms of one unit, their change is spread from the state of before."""
+        """Where a rule reads two atoms of one unit, their change is spread from the state of
+        before.
+        """
         for keeper in self.keepers:
             keeper.exact = False
         for rule in self.plan.program.rules:
@@ -72,7 +74,9 @@ class Network:
                 seen.add(keeper.number)
 
     def strategy_now(self, rule: Rule) -> str:
-        """How a rule is kept at present: that of its unit, or of its join where that has one of its own."""
+        """How a rule is kept at present: that of its unit, or of its join where that has one of its
+        own.
+        """
         keeper = self.home[rule.head.relation]
         if isinstance(keeper, DerivingKeeper):
             joined, choice = keeper.joined.get(rule.name), keeper.planned.joins.get(rule.name)
@@ -175,9 +179,11 @@ class Network:
         )
 
     def _given(self, name: str, old: Program, new: Program) -> list[Row]:
-        """The facts that are given in the new program: those of before, less and plus what its text says.
+        """The facts that are given in the new program: those of before, less and plus what its text
+        says.
 
-        A fact of the text that was deleted stays so, unless the text states it once more than before.
+        A fact of the text that was deleted stays so, unless the text states it once more than
+        before.
         """
         before, after = Counter(old.facts.get(name, ())), Counter(new.facts.get(name, ()))
         former, declared = old.relations.get(name), new.relations.get(name)

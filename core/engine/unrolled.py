@@ -1,9 +1,10 @@
-"""Small steps on one relation, written out: the turns of all units that they may reach, in one function.
+"""Small steps on one relation, written out: the turns of all units that they may reach, in one
+function.
 
-A step of a few facts spends its time on the way: whose turn is next, who listens, which rule to call.  For
-one relation the way is always the same, so it is written down once as Python: table changes, rules and
-counts in a row, with a test before each unit whether anything arrived there.  Units of other
-strategies are called as they are.  It does what `Step.run` does, and nothing else.
+A step of a few facts spends its time on the way: whose turn is next, who listens, which rule to
+call.  For one relation the way is always the same, so it is written down once as Python: table
+changes, rules and counts in a row, with a test before each unit whether anything arrived there.
+Units of other strategies are called as they are.  It does what `Step.run` does, and nothing else.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from everlog.core.codegen.lines import comment, identifier
+from everlog.core.codegen.code_lines import comment, identifier
 from everlog.core.engine.keepers.counted import DerivingKeeper
 from everlog.core.engine.keepers.keeper import Keeper
 from everlog.core.engine.stepping.step import Listener, Readers, Step, put_back

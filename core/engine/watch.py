@@ -1,12 +1,15 @@
-"""Rules whose joins begin as first-order delta, and move to generations when the stream asks for it.
+"""Rules whose joins begin as first-order delta, and move to generations when the stream asks for
+it.
 
-(The triangle and the 3-path move to heavy and light values, which are worked out for them and cheaper.)
+(The triangle and the 3-path move to heavy and light values, which are worked out for them and
+cheaper.)
 
-Delta rules are compiled and fast; counting inside them would make them slower.  So steps are timed, one of many
-single updates and every larger step.  What a step takes beyond a fair time for its updates and for the facts that
-change is excess.  When the excess since the beginning has paid for building generations, the rule that reads what
-changed moves: between two steps, so that no told change is lost.  Of the last samples the largest are not
-counted: one that happened to meet a pause is no evidence.
+Delta rules are compiled and fast; counting inside them would make them slower.  So steps are timed,
+one of many single updates and every larger step.  What a step takes beyond a fair time for its
+updates and for the facts that change is excess.  When the excess since the beginning has paid for
+building generations, the rule that reads what changed moves: between two steps, so that no told
+change is lost.  Of the last samples the largest are not counted: one that happened to meet a pause
+is no evidence.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from everlog.core.classify.query import query_of
 from everlog.core.engine.keepers.counted import DerivingKeeper
 from everlog.core.joins.generations import combinations_of
 from everlog.core.joins.heavy_light import is_served
-from everlog.core.joins.strategies import AUTO, GENERATIONS, HEAVY_LIGHT
+from everlog.core.joins.join_strategies import AUTO, GENERATIONS, HEAVY_LIGHT
 from everlog.core.program import Atom
 
 if TYPE_CHECKING:
@@ -87,7 +90,8 @@ class JoinWatch:
     ) -> list[Watched]:
         """Note a step on these relations; the rules that are to move now.
 
-        Where several rules read what changed, the time is taken to be that of the one with most to read.
+        Where several rules read what changed, the time is taken to be that of the one with most to
+        read.
         """
         concerned = [w for w in self.rules if not w.relations.isdisjoint(relations)]
         if not concerned:

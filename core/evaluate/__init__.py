@@ -6,5 +6,5 @@
 | `seminaive` | compiled rules in rounds over what is new |
 | `shapes` | which column of a binary relation is its fan |
 | `carried`, `ordered` | recursion that needs no rounds, or visits each key once |
-| `choice`, `subsume`, `counters` | what `choice-domain`, `<=` and `autoinc()` mean |
+| `choice_domains`, `subsume`, `counters` | what `choice-domain`, `<=` and `autoinc()` mean |
 """

@@ -1,10 +1,10 @@
 """Recursion that carries a column along is reachability, and needs no rounds.
 
-`path(x, z) :- path(x, y), edge(y, z)` hands every x that y has on to z, whatever it is: sets flow along the
-steps of a graph.  Nodes that lead to each other end with the same set.  So the strongly connected components of
-the steps are found first, and then, from the sources on, each has the union of what flows into it.  Every step is
-taken once, and the nodes of a component share one set, where rounds would have taken the steps again and
-again, and made a set for each node.
+`path(x, z) :- path(x, y), edge(y, z)` hands every x that y has on to z, whatever it is: sets flow
+along the steps of a graph.  Nodes that lead to each other end with the same set.  So the strongly
+connected components of the steps are found first, and then, from the sources on, each has the union
+of what flows into it.  Every step is taken once, and the nodes of a component share one set, where
+rounds would have taken the steps again and again, and made a set for each node.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ class Steps:
 
 
 def only_binary(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> Shape | None:
-    """The shape of a recursive unit that is one binary relation, with nothing but the rules to decide on it."""
+    """The shape of a recursive unit that is one binary relation, with nothing but the rules to
+    decide on it.
+    """
     name = unit.relations[0]
     relation, shape = program.relations[name], shapes[name]
     if not unit.recursive or len(unit.relations) > 1 or shape.arity != 2:
@@ -44,7 +46,9 @@ def only_binary(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> Sh
 
 
 def carried(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> list[Steps] | None:
-    """The steps of a unit, if it is one relation and its recursive rules carry its fan along; else None."""
+    """The steps of a unit, if it is one relation and its recursive rules carry its fan along; else
+    None.
+    """
     name, shape = unit.relations[0], only_binary(program, unit, shapes)
     if shape is None:
         return None
@@ -55,7 +59,9 @@ def carried(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> list[S
 
 
 def _steps(rule: Rule, shape: Shape) -> Steps | None:
-    """`r(c, to) :- r(c, from), s(from, to)`, in any order of columns and atoms; `s` may have others, unnamed."""
+    """`r(c, to) :- r(c, from), s(from, to)`, in any order of columns and atoms; `s` may have
+    others, unnamed.
+    """
     if len(rule.body) != 2 or not all(isinstance(literal, Atom) for literal in rule.body):
         return None
     atoms = [literal for literal in rule.body if isinstance(literal, Atom)]
@@ -77,7 +83,8 @@ def _steps(rule: Rule, shape: Shape) -> Steps | None:
 def flow(
     given: Mapping[Any, Fan], steps: Sequence[Mapping[Any, Iterable[Any]]]
 ) -> Iterator[tuple[list[Any], Fan]]:
-    """Groups of keys with the one fan that all of them have in the end; what is `given` flows along the steps.
+    """Groups of keys with the one fan that all of them have in the end; what is `given` flows along
+    the steps.
 
     >>> [(sorted(keys), sorted(fan)) for keys, fan in flow({1: {"a"}, 3: {"b"}}, [{1: {2}, 2: {1, 3}, 3: {4}}])]
     [([1, 2], ['a']), ([3], ['a', 'b']), ([4], ['a', 'b'])]
@@ -105,8 +112,8 @@ def flow(
 def _union(parts: list[Fan]) -> Fan:
     """The union of sets, which may be one of them.
 
-    What the largest one lacks is found first: a set to which all of another is added grows as if both were
-    disjoint, to twice the memory, and to touch new memory takes longer than all else.
+    What the largest one lacks is found first: a set to which all of another is added grows as if
+    both were disjoint, to twice the memory, and to touch new memory takes longer than all else.
     """
     largest = parts.pop(max(range(len(parts)), key=lambda n: len(parts[n])))
     lacking = [part - largest for part in parts]

@@ -1,9 +1,9 @@
 """Recursion whose keys move along given steps takes each key once, in their order.
 
-`same(x, y) :- parent(x, p), parent(y, q), same(p, q)` changes both columns, so no set is carried along.  But what
-x has comes from its parents alone: once nothing leads to p any more, its fan is complete, and the rule takes all
-of it at once.  Rounds would come to p again for each distance at which something new is found.  They are left to
-keys in or behind a cycle of steps.
+`same(x, y) :- parent(x, p), parent(y, q), same(p, q)` changes both columns, so no set is carried
+along.  But what x has comes from its parents alone: once nothing leads to p any more, its fan is
+complete, and the rule takes all of it at once.  Rounds would come to p again for each distance at
+which something new is found.  They are left to keys in or behind a cycle of steps.
 """
 
 from __future__ import annotations

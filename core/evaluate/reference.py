@@ -20,7 +20,7 @@ from typing import assert_never
 from attrs import evolve
 
 from everlog.core import program as p
-from everlog.core.evaluate.choice import Chooser
+from everlog.core.evaluate.choice_domains import Chooser
 from everlog.core.evaluate.subsume import dominance_rule, dominated
 from everlog.core.program import (
     Aggregate,
@@ -171,7 +171,9 @@ class NaiveEvaluation:
     # ── bodies ───────────────────────────────────────────────────────────────────────────────
 
     def solve(self, body: Sequence[Literal], binding: Binding) -> Iterator[Binding]:
-        """Every way to extend the binding so that all literals hold, or the error of one that is open."""
+        """Every way to extend the binding so that all literals hold, or the error of one that is
+        open.
+        """
         order, conditions = sure_and_open(body, binding)
         for choice in self.extend(order, binding):
             for wider, error in outcomes(conditions, choice, self.matches):
@@ -226,7 +228,9 @@ class NaiveEvaluation:
                 yield wider
 
     def grouped(self, name: str, columns: tuple[int, ...]) -> dict[Row, list[Row]]:
-        """The facts of a relation by their values in some columns; kept while the facts are the same."""
+        """The facts of a relation by their values in some columns; kept while the facts are the
+        same.
+        """
         facts, groups = self.groups.get((name, columns), (None, {}))
         if facts is not self.facts[name]:
             groups = {}
@@ -281,7 +285,9 @@ class NaiveEvaluation:
 
 
 def _bound(result: Variable, values: Iterable[Value], binding: Binding) -> Iterator[Binding]:
-    """The binding with `result` as each of the values; if it has one already, that must be among them."""
+    """The binding with `result` as each of the values; if it has one already, that must be among
+    them.
+    """
     if result.name not in binding:
         for value in values:
             yield binding | {result.name: value}

@@ -3,8 +3,8 @@
 A recursive unit runs in rounds.  First come the rules that do not need the unit itself.  Then, in
 each round, every rule reads the state at its start; it runs once for each body atom of the unit,
 with that atom reading only Δ, the facts of the round before (at first: all of them).  What comes
-out and is not known yet is the Δ of the next round.  Some recursions do without (core.evaluate.carried), or
-need rounds for some of their keys only (core.evaluate.ordered).
+out and is not known yet is the Δ of the next round.  Some recursions do without
+(core.evaluate.carried), or need rounds for some of their keys only (core.evaluate.ordered).
 
 Rules are compiled when their unit begins: by then the relations that they read are complete, and
 their sizes decide the order of joins.
@@ -21,9 +21,9 @@ from attrs import define
 
 from everlog.core import program as p
 from everlog.core.codegen import Access, Compiled, compile_late, compile_rule
-from everlog.core.codegen.lines import comment
+from everlog.core.codegen.code_lines import comment
 from everlog.core.evaluate.carried import Steps, carried, flow
-from everlog.core.evaluate.choice import Chooser
+from everlog.core.evaluate.choice_domains import Chooser
 from everlog.core.evaluate.counters import Counting
 from everlog.core.evaluate.ordered import key_levels, ordered
 from everlog.core.evaluate.shapes import shapes_of
@@ -95,7 +95,9 @@ def _started(program: Program, guard: Guard, progress: Progress | None) -> Conte
 
 
 def explain_code(program: Program, only: str | None = None) -> str:
-    """The Python that every rule of a program becomes, or those of one relation, or one, for whoever reads it."""
+    """The Python that every rule of a program becomes, or those of one relation, or one, for
+    whoever reads it.
+    """
     run = _started(program, Guard(Limits()), None)
     run.load_all({})
     parts = []
@@ -185,7 +187,9 @@ class Context:
         return _Task(rule, atom.relation, either, compiled.only_new and other.only_new)
 
     def direct(self, rule: Rule, delta: int, unit: Unit) -> _Task | None:
-        """A rule to be run key by key, adding to its relation itself; None if it does anything but for a key."""
+        """A rule to be run key by key, adding to its relation itself; None if it does anything but
+        for a key.
+        """
         compiled = self.compiled(rule, delta, unit)
         if not compiled.from_delta:
             return None
@@ -207,9 +211,11 @@ class Context:
 
 
 class _EitherWay:
-    """A rule from Δ outwards, or through all of another atom: whichever took less time, for a Δ of this size.
+    """A rule from Δ outwards, or through all of another atom: whichever took less time, for a Δ of
+    this size.
 
-    At first a key of either is thought to take as long; what is found out is remembered for the next rounds.
+    At first a key of either is thought to take as long; what is found out is remembered for the
+    next rounds.
     """
 
     def __init__(self, early: Derive, late: Derive, driver: Sized) -> None:
@@ -286,7 +292,9 @@ class UnitRun:
             self.context.progress(self.name, 2, new)
 
     def _settled_in_order(self) -> dict[str, Facts] | None:
-        """Each key once, where keys move along given steps; the Δ of keys that need rounds, or None if all do."""
+        """Each key once, where keys move along given steps; the Δ of keys that need rounds, or None
+        if all do.
+        """
         steps = ordered(self.context.program, self.unit, self.shapes)
         direct = [self.context.direct(rule, position, self.unit) for rule, position in self.recursive if steps]
         if not steps or None in direct:
@@ -427,7 +435,9 @@ class UnitRun:
         return delta
 
     def _pairs(self, rule: Rule, delta: dict[str, Facts]) -> set[Row]:
-        """The pairs for which something is new: one of the two facts, or what the condition asks for."""
+        """The pairs for which something is new: one of the two facts, or what the condition asks
+        for.
+        """
         name = rule.head.relation
         pair = f"{name}, twice"
         shapes = {**self.shapes, pair: Shape(len(rule.head.args))}

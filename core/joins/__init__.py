@@ -1,4 +1,5 @@
-"""Views of joins: structures that keep the answers of a conjunctive query under single-tuple updates.
+"""Views of joins: structures that keep the answers of a conjunctive query under single-tuple
+updates.
 
 | module | strategy | keeps |
 |---|---|---|
@@ -8,6 +9,6 @@
 | `calibrated` | `calibrated` | bags of a decomposition that semijoins keep free of dead ends |
 | `view` | | what they have in common, and the table of them |
 
-`inputs` holds tuples with their indexes, `generic_join` writes worst-case optimal joins as Python,
-`leapfrog` does so in sorted order, `orders` has variable orders.
+`tries` holds tuples with their indexes, `generic_join` writes worst-case optimal joins as Python,
+`leapfrog` does so in sorted order, `variable_orders` has variable orders.
 """

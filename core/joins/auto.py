@@ -1,13 +1,17 @@
-"""Begin with first-order delta, and move to generations (or heavy and light values) when the stream asks for it.
+"""Begin with first-order delta, and move to generations (or heavy and light values) when the stream
+asks for it.
 
-First-order delta needs nothing but indexes and is the fastest while values have few partners.  It counts its work
-beyond the answers that it tells.  When that excess has paid for building generations, and for each update is more
-than they would take, the view moves there, as one who rents skis buys a pair when the rents have come to its
-price: whatever stream comes, it costs at most a small factor more than the better of the two.
+First-order delta needs nothing but indexes and is the fastest while values have few partners.  It
+counts its work beyond the answers that it tells.  When that excess has paid for building
+generations, and for each update is more than they would take, the view moves there, as one who
+rents skis buys a pair when the rents have come to its price: whatever stream comes, it costs at
+most a small factor more than the better of the two.
 
-For the triangle and the 3-path, heavy and light values are worked out by hand and cheaper: it moves there.
+For the triangle and the 3-path, heavy and light values are worked out by hand and cheaper: it moves
+there.
 
-At a reset of the generations it looks back: if first-order delta would have done with less, it moves back.
+At a reset of the generations it looks back: if first-order delta would have done with less, it
+moves back.
 """
 
 from __future__ import annotations
@@ -76,7 +80,9 @@ class Auto:
         return self.view.delta(atom, row)
 
     def _look(self) -> None:
-        """Between two updates: has the excess paid for generations?  Were they worth it, until a reset?"""
+        """Between two updates: has the excess paid for generations?  Were they worth it, until a
+        reset?
+        """
         view = self.view
         if isinstance(view, FirstOrder):
             excess = view.excess - FAIR * self._updates

@@ -1,18 +1,21 @@
 """Bags of a tree decomposition, calibrated both ways by semijoins that are counted.
 
-Each bag holds the join of what the atoms say about its variables; a row that comes to an atom adds the rows
-of a worst-case optimal join in which it is fixed.  Between neighbouring bags run two messages, one each way:
-the values of their common variables for which a bag has a row that is supported from all its *other*
-neighbours.  A row is *alive* when all neighbours support it: then it is part of an answer, and only alive rows
-are walked.  So answers come with constant delay from any bag, also those that contain a given row.
+Each bag holds the join of what the atoms say about its variables; a row that comes to an atom adds
+the rows of a worst-case optimal join in which it is fixed.  Between neighbouring bags run two
+messages, one each way:  the values of their common variables for which a bag has a row that is
+supported from all its *other* neighbours.  A row is *alive* when all neighbours support it: then it
+is part of an answer, and only alive rows are walked.  So answers come with constant delay from any
+bag, also those that contain a given row.
 
-Inserts only ever add rows and support, and each row of a bag changes at most once for each neighbour: the
-total work is that of computing the bags once, O(N^w).  On a join tree, where each bag is an atom, it is linear.
+Inserts only ever add rows and support, and each row of a bag changes at most once for each
+neighbour: the total work is that of computing the bags once, O(N^w).  On a join tree, where each
+bag is an atom, it is linear.
 
-Support is counted, so rows may also go (this is CROWN on a join tree); then a stream that switches much
-support on and off pays for it each time, and the bound above is gone.
+Support is counted, so rows may also go (this is CROWN on a join tree); then a stream that switches
+much support on and off pays for it each time, and the bound above is gone.
 
-Source: Theorem 4.1, Examples 5.3 to 5.5 of Abo Khamis et al. 2024; Wang, Hu, Dai, Yi, SIGMOD 2023 (CROWN).
+Source: Theorem 4.1, Examples 5.3 to 5.5 of Abo Khamis et al. 2024; Wang, Hu, Dai, Yi, SIGMOD 2023
+(CROWN).
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from everlog.core.classify.decompositions import Decomposition
 from everlog.core.classify.query import Query
 from everlog.core.joins.code import MOST_LOOPS, Code, local, row_text
 from everlog.core.joins.generic_join import write_join
-from everlog.core.joins.inputs import Input, picker, row_picker
+from everlog.core.joins.tries import Input, picker, row_picker
 from everlog.core.joins.view import Asked, CannotServe, CountedView, Weighted
 from everlog.core.program import Row
 
@@ -37,7 +40,9 @@ Key = Any
 
 @define(eq=False)
 class Side:
-    """What a bag knows of one neighbour: `support` counts the neighbour's rows behind each separator value."""
+    """What a bag knows of one neighbour: `support` counts the neighbour's rows behind each
+    separator value.
+    """
 
     bag: Bag
     bit: int
@@ -50,7 +55,9 @@ class Side:
 
 @define(eq=False)
 class Bag:
-    """Rows over some variables; `rows` maps each to the bits of the neighbours that do not support it."""
+    """Rows over some variables; `rows` maps each to the bits of the neighbours that do not support
+    it.
+    """
 
     number: int
     schema: tuple[str, ...]
@@ -118,7 +125,9 @@ class Calibrated(CountedView):
             one.sides[child], other.sides[parent] = here, there
 
     def _feed(self, query: Query, bag: Bag) -> None:
-        """The inputs of a bag: atoms inside it, and projections of others where its cover needs them."""
+        """The inputs of a bag: atoms inside it, and projections of others where its cover needs
+        them.
+        """
         inside = [i for i, atom in enumerate(query.atoms) if set(atom.variables) <= set(bag.schema)]
         scopes = [frozenset(atom.variables) & frozenset(bag.schema) for atom in query.atoms]
         used = [i for i in inside if self.home[i] == bag.number or scopes[i]]

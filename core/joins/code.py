@@ -9,7 +9,8 @@ MOST_LOOPS = 18  # Python's own limit on nested blocks is 20
 
 
 class Code:
-    """The text of functions in the making.  `leave` skips what cannot match, whatever loops are open.
+    """The text of functions in the making.  `leave` skips what cannot match, whatever loops are
+    open.
 
     >>> code = Code()
     >>> code.define("evens", "numbers")

@@ -1,7 +1,8 @@
-"""First-order delta: indexes on the atoms, and for each of them the rest of the query when one row is fixed.
+"""First-order delta: indexes on the atoms, and for each of them the rest of the query when one row
+is fixed.
 
-Nothing else is kept.  An update of R(a, b) in R(a, b), S(b, c), T(a, c) evaluates S(b, ·) ∩ T(a, ·), so it costs
-up to the size of the database, however little it changes.
+Nothing else is kept.  An update of R(a, b) in R(a, b), S(b, c), T(a, c) evaluates S(b, ·) ∩ T(a,
+·), so it costs up to the size of the database, however little it changes.
 
 Source: Chirkova, Yang, "Materialized Views", 2012; `Delta` in Appendix A of Abo Khamis et al. 2024.
 """
@@ -14,7 +15,7 @@ from typing import Any
 
 from everlog.core.joins.code import Code, local, row_text
 from everlog.core.joins.generic_join import write_join
-from everlog.core.joins.inputs import Input
+from everlog.core.joins.tries import Input
 from everlog.core.joins.view import Asked, CountedView, Weighted
 from everlog.core.program import Row
 

@@ -1,25 +1,28 @@
 """Age generations: MVIVM without bit strings.
 
-On the way from the root of the segment tree to *now*, the node of level ℓ holds exactly the live tuples that came
-during its earlier siblings.  That is a partition of the live tuples by age.  Generation 0 has those of the
-last few updates; every Bˡ updates the generations below ℓ are folded into generation ℓ.  Between two such ticks
-generation ℓ only loses tuples: that time is its *phase*.
+On the way from the root of the segment tree to *now*, the node of level ℓ holds exactly the live
+tuples that came during its earlier siblings.  That is a partition of the live tuples by age.
+Generation 0 has those of the last few updates; every Bˡ updates the generations below ℓ are folded
+into generation ℓ.  Between two such ticks generation ℓ only loses tuples: that time is its *phase*.
 
-An update of one atom asks for the rest of the query with its row given.  Split each other atom by generation:
-for each combination, ordered from old to young, the residual tree (core.joins.residuals) says what to search.
-What a bag finds for given values is remembered for the phase of the youngest generation it looked at.  A
-toggled row so finds its residual as it was; only what came since is searched anew.
+An update of one atom asks for the rest of the query with its row given.  Split each other atom by
+generation:  for each combination, ordered from old to young, the residual tree
+(core.joins.residuals) says what to search.  What a bag finds for given values is remembered for the
+phase of the youngest generation it looked at.  A toggled row so finds its residual as it was; only
+what came since is searched anew.
 
-Deletes truncate: a remembered row whose tuple goes, or one of whose children has nothing left, is dropped, which
-the search that found it has paid for.  Within a phase nothing can make it good again: a tuple that comes back is
-young.  So whatever is remembered leads to answers, and these are enumerated with constant delay.
+Deletes truncate: a remembered row whose tuple goes, or one of whose children has nothing left, is
+dropped, which the search that found it has paid for.  Within a phase nothing can make it good
+again: a tuple that comes back is young.  So whatever is remembered leads to answers, and these are
+enumerated with constant delay.
 
 Ties: two atoms of one generation are ordered by their number, so each answer belongs to one order.
 
-Resets: after half as many updates as there are tuples, all are put into the oldest generation and the clock
-begins anew.  A loaded database begins there.
+Resets: after half as many updates as there are tuples, all are put into the oldest generation and
+the clock begins anew.  A loaded database begins there.
 
-Source: Theorem 4.4 and Appendix C of Abo Khamis et al. 2024; ../shared/notes/mvivm.md for the generations.
+Source: Theorem 4.4 and Appendix C of Abo Khamis et al. 2024; ../shared/notes/mvivm.md for the
+generations.
 """
 
 from __future__ import annotations
@@ -31,8 +34,8 @@ from typing import Any, TypeAlias
 from attrs import define, field
 
 from everlog.core.joins.code import MOST_LOOPS
-from everlog.core.joins.inputs import Input, row_picker
 from everlog.core.joins.residuals import Residual, ResidualBag, residual
+from everlog.core.joins.tries import Input, row_picker
 from everlog.core.joins.view import Asked, CannotServe, CountedView, Weighted
 from everlog.core.program import Row
 
@@ -48,10 +51,12 @@ Plan: TypeAlias = tuple[Residual, tuple[int, ...], Any, int, Any]
 class Found:
     """What a bag finds in one combination of generations: rows for each of the given values.
 
-    Invariant: the rows that are remembered are exactly those that hold now and can be completed below.
+    Invariant: the rows that are remembered are exactly those that hold now and can be completed
+    below.
 
-    When a tuple goes, `uses` leads to the rows that have it, and `parents` from values for which nothing is left
-    to the rows above that counted on them.  Each row is dropped once: the search that found it has paid for that.
+    When a tuple goes, `uses` leads to the rows that have it, and `parents` from values for which
+    nothing is left to the rows above that counted on them.  Each row is dropped once: the search
+    that found it has paid for that.
     """
 
     bag: ResidualBag
@@ -128,10 +133,10 @@ def combinations_of(atoms: int, tuples: int, fan_out: int = FAN_OUT) -> int:
 
 
 class Generations(CountedView):
-    """Invariants:
-    I1  the generations of an atom are disjoint, and together are its live tuples;
-    I2  generation ℓ holds nothing older than the tick before the last one of level ℓ + 1, but for the oldest one;
-    I3  what is remembered are the rows that hold now in their generations and can be completed.
+    """Invariants:  I1  the generations of an atom are disjoint, and together are its live tuples;
+    I2  generation ℓ holds nothing older than the tick before the last one of level ℓ + 1, but for
+    the oldest one; I3  what is remembered are the rows that hold now in their generations and can
+    be completed.
     """
 
     def __init__(self, asked: Asked, fan_out: int = FAN_OUT, shortest: int = SHORTEST) -> None:
@@ -201,7 +206,9 @@ class Generations(CountedView):
             child.parents.pop(found, None)
 
     def _fold(self, sources: list[Input], level: int) -> None:
-        """All younger generations go into this one; it is new, for what was remembered of it is not."""
+        """All younger generations go into this one; it is new, for what was remembered of it is
+        not.
+        """
         younger = [row for source in sources[:level] for row in source.rows]
         if younger:
             self._count[0] += len(younger)
@@ -212,7 +219,9 @@ class Generations(CountedView):
                     sources[number] = Input(sources[number].schema)
 
     def was_useful(self) -> bool:
-        """Whether what was remembered has saved more than a few steps an update, until the last reset."""
+        """Whether what was remembered has saved more than a few steps an update, until the last
+        reset.
+        """
         return self._useful
 
     # ── updates ──────────────────────────────────────────────────────────────────────────────
@@ -319,10 +328,12 @@ class Generations(CountedView):
         return below([(root, given)])
 
     def answers(self) -> Iterator[Weighted]:
-        """All answers.  First it is found which rows have any, for each combination of generations of all atoms.
+        """All answers.  First it is found which rows have any, for each combination of generations
+        of all atoms.
 
-        Rows of the youngest atom are looked at once in its phase, which updates have paid for; those that have
-        answers are remembered, and looked at again at each request: no more often than there are answers.
+        Rows of the youngest atom are looked at once in its phase, which updates have paid for;
+        those that have answers are remembered, and looked at again at each request: no more often
+        than there are answers.
         """
         filled = [[level for level, source in enumerate(sources) if source.rows] for sources in self.generations]
         useful: list[tuple[Residual, Found, Row, Row]] = []

@@ -1,10 +1,13 @@
-"""What is left of a join when some variables are fixed, as nested loops: worst-case optimal, written as Python.
+"""What is left of a join when some variables are fixed, as nested loops: worst-case optimal,
+written as Python.
 
-Variables are bound one after the other.  For each, every input that has it offers the values that go with
-what is bound so far, and the smallest offer is walked while the others are looked up (`&` on the keys of
-dicts, in C).  No pair of inputs is ever joined by itself, so the work stays within the AGM bound.
+Variables are bound one after the other.  For each, every input that has it offers the values that
+go with what is bound so far, and the smallest offer is walked while the others are looked up (`&`
+on the keys of dicts, in C).  No pair of inputs is ever joined by itself, so the work stays within
+the AGM bound.
 
-Source: Ngo, Ré, Rudra, "Skew strikes back", SIGMOD Record 42(4), 2013; Lemma 5.1 of Abo Khamis et al. 2024.
+Source: Ngo, Ré, Rudra, "Skew strikes back", SIGMOD Record 42(4), 2013; Lemma 5.1 of Abo Khamis et
+al. 2024.
 """
 
 from __future__ import annotations
@@ -12,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from everlog.core.joins.code import Code, key_text, local, row_text
-from everlog.core.joins.inputs import Input
 from everlog.core.joins.leapfrog import Bound, leapfrog
+from everlog.core.joins.tries import Input
 
 
 def binding_order(schemas: Sequence[Sequence[str]], bound: Collection[str], wanted: Iterable[str]) -> list[str]:
@@ -39,7 +42,9 @@ def _ties(variable: str, schemas: Sequence[Sequence[str]], known: set[str]) -> t
 
 
 def write_offers(code: Code, variable: str, offers: Sequence[str], counting: bool) -> list[str]:
-    """The values that each input offers for a variable, under names; without any, nothing can match."""
+    """The values that each input offers for a variable, under names; without any, nothing can
+    match.
+    """
     names = [f"{local(variable)}_{number}" for number in range(len(offers))]
     for name, offer in zip(names, offers, strict=True):
         code.line(f"{name} = {offer}")
@@ -50,7 +55,9 @@ def write_offers(code: Code, variable: str, offers: Sequence[str], counting: boo
 
 
 def loop_over_common(code: Code, variable: str, names: Sequence[str]) -> None:
-    """A loop over the values that all offers have: the smallest is walked, the others are looked up, in C."""
+    """A loop over the values that all offers have: the smallest is walked, the others are looked
+    up, in C.
+    """
     if len(names) == 1:
         code.loop(local(variable), names[0])
     elif len(names) == 2:
@@ -63,7 +70,8 @@ def loop_over_common(code: Code, variable: str, names: Sequence[str]) -> None:
 def write_join(
     code: Code, inputs: Sequence[Input], bound: set[str], ranges: Sequence[Bound] = (), counting: bool = False
 ) -> None:
-    """Loops over all ways to extend the bound variables to rows of every input; `bound` grows to all of them.
+    """Loops over all ways to extend the bound variables to rows of every input; `bound` grows to
+    all of them.
 
     Inputs all of whose variables are bound are looked up first.
     """

@@ -1,16 +1,18 @@
 """Heavy and light values (IVM^ε): the triangle and the 3-path with O(√D) for each update.
 
-A value is *heavy* in a relation when it has at least θ ≈ √D partners there: few values can be.  A light one has
-few partners, which may be walked.  So a search either walks the partners of a light value, or looks each heavy
-value up; and what joins a heavy with a light side is kept ready.
+A value is *heavy* in a relation when it has at least θ ≈ √D partners there: few values can be.  A
+light one has few partners, which may be walked.  So a search either walks the partners of a light
+value, or looks each heavy value up; and what joins a heavy with a light side is kept ready.
 
-Unlike generations this needs a plan made by hand for each query: which relation to split on which variable, and
-which views to keep.  The two below are those of the literature.
+Unlike generations this needs a plan made by hand for each query: which relation to split on which
+variable, and which views to keep.  The two below are those of the literature.
 
-Thresholds have slack (a value turns heavy at 3/2 θ and light again at 1/2 θ), so a turn is paid by the updates
-that led to it; θ itself is chosen anew when the size of the database has doubled or halved.
+Thresholds have slack (a value turns heavy at 3/2 θ and light again at 1/2 θ), so a turn is paid by
+the updates that led to it; θ itself is chosen anew when the size of the database has doubled or
+halved.
 
-Source: Kara, Ngo, Nikolic, Olteanu, Zhang, "Maintaining triangle queries under updates", TODS 45(3), 2020.
+Source: Kara, Ngo, Nikolic, Olteanu, Zhang, "Maintaining triangle queries under updates", TODS
+45(3), 2020.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from math import isqrt
 from typing import Any
 
 from everlog.core.classify.query import Query
-from everlog.core.joins.inputs import row_picker
+from everlog.core.joins.tries import row_picker
 from everlog.core.joins.view import Asked, CannotServe, CountedView, Weighted
 from everlog.core.program import Row
 
@@ -216,16 +218,19 @@ class HeavyLight(CountedView):
 
 
 class HeavyLightTriangle(HeavyLight):
-    """R(a, b), S(b, c), T(c, a), each split on its first variable; the views join a heavy with a light side.
+    """R(a, b), S(b, c), T(c, a), each split on its first variable; the views join a heavy with a
+    light side.
 
-    Of an update R(a, b), c is found in three ways: b is light in S (walk its partners); c is heavy in T (look all
-    such c up); b is heavy in S and c light in T (kept ready for each (b, a)).  The same holds for S and T in turn.
+    Of an update R(a, b), c is found in three ways: b is light in S (walk its partners); c is heavy
+    in T (look all such c up); b is heavy in S and c light in T (kept ready for each (b, a)).  The
+    same holds for S and T in turn.
     """
 
     roles = (("a", "b"), ("b", "c"), ("c", "a"))
 
     def clear(self) -> None:
-        # ready[n]: for the two relations after n, {(y, x): middle values with a heavy y and a light middle}
+        # ready[n]: for the two relations after n, {(y, x): middle values with a heavy y and a light
+        # middle}
         self.ready: list[dict[tuple[Value, Value], set[Value]]] = [{}, {}, {}]
 
     def build(self) -> None:
@@ -235,7 +240,8 @@ class HeavyLightTriangle(HeavyLight):
                     self.follow(role, x, y, insert=True)
 
     def follow(self, role: int, x: Value, y: Value, insert: bool) -> None:
-        # as the heavy side of ready[role - 1]: S(y', m) heavy in y' = x, with T(m, ·) light in m = y
+        # as the heavy side of ready[role - 1]: S(y', m) heavy in y' = x, with T(m, ·) light in m =
+        # y
         after, before = self.pairs[(role + 1) % 3], self.pairs[(role + 2) % 3]
         if x in self.pairs[role].heavy:
             if y not in after.heavy:
@@ -277,11 +283,12 @@ _TURNS: list[Callable[[Value, Value, Value], Row]] = [
 
 
 class HeavyLightPath(HeavyLight):
-    """R(b, a), S(b, c), T(c, d) as stars around the middle pair: whether b and c are used on the other side.
+    """R(b, a), S(b, c), T(c, d) as stars around the middle pair: whether b and c are used on the
+    other side.
 
-    Of an update R(b, a) the partners c of b must have some d.  For values c that are light in S (few b) it is
-    kept ready, for each b, which of them do; those that are heavy are looked up.  The same for T with the roles
-    of b and c exchanged.
+    Of an update R(b, a) the partners c of b must have some d.  For values c that are light in S
+    (few b) it is kept ready, for each b, which of them do; those that are heavy are looked up.  The
+    same for T with the roles of b and c exchanged.
     """
 
     roles = (("b", "a"), ("b", "c"), ("c", "d"))
@@ -404,7 +411,8 @@ def _change(view: dict[Any, set[Value]], key: Any, value: Value, insert: bool) -
 
 
 def matched(query: Query, roles: tuple[tuple[str, str], ...]) -> tuple[list[int], dict[str, str]] | None:
-    """The role of each atom, and which variable of the query stands for which of ours; None for another query.
+    """The role of each atom, and which variable of the query stands for which of ours; None for
+    another query.
 
     >>> matched(Query.of("E(x, y)", "F(z, y)", "G(x, z)"), HeavyLightTriangle.roles)
     ([0, 1, 2], {'a': 'x', 'b': 'y', 'c': 'z'})

@@ -1,8 +1,8 @@
 """The values that several sorted sets have in common, between two bounds: leapfrog.
 
-Each set in turn seeks the least value that is not below the greatest one found so far; when all agree, that
-value is common.  Where a rule has a comparison such as `x < y`, the search begins and ends at the bound, and
-what lies outside is never looked at.
+Each set in turn seeks the least value that is not below the greatest one found so far; when all
+agree, that value is common.  Where a rule has a comparison such as `x < y`, the search begins and
+ends at the bound, and what lies outside is never looked at.
 
 Source: Veldhuizen, "Leapfrog Triejoin", ICDT 2014.
 """
@@ -18,7 +18,9 @@ from sortedcontainers import SortedDict
 
 @frozen
 class Bound:
-    """`variable op other`, where `other` is another variable or a constant (then `constant` is true)."""
+    """`variable op other`, where `other` is another variable or a constant (then `constant` is
+    true).
+    """
 
     variable: str
     op: str

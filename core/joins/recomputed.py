@@ -1,7 +1,7 @@
 """Evaluate everything again: what every other strategy is measured against.
 
-`Naïve` in Appendix A of Abo Khamis et al. 2024.  A change is told by comparing two evaluations, with the row and
-without it.
+`Naïve` in Appendix A of Abo Khamis et al. 2024.  A change is told by comparing two evaluations,
+with the row and without it.
 """
 
 from __future__ import annotations

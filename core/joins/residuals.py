@@ -1,14 +1,16 @@
-"""What is left of a query when a row of one atom is given: a tree of bags, for each order of the others by age.
+"""What is left of a query when a row of one atom is given: a tree of bags, for each order of the
+others by age.
 
-Let σ order the atoms from the oldest generation to the updated atom.  An optimal decomposition of Q̂σ has a bag
-with all of Z1 … Zk and the updated atom's variables: the root here.  Down from it a bag keeps a prefix Z1 … Zd,
-for once a Z is gone it does not come back.  So a bag only depends on the generations of the d oldest
-atoms, and it stays as it is for as long as the youngest of *those* does.
+Let σ order the atoms from the oldest generation to the updated atom.  An optimal decomposition of
+Q̂σ has a bag with all of Z1 … Zk and the updated atom's variables: the root here.  Down from it a
+bag keeps a prefix Z1 … Zd, for once a Z is gone it does not come back.  So a bag only depends on
+the generations of the d oldest atoms, and it stays as it is for as long as the youngest of *those*
+does.
 
-Given the values of the variables that a bag shares with its parent, all its other variables stand in those d
-atoms: had a younger atom one of them, that atom's bag would lie above, and the variable would be shared.  So a
-bag's rows are found from exact generations alone; what younger atoms say has already chosen which values are
-asked for.
+Given the values of the variables that a bag shares with its parent, all its other variables stand
+in those d atoms: had a younger atom one of them, that atom's bag would lie above, and the variable
+would be shared.  So a bag's rows are found from exact generations alone; what younger atoms say has
+already chosen which values are asked for.
 
 Source: Definition 3.3 and Section 7.1 of Abo Khamis, Kara, Olteanu, Suciu, PACMMOD 2(5), 2024.
 """
@@ -25,7 +27,7 @@ from everlog.core.classify.query import Query
 from everlog.core.classify.widths import fractional_hypertree_width
 from everlog.core.joins.code import Code, key_text, local, row_text
 from everlog.core.joins.generic_join import binding_order, loop_over_common, write_offers
-from everlog.core.joins.inputs import row_picker
+from everlog.core.joins.tries import row_picker
 from everlog.core.program import Row
 
 Access = tuple[int, tuple[str, ...], str]  # an index: the position of its atom in σ, its key, the next variable
@@ -35,8 +37,9 @@ Access = tuple[int, tuple[str, ...], str]  # an index: the position of its atom 
 class ResidualBag:
     """One bag below (or at) the root.
 
-    `given` are the variables shared with the parent, `found` the others; `depth` is how many atoms of σ it
-    depends on.  `search` finds rows of `found` from values of `given`, over the indexes of `accesses`.
+    `given` are the variables shared with the parent, `found` the others; `depth` is how many atoms
+    of σ it depends on.  `search` finds rows of `found` from values of `given`, over the indexes of
+    `accesses`.
     """
 
     given: tuple[str, ...]
@@ -113,7 +116,9 @@ def _neighbours(decomposition: Decomposition) -> list[list[int]]:
 
 
 def _write(bag: ResidualBag, schemas: Sequence[tuple[str, ...]]) -> None:
-    """The search of a bag: a generic join over the generations of its atoms, whose indexes are arguments."""
+    """The search of a bag: a generic join over the generations of its atoms, whose indexes are
+    arguments.
+    """
     accesses: list[Access] = []
     code = Code(_count=bag.steps)
     lines: list[tuple[str, list[str]]] = []

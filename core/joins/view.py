@@ -1,15 +1,16 @@
 """What every view of a join can do.
 
-A view is of a conjunctive query whose atoms have distinct variables; a row of an atom has their values in
-order.  An update is a row of one atom that comes or goes; a relation that stands in several atoms is updated
-once for each, in the order of the atoms.  `delta` enumerates the answers that contain a row which is there:
-after an insert those that are new, before a delete those that will be lost.
+A view is of a conjunctive query whose atoms have distinct variables; a row of an atom has their
+values in order.  An update is a row of one atom that comes or goes; a relation that stands in
+several atoms is updated once for each, in the order of the atoms.  `delta` enumerates the answers
+that contain a row which is there:  after an insert those that are new, before a delete those that
+will be lost.
 
-Answers are rows over `kept` with a weight: how many answers of the whole query they stand for.  With all
-variables kept every weight is 1 and no row comes twice.
+Answers are rows over `kept` with a weight: how many answers of the whole query they stand for.
+With all variables kept every weight is 1 and no row comes twice.
 
-`steps` counts what a view does, in units of work that do not depend on the machine: look-ups, values walked,
-entries changed.  It is counted only by a view that was made to.
+`steps` counts what a view does, in units of work that do not depend on the machine: look-ups,
+values walked, entries changed.  It is counted only by a view that was made to.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ class CannotServe(ValueError):
 
 @frozen
 class Asked:
-    """A view to be made: the query, the variables that answers show, and comparisons that bound a search."""
+    """A view to be made: the query, the variables that answers show, and comparisons that bound a
+    search.
+    """
 
     query: Query
     kept: tuple[str, ...]
@@ -93,7 +96,8 @@ class CountedView:
 
 
 def joined(query: Query, relations: Sequence[Iterable[Row]]) -> set[Row]:
-    """The answers of a query over all its variables, by nested loops: the meaning of a view, for tests.
+    """The answers of a query over all its variables, by nested loops: the meaning of a view, for
+    tests.
 
     >>> sorted(joined(Query.of("r(a, b)", "s(b, c)"), [{(1, 2), (4, 5)}, {(2, 3)}]))
     [(1, 2, 3)]

@@ -1,17 +1,19 @@
-"""A view tree: counts along a variable order, so that an update is a walk from its atom to the root.
+"""A view tree: counts along a variable order, so that an update is a walk from its atom to the
+root.
 
 Each node X of the order joins the atoms that end there with the totals of the nodes below:
 
     view  X[key][x]   in how many ways the subtree can be completed, for these values of key and x
     total X[key]      their sum over x: what the node above multiplies with
 
-A row of an atom that comes adds 1 to one entry; the totals above change by that times what stands beside it
-on each level (the product rule).  For a hierarchical query everything beside it is looked up by values that are
-known: O(1) for each update.  For other queries some variables of a level are not known yet and are searched
-(F-IVM), which may cost as much as the database is large.
+A row of an atom that comes adds 1 to one entry; the totals above change by that times what stands
+beside it on each level (the product rule).  For a hierarchical query everything beside it is looked
+up by values that are known: O(1) for each update.  For other queries some variables of a level are
+not known yet and are searched (F-IVM), which may cost as much as the database is large.
 
-No entry is zero, so a walk downwards never meets a dead end: answers come with constant delay, and nothing
-is kept of them.  A subtree none of whose variables is shown counts by its total and is not walked at all.
+No entry is zero, so a walk downwards never meets a dead end: answers come with constant delay, and
+nothing is kept of them.  A subtree none of whose variables is shown counts by its total and is not
+walked at all.
 
 Source: Nikolic, Olteanu, SIGMOD 2018 (F-IVM); Berkholz, Keppeler, Schweikardt, PODS 2017.
 """
@@ -25,15 +27,17 @@ from attrs import define, field
 
 from everlog.core.joins.code import MOST_LOOPS, Code, key_text, local, row_text
 from everlog.core.joins.generic_join import write_join
-from everlog.core.joins.inputs import Input
-from everlog.core.joins.orders import OrderNode, variable_order
+from everlog.core.joins.tries import Input
+from everlog.core.joins.variable_orders import OrderNode, variable_order
 from everlog.core.joins.view import Asked, CannotServe, CountedView, Weighted
 from everlog.core.program import Row
 
 
 @define(eq=False)
 class Node:
-    """A node of the order with its counts.  `parts` are what it joins: atoms, and totals of nodes below."""
+    """A node of the order with its counts.  `parts` are what it joins: atoms, and totals of nodes
+    below.
+    """
 
     order: OrderNode
     number: int
@@ -121,7 +125,9 @@ class ViewTree(CountedView):
         return f"{code.name('rows', total.rows)}[{row_text(map(local, total.schema))}]"
 
     def _write_delta(self, code: Code, number: int) -> None:
-        """The answers with one row: up to the root beside the path, then down where it branches off."""
+        """The answers with one row: up to the root beside the path, then down where it branches
+        off.
+        """
         source = self.inputs[number]
         code.define(f"delta{number}", ", ".join(map(local, source.schema)))
         if self.asked.counting:

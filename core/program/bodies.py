@@ -1,18 +1,19 @@
 """What a rule body means: when a literal is ready, and what happens where one cannot be computed.
 
-Some functors are not defined for all values: `10 / 0`, `to_number("x")`, a user's function that raises.
-When does such a failure count?  It must not depend on the order in which an executor looks at a body, so there
-is one definition, and reference, engine, proofs and Spark follow it:
+Some functors are not defined for all values: `10 / 0`, `to_number("x")`, a user's function that
+raises.  When does such a failure count?  It must not depend on the order in which an executor looks
+at a body, so there is one definition, and reference, engine, proofs and Spark follow it:
 
   A body chooses a fact for each of its positive atoms.  Its other literals are *conditions* on the choice.
   1. A condition that is false excludes the choice, whatever the other conditions are.
   2. A condition is *open* if a functor in it fails, or if it needs a variable that only open conditions compute.
   3. If no condition excludes a choice, it derives the head when none is open; otherwise the rule fails.
 
-So what a filter excludes may as well not be computed: `s = 10 / x, x != 0` never fails, in whatever order it is
-written.  An argument that a positive atom computes is a condition of its own: `q(10 / x)` is `q(c), c = 10 / x`.
-The body of an aggregate is a body: an aggregate fails for values of its outer variables if its body or its
-target does.  A functor is strict: it fails if one of its arguments does.
+So what a filter excludes may as well not be computed: `s = 10 / x, x != 0` never fails, in whatever
+order it is written.  An argument that a positive atom computes is a condition of its own:
+`q(10 / x)` is `q(c), c = 10 / x`.  The body of an aggregate is a body: an aggregate fails for
+values of its outer variables if its body or its target does.  A functor is strict: it fails if one
+of its arguments does.
 """
 
 from __future__ import annotations
@@ -105,7 +106,8 @@ def schedule(body: Iterable[Literal], bound: Collection[str]) -> tuple[list[Lite
 
 
 def sure_and_open(body: Iterable[Literal], bound: Collection[str]) -> tuple[list[Literal], list[Literal]]:
-    """The literals that choose facts or are computed for sure, in an order; and those that may be open.
+    """The literals that choose facts or are computed for sure, in an order; and those that may be
+    open.
 
     >>> x, s, number = Variable("x"), Variable("s"), Kind.NUMBER
     >>> inverse = Comparison("=", s, Call("/", (Constant(9, number), x), number, number), number)
@@ -123,7 +125,9 @@ def sure_and_open(body: Iterable[Literal], bound: Collection[str]) -> tuple[list
 
 
 def apart(literal: Literal) -> list[Literal]:
-    """`q(z + 1, y)` as `q(c, y), c = z + 1`: what it computes may need what it binds, as in `z = 2 * y`."""
+    """`q(z + 1, y)` as `q(c, y), c = z + 1`: what it computes may need what it binds, as in
+    `z = 2 * y`.
+    """
     if not isinstance(literal, Atom) or not any(isinstance(arg, Call) for arg in literal.args):
         return [literal]
     new = {n: Variable(f"{literal}@{n}") for n, arg in enumerate(literal.args) if isinstance(arg, Call)}
@@ -146,7 +150,9 @@ def is_ready(literal: Literal, bound: Collection[str]) -> bool:
 
 
 def needs(literal: Literal) -> set[str]:
-    """The variables that must be bound before a condition is computed, whichever side of `=` it binds."""
+    """The variables that must be bound before a condition is computed, whichever side of `=` it
+    binds.
+    """
     match literal:
         case Atom():
             return set()
@@ -188,10 +194,11 @@ def outcomes(
     matches: Matches,
     error: NoValue | None = None,
 ) -> Iterator[tuple[Binding, NoValue | None]]:
-    """The bindings of a choice that no condition excludes, each with the error of an open condition, if any.
+    """The bindings of a choice that no condition excludes, each with the error of an open
+    condition, if any.
 
-    `matches` finds every way to extend a binding so that a condition that is ready holds.  What is not ready when
-    nothing else can be computed is open, because of the error.
+    `matches` finds every way to extend a binding so that a condition that is ready holds.  What is
+    not ready when nothing else can be computed is open, because of the error.
     """
     binding, waiting = dict(choice), list(conditions)
     while (ready := next((x for x in waiting if is_ready(x, binding)), None)) is not None:

@@ -39,7 +39,8 @@ class Unit:
 def edges(program: Program) -> Iterator[Edge]:
     """The predicate graph, an edge per body atom; a subsumption's body counts as a positive use.
 
-    An auxiliary relation and the relation that it helps to keep change together, so each needs the other.
+    An auxiliary relation and the relation that it helps to keep change together, so each needs the
+    other.
     """
     for name, relation in program.relations.items():
         if relation.auxiliary_of:

@@ -1,8 +1,9 @@
 """Facts from Python, checked against the columns of their relation.
 
-Many rows must not pay for the check, so each relation gets one generated test that says yes to a tuple that may be
-stored as it is.  Whatever it refuses takes the slow way: lists become tuples, an int in a float column becomes a
-float, and what does not fit is told with its relation, column and value.
+Many rows must not pay for the check, so each relation gets one generated test that says yes to a
+tuple that may be stored as it is.  Whatever it refuses takes the slow way: lists become tuples, an
+int in a float column becomes a float, and what does not fit is told with its relation, column and
+value.
 """
 
 from __future__ import annotations
@@ -21,12 +22,15 @@ EXACT = 2**53  # up to here every integer is a float
 
 
 class FactError(ValueError):
-    """A fact that does not fit the program: its relation, its columns, or its text; the message says why."""
+    """A fact that does not fit the program: its relation, its columns, or its text; the message
+    says why.
+    """
 
 
 # ── one row ──────────────────────────────────────────────────────────────────────────────────
 
-# What is stored as it is.  NaN, zero and text beyond ASCII have several forms; one of them is stored.
+# What is stored as it is.  NaN, zero and text beyond ASCII have several forms; one of them is
+# stored.
 _PLAIN = {
     Kind.NUMBER: f"{{0}}.__class__ is int and {SIGNED_MIN} <= {{0}} <= {SIGNED_MAX}",
     Kind.UNSIGNED: f"{{0}}.__class__ is int and 0 <= {{0}} <= {MASK}",
@@ -188,7 +192,8 @@ def exact_float(number: int) -> float:
 def plain_float(text: str) -> float:
     """The float that a numeral without exponent is, 2**53 or more; ValueError where it is none.
 
-    Below, decimals have digits that no float has, and get the nearest one.  With an exponent, they do here, too.
+    Below, decimals have digits that no float has, and get the nearest one.  With an exponent, they
+    do here, too.
 
     >>> plain_float("9007199254740992.0"), plain_float("-9007199254740994")
     (9007199254740992.0, -9007199254740994.0)

@@ -1,9 +1,10 @@
-"""Patterns of `match` in ECMAScript's syntax, as Soufflé's regular expressions have it, rewritten for Python's.
+"""Patterns of `match` in ECMAScript's syntax, as Soufflé's regular expressions have it, rewritten
+for Python's.
 
-The two languages share most of their signs and differ where it hurts: here `a++` is a repeated repetition (there
-it is possessive), `a{` is no pattern, `[]` is the empty class, `\\q` is the letter q, `.` is no line end, and
-nothing like `(?i)` or `(?<=a)` exists.  So a pattern is read by ECMAScript's grammar and written out anew, byte
-by byte.
+The two languages share most of their signs and differ where it hurts: here `a++` is a repeated
+repetition (there it is possessive), `a{` is no pattern, `[]` is the empty class, `\\q` is the
+letter q, `.` is no line end, and nothing like `(?i)` or `(?<=a)` exists.  So a pattern is read by
+ECMAScript's grammar and written out anew, byte by byte.
 """
 
 from __future__ import annotations

@@ -132,10 +132,10 @@ class Comparison:
 class Aggregate:
     """`result = op target : { body }`, computed once for each binding of the `outer` variables.
 
-    The aggregate runs over the set of bindings of *all* variables of `body` (where wildcards
-    count, the checker has named them).  `min`, `max` and `mean` over
-    nothing have no value, and then the literal has no match.  `partial` says that it may fail, where
-    `body` no longer shows that (core.engine.planning.normal).
+    The aggregate runs over the set of bindings of *all* variables of `body` (where wildcards count,
+    the checker has named them).  `min`, `max` and `mean` over nothing have no value, and then the
+    literal has no match.  `partial` says that it may fail, where `body` no longer shows that
+    (core.engine.planning.normal).
     """
 
     result: Variable
@@ -246,9 +246,10 @@ class Relation:
 
     `equivalence` closes it under reflexivity, symmetry and transitivity (`eqrel`).  Each entry of
     `choices` lists key columns that at most one fact may have (`choice-domain`): of several
-    candidates the first stays; see `core.evaluate.choice` for what "first" means.  Facts that are given to a
-    relation that is `insert_only` stay.  `auxiliary_of` names the relation that a system of auxiliary relations
-    keeps (core.engine.planning.systems), of which this is one: the system alone says what is in it.
+    candidates the first stays; see `core.evaluate.choice_domains` for what "first" means.  Facts
+    that are given to a relation that is `insert_only` stay.  `auxiliary_of` names the relation that
+    a system of auxiliary relations keeps (core.engine.planning.systems), of which this is one: the
+    system alone says what is in it.
     """
 
     name: str
@@ -373,7 +374,9 @@ def calls_of(rule: Rule) -> Iterator[Call]:
 
 
 def invents(rule: Rule) -> bool:
-    """Whether a rule computes values that may be in no relation yet: then recursion may have no end."""
+    """Whether a rule computes values that may be in no relation yet: then recursion may have no
+    end.
+    """
     return any(True for _ in calls_of(rule)) or any(isinstance(literal, Range) for literal in rule.body)
 
 

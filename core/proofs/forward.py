@@ -3,8 +3,8 @@
 Where an engine keeps no witnesses, a rule whose body holds is not enough: in a cycle every fact has
 one that uses the next.  So the unit is derived once more, from its given facts up, over the tables
 as they are now.  Each fact that is found is joined with the rest of each body that it occurs in; if
-the other facts of the unit in that body have been found too, the head is found.  If one has not, the
-same body comes up again when it is.  No round is repeated, and the search stops at the fact in
+the other facts of the unit in that body have been found too, the head is found.  If one has not,
+the same body comes up again when it is.  No round is repeated, and the search stops at the fact in
 question.
 
 Two things are different.  Pairs of an equivalence also follow from each other; `Classes` knows by
@@ -24,10 +24,10 @@ from everlog.core.program.bodies import Binding
 from everlog.core.program.dependencies import Unit
 from everlog.core.program.order import ordered
 from everlog.core.program.values import EvaluationError
-from everlog.core.proofs.classes import Classes
+from everlog.core.proofs.equivalences import Classes
 from everlog.core.proofs.evidence import Evidence, Fact, draws, matched, with_named_wildcards
+from everlog.core.proofs.first_derivations import Numbering, Replay
 from everlog.core.proofs.proof import EQUIVALENCE, GIVEN, RULE
-from everlog.core.proofs.replay import Numbering, Replay
 from everlog.core.proofs.solve import Solver
 
 

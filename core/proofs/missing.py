@@ -22,9 +22,7 @@ from everlog.core.program.bodies import Binding
 from everlog.core.program.values import EvaluationError
 from everlog.core.proofs import render
 from everlog.core.proofs.evidence import Evidence, Fact, Goal, checked, draws, goal_of
-from everlog.core.proofs.proof import binding_data, rule_data
-from everlog.core.proofs.solve import Solver, can_solve, names_in
-from everlog.core.proofs.words import (
+from everlog.core.proofs.notation import (
     aggregate_text,
     atom_text,
     constant,
@@ -33,6 +31,8 @@ from everlog.core.proofs.words import (
     rule_text,
     term_text,
 )
+from everlog.core.proofs.proof import binding_data, rule_data
+from everlog.core.proofs.solve import Solver, can_solve, names_in
 
 OTHERS = 20  # so many other matches are looked at, to say that they stop at the same literal
 
@@ -51,7 +51,8 @@ class Line:
 
 @frozen(eq=False)
 class Attempt:
-    """How far one rule gets: what holds, by one binding, and what stops it (nothing: it derives the fact).
+    """How far one rule gets: what holds, by one binding, and what stops it (nothing: it derives the
+    fact).
 
     `others` other matches of the part that holds stop at the same literal.
     """
@@ -188,7 +189,9 @@ class _Asked:
     def _stopped(
         self, goal: Goal, before: tuple[Literal, ...], literal: Literal, start: Binding, held: Binding
     ) -> Attempt:
-        """The attempt that ends at a literal; where it has no match whatever came before, it says so."""
+        """The attempt that ends at a literal; where it has no match whatever came before, it says
+        so.
+        """
         holds = tuple(self._text(one, held) for one in before)
         alone = isinstance(literal, Atom) and can_solve(literal, start)
         if alone and next(self.solver.matches(literal, start), None) is None:
@@ -279,7 +282,9 @@ class _Asked:
 
 
 def _as_written(goal: Goal, start: Binding) -> list[Literal]:
-    """The body in its own order, but each literal only when it can be evaluated; the head's sums first."""
+    """The body in its own order, but each literal only when it can be evaluated; the head's sums
+    first.
+    """
     known = set(start)
     count = len([literal for literal in goal.literals if not draws((), (literal,))])
     rest = [*goal.body[count:], *goal.body[:count]]

@@ -1,8 +1,8 @@
 """A proof: a fact, the rule and the values that derive it, and proofs of the facts that those used.
 
 Proofs share parts: a fact has one proof within a proof, so what reads as a tree is a graph without
-cycles.  It is built from the leaves up and never changed.  A chain of a hundred thousand facts is an
-ordinary proof, so nothing here calls itself.
+cycles.  It is built from the leaves up and never changed.  A chain of a hundred thousand facts is
+an ordinary proof, so nothing here calls itself.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from attrs import field, frozen
 
 from everlog.core.program import Row, Rule, Value
 from everlog.core.proofs import render
-from everlog.core.proofs.words import rule_text, shown_name
+from everlog.core.proofs.notation import rule_text, shown_name
 
 GIVEN, RULE, EQUIVALENCE, AUXILIARY = "given", "rule", "equivalence", "auxiliary"
 
@@ -58,7 +58,8 @@ class Proof:
     `reason` is `given` (no rule was needed), `rule` (an instance of `rule` by `binding`; `children`
     stand for the literals of its body, in order), `equivalence` (`children` are pairs that lead
     from one side to the other) or `auxiliary` (a system keeps the relation; what it holds is not
-    derived).  A fact that was `dropped` took part in deriving others before a better one replaced it.
+    derived).  A fact that was `dropped` took part in deriving others before a better one replaced
+    it.
     """
 
     relation: str

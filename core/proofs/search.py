@@ -1,7 +1,7 @@
 """Why a fact is there: the search for its proof.
 
-A given fact needs none.  A fact with a witness has its last step from the engine.  Any other fact of
-a relation that is not recursive needs one rule whose body holds; `Forward` finds the step of a
+A given fact needs none.  A fact with a witness has its last step from the engine.  Any other fact
+of a relation that is not recursive needs one rule whose body holds; `Forward` finds the step of a
 recursive one.  The facts that a step uses are proved in turn, each once, by a loop with a stack of
 its own.
 
@@ -18,11 +18,11 @@ from everlog.core.program import Aggregate, Atom, Comparison, Literal, Negation,
 from everlog.core.program.bodies import Binding
 from everlog.core.program.dependencies import Unit, units
 from everlog.core.proofs.evidence import Evidence, Fact, Goal, checked, draws, goal_of
+from everlog.core.proofs.first_derivations import Numbering
 from everlog.core.proofs.forward import Forward, Step
+from everlog.core.proofs.notation import atom_text, fact_text, literal_text
 from everlog.core.proofs.proof import AUXILIARY, RULE, Condition, NotDerived, Proof
-from everlog.core.proofs.replay import Numbering
 from everlog.core.proofs.solve import Solver, names_in, same
-from everlog.core.proofs.words import atom_text, fact_text, literal_text
 from everlog.core.runtime.collector import collector_paused
 
 SAMPLES = 3  # so many matches of an aggregate are shown

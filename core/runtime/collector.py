@@ -1,12 +1,12 @@
 """The garbage collector paused while many objects are made.
 
 Syntax trees and facts hold no cycles that die early, yet making a million of them has Python look
-for such cycles time and again, each time through all that there are.  Two ways: `collector_paused` where
-what is made stays, `without_collections` where most of it is gone again at the end.
+for such cycles time and again, each time through all that there are.  Two ways: `collector_paused`
+where what is made stays, `without_collections` where most of it is gone again at the end.
 
-What stays counts as old at once, and Python has no account of that: it would never look for cycles among the old
-again.  So we keep the account, by Python's own rule: when a quarter as much has grown old as there is, the next
-pause begins with a collection.
+What stays counts as old at once, and Python has no account of that: it would never look for cycles
+among the old again.  So we keep the account, by Python's own rule: when a quarter as much has grown
+old as there is, the next pause begins with a collection.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class _Old:
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """No collections inside; where it was off before, it stays off.  What was made inside counts as old.
+    """No collections inside; where it was off before, it stays off.  What was made inside counts as
+    old.
 
     >>> with collector_paused():
     ...     gc.isenabled()
@@ -65,7 +66,8 @@ def collector_paused() -> Iterator[None]:
 
 
 def without_collections(work: Callable[P, T]) -> Callable[P, T]:
-    """A function that runs without collections, and what it makes is as young as ever: for single steps.
+    """A function that runs without collections, and what it makes is as young as ever: for single
+    steps.
 
     What a step makes on its way (rows, how to undo it) dies with it.  A collection in the middle
     would count all of that as grown old, and soon look through the whole database for cycles.

@@ -1,9 +1,9 @@
 """Limits on a step, Ctrl-C, and progress: a step ends in time, or leaves no trace.
 
-Rules only read tables and collect what they derive apart, so an interruption while a rule runs harms
-nothing.  Tables are changed inside a *shield*: a signal that comes then waits until the shield is
-left.  On the main thread a timer looks at the clock and the memory while rules run; elsewhere limits
-are looked at between rules.
+Rules only read tables and collect what they derive apart, so an interruption while a rule runs
+harms nothing.  Tables are changed inside a *shield*: a signal that comes then waits until the
+shield is left.  On the main thread a timer looks at the clock and the memory while rules run;
+elsewhere limits are looked at between rules.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class LimitExceeded(EvaluationError):
 
 
 class Broken(Exception):
-    """A step could not be taken back: the relations may be wrong, and nothing is read or changed any more.
+    """A step could not be taken back: the relations may be wrong, and nothing is read or changed
+    any more.
 
     What is in a file is as it was before the step: open it anew.
     """
@@ -141,7 +142,9 @@ class Guard:
 
     @contextmanager
     def sealing(self) -> Iterator[None]:
-        """Around what makes a step final: signals wait.  Then limits are moot, and Ctrl-C comes after the step."""
+        """Around what makes a step final: signals wait.  Then limits are moot, and Ctrl-C comes
+        after the step.
+        """
         shield = self.shield
         shield.held = True
         try:
@@ -202,10 +205,10 @@ class Guard:
 class _Watch:
     """The signals of the process: Ctrl-C, and a timer that looks at the guard of the running step.
 
-    The handlers take the place of Python's own and of no other; without a step they do what Python's
-    do.  The timer goes off once, and is set again by the step that finds it gone off.  There is one
-    such timer in a process: while the program that we run in uses it, it is the program's, and limits
-    are looked at between rules alone.
+    The handlers take the place of Python's own and of no other; without a step they do what
+    Python's do.  The timer goes off once, and is set again by the step that finds it gone off.
+    There is one such timer in a process: while the program that we run in uses it, it is the
+    program's, and limits are looked at between rules alone.
     """
 
     def __init__(self) -> None:
@@ -264,12 +267,16 @@ class _Watch:
 
 
 def _is_leaving(frame: FrameType | None) -> bool:
-    """Whether a guard is just ending its watch: an exception there would leave it on watch for ever."""
+    """Whether a guard is just ending its watch: an exception there would leave it on watch for
+    ever.
+    """
     return frame is not None and frame.f_code is Guard.__exit__.__code__
 
 
 def give_up(number: int, frame: FrameType | None) -> None:
-    """For other handlers of signals: what Ctrl-C does to the step under way; where there is none, nothing."""
+    """For other handlers of signals: what Ctrl-C does to the step under way; where there is none,
+    nothing.
+    """
     if _watch.guard is not None:
         _watch._interrupted(number, frame)
 

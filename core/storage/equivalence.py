@@ -103,7 +103,8 @@ class Classes(Table):
 
 
 def lacking(facts: Facts, other: Facts) -> Facts:
-    """The pairs of one equivalence relation that another has not; one difference per pair of classes.
+    """The pairs of one equivalence relation that another has not; one difference per pair of
+    classes.
 
     >>> lacking({1: {1, 2}, 2: {1, 2}}, {1: {1}, 2: {2}})
     {1: {2}, 2: {1}}

@@ -1,7 +1,8 @@
 """Arithmetic on facts in the form of their shape: sets, fans and counted facts.
 
-A binary relation is {key: {value, …}}, any other a set (see core.storage.tables).  *Counted* facts map a
-fact to a number or a witness: {key: {value: n}} for a binary relation, {fact: n} for any other.
+A binary relation is {key: {value, …}}, any other a set (see core.storage.tables).  *Counted* facts
+map a fact to a number or a witness: {key: {value: n}} for a binary relation, {fact: n} for any
+other.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Indexes that are not worth building yet.
 
-To look a value up, a table wants an index, and building one takes longer than to go through the table
-once: whoever asks once should not pay for those who ask often.  So the first lookups of a kind go through the
-table, lazily, and the index is built when they have cost about as much as it will.  A binary table is {key: fan},
-so going through it is one test per key, however many facts there are.
+To look a value up, a table wants an index, and building one takes longer than to go through the
+table once: whoever asks once should not pay for those who ask often.  So the first lookups of a
+kind go through the table, lazily, and the index is built when they have cost about as much as it
+will.  A binary table is {key: fan}, so going through it is one test per key, however many facts
+there are.
 """
 
 from __future__ import annotations
@@ -64,7 +65,9 @@ class Rented:
 
 
 class _Walk:
-    """The rests of one key, found on a walk through the table; some repeatedly, if they leave columns out."""
+    """The rests of one key, found on a walk through the table; some repeatedly, if they leave
+    columns out.
+    """
 
     def __init__(self, table: Table, key: Columns, rest: Columns, wanted: Any) -> None:
         self._table, self._key, self._rest, self._wanted = table, key, rest, wanted

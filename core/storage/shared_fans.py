@@ -1,7 +1,8 @@
-"""A binary table in which keys may share one fan, and changes that are told once for all that share.
+"""A binary table in which keys may share one fan, and changes that are told once for all that
+share.
 
-Of a closure, most keys have the same set: those that reach each other.  Shared, it is stored once, and changed
-once.
+Of a closure, most keys have the same set: those that reach each other.  Shared, it is stored once,
+and changed once.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ class SharedDelta(dict[Any, Fan]):
 class SharedTable(Table):
     """Invariant: whatever is done to it, keys that share a fan have the same facts.
 
-    Who keeps the table says by a `SharedDelta` how fans are shared; of any other change it knows nothing, and
-    makes new fans.
+    Who keeps the table says by a `SharedDelta` how fans are shared; of any other change it knows
+    nothing, and makes new fans.
 
     >>> from everlog.core.storage.tables import Shape
     >>> fan = {7}

@@ -32,7 +32,9 @@ Facts: TypeAlias = Any  # a set of rows, a set of values, or {key: fan}: see abo
 
 @frozen
 class Shape:
-    """The form in which a relation's facts are kept: its arity and, of a binary one, its fan column."""
+    """The form in which a relation's facts are kept: its arity and, of a binary one, its fan
+    column.
+    """
 
     arity: int
     fan: int = 1
@@ -200,7 +202,9 @@ class Table:
         return rows_of(self.shape, self.facts)
 
     def find(self, key: Columns, rest: Columns) -> Any:
-        """The index on `key` with `rest` if it is there, perhaps as the facts themselves; None if it is not."""
+        """The index on `key` with `rest` if it is there, perhaps as the facts themselves; None if
+        it is not.
+        """
         shape = self.shape
         if shape.arity == 2 and key == (shape.key,) and rest == (shape.fan,):
             return self.facts

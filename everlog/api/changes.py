@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from everlog.core.program import Relation, Row, executor
-from everlog.dsl.facts import fact_text
-from everlog.files.values import sorted_rows
+from everlog.dsl.fact_text import fact_text
+from everlog.files.text_values import sorted_rows
 
 Signed: TypeAlias = Mapping[Row, int]
 

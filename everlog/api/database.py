@@ -27,15 +27,15 @@ from everlog.core.program import Program, Row, Value
 from everlog.core.program.executor import Update
 from everlog.core.program.fact_rows import declared, plain_test
 from everlog.core.runtime.guards import Limits, Progress
-from everlog.dsl.queries import Scope
+from everlog.dsl.query_check import Scope
 from everlog.files import connect
 from everlog.files.connect import Parameter, Where
 from everlog.functors import functors_beside
-from everlog.inputs import Facts, facts_to_begin_with
+from everlog.initial_facts import Facts, facts_to_begin_with
 
 if TYPE_CHECKING:  # loaded when somebody asks for them
     from everlog.api.watching import Watch
-    from everlog.store.database import DurableDatabase
+    from everlog.store.durable_database import DurableDatabase
 
 Functions: TypeAlias = Mapping[str, Callable[..., Value]]
 
@@ -63,15 +63,15 @@ class Database(Readable):
     -path(1, 3).
     -path(2, 3).
 
-    Every method that writes is one step: it is applied as a whole, or raises and has changed nothing.
-    `FactError` says that a fact fits no relation, `EvaluationError` that a rule met values it has no answer
-    for, `LimitExceeded` (one of those) that the step was given up.
+    Every method that writes is one step: it is applied as a whole, or raises and has changed
+    nothing.  `FactError` says that a fact fits no relation, `EvaluationError` that a rule met
+    values it has no answer for, `LimitExceeded` (one of those) that the step was given up.
 
     Facts of any relation may be given, also of one that has rules; the facts of the program's text
     are given ones.  Deleting takes back what was given: a fact that rules derive stays.
 
-    A database belongs to one thread at a time: if two use it at once, the second gets `OtherThread`.
-    `SharedDatabase` is for several threads.
+    A database belongs to one thread at a time: if two use it at once, the second gets
+    `OtherThread`.  `SharedDatabase` is for several threads.
     """
 
     def __init__(
@@ -86,12 +86,13 @@ class Database(Readable):
     ) -> None:
         """A database of a checked program.
 
-        `functors` are Python functions for the functors that it declares.  `facts` are given from the
-        start: rows by relation, or the folder where `.input` directives find their files (which are
-        not read otherwise).  `limits` hold for each step; `progress` hears of long ones: relations,
-        iteration, facts so far.  `strategies` names how relations or rules are to be kept current, such as
-        {"q": "view_tree", "path#2": "witness"}, or all that a strategy serves: {"*": "calibrated"}; it goes
-        before what the program's text says, and `NoSuchStrategy` tells where one cannot serve.
+        `functors` are Python functions for the functors that it declares.  `facts` are given from
+        the start: rows by relation, or the folder where `.input` directives find their files (which
+        are not read otherwise).  `limits` hold for each step; `progress` hears of long ones:
+        relations, iteration, facts so far.  `strategies` names how relations or rules are to be
+        kept current, such as {"q": "view_tree", "path#2": "witness"}, or all that a strategy
+        serves: {"*": "calibrated"}; it goes before what the program's text says, and
+        `NoSuchStrategy` tells where one cannot serve.
 
         Such a database knows no text, so its rules cannot be changed: see `from_text`.
         """
@@ -170,13 +171,14 @@ class Database(Readable):
     ) -> DurableDatabase:
         """The database in a file, where every step is on disk before anybody is told of it.
 
-        If there is no such file, it is made, for a checked `program`, or the `text` or the `file` of one; it
-        begins with the facts of the program and those that are given, as step 0.  If there is one, it goes on
-        where it was; a program is then only needed to go on with another one.
+        If there is no such file, it is made, for a checked `program`, or the `text` or the `file`
+        of one; it begins with the facts of the program and those that are given, as step 0.  If
+        there is one, it goes on where it was; a program is then only needed to go on with another
+        one.
 
-        With `read_only` it can be looked at, also while another process writes to it.  `history` is how many
-        steps `checkpoint` keeps: a number, or "all".  Functors cannot be written down: whoever opens the
-        database gives them.  docs/durable.md says what is promised.
+        With `read_only` it can be looked at, also while another process writes to it.  `history` is
+        how many steps `checkpoint` keeps: a number, or "all".  Functors cannot be written down:
+        whoever opens the database gives them.  docs/durable.md says what is promised.
         """
         from everlog.store.opening import opened
 
@@ -215,7 +217,8 @@ class Database(Readable):
     ) -> Database:
         """The database of a program in a file.
 
-        Without `functors`, they are taken from `functors.py` beside the program, as `everlog run` does.
+        Without `functors`, they are taken from `functors.py` beside the program, as `everlog run`
+        does.
         """
         live = LiveText.from_file(path, include_dirs, macros or {})
         if functors is None:
@@ -251,9 +254,9 @@ class Database(Readable):
         Traceback (most recent call last):
         everlog.core.program.fact_rows.FactError: age: column 2 (`years`:number): '36' is not a number
 
-        A row is a tuple or a list of values; rows are any iterable of such.  Ints are taken in float columns.
-        Rows may also be a table of pandas, Polars or Arrow, a dict of columns, or an array of numpy: columns are
-        taken by name, or by position if no name is the relation's.
+        A row is a tuple or a list of values; rows are any iterable of such.  Ints are taken in
+        float columns.  Rows may also be a table of pandas, Polars or Arrow, a dict of columns, or
+        an array of numpy: columns are taken by name, or by position if no name is the relation's.
         """
         if rows.__class__ is tuple:
             plain = self._plain.get(relation)
@@ -264,7 +267,9 @@ class Database(Readable):
         return self._writer.insert({relation: checked_rows(declared(self.relations, relation), rows)})
 
     def delete(self, relation: str, rows: object = None) -> Changes:
-        """Take back a row or rows that were given, or a fact as text; what followed from it alone goes."""
+        """Take back a row or rows that were given, or a fact as text; what followed from it alone
+        goes.
+        """
         if rows.__class__ is tuple:
             plain = self._plain.get(relation)
             if plain is not None and plain(rows):
@@ -285,15 +290,18 @@ class Database(Readable):
 
         An update is an `Update`, a line `+fact.` or `-fact.`, or a tuple (relation, row, +1 or -1).
 
-        `positions` say how far sources of changes have been read, by their names; they are kept with the step, all
-        or none, in a file as well: whoever reads changes from somewhere goes on after a crash exactly where the
-        last step ended.  A step that changes nothing keeps them, too.
+        `positions` say how far sources of changes have been read, by their names; they are kept
+        with the step, all or none, in a file as well: whoever reads changes from somewhere goes on
+        after a crash exactly where the last step ended.  A step that changes nothing keeps them,
+        too.
         """
         return self._writer.apply(list(step_updates(self.relations, step)), positions)
 
     @property
     def positions(self) -> Mapping[str, str]:
-        """How far each source of changes had been read at the last step: see `apply` and `everlog.streams`."""
+        """How far each source of changes had been read at the last step: see `apply` and
+        `everlog.streams`.
+        """
         return MappingProxyType(self._writer.positions)
 
     def insert_all(self, rows: Mapping[str, Iterable[Row]]) -> Changes:
@@ -319,10 +327,10 @@ class Database(Readable):
         -n(1).
         +n(2).
 
-        An exception inside discards everything.  While it is open, what this thread writes to the database itself
-        is collected as well: `db.insert("n", (3,))` is then `tx.insert("n", (3,))`, and returns no changes.
-        Queries see the state of before.  Rules cannot be changed inside (`NestedWrite`), and other threads
-        cannot write at all (`OtherThread`).
+        An exception inside discards everything.  While it is open, what this thread writes to the
+        database itself is collected as well: `db.insert("n", (3,))` is then `tx.insert("n", (3,))`,
+        and returns no changes.  Queries see the state of before.  Rules cannot be changed inside
+        (`NestedWrite`), and other threads cannot write at all (`OtherThread`).
         """
         return Transaction(self._writer)
 
@@ -356,7 +364,8 @@ class Database(Readable):
     # ── being told ───────────────────────────────────────────────────────────────────────────
 
     def subscribe(self, relation: str | None, callback: Callback) -> Subscription:
-        """Have `callback(changes)` called after each step that changes the relation (None or "*": any).
+        """Have `callback(changes)` called after each step that changes the relation (None or "*":
+        any).
 
         >>> db = Database.from_text(".decl n(x:number)  .decl even(x:number)  even(x) :- n(x), x % 2 = 0.")
         >>> with db.subscribe("even", print):
@@ -364,9 +373,10 @@ class Database(Readable):
         +even(2).
         >>> _ = db.insert("n", (4,))             # nobody listens any more
 
-        Callbacks run in the order of subscription, each with the changes of its relation.  If some raise,
-        all others are still called, and the step stays applied; then the caller gets an `ExceptionGroup`.
-        A callback reads the state after the step; if it writes, that is `NestedWrite`.
+        Callbacks run in the order of subscription, each with the changes of its relation.  If some
+        raise, all others are still called, and the step stays applied; then the caller gets an
+        `ExceptionGroup`.  A callback reads the state after the step; if it writes, that is
+        `NestedWrite`.
         """
         return self._writer.subscribers.add(self._listened(relation), callback)
 
@@ -390,9 +400,10 @@ class Database(Readable):
         >>> asyncio.run(main())
         +n(1). +n(2).
 
-        There is one `Changes` for each step.  A step never waits for a reader: when `limit` steps are waiting to
-        be read, the latest two are told as one, with their net change (`merged` counts that).  `close()`, or the
-        end of an `async with` block, ends it.  The database may be written in another thread than the reader's.
+        There is one `Changes` for each step.  A step never waits for a reader: when `limit` steps
+        are waiting to be read, the latest two are told as one, with their net change (`merged`
+        counts that).  `close()`, or the end of an `async with` block, ends it.  The database may be
+        written in another thread than the reader's.
         """
         from everlog.api.watching import Watch
 
@@ -401,7 +412,8 @@ class Database(Readable):
     # ── the program ──────────────────────────────────────────────────────────────────────────
 
     def add_rule(self, text: str, *, functors: Functions | None = None) -> Changes:
-        """Add statements to the program: rules, facts, declarations, directives, with the functors they need.
+        """Add statements to the program: rules, facts, declarations, directives, with the functors
+        they need.
 
         >>> db = Database.from_text(".decl edge(x:number, y:number)  edge(1, 2).")
         >>> print(db.add_rule(".decl back(x:number, y:number)  back(y, x) :- edge(x, y)."))
@@ -409,8 +421,8 @@ class Database(Readable):
         >>> print(db.drop_rule("back#1"))
         -back(2, 1).
 
-        The program is checked as a whole; `DatalogError` says what is wrong, and nothing has changed.
-        Only what depends on the new statements is computed again.
+        The program is checked as a whole; `DatalogError` says what is wrong, and nothing has
+        changed.  Only what depends on the new statements is computed again.
         """
         return self._change(partial(LiveText.with_statements, text=text), functors)
 
@@ -423,13 +435,17 @@ class Database(Readable):
         return self._change(partial(LiveText.without_statement, name_or_text=name_or_text))
 
     def drop_relation(self, name: str) -> Changes:
-        """Drop a relation with its declaration, rules, facts and directives; nothing else may use it."""
+        """Drop a relation with its declaration, rules, facts and directives; nothing else may use
+        it.
+        """
         return self._change(partial(LiveText.without_relation, name=name))
 
     def replace_program(self, path: Path | str, *, functors: Functions | None = None) -> Changes:
-        """Go by the text of a file from now on; what was given stays given, and rules that stay keep their names.
+        """Go by the text of a file from now on; what was given stays given, and rules that stay
+        keep their names.
 
-        The facts that the old text states go with it.  `DatalogError` says what is wrong, and nothing has changed.
+        The facts that the old text states go with it.  `DatalogError` says what is wrong, and
+        nothing has changed.
         """
         if self._live is None:
             raise RuleError(_NO_TEXT)
@@ -443,8 +459,10 @@ class Database(Readable):
         return self._go_by(edit(self._live), self._functors | dict(more or {}))
 
     def _go_by(self, live: LiveText, functors: Functions, given: str | None = None) -> Changes:
-        """Go on with another program; `given` is the digest of a text that somebody gave as a whole."""
-        from everlog.store.programs import saved
+        """Go on with another program; `given` is the digest of a text that somebody gave as a
+        whole.
+        """
+        from everlog.store.program_text import saved
 
         program = with_functors(live.program, functors)
         with self._engine.guard:  # until all of this agrees again, Ctrl-C waits
@@ -457,13 +475,15 @@ class Database(Readable):
     # ── facts in files ───────────────────────────────────────────────────────────────────────
 
     def save(self, path: Path | str) -> None:
-        """Write the given facts of every relation to a folder, which is made if need be; or make a database file.
+        """Write the given facts of every relation to a folder, which is made if need be; or make a
+        database file.
 
-        In a folder each relation has its file: `NAME.facts`, tab separated, or `NAME.json` where symbols have tabs
-        or line breaks in them.  Either all files are written or, after `FactsError`, none.
+        In a folder each relation has its file: `NAME.facts`, tab separated, or `NAME.json` where
+        symbols have tabs or line breaks in them.  Either all files are written or, after
+        `FactsError`, none.
 
-        A name that ends in `.db`, `.sqlite` or `.everlog` is a file that `Database.open` reads, with the
-        program in it; if there is one already, that is `StoreError`.
+        A name that ends in `.db`, `.sqlite` or `.everlog` is a file that `Database.open` reads,
+        with the program in it; if there is one already, that is `StoreError`.
         """
         from everlog.store.copying import is_file_name
 
@@ -494,12 +514,14 @@ class Database(Readable):
     ) -> Changes:
         """Give the facts of a file, a table or a folder, as one step.
 
-        `load("edge", "edges.parquet")` inserts all facts that a file or a URL has: see `everlog.files.connect`
-        for what it may be, and for the parameters.  With `replace=True` those are the given facts of the relation
-        afterwards, and no others.  After `FactsError` nothing has changed.
+        `load("edge", "edges.parquet")` inserts all facts that a file or a URL has: see
+        `everlog.files.connect` for what it may be, and for the parameters.  With `replace=True`
+        those are the given facts of the relation afterwards, and no others.  After `FactsError`
+        nothing has changed.
 
-        `load(folder)` replaces the given facts of each relation that has a file in the folder, as `save` writes
-        them.  Relations without a file there stay as they are; files without a relation are ignored.
+        `load(folder)` replaces the given facts of each relation that has a file in the folder, as
+        `save` writes them.  Relations without a file there stay as they are; files without a
+        relation are ignored.
         """
         if source is None:
             return self._replace_given(load_facts(Path(relation), self.relations))
@@ -519,7 +541,8 @@ class Database(Readable):
     def export(self, relation: str, target: Where, **parameters: Parameter) -> None:
         """Write all facts of a relation to a file or a table: `export("path", "paths.parquet")`.
 
-        See `everlog.files.connect`.  All facts are written, or after `FactsError` none, and what was there stays.
+        See `everlog.files.connect`.  All facts are written, or after `FactsError` none, and what
+        was there stays.
         """
         found = declared(self.relations, relation)
         self._read(lambda: connect.write_facts(found, self.rows(relation), target, **parameters))

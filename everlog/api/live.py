@@ -25,11 +25,11 @@ from everlog.core.program import Program, Rule, Value
 from everlog.dsl import ast
 from everlog.dsl.check import diagnose_in_scope
 from everlog.dsl.diagnostics import DatalogError, Report
-from everlog.dsl.facts import is_fact
+from everlog.dsl.fact_text import is_fact
 from everlog.dsl.parser import parse_text
 from everlog.dsl.preprocess import Problem, load, preprocess_text
 from everlog.dsl.printer import print_statement
-from everlog.dsl.queries import Scope
+from everlog.dsl.query_check import Scope
 from everlog.dsl.source import Source
 from everlog.functors import bind, require_functors
 
@@ -48,8 +48,8 @@ class RuleError(ValueError):
 class LiveText:
     """A program with its text.  A change makes another one, and leaves this one as it is.
 
-    `scope` is what queries may name.  `numbers` holds, for each relation, the highest number that a rule
-    of it has had, `report` what the checker has to remark.
+    `scope` is what queries may name.  `numbers` holds, for each relation, the highest number that a
+    rule of it has had, `report` what the checker has to remark.
     """
 
     source: Source
@@ -142,7 +142,9 @@ class LiveText:
     # ── reading ──────────────────────────────────────────────────────────────────────────────
 
     def statements(self, added: bool = False) -> list[ast.Statement]:
-        """The statements but for facts; with `added`, only those that were added since the text was read."""
+        """The statements but for facts; with `added`, only those that were added since the text was
+        read.
+        """
         return [
             statement
             for statement in self._statements()

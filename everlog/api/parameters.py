@@ -1,7 +1,8 @@
 """Values for the parameters of a query: `db.query("age($who, years)", who=name)`.
 
-A value is given beside the text and never becomes a part of it.  It is checked by the rules for facts
-from Python, against the kind of the place in which its parameter stands, and reaches the engine as an object.
+A value is given beside the text and never becomes a part of it.  It is checked by the rules for
+facts from Python, against the kind of the place in which its parameter stands, and reaches the
+engine as an object.
 """
 
 from __future__ import annotations

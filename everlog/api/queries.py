@@ -3,8 +3,9 @@
     path(1, x)                       the facts that match, whole rows; an index finds them
     path(1, x), x > 3, !blocked(x)   the values of x, as a rule's body would give them
 
-Both may begin with `?-` and end with `.` or `?`.  What was read is remembered until the program changes, by
-its text and the types of the values that its parameters got; the values themselves come with each question.
+Both may begin with `?-` and end with `.` or `?`.  What was read is remembered until the program
+changes, by its text and the types of the values that its parameters got; the values themselves come
+with each question.
 """
 
 from __future__ import annotations
@@ -12,16 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
+from everlog.api.lifecycle import State
 from everlog.api.parameters import NOTHING_GIVEN, Given, ParameterError
 from everlog.api.results import Result
 from everlog.api.rows import Pattern, Relations, pattern_of
-from everlog.api.state import State
 from everlog.core.engine import Engine
-from everlog.core.engine.asking import Question
+from everlog.core.engine.compiled_query import Question
 from everlog.core.program import Row
 from everlog.core.program.fact_rows import FactError
 from everlog.dsl.diagnostics import DatalogError
-from everlog.dsl.queries import EMPTY, Scope, check_query, unfit_value
+from everlog.dsl.query_check import EMPTY, Scope, check_query, unfit_value
 from everlog.functors import require_functors
 
 _Ask: TypeAlias = Callable[[Given], Result]
@@ -47,7 +48,9 @@ class Queries:
         self._characters = 0  # of the texts of those that are known
 
     def ask(self, text: str, given: Given = NOTHING_GIVEN) -> Result:
-        """What a query finds, with these values for its parameters; QueryError if something is wrong."""
+        """What a query finds, with these values for its parameters; QueryError if something is
+        wrong.
+        """
         key: object = text
         if given.values:
             key = (text, *((name, value.__class__) for name, value in given.values.items()))

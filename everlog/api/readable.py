@@ -23,7 +23,7 @@ from everlog.core.evaluate.seminaive import evaluate
 from everlog.core.program import Kind, Program, Relation, Row, Value
 from everlog.core.program.fact_rows import declared
 from everlog.dsl.printer import print_statement
-from everlog.files.values import sorted_rows
+from everlog.files.text_values import sorted_rows
 
 if TYPE_CHECKING:  # loaded when somebody asks for them
     from everlog.core.proofs import Proof, WhyNot
@@ -54,18 +54,20 @@ class Readable:
         >>> db.query("n = count : { edge(1, _) }").columns
         ('n',)
 
-        Of an atom the whole facts are given.  Constants are looked up in an index; a variable that stands twice
-        means equal values; `_` and other variables mean any value.  Anything else that can be the body of a
-        rule gives the values of its variables, in the order in which they first stand there; `_` and
-        variables that begin with it are not shown.  The text may begin with `?-` and end with `.` or `?`.
+        Of an atom the whole facts are given.  Constants are looked up in an index; a variable that
+        stands twice means equal values; `_` and other variables mean any value.  Anything else that
+        can be the body of a rule gives the values of its variables, in the order in which they
+        first stand there; `_` and variables that begin with it are not shown.  The text may begin
+        with `?-` and end with `.` or `?`.
 
-        A value from outside is given as a parameter, never pasted into the text: whatever it is, it is a value.
+        A value from outside is given as a parameter, never pasted into the text: whatever it is, it
+        is a value.
 
         >>> db.query("edge($from, x), x < $limit", **{"from": 1, "limit": 3})
         [(2,)]
 
-        The result is lazy, and of the state in which it was asked: see `Result`.  `QueryError` has every
-        mistake of the text, with its place.
+        The result is lazy, and of the state in which it was asked: see `Result`.  `QueryError` has
+        every mistake of the text, with its place.
         """
         return self._queries.ask(text, given(parameters))
 
@@ -74,7 +76,9 @@ class Readable:
         return self._read(lambda: list(self.rows(relation)))
 
     def rows(self, relation: str) -> Iterable[Row]:
-        """All facts of a relation in sorted order, to be gone through at once, before the next step."""
+        """All facts of a relation in sorted order, to be gone through at once, before the next
+        step.
+        """
         found = declared(self.relations, relation)
         if any(column.kind is Kind.FLOAT for column in found.columns):
             return self._read(lambda: sorted_rows(found, self._engine.view(relation)))  # it has a place for NaN
@@ -86,7 +90,9 @@ class Readable:
         return self._read(lambda: sorted_rows(found, self._engine.given(relation)))
 
     def holds(self, relation: str, row: object = None, /, **parameters: object) -> bool:
-        """Whether a fact holds: `db.holds("path", (1, 3))`, `"path(1, 3)"`, or `"path($x, 3)", x=1`."""
+        """Whether a fact holds: `db.holds("path", (1, 3))`, `"path(1, 3)"`, or
+        `"path($x, 3)", x=1`.
+        """
         name, values = fact(self.relations, relation, row, given(parameters))
         found = self._read(lambda: next(iter(self._engine.lookup(name, dict(enumerate(values)))), None))
         return found is not None
@@ -126,11 +132,15 @@ class Readable:
         return MappingProxyType({rule.name: rule.written for rule in self.program.rules})
 
     def statements(self, added: bool = False) -> list[str]:
-        """The statements of the program's text but its facts; with `added`, those that came by `add_rule`."""
+        """The statements of the program's text but its facts; with `added`, those that came by
+        `add_rule`.
+        """
         return [] if self._live is None else [print_statement(s) for s in self._live.statements(added)]
 
     def warnings(self, added: bool = False) -> list[str]:
-        """What the checker remarks about the program, as text; with `added`, about the last `add_rule`."""
+        """What the checker remarks about the program, as text; with `added`, about the last
+        `add_rule`.
+        """
         return [] if self._live is None else self._live.warnings(added)
 
     # ── reasons ──────────────────────────────────────────────────────────────────────────────
@@ -144,8 +154,8 @@ class Readable:
         m(2)   m#1 at <text>:1:  m(x + 1) :- n(x).
         └── n(1)   given
 
-        Raises `NotDerived` where there is nothing to prove: see `why_not`.  Values from outside are given as a
-        row, or as parameters: `db.why("m($x)", x=2)`.
+        Raises `NotDerived` where there is nothing to prove: see `why_not`.  Values from outside are
+        given as a row, or as parameters: `db.why("m($x)", x=2)`.
         """
         from everlog.core.proofs import why
 
@@ -153,7 +163,9 @@ class Readable:
         return self._read(lambda: why(self._all_tables(), *asked))
 
     def why_not(self, relation: str, row: object = None, /, **parameters: object) -> WhyNot:
-        """For each rule that might derive a fact, what its body lacks: `.text()`, `.to_json()`, `.to_dot()`."""
+        """For each rule that might derive a fact, what its body lacks: `.text()`, `.to_json()`,
+        `.to_dot()`.
+        """
         from everlog.core.proofs import why_not
 
         asked = fact(self.relations, relation, row, given(parameters))
@@ -165,7 +177,8 @@ class Readable:
         return self._engine
 
     def explain(self, name: str | None = None) -> str:
-        """How relations are kept current, and what an update can cost: of all, or of one relation or rule.
+        """How relations are kept current, and what an update can cost: of all, or of one relation
+        or rule.
 
         >>> from everlog import Database
         >>> db = Database.from_text('''
@@ -200,11 +213,14 @@ class Readable:
         return cost_of(self.program, rule, self._strategies)
 
     def stats(self) -> Statistics:
-        """Facts, bytes and time of each relation, and runs and time of each rule; `print` shows a table."""
+        """Facts, bytes and time of each relation, and runs and time of each rule; `print` shows a
+        table.
+        """
         return self._read(self._engine.statistics)
 
     def check(self) -> list[str]:
-        """Compute every relation from scratch, from what is given; the names of those that differ: none.
+        """Compute every relation from scratch, from what is given; the names of those that differ:
+        none.
 
         Cost: that of an evaluation of the whole program.
         """

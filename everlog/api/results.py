@@ -1,11 +1,12 @@
 """What a query found: rows that are looked for when somebody asks for them.
 
-A `Result` is of the state in which the query was asked.  It is gone through lazily: the first row is
-there at once, however many follow, in no particular order.  Whoever wants them sorted, counted or
-compared has them all found first, and then kept.
+A `Result` is of the state in which the query was asked.  It is gone through lazily: the first row
+is there at once, however many follow, in no particular order.  Whoever wants them sorted, counted
+or compared has them all found first, and then kept.
 
-A step changes the tables under it.  So before a step, results that somebody still holds are completed
-if they have few rows (`KEPT`); the others are of a state that is gone, and say so when they are used.
+A step changes the tables under it.  So before a step, results that somebody still holds are
+completed if they have few rows (`KEPT`); the others are of a state that is gone, and say so when
+they are used.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from types import GeneratorType
 from typing import SupportsIndex, overload
 from weakref import ReferenceType
 
-from everlog.api.frames import Tabular
-from everlog.api.state import State, uses
+from everlog.api.dataframes import Tabular
+from everlog.api.lifecycle import State, uses
 from everlog.core.program import Column, Kind, Relation, Row
 from everlog.core.program.values import EvaluationError
-from everlog.files.values import sorted_rows
+from everlog.files.text_values import sorted_rows
 
 KEPT = 10_000  # rows of a result that are found before a step, if it is still in use
 _SHOWN = 1000  # rows that `repr` writes in full
@@ -28,7 +29,9 @@ _FEW = 20  # and of how many it writes, if there are more
 
 
 class ChangedMeanwhile(RuntimeError):
-    """The database has made a step since this result was asked for, and the rest of it was not read before."""
+    """The database has made a step since this result was asked for, and the rest of it was not read
+    before.
+    """
 
 
 class Result(Tabular, Sequence[Row]):
@@ -47,8 +50,8 @@ class Result(Tabular, Sequence[Row]):
     >>> len(found), found[0], (2, 4) in found, found == [(2, 4)]
     (1, (2, 4), True, True)
 
-    `rows()`, `len`, indexing and `==` find all rows, sort them, and keep them; so do `to_pandas()`, `to_polars()`
-    and `to_arrow()`.
+    `rows()`, `len`, indexing and `==` find all rows, sort them, and keep them; so do `to_pandas()`,
+    `to_polars()` and `to_arrow()`.
     """
 
     def __init__(
@@ -60,7 +63,9 @@ class Result(Tabular, Sequence[Row]):
         find_sorted: Callable[[], Iterable[Row]] | None = None,
         size: Callable[[], int] | None = None,
     ) -> None:
-        """`find` goes through the rows; `find_sorted` and `size` are given where they are cheaper than that."""
+        """`find` goes through the rows; `find_sorted` and `size` are given where they are cheaper
+        than that.
+        """
         self._relation = Relation("", columns)
         self._state, self._number = state, state.number
         self._find, self._find_sorted, self._size = find, find_sorted, size
@@ -73,7 +78,9 @@ class Result(Tabular, Sequence[Row]):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns: variables of the query, or for a single atom the relation's columns."""
+        """The names of the columns: variables of the query, or for a single atom the relation's
+        columns.
+        """
         return tuple(column.name for column in self._relation.columns)
 
     @property
@@ -116,7 +123,9 @@ class Result(Tabular, Sequence[Row]):
             )
 
     def _done(self) -> None:
-        """All rows are known: nothing to do before a step, unless somebody still looks for them one by one."""
+        """All rows are known: nothing to do before a step, unless somebody still looks for them one
+        by one.
+        """
         if all(stream() is None for stream in self._streams):
             self._state.open.pop(id(self), None)
 

@@ -1,4 +1,6 @@
-"""What a user gives to relations: rows, tables, lines of text, steps, each checked before anything changes."""
+"""What a user gives to relations: rows, tables, lines of text, steps, each checked before anything
+changes.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +11,13 @@ from typing import Any, TypeAlias
 
 from attrs import field, frozen
 
-from everlog.api.frames import Tabular
+from everlog.api.dataframes import Tabular
 from everlog.api.parameters import Given
 from everlog.core.program import Relation, Row, Value
 from everlog.core.program.executor import Update
 from everlog.core.program.fact_rows import FactError, checked_row, declared, fact_rows, shown
-from everlog.dsl.facts import FactTextError, read_fact, read_pattern, read_update
-from everlog.dsl.queries import parameters_of
+from everlog.dsl.fact_text import FactTextError, read_fact, read_pattern, read_update
+from everlog.dsl.query_check import parameters_of
 
 Relations: TypeAlias = Mapping[str, Relation]
 Step: TypeAlias = str | Iterable[Update | str | tuple[str, Any, int]]
@@ -84,7 +86,8 @@ def fact(
 
 @frozen
 class Pattern:
-    """A query of one atom: its relation, the values that columns must have, and the columns that must be equal.
+    """A query of one atom: its relation, the values that columns must have, and the columns that
+    must be equal.
 
     `parameters` names those whose values are still to be given, by column.
     """

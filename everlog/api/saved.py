@@ -3,8 +3,9 @@ r"""The given facts of a database in a folder, one file per relation.
 A relation goes to `NAME.facts`, tab separated, which `everlog run -F` and Soufflé read as well;
 where a symbol has a tab, a line break or another control character in it, which no such file can
 hold, to `NAME.json`.  All files are written under temporary names first and renamed at the end:
-whatever fails on the way (a full disk, a folder that is read-only) leaves everything as it was.  Only a
-machine that stops between two renames may leave relations of two saves side by side, each of them whole.
+whatever fails on the way (a full disk, a folder that is read-only) leaves everything as it was.
+Only a machine that stops between two renames may leave relations of two saves side by side, each of
+them whole.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from uuid import uuid4
 
 from everlog.core.program import Kind, Relation, Row
 from everlog.files import FactsError, read_facts, write_facts
-from everlog.files.place import reason
+from everlog.files.location import reason
 
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _WAYS: Mapping[str, Mapping[str, str]] = {".facts": {}, ".json": {"IO": "jsonfile"}}  # suffix → parameters

@@ -1,12 +1,13 @@
 """A database for many threads: everybody sees the state before a step or the state after it.
 
-A `Database` belongs to one thread.  Here threads take turns at one, first come, first served (`turns`).
-A query has a turn, and so has a step with all that it causes, its writing to disk and the telling of its
-subscribers; so no query ever sees half of a step.  What can be done without the database is done outside of a
-turn: sorting what was found, and computing states of the past.
+A `Database` belongs to one thread.  Here threads take turns at one, first come, first served
+(`turns`).  A query has a turn, and so has a step with all that it causes, its writing to disk and
+the telling of its subscribers; so no query ever sees half of a step.  What can be done without the
+database is done outside of a turn: sorting what was found, and computing states of the past.
 
-Why no readers side by side: Python runs one thread at a time anyway, so they would gain nothing but interleaving;
-and queries make indexes and remember what they have compiled, which is then nobody else's concern.
+Why no readers side by side: Python runs one thread at a time anyway, so they would gain nothing but
+interleaving; and queries make indexes and remember what they have compiled, which is then nobody
+else's concern.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from everlog.api.changes import Changes
 from everlog.api.database import Database, Functions
+from everlog.api.lifecycle import NestedWrite
 from everlog.api.rows import Step, step_updates, updates
-from everlog.api.state import NestedWrite
 from everlog.api.subscriptions import Callback, Subscription
 from everlog.api.transactions import Collecting
 from everlog.api.turns import Turns
@@ -29,11 +30,11 @@ from everlog.core.engine import Statistics
 from everlog.core.program import Column, Relation, Row
 from everlog.core.program.executor import Update
 from everlog.core.program.fact_rows import declared
-from everlog.files.values import sorted_rows
+from everlog.files.text_values import sorted_rows
 
 if TYPE_CHECKING:
     from everlog.core.proofs import Proof, WhyNot
-    from everlog.store.database import DurableDatabase
+    from everlog.store.durable_database import DurableDatabase
     from everlog.store.past import Past
 
 _T = TypeVar("_T")
@@ -52,7 +53,8 @@ class SharedDatabase:
     ...     shared.view("n"), shared.view("m")
     ([(1,)], [(1,)])
 
-    The database itself must not be used beside it.  Each method is one turn; answers are lists of their own.
+    The database itself must not be used beside it.  Each method is one turn; answers are lists of
+    their own.
     """
 
     def __init__(self, database: Database) -> None:
@@ -63,7 +65,8 @@ class SharedDatabase:
 
     @contextmanager
     def reading(self) -> Iterator[SharedDatabase]:
-        """Everything that is asked inside is answered from one state; writing there is `NestedWrite`.
+        """Everything that is asked inside is answered from one state; writing there is
+        `NestedWrite`.
 
         Others wait meanwhile, so ask what is to be asked, and leave.
         """
@@ -178,7 +181,8 @@ class SharedDatabase:
     def transaction(self) -> SharedTransaction:
         """Collect inserts and deletes, and apply them as one step at the end of a `with` block.
 
-        Nobody waits while they are collected.  What this thread inserts and deletes meanwhile is collected, too.
+        Nobody waits while they are collected.  What this thread inserts and deletes meanwhile is
+        collected, too.
         """
         return SharedTransaction(self)
 
@@ -210,11 +214,13 @@ class SharedDatabase:
     # ── being told ───────────────────────────────────────────────────────────────────────────
 
     def subscribe(self, relation: str | None, callback: Callback) -> Subscription:
-        """Have `callback(changes)` called after each step that changes the relation (None or "*": any).
+        """Have `callback(changes)` called after each step that changes the relation (None or "*":
+        any).
 
-        It is called in the thread that wrote, in the order of steps, while everybody else waits: so let it hand
-        the changes on (to a queue, say) and return.  It may read, and sees the state after that step.  To
-        have the state and all changes that follow it, subscribe inside `with shared.reading():`.
+        It is called in the thread that wrote, in the order of steps, while everybody else waits: so
+        let it hand the changes on (to a queue, say) and return.  It may read, and sees the state
+        after that step.  To have the state and all changes that follow it, subscribe inside
+        `with shared.reading():`.
         """
         return self._asked(lambda db: db.subscribe(relation, callback))
 
@@ -289,7 +295,8 @@ class SharedDatabase:
 class SharedTransaction(Collecting):
     """As `Transaction`, but others go on reading and writing until it is applied.
 
-    What it deletes and inserts is settled then: it says nothing about what others have written meanwhile.
+    What it deletes and inserts is settled then: it says nothing about what others have written
+    meanwhile.
     """
 
     def __init__(self, shared: SharedDatabase) -> None:
@@ -309,7 +316,7 @@ class SharedTransaction(Collecting):
 
 
 def _durable(database: Database) -> DurableDatabase:
-    from everlog.store.database import DurableDatabase
+    from everlog.store.durable_database import DurableDatabase
 
     if isinstance(database, DurableDatabase):
         return database

@@ -17,7 +17,9 @@ Callback: TypeAlias = Callable[[Changes], object]
 
 
 class Subscription:
-    """A callback that is told of changes until it is cancelled; a context manager that cancels at the end."""
+    """A callback that is told of changes until it is cancelled; a context manager that cancels at
+    the end.
+    """
 
     def __init__(self, subscribers: Subscribers, relation: str | None, callback: Callback) -> None:
         self.relation, self.callback = relation, callback

@@ -1,11 +1,11 @@
 """Facts from a table: checked column by column, made into rows by one `zip`.
 
-Rows of Python are checked value by value; a column of a table says once and for all what it holds.  So its type
-is looked at, and its extremes; only a column of Python objects is gone through, and the row of a value that does
-not fit is looked for when it is known that there is one.
+Rows of Python are checked value by value; a column of a table says once and for all what it holds.
+So its type is looked at, and its extremes; only a column of Python objects is gone through, and the
+row of a value that does not fit is looked for when it is known that there is one.
 
-Columns are taken by name, if the table has all names of the relation's columns, whatever else it has; by
-position, if it has none of them and as many columns.
+Columns are taken by name, if the table has all names of the relation's columns, whatever else it
+has; by position, if it has none of them and as many columns.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from everlog.api.columns import BYTES, FLOAT, INTEGER, OBJECT, TEXT, GivenColumn, columns_of
+from everlog.api.foreign_tables import BYTES, FLOAT, INTEGER, OBJECT, TEXT, GivenColumn, columns_of
 from everlog.core.program import Kind, Relation, Row
 from everlog.core.program.fact_rows import (
     FactError,

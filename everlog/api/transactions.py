@@ -1,12 +1,12 @@
 """Writing: one step at a time, and nothing else in between.
 
 `Writer` is the only place where a database changes.  It refuses a write in the middle of another
-one: from a subscriber, from a functor, or from another thread.  A `Transaction` collects inserts and
-deletes, and hands them to the writer as one step; while it is open, what its thread writes to the database
-is collected as well.
+one: from a subscriber, from a functor, or from another thread.  A `Transaction` collects inserts
+and deletes, and hands them to the writer as one step; while it is open, what its thread writes to
+the database is collected as well.
 
-A database in a file has a *journal*.  The engine shows it each step at its end, and takes the step back if the
-journal fails: so what a caller or a subscriber is told of is on disk.
+A database in a file has a *journal*.  The engine shows it each step at its end, and takes the step
+back if the journal fails: so what a caller or a subscriber is told of is on disk.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 from everlog.api.changes import Changes
+from everlog.api.lifecycle import STEP, TELLING, TRANSACTION, NestedWrite, OtherThread, State, uses
 from everlog.api.rows import Relations, Step, step_updates, updates
-from everlog.api.state import STEP, TELLING, TRANSACTION, NestedWrite, OtherThread, State, uses
 from everlog.api.subscriptions import Subscribers
 from everlog.core.engine import Engine
 from everlog.core.engine.engine import Net
@@ -43,7 +43,9 @@ class Journal(Protocol):
         positions: Mapping[str, str] | None = None,
         given: str | None = None,
     ) -> None:
-        """Keep a step: its change of the given facts, and the program from here on if that is another one."""
+        """Keep a step: its change of the given facts, and the program from here on if that is
+        another one.
+        """
 
     def write_positions(self, positions: Mapping[str, str]) -> None:
         """Keep how far sources of changes have been read."""
@@ -80,7 +82,9 @@ class Writer:
 
     @uses
     def update(self, relation: str, row: Row, insert: bool) -> Changes:
-        """`apply` for one row that is known to fit.  Cost: that of the engine, and half a microsecond."""
+        """`apply` for one row that is known to fit.  Cost: that of the engine, and half a
+        microsecond.
+        """
         state = self.state
         if state.under_way or state.readers:
             return self.apply([Update(relation, row, insert)])
@@ -128,7 +132,9 @@ class Writer:
         return changes
 
     def commit_program(self, program: Program, written: Callable[[], str], given: str | None = None) -> Changes:
-        """Go on with another program; `written` is its text, for the journal, and `given` whoever gave it."""
+        """Go on with another program; `written` is its text, for the journal, and `given` whoever
+        gave it.
+        """
         if self.journal is None:
             told = self._alone(self.engine.change_program, program)
         else:
@@ -238,7 +244,9 @@ class Collecting:
         self.collect(updates(self._relations(), relation, rows, False))
 
     def apply(self, step: Step) -> None:
-        """As `Database.apply`, at the end of the transaction: all of its updates, or after an error none."""
+        """As `Database.apply`, at the end of the transaction: all of its updates, or after an error
+        none.
+        """
         self.collect(step_updates(self._relations(), step))
 
     def collect(self, step: Iterable[Update], positions: Mapping[str, str] | None = None) -> None:
@@ -255,7 +263,9 @@ class Collecting:
 
     @property
     def changes(self) -> Changes:
-        """What the transaction changed; RuntimeError as long as it is open, and if it was not applied."""
+        """What the transaction changed; RuntimeError as long as it is open, and if it was not
+        applied.
+        """
         if self._changes is None:
             raise RuntimeError(f"the transaction has changed nothing: it is {self._state}")
         return self._changes
@@ -292,7 +302,9 @@ class Collecting:
 
 
 class Transaction(Collecting):
-    """What `Database.transaction` gives: the same `insert`, `delete` and `apply`, which only collect."""
+    """What `Database.transaction` gives: the same `insert`, `delete` and `apply`, which only
+    collect.
+    """
 
     def __init__(self, writer: Writer) -> None:
         super().__init__(lambda: writer.relations)

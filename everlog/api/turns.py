@@ -1,7 +1,8 @@
-"""Turns: a lock that is given to whoever has waited longest, and may be taken again by whoever has it.
+"""Turns: a lock that is given to whoever has waited longest, and may be taken again by whoever has
+it.
 
-Python's own locks go to whoever is quick: a thread that lets go and asks again at once may have it for ever, while
-others wait.  Here a thread that lets go hands the lock to the first in the queue.
+Python's own locks go to whoever is quick: a thread that lets go and asks again at once may have it
+for ever, while others wait.  Here a thread that lets go hands the lock to the first in the queue.
 """
 
 from __future__ import annotations

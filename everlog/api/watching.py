@@ -1,9 +1,10 @@
 """Changes as an asynchronous iterator: for whoever awaits them rather than be called.
 
-A step must not wait for a slow reader: the database may be written by the very thread that reads.  So there is a
-queue of a bounded number of steps, and when it is full the latest two become one: changes are signed facts, so
-their sum is the net change of both steps.  Nothing that still matters is lost, and what is kept for a reader who
-never comes is no more than the facts that differ from those it last saw.
+A step must not wait for a slow reader: the database may be written by the very thread that reads.
+So there is a queue of a bounded number of steps, and when it is full the latest two become one:
+changes are signed facts, so their sum is the net change of both steps.  Nothing that still matters
+is lost, and what is kept for a reader who never comes is no more than the facts that differ from
+those it last saw.
 
 Steps may be made in another thread than that of the event loop.
 """

@@ -1,4 +1,6 @@
-"""`everlog bench`: everlog side by side with others; with a NAME, one of the older benchmarks of single parts."""
+"""`everlog bench`: everlog side by side with others; with a NAME, one of the older benchmarks of
+single parts.
+"""
 
 from __future__ import annotations
 

@@ -69,7 +69,9 @@ def tell_note(text: str, meter: Meter | None = None) -> None:
 
 
 def load_live(arguments: argparse.Namespace, untold: Collection[str] = ()) -> LiveText | None:
-    """The checked program with its text, warnings told but for those `untold`; None after its errors were told."""
+    """The checked program with its text, warnings told but for those `untold`; None after its
+    errors were told.
+    """
     from everlog.api.live import LiveText
     from everlog.dsl.diagnostics import DatalogError
 

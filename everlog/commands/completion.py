@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from everlog.completion import SCRIPTS
+    from everlog.shell_completion import SCRIPTS
 
     print(SCRIPTS[arguments.shell]())
     return 0

@@ -1,8 +1,8 @@
 """The database that a command works on: in memory, or with `--db FILE` in a file, where it goes on.
 
-The program of the command line goes into a file that is new, with the facts that its `.input` directives name.  A
-file that is there goes on where it was: its `.input` files are not read again, and a program that has changed
-since takes the place of the one before.
+The program of the command line goes into a file that is new, with the facts that its `.input`
+directives name.  A file that is there goes on where it was: its `.input` files are not read again,
+and a program that has changed since takes the place of the one before.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from attrs import evolve
 
 from everlog.commands.common import load_live, load_program
 from everlog.commands.limits import limits_of
-from everlog.commands.strategies import strategies_of
+from everlog.commands.strategy_option import strategies_of
 from everlog.core.program import Program, Row
 from everlog.core.runtime.guards import Progress
 from everlog.functors import bind_functors, load_functions
 
 if TYPE_CHECKING:
     from everlog.api.database import Database
-    from everlog.store.programs import Written
+    from everlog.store.program_text import Written
 
 
 def add_database_argument(parser: argparse.ArgumentParser, what: str) -> None:
@@ -32,7 +32,9 @@ def add_database_argument(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def load_written(arguments: argparse.Namespace, untold: Collection[str] = ()) -> Written | None:
-    """The checked program, with its text if it is to be kept in a file; None after its errors were told."""
+    """The checked program, with its text if it is to be kept in a file; None after its errors were
+    told.
+    """
     return load_program(arguments, untold) if arguments.db is None else load_live(arguments)
 
 
@@ -58,7 +60,9 @@ def database_of(
     facts: Callable[[], Mapping[str, list[Row]]],
     progress: Progress | None = None,
 ) -> Iterator[Database]:
-    """The database of a program; `facts` reads those that it begins with, unless it is in a file and goes on."""
+    """The database of a program; `facts` reads those that it begins with, unless it is in a file
+    and goes on.
+    """
     from everlog.api.database import Database  # here: a program that runs once does without it
 
     limits, strategies = limits_of(arguments), strategies_of(arguments)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from everlog.commands.common import add_program_arguments, load_program
-from everlog.commands.strategies import add_strategy_argument, strategies_of
+from everlog.commands.strategy_option import add_strategy_argument, strategies_of
 from everlog.core.engine.explain import NotInProgram, explain_delta_code, explain_plan, explanation
 from everlog.core.engine.planning.plan import NoSuchStrategy
 from everlog.core.evaluate.seminaive import explain_code

@@ -14,7 +14,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from everlog.dsl.diagnostics import Report
-from everlog.dsl.format import format_text
+from everlog.dsl.formatter import format_text
 
 EXAMPLES = """
   everlog fmt prog.dl                   print it, formatted

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from everlog.commands.common import add_functor_arguments, add_program_arguments, tell_note
 from everlog.commands.durable import add_database_argument, database_of, load_written, program_in, with_functions
 from everlog.commands.limits import add_limit_arguments
-from everlog.commands.strategies import add_strategy_argument
+from everlog.commands.strategy_option import add_strategy_argument
 from everlog.core.engine.planning.plan import NoSuchStrategy
 from everlog.core.program.fact_rows import FactError
 from everlog.core.program.values import EvaluationError
 from everlog.files import FactsError
 from everlog.functors import FunctorError
-from everlog.inputs import read_inputs
+from everlog.initial_facts import read_inputs
 from everlog.store.errors import StoreError
 
 if TYPE_CHECKING:
-    from everlog.store.programs import Written
+    from everlog.store.program_text import Written
 
 EXAMPLES = """
   everlog follow p.dl --from in.jsonl --to out.jsonl    change events in, what they change out

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterator
 
 from everlog.dsl.diagnostics import DatalogError
-from everlog.files.values import FactsError
-from everlog.ies import catalogue
-from everlog.ies.catalogue import NoSuchSystem
+from everlog.files.text_values import FactsError
+from everlog.ies import registry
+from everlog.ies.registry import NoSuchSystem
 from everlog.ies.system import DEFAULT_LIMIT
 
 _NAME = "a name of the list, flatten(NAME), binarize(NAME), or a file of your own that ends in .nrc"
@@ -81,17 +81,19 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """Each update by itself, for which systems are defined; blank lines and comments are passed over."""
+    """Each update by itself, for which systems are defined; blank lines and comments are passed
+    over.
+    """
     from everlog.ies.files import parse_step
     from everlog.stream import steps, stream_lines
     from everlog.systems_shown import change_lines
 
     if arguments.limit is not None and arguments.limit < 0:
         raise ValueError("--limit is a number of values, 0 or more")
-    running = catalogue.running(arguments.name, DEFAULT_LIMIT if arguments.limit is None else arguments.limit)
-    if arguments.limit is not None and catalogue.entry(arguments.name).practical:
+    running = registry.running(arguments.name, DEFAULT_LIMIT if arguments.limit is None else arguments.limit)
+    if arguments.limit is not None and registry.entry(arguments.name).practical:
         note = f"note: --limit has no effect on {arguments.name}, which is written in Python"
-        print(f"{note}; its growth: {catalogue.entry(arguments.name).growth}", file=sys.stderr, flush=True)
+        print(f"{note}; its growth: {registry.entry(arguments.name).growth}", file=sys.stderr, flush=True)
     _warn_of_examples(arguments.name)
     if not arguments.answer_only:
         running.track()

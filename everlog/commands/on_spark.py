@@ -1,7 +1,7 @@
 """`everlog run --engine spark`: the same program, files and flags, on a Spark master.
 
-What can be known to fail is told before Spark starts; on the way each stratum and each round of a recursion
-is told on the terminal; what fails on a worker is told in one sentence.
+What can be known to fail is told before Spark starts; on the way each stratum and each round of a
+recursion is told on the terminal; what fails on a worker is told in one sentence.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from attrs import frozen
 
 from everlog.core.program import Program
 from everlog.files.dispatch import write_size
-from everlog.files.place import require_output_folders
-from everlog.files.values import FactsError
+from everlog.files.location import require_output_folders
+from everlog.files.text_values import FactsError
 from everlog.spark_backend.errors import SparkError
 
 if TYPE_CHECKING:
-    from everlog.spark_backend.frames import SparkSession
+    from everlog.spark_backend.spark_types import SparkSession
 
 Progress = Callable[[str, int, int], None]
 
@@ -127,7 +127,7 @@ def job_of(program: Program, arguments: argparse.Namespace) -> Job:
 def run_job(job: Job, options: SparkOptions) -> None:
     """Start Spark, run the job, stop Spark."""
     from everlog.spark_backend.errors import clear_errors
-    from everlog.spark_backend.session import spark_session, stop
+    from everlog.spark_backend.spark_session import spark_session, stop
 
     tell = teller(job.verbose)
     tell(f"starting Spark at {options.master}")

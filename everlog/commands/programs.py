@@ -1,7 +1,9 @@
-"""`everlog programs`: the programs that ship with everlog, listed, explained, run, copied, given other facts.
+"""`everlog programs`: the programs that ship with everlog, listed, explained, run, copied, given
+other facts.
 
-`run` is `everlog run` with the program's own files and the screen for its answers; all flags of `run` may
-follow, and go before ours.  Facts are made by a script in the program's folder, in a process of its own.
+`run` is `everlog run` with the program's own files and the screen for its answers; all flags of
+`run` may follow, and go before ours.  Facts are made by a script in the program's folder, in a
+process of its own.
 """
 
 from __future__ import annotations
@@ -101,7 +103,9 @@ def _run(one: Shipped, words: list[str]) -> int:
 
 
 def _from_anywhere(path: str | None) -> str | None:
-    """A path that means the same in another folder; `-`, the screen or a pipe, and addresses are no paths."""
+    """A path that means the same in another folder; `-`, the screen or a pipe, and addresses are no
+    paths.
+    """
     return path if path is None or path == "-" or "://" in path else str(Path(path).absolute())
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from everlog.commands.limits import add_limit_arguments, limits_of
-from everlog.commands.strategies import add_strategy_argument, strategies_of
+from everlog.commands.strategy_option import add_strategy_argument, strategies_of
 
 if TYPE_CHECKING:
     from everlog.repl.session import Session
@@ -127,7 +127,9 @@ def _session(arguments: argparse.Namespace) -> Session:
 
 
 def _begun(arguments: argparse.Namespace, session: Session) -> bool:
-    """Open the database and load the program that were named; on a terminal one may go on without the program."""
+    """Open the database and load the program that were named; on a terminal one may go on without
+    the program.
+    """
     if arguments.db is not None:
         more = ["read-only"] if arguments.read_only else [arguments.program] if arguments.program else []
         return session.run(shlex.join([".open", arguments.db, *more]))

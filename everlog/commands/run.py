@@ -1,7 +1,7 @@
 """`everlog run`: facts in, relations out, with Soufflé's flags and files.
 
-A program runs once, by semi-naive evaluation; with `--updates` it lives on, and follows the stream; with `--watch`
-it stays, and follows its fact files; with `--db` it is kept in a file.
+A program runs once, by semi-naive evaluation; with `--updates` it lives on, and follows the stream;
+with `--watch` it stays, and follows its fact files; with `--db` it is kept in a file.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from everlog.commands.on_spark import (
     run_job,
     spark_options_of,
 )
-from everlog.commands.strategies import add_strategy_argument, strategies_of
+from everlog.commands.strategy_option import add_strategy_argument, strategies_of
 from everlog.core.evaluate.seminaive import Progress, evaluate
 from everlog.core.program import Directive, Program, Row
 from everlog.core.program.fact_rows import FactError
@@ -42,10 +42,10 @@ from everlog.core.program.values import EvaluationError
 from everlog.files import FactsError, write_facts, write_size
 from everlog.files.dispatch import check_directives
 from everlog.files.formats import way_of
-from everlog.files.place import require_output_folders, write_stream
+from everlog.files.location import require_output_folders, write_stream
 from everlog.files.within import require_within
 from everlog.functors import FunctorError
-from everlog.inputs import read_inputs
+from everlog.initial_facts import read_inputs
 from everlog.progress import Meter, meter_for
 from everlog.spark_backend.errors import SparkError
 from everlog.store.errors import StoreError
@@ -53,7 +53,7 @@ from everlog.store.errors import StoreError
 if TYPE_CHECKING:
     from everlog.api.changes import Changes
     from everlog.api.database import Database
-    from everlog.store.programs import Written
+    from everlog.store.program_text import Written
 
 Facts: TypeAlias = Callable[[], dict[str, list[Row]]]  # reads what a program begins with
 
@@ -257,7 +257,9 @@ def _check_places(program: Program, arguments: argparse.Namespace) -> None:
 
 
 def _follow(written: Written, facts: Facts, arguments: argparse.Namespace, meter: Meter) -> int:
-    """Apply the stream; whatever ends it, the files hold the relations after the last complete step."""
+    """Apply the stream; whatever ends it, the files hold the relations after the last complete
+    step.
+    """
     from everlog.stream import follow, stream_lines
 
     name = "<stdin>" if arguments.updates == "-" else arguments.updates
@@ -278,8 +280,10 @@ def _follow(written: Written, facts: Facts, arguments: argparse.Namespace, meter
 
 
 def _watch(program: Program, arguments: argparse.Namespace, meter: Meter) -> NoReturn:
-    """Stay until Ctrl-C; when fact files have changed, tell what that changes, and write the outputs."""
-    from everlog.following import FactFiles, follow_files
+    """Stay until Ctrl-C; when fact files have changed, tell what that changes, and write the
+    outputs.
+    """
+    from everlog.file_watch import FactFiles, follow_files
     from everlog.stream import relations_of_interest
 
     files = FactFiles(

@@ -22,7 +22,7 @@ from everlog.commands.common import (
 )
 from everlog.commands.durable import add_database_argument, database_of, program_in, with_functions
 from everlog.commands.limits import add_limit_arguments, count, limits_of, size
-from everlog.commands.strategies import add_strategy_argument, strategies_of
+from everlog.commands.strategy_option import add_strategy_argument, strategies_of
 from everlog.core.engine.planning.plan import NoSuchStrategy
 from everlog.core.program import Row
 from everlog.core.program.fact_rows import FactError
@@ -31,7 +31,7 @@ from everlog.core.runtime.guards import Broken, Limits
 from everlog.extras import MissingPackage, optional
 from everlog.files import FactsError
 from everlog.functors import FunctorError
-from everlog.inputs import read_inputs
+from everlog.initial_facts import read_inputs
 from everlog.store.errors import StoreError
 
 if TYPE_CHECKING:

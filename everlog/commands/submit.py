@@ -1,9 +1,9 @@
 """`everlog submit`: a program sent to a cluster by `spark-submit`, with all that it needs.
 
-The program is read, checked and bound to its functors here; then it travels as one archive: the checked
-program, this package, and the pure Python that it needs.  So the cluster needs Python with pyspark, pyarrow and
-pandas, and nothing of ours.  With `--deploy-mode cluster` the driver runs there, too, and facts and outputs must
-be places that it sees (`-F hdfs://… -D s3a://…`).
+The program is read, checked and bound to its functors here; then it travels as one archive: the
+checked program, this package, and the pure Python that it needs.  So the cluster needs Python with
+pyspark, pyarrow and pandas, and nothing of ours.  With `--deploy-mode cluster` the driver runs
+there, too, and facts and outputs must be places that it sees (`-F hdfs://… -D s3a://…`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from everlog.commands import run as run_command
 from everlog.commands.common import load_program
 from everlog.commands.on_spark import Job, SparkOptions, evaluate_job, job_of, spark_options_of, teller
 from everlog.core.program.values import EvaluationError
-from everlog.files.values import FactsError
+from everlog.files.text_values import FactsError
 from everlog.functors import FunctorError, bind_functors
 from everlog.spark_backend.errors import SparkError, clear_errors
 from everlog.spark_backend.shipping import archive_with, shipped, spark_submit
@@ -78,7 +78,7 @@ def _check_mode(arguments: argparse.Namespace, options: SparkOptions) -> None:
 
 
 def _submit(job: Job, options: SparkOptions, arguments: argparse.Namespace) -> int:
-    from everlog.spark_backend.session import check_master, prepare_environment, settings_of
+    from everlog.spark_backend.spark_session import check_master, prepare_environment, settings_of
 
     check_master(options.master, options.memory)
     prepare_environment(options.master)
@@ -99,7 +99,7 @@ def _submit(job: Job, options: SparkOptions, arguments: argparse.Namespace) -> i
 
 def submitted() -> int:
     """In the driver that spark-submit has started: run the job of the archive."""
-    from everlog.spark_backend.session import spark_session, stop
+    from everlog.spark_backend.spark_session import spark_session, stop
 
     job: Job = shipped()
     try:

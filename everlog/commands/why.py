@@ -1,6 +1,7 @@
 """`everlog why`: proofs of facts, down to what was given; with `--not`, what each rule lacks.
 
-The program lives as a `Database` for as long as the question takes, since its witnesses lead to the proof.
+The program lives as a `Database` for as long as the question takes, since its witnesses lead to the
+proof.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from everlog.commands.common import add_functor_arguments, add_program_arguments, load_program, tell_note
 from everlog.commands.limits import add_limit_arguments, limits_of
 from everlog.core.program.values import EvaluationError
-from everlog.files.values import FactsError
+from everlog.files.text_values import FactsError
 from everlog.functors import FunctorError, bind_functors
-from everlog.inputs import read_inputs
+from everlog.initial_facts import read_inputs
 from everlog.progress import meter_for
 
 if TYPE_CHECKING:

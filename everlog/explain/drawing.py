@@ -1,8 +1,10 @@
-"""The rule graph of `everlog explain --html` as inline SVG, the signs of classes, and what all drawings share.
+"""The rule graph of `everlog explain --html` as inline SVG, the signs of classes, and what all
+drawings share.
 
-A drawing must say the same to who sees it, who sees no colours, and who hears it read.  So kinds differ by shape
-and by letters, colours come from the page's style sheet (light and dark), and each drawing carries a title and
-a description in words.  No script measures text here: names are set in a monospaced face and counted.
+A drawing must say the same to who sees it, who sees no colours, and who hears it read.  So kinds
+differ by shape and by letters, colours come from the page's style sheet (light and dark), and each
+drawing carries a title and a description in words.  No script measures text here: names are set in
+a monospaced face and counted.
 """
 
 from __future__ import annotations
@@ -52,7 +54,9 @@ def scrolling(wide_one: Html, label: str, kind: str = "") -> Html:
 
 
 def svg(width: float, height: float, *children: str, **attributes: object) -> Html:
-    """At its own size, or smaller where there is less room, but never so small that it cannot be read."""
+    """At its own size, or smaller where there is less room, but never so small that it cannot be
+    read.
+    """
     return element(
         "svg",
         *children,
@@ -70,8 +74,8 @@ def svg(width: float, height: float, *children: str, **attributes: object) -> Ht
 def graph(relations: Sequence[Mapping[str, Any]]) -> Html:
     """Relations as boxes that are links, arrows from what is read to what reads it.
 
-    The arrows are one image with a title and a description; the boxes stand beside it, since what is inside an
-    image is not a link to who hears the page.
+    The arrows are one image with a title and a description; the boxes stand beside it, since what
+    is inside an image is not a link to who hears the page.
     """
     widths = {r["name"]: max(wide(short(r["name"])) + 34, wide(under(r)) * 0.86 + 24, 92) for r in relations}
     picture = layered(widths, {r["name"]: r["reads"] for r in relations})
@@ -159,7 +163,9 @@ def _arrow(picture: Layered, read: str, reader: str, use: str) -> Html:
 
 
 def _within(read: Box, reader: Box) -> tuple[str, str]:
-    """An arrow between two of one component: straight if they are neighbours, else around on the right."""
+    """An arrow between two of one component: straight if they are neighbours, else around on the
+    right.
+    """
     down = read.y < reader.y
     upper, lower = (read, reader) if down else (reader, read)
     if lower.y - upper.bottom < read.height:

@@ -1,8 +1,8 @@
 """HTML and SVG elements as values: what is not markup already is escaped, whatever it contains.
 
-A page about a program is full of the program's own text, and a symbol in it may well be `<script>`.  So no part of
-the page pastes strings together: only `element` makes markup, and it escapes every child and attribute that it
-did not make itself.
+A page about a program is full of the program's own text, and a symbol in it may well be `<script>`.
+So no part of the page pastes strings together: only `element` makes markup, and it escapes every
+child and attribute that it did not make itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ class Html(str):
 
 
 def element(tag: str, *children: str, **attributes: object) -> Html:
-    """One element; an attribute that is None is left out, `class_` and `aria_label` are written as HTML has them.
+    """One element; an attribute that is None is left out, `class_` and `aria_label` are written as
+    HTML has them.
 
     >>> element("a", "x < y", href="#1", class_="link", title=None)
     '<a href="#1" class="link">x &lt; y</a>'
@@ -49,7 +50,8 @@ def together(children: Iterable[str], between: str = "") -> Html:
 
 
 def anchor(kind: str, name: str) -> str:
-    """The id of the section about a rule or a relation: an id may have any character but white space.
+    """The id of the section about a rule or a relation: an id may have any character but white
+    space.
 
     >>> anchor("rule", "path#2"), anchor("rel", "a b")
     ('rule-path#2', 'rel-a%20b')

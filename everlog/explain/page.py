@@ -1,9 +1,10 @@
-"""`everlog explain --html`: one page that explains a program, complete in one file, without a script.
+"""`everlog explain --html`: one page that explains a program, complete in one file, without a
+script.
 
-What a program costs to maintain follows from its rules alone, but a list of widths is read by nobody.  The page
-goes from the whole to the parts, each a link to the next: the graph of relations, a table of what an update of
-each rule costs, and for each relation its rules with class, reason, promise, and the drawings that show why.
-Whatever a drawing or a colour says, words say too.
+What a program costs to maintain follows from its rules alone, but a list of widths is read by
+nobody.  The page goes from the whole to the parts, each a link to the next: the graph of relations,
+a table of what an update of each rule costs, and for each relation its rules with class, reason,
+promise, and the drawings that show why.  Whatever a drawing or a colour says, words say too.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import PurePath
 from typing import Any
 
 from everlog.core.engine.planning.plan import STRATEGIES
-from everlog.core.joins.strategies import JOINS
+from everlog.core.joins.join_strategies import JOINS
 from everlog.explain.drawing import USES, graph, graph_lines, scrolling, sign
 from everlog.explain.markup import Html, anchor, element, link_to, together
 from everlog.explain.style import STYLE
@@ -41,7 +42,8 @@ ARROWS = (("positive", "is read by"), ("negative", "under a negation"), ("aggreg
 def page(explanation: Mapping[str, Any], title: str) -> str:
     """The page about a program; `explanation` is what `everlog explain --json` tells.
 
-    Cost: linear in the program, apart from the rule graph: its arrows times the layers that they pass.
+    Cost: linear in the program, apart from the rule graph: its arrows times the layers that they
+    pass.
     """
     relations, rules = whole(explanation), explanation["rules"]
     given = [r for r in relations if r["strategy"] == "given"]

@@ -1,13 +1,15 @@
 """Where boxes and arrows of a rule graph go: a layered drawing, for a graph with cycles.
 
-The graph is drawn from left to right, what is read before what reads it.  Relations that need each other cannot
-stand so; therefore the strongly connected components are layered, and the members of one share a layer, one below
-the other.  An arrow over several layers passes each at a place of its own, shared by all arrows of its kind from
-the same relation, so that only neighbours are ever joined.  Then, as Sugiyama does: each layer is sorted by the
-middle of its neighbours, back and forth, and the order with fewest crossings stays; in that order everything moves
-as near to its neighbours as the distances allow, which is isotonic regression.
+The graph is drawn from left to right, what is read before what reads it.  Relations that need each
+other cannot stand so; therefore the strongly connected components are layered, and the members of
+one share a layer, one below the other.  An arrow over several layers passes each at a place of its
+own, shared by all arrows of its kind from the same relation, so that only neighbours are ever
+joined.  Then, as Sugiyama does: each layer is sorted by the middle of its neighbours, back and
+forth, and the order with fewest crossings stays; in that order everything moves as near to its
+neighbours as the distances allow, which is isotonic regression.
 
-Sources: Sugiyama, Tagawa, Toda, IEEE Trans. SMC 11(2), 1981; pool adjacent violators: Ayer et al. 1955.
+Sources: Sugiyama, Tagawa, Toda, IEEE Trans. SMC 11(2), 1981; pool adjacent violators: Ayer et al.
+1955.
 """
 
 from __future__ import annotations
@@ -53,7 +55,8 @@ class Box:
 
 @frozen
 class Layered:
-    """`routes` has, for (what is read, what reads it), the points on the arrow; within a component, none.
+    """`routes` has, for (what is read, what reads it), the points on the arrow; within a component,
+    none.
 
     `frames` surround the components of more than one relation.
     """
@@ -95,7 +98,8 @@ def layered(widths: Mapping[str, float], reads: Mapping[str, Mapping[str, str]])
 
 
 def layers(groups: Sequence[Sequence[str]], reads: Mapping[str, Collection[str]]) -> dict[str, int]:
-    """The layer of each relation: after all that its component reads; what reads nothing, just before its readers.
+    """The layer of each relation: after all that its component reads; what reads nothing, just
+    before its readers.
 
     >>> reads = {"a": [], "b": [], "p": ["a", "q"], "q": ["p"], "r": ["p", "b"]}
     >>> layers([["a"], ["p", "q"], ["b"], ["r"]], reads)
@@ -220,7 +224,8 @@ def _settled(
 
 
 def _isotonic(wanted: Sequence[float], apart: Sequence[float]) -> Iterator[float]:
-    """The places nearest to the wanted ones, by least squares, that keep the order and the distances.
+    """The places nearest to the wanted ones, by least squares, that keep the order and the
+    distances.
 
     >>> list(_isotonic([0, 0, 50], [10, 10]))
     [-5.0, 5.0, 50.0]
@@ -283,7 +288,9 @@ def _measured(
 def _ports(
     boxes: Mapping[str, Box], chains: Mapping[tuple[str, str], Sequence[Node]], centre: Mapping[Node, float]
 ) -> dict[tuple[str, str], float]:
-    """How far down each arrow meets its reader: spread over the left side, in the order they come from."""
+    """How far down each arrow meets its reader: spread over the left side, in the order they come
+    from.
+    """
     arriving: dict[str, list[tuple[float, str]]] = {}
     for (read, reader), chain in chains.items():
         arriving.setdefault(reader, []).append((centre[chain[-2]], read))

@@ -1,8 +1,8 @@
 """Join trees, decompositions and variable orders as inline SVG.
 
-All three are forests whose nodes have variables and atoms; they differ in what joins a node to its parent.  A node
-is as wide as its text, a subtree as wide as its children, and a parent stands over the middle of them.  Trees may
-be as deep as a rule is long, so nothing here recurses.
+All three are forests whose nodes have variables and atoms; they differ in what joins a node to its
+parent.  A node is as wide as its text, a subtree as wide as its children, and a parent stands over
+the middle of them.  Trees may be as deep as a rule is long, so nothing here recurses.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ PHONE = 300  # pixels that a drawing surely has
 
 @frozen
 class Bag:
-    """A node of a tree: its variables, the atoms that are at home there, and what it shares with its parent."""
+    """A node of a tree: its variables, the atoms that are at home there, and what it shares with
+    its parent.
+    """
 
     variables: tuple[str, ...]
     atoms: tuple[str, ...]
@@ -40,7 +42,9 @@ def bags_of(decomposition: Mapping[str, Any]) -> list[Bag]:
 
 
 def order_of(roots: Sequence[Mapping[str, Any]], atoms: Sequence[Mapping[str, Any]]) -> list[Bag]:
-    """A variable order as a tree; an atom is at home at the first node where all its variables are bound."""
+    """A variable order as a tree; an atom is at home at the first node where all its variables are
+    bound.
+    """
     found: list[Bag] = []
     bound: list[set[str]] = []
     waiting = list(atoms)

@@ -27,6 +27,6 @@ A read returns all rows or raises `FactsError`; a written file appears whole or 
 
 from everlog.files.dispatch import read_facts, write_facts, write_size
 from everlog.files.formats import KNOWN_PARAMETERS
-from everlog.files.values import FactsError, NoSuchFile
+from everlog.files.text_values import FactsError, NoSuchFile
 
 __all__ = ["KNOWN_PARAMETERS", "FactsError", "NoSuchFile", "read_facts", "write_facts", "write_size"]

@@ -1,9 +1,10 @@
-"""Delimited text to columns of Arrow and back, a piece of a file at a time: for those who hold facts in columns.
+"""Delimited text to columns of Arrow and back, a piece of a file at a time: for those who hold
+facts in columns.
 
-Arrow's reader cuts a piece into fields in C, all of them as bytes.  Whether a column of numbers is made of digits
-alone can be seen without looking at single fields: delete all digits from its bytes, and nothing may be left.
-Then one cast converts it.  As in `bulk`, whatever is unusual is left to the careful reader, which finds the
-rows or the error; so a file means the same here as there.
+Arrow's reader cuts a piece into fields in C, all of them as bytes.  Whether a column of numbers is
+made of digits alone can be seen without looking at single fields: delete all digits from its bytes,
+and nothing may be left.  Then one cast converts it.  As in `bulk`, whatever is unusual is left to
+the careful reader, which finds the rows or the error; so a file means the same here as there.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from everlog.core.program.values import encoded
 from everlog.files.delimited import careful_rows, lines_text
 from everlog.files.encodings import BYTES, MARK
 from everlog.files.layout import Layout
-from everlog.files.values import FactsError, parse_float
-from everlog.spark_backend.columns import arrow_table, names_of, python_rows
+from everlog.files.text_values import FactsError, parse_float
+from everlog.spark_backend.column_types import arrow_table, names_of, python_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -119,7 +120,9 @@ def _converted(column: Any, kind: Kind, has_nulls: bool) -> Any:
 
 
 def _placed(layout: Layout, data: bytes, problem: FactsError, first_line: int | None) -> FactsError:
-    """The error with the line that it has in the whole file; where that is not known, with its text."""
+    """The error with the line that it has in the whole file; where that is not known, with its
+    text.
+    """
     start = f"{layout.file}:"
     number, _, what = str(problem).removeprefix(start).partition(": ")
     if not str(problem).startswith(start) or not number.isdigit():

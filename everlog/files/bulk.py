@@ -27,7 +27,7 @@ from everlog.core.program.fact_rows import EXACT
 from everlog.core.program.values import NAN, decoded
 from everlog.files.encodings import BYTES
 from everlog.files.layout import Layout
-from everlog.files.values import parse_float
+from everlog.files.text_values import parse_float
 
 _DIGITS = b"0123456789"
 _FLOAT = b"0123456789+-.eEinfatyINFATY"
@@ -137,7 +137,9 @@ def _converted(kind: Kind, fields: list[str], has_nulls: bool) -> Sequence[Value
 
 
 def _moderate(floats: list[float]) -> bool:
-    """Whether no float can be another number than the one that was written, but for its last digits."""
+    """Whether no float can be another number than the one that was written, but for its last
+    digits.
+    """
     return all(floats) and max(floats) < EXACT and min(floats) > -EXACT
 
 
@@ -154,7 +156,9 @@ def _require_floats(fields: list[str], floats: list[float]) -> None:
 
 
 def ready_column(kind: Kind, values: Sequence[object]) -> list[Value] | None:
-    """The values of a JSON array or a database, if all are what the column has; None if one may not be."""
+    """The values of a JSON array or a database, if all are what the column has; None if one may not
+    be.
+    """
     if set(map(type, values)) != {_TYPES[kind]}:
         return None
     ready = cast(list[Value], list(values))
@@ -175,7 +179,9 @@ def ready_column(kind: Kind, values: Sequence[object]) -> list[Value] | None:
 
 
 def _only(alphabet: bytes, fields: list[str]) -> bool:
-    """Refuse fields with a character outside the alphabet; say whether there is an `n`, as in `nan`."""
+    """Refuse fields with a character outside the alphabet; say whether there is an `n`, as in
+    `nan`.
+    """
     data = "".join(fields).encode("ascii")  # UnicodeEncodeError is a ValueError
     if data.translate(None, alphabet):
         raise ValueError("an unusual character")

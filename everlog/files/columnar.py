@@ -1,4 +1,5 @@
-"""Facts as columns of Arrow, with the types that others expect: what Parquet, Arrow files and DuckDB share.
+"""Facts as columns of Arrow, with the types that others expect: what Parquet, Arrow files and
+DuckDB share.
 
 | kind       | written as | read from                                            |
 |------------|------------|------------------------------------------------------|
@@ -7,8 +8,8 @@
 | `float`    | double     | floats, integers, decimals                           |
 | `symbol`   | string     | strings and binaries, also by dictionary             |
 
-Symbols of which one is no UTF-8 are written as binary.  A relation without columns has one, `holds`, which
-is true: so it is on Spark.
+Symbols of which one is no UTF-8 are written as binary.  A relation without columns has one,
+`holds`, which is true: so it is on Spark.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from typing import TYPE_CHECKING, Any
 from everlog.core.program import Column, Kind, Row
 from everlog.core.program.values import NAN
 from everlog.extras import MissingPackage, optional
-from everlog.files.place import Place, Reading, found, reason, replacing
+from everlog.files.location import Place, Reading, found, reason, replacing
 from everlog.files.rejects import Refuse
-from everlog.files.typed import Typed, check_columns, distinct_names, typed_rows, typed_value
-from everlog.files.values import FactsError, sorted_rows
-from everlog.spark_backend.columns import HOLDS, arrow_array
+from everlog.files.text_values import FactsError, sorted_rows
+from everlog.files.typed_values import Typed, check_columns, distinct_names, typed_rows, typed_value
+from everlog.spark_backend.column_types import HOLDS, arrow_array
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -85,7 +86,9 @@ def kinds_of_type(given: pa.DataType) -> frozenset[Kind]:
 
 
 def wanted_columns(place: Place, schema: pa.Schema, where: str) -> list[int]:
-    """Which columns hold the facts; FactsError where the schema does not fit, before anything is read."""
+    """Which columns hold the facts; FactsError where the schema does not fit, before anything is
+    read.
+    """
     given = [Typed(field.name, str(field.type), kinds_of_type(field.type)) for field in schema]
     return check_columns(place, given, where)
 

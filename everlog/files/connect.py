@@ -1,7 +1,7 @@
 """Facts of one relation from anywhere, and to anywhere: for Python and for the prompt.
 
-A source or a target is a path or a URL, and parameters are those of `.input` and `.output`, by name.  What the
-name of a file says is believed as the world means it (`suffixes`).
+A source or a target is a path or a URL, and parameters are those of `.input` and `.output`, by
+name.  What the name of a file says is believed as the world means it (`suffixes`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from everlog.core.program.fact_rows import shown
 from everlog.files import dispatch
 from everlog.files.formats import FORMATS, KNOWN_PARAMETERS
 from everlog.files.suffixes import reading_parameters, writing_parameters
-from everlog.files.values import FactsError
+from everlog.files.text_values import FactsError
 
 Where: TypeAlias = str | PathLike[str]
 Parameter: TypeAlias = str | int | bool | Sequence[int] | PathLike[str]
@@ -30,9 +30,10 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 def read_facts(relation: Relation, source: Where, **parameters: Parameter) -> list[Row]:
     """All facts of a relation that a source has, or FactsError with the first row that is none.
 
-    `source` is a path, or a URL such as `postgresql://host/database`.  `parameters` are those of `.input`:
-    `headers=True`, `delimiter=";"`, `columns=[2, 0]`, `dbtable="shop.orders"`, `query="SELECT …"`, `IO="jsonl"` …
-    With `rejects="bad.jsonl"`, rows that are no facts go to that file with the reason, and the others are read.
+    `source` is a path, or a URL such as `postgresql://host/database`.  `parameters` are those of
+    `.input`:  `headers=True`, `delimiter=";"`, `columns=[2, 0]`, `dbtable="shop.orders"`,
+    `query="SELECT …"`, `IO="jsonl"` … With `rejects="bad.jsonl"`, rows that are no facts go to that
+    file with the reason, and the others are read.
 
     >>> from everlog.core.program import Column, Kind
     >>> edge = Relation("edge", (Column("x", Kind.NUMBER), Column("y", Kind.NUMBER)))
@@ -45,10 +46,11 @@ def read_facts(relation: Relation, source: Where, **parameters: Parameter) -> li
 
 
 def write_facts(relation: Relation, rows: Iterable[Row], target: Where, **parameters: Parameter) -> None:
-    """Write facts, sorted, to a path or a URL; all of them, or after FactsError none, and what was there stays.
+    """Write facts, sorted, to a path or a URL; all of them, or after FactsError none, and what was
+    there stays.
 
-    `parameters` are those of `.output`.  `mode="append"` adds to a table of a database.  A `.csv` has the names of
-    its columns on top, unless `headers=False`.
+    `parameters` are those of `.output`.  `mode="append"` adds to a table of a database.  A `.csv`
+    has the names of its columns on top, unless `headers=False`.
     """
     dispatch.write_facts(relation, rows, to_write(relation, target, parameters), Path(), sys.stdout)
 
@@ -84,7 +86,8 @@ def _texts(given: Mapping[str, Parameter]) -> dict[str, str]:
 
 
 def _url_parameters(where: Where, asked: Mapping[str, str]) -> dict[str, str] | None:
-    """The parameters of a URL; None of a path.  A scheme that no format has, like `C:`, is part of a path.
+    """The parameters of a URL; None of a path.  A scheme that no format has, like `C:`, is part of
+    a path.
 
     >>> _url_parameters("postgresql://localhost/shop", {"dbtable": "orders"})
     {'url': 'postgresql://localhost/shop', 'dbtable': 'orders'}

@@ -18,10 +18,10 @@ from everlog.files.bulk import bulk_rows
 from everlog.files.encodings import BYTES, utf8_bytes, wrong_byte
 from everlog.files.headers import looks_at_first, settled
 from everlog.files.layout import Fields, Layout, layout_of
-from everlog.files.place import Place, Reading, read_bytes, read_stream, write_stream, write_text
+from everlog.files.location import Place, Reading, read_bytes, read_stream, write_stream, write_text
 from everlog.files.rejects import BadRow, Refuse, abort
 from everlog.files.rfc4180 import quoted_records, quoted_symbol, quoter
-from everlog.files.values import FactsError, sorted_rows
+from everlog.files.text_values import FactsError, sorted_rows
 
 # ── in ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -57,7 +57,9 @@ def _fast_rows(layout: Layout, data: bytes) -> list[Row] | None:
 
 
 def first_line_settled(layout: Layout, first: bytes) -> tuple[Layout, bool]:
-    """The layout of the lines that follow, and whether the first line, given without its end, is a header."""
+    """The layout of the lines that follow, and whether the first line, given without its end, is a
+    header.
+    """
     if not looks_at_first(layout) or not layout.columns:
         return layout, layout.headers == "true"
     return settled(layout, _first_fields(layout, first.removesuffix(b"\r")), b'"' in first)

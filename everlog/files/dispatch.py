@@ -1,4 +1,6 @@
-"""The facts of a directive: its parameters pick the format, and say what becomes of rows that do not fit."""
+"""The facts of a directive: its parameters pick the format, and say what becomes of rows that do
+not fit.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,9 @@ from everlog.core.program import Directive, Relation, Row
 from everlog.core.program.fact_rows import shown
 from everlog.core.runtime.collector import collector_paused
 from everlog.files.formats import FORMATS, Format, check_parameters, way_of
-from everlog.files.place import Place, Reading, write_bytes, write_stream
+from everlog.files.location import Place, Reading, write_bytes, write_stream
 from everlog.files.rejects import BadRow, abort, reject_line
-from everlog.files.values import FactsError, encoded_text
+from everlog.files.text_values import FactsError, encoded_text
 
 _ON_SPARK = frozenset({"orc", "spark", "table"})  # see everlog.spark.facts_in
 
@@ -30,8 +32,9 @@ def read_facts(
 ) -> list[Row]:
     """All facts of a relation, or FactsError: never some of them.
 
-    With `missing_ok`, a file that does not exist has no facts.  The same fact may come twice.  With the parameter
-    `rejects`, rows that are no facts go to that file, which is written anew each time; `tell` hears how many.
+    With `missing_ok`, a file that does not exist has no facts.  The same fact may come twice.  With
+    the parameter `rejects`, rows that are no facts go to that file, which is written anew each
+    time; `tell` hears how many.
     """
     chosen = _chosen(params, "read")
     check_parameters(relation.name, params, chosen.taken("read"), "read")

@@ -12,9 +12,9 @@ from typing import Any, TextIO
 
 from everlog.core.program import Row
 from everlog.files.columnar import needs, rows_of_columns, table_of_rows, wanted_columns
-from everlog.files.place import Place, Reading, found, require_directory
+from everlog.files.location import Place, Reading, found, require_directory
 from everlog.files.sqlite import quoted_name
-from everlog.files.values import FactsError
+from everlog.files.text_values import FactsError
 
 _INCOMING = "everlog incoming facts"  # the name of a table of Arrow, for one statement
 

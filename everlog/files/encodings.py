@@ -1,9 +1,9 @@
 """The bytes of a text file as UTF-8: what they are, unless the parameter `encoding` says otherwise.
 
-Symbols are bytes in Soufflé, and a file in another encoding would be taken for one in UTF-8 without a word.  Here
-a byte that is no UTF-8 is a mistake, unless `encoding=latin-1` (or any other that Python knows) says what it
-means, or `encoding=bytes` that it stays the byte it is.  A byte order mark at the beginning is no part of
-the text.
+Symbols are bytes in Soufflé, and a file in another encoding would be taken for one in UTF-8 without
+a word.  Here a byte that is no UTF-8 is a mistake, unless `encoding=latin-1` (or any other that
+Python knows) says what it means, or `encoding=bytes` that it stays the byte it is.  A byte order
+mark at the beginning is no part of the text.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import codecs
 
 from everlog.core.program.fact_rows import shown
-from everlog.files.values import FactsError
+from everlog.files.text_values import FactsError
 
 UTF8 = "utf-8"
 BYTES = "bytes"  # as they are, UTF-8 or not
@@ -20,7 +20,8 @@ _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def utf8_bytes(data: bytes, encoding: str, file: str) -> bytes:
-    r"""The same text in UTF-8, without a byte order mark; of UTF-8 itself, whether it is any is not looked at.
+    r"""The same text in UTF-8, without a byte order mark; of UTF-8 itself, whether it is any is not
+    looked at.
 
     >>> utf8_bytes(b"\xef\xbb\xbfx", "utf-8", "f"), utf8_bytes(b"\xe9", "latin-1", "f")
     (b'x', b'\xc3\xa9')
@@ -76,7 +77,8 @@ def has_wrong_byte(text: str) -> bool:
 
 
 def wrong_byte(text: str, first: bool = False) -> str | None:
-    r"""What to say of a text that was decoded with surrogate escapes and has one; None if it has none.
+    r"""What to say of a text that was decoded with surrogate escapes and has one; None if it has
+    none.
 
     >>> print(wrong_byte("caf\udce9"))
     the byte 0xe9 in 'caf\udce9' is not UTF-8; say encoding=latin-1 or the like, or keep it by encoding=bytes

@@ -1,7 +1,8 @@
-"""The table of formats: what `IO=` names, the ends of file names and the schemes of URLs that stand for it.
+"""The table of formats: what `IO=` names, the ends of file names and the schemes of URLs that stand
+for it.
 
-A format is one file of this package and one entry here: a function that reads all facts of a `Reading` or raises
-FactsError, and one that writes all facts to a `Place` or leaves it as it was.
+A format is one file of this package and one entry here: a function that reads all facts of a
+`Reading` or raises FactsError, and one that writes all facts to a `Place` or leaves it as it was.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from everlog.files.ipc import read_ipc, write_ipc
 from everlog.files.jdbc import read_jdbc, write_jdbc
 from everlog.files.json import read_json_file, read_json_stream, write_json_file, write_json_stream
 from everlog.files.jsonlines import read_json_lines, write_json_lines
+from everlog.files.location import Reader, Writer
 from everlog.files.parquet import read_parquet, write_parquet
-from everlog.files.place import Reader, Writer
 from everlog.files.postgres import read_postgres, write_postgres
 from everlog.files.sqlite import read_sqlite, write_sqlite
-from everlog.files.values import FactsError
+from everlog.files.text_values import FactsError
 from everlog.files.zipped import without_suffix
 
 _TEXT = "delimiter headers attributeNames columns rfc4180 compress compression encoding"
@@ -36,7 +37,9 @@ _SOUFFLE = frozenset("intermediate params types operation fact-dir output-dir au
 
 @frozen
 class Format:
-    """How facts are read and written, by which names it is known, and which parameters it understands."""
+    """How facts are read and written, by which names it is known, and which parameters it
+    understands.
+    """
 
     read: Reader | None
     write: Writer | None
@@ -79,7 +82,9 @@ KNOWN_PARAMETERS = _COMMON.union(*(of.parameters.split() for of in FORMATS.value
 
 
 def check_parameters(relation: str, params: Mapping[str, str], taken: frozenset[str], verb: str) -> None:
-    """FactsError where a parameter would mean nothing: what somebody has asked for is not passed over."""
+    """FactsError where a parameter would mean nothing: what somebody has asked for is not passed
+    over.
+    """
     unknown = [key for key in params if key not in taken and key not in _SOUFFLE]
     if unknown:
         way = way_of(params)
@@ -93,7 +98,8 @@ def check_parameters(relation: str, params: Mapping[str, str], taken: frozenset[
 
 
 def way_of(params: Mapping[str, str]) -> str:
-    """The format of a directive: what `IO=` says, else what its URL or the end of its file's name says.
+    """The format of a directive: what `IO=` says, else what its URL or the end of its file's name
+    says.
 
     >>> way_of({}), way_of({"filename": "e.jsonl.gz"}), way_of({"url": "postgresql://host/db"})
     ('file', 'jsonl', 'postgres')

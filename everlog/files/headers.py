@@ -1,16 +1,18 @@
 """The first line of a delimited file: the names of its columns, or a fact.
 
-`headers=true` says that there are names, and columns are found by them, in any case; where the relation has none
-of these names and the line has as many as the relation, by position.  Every line then has as many fields as the
-header.  `headers=false` says that there are none.
+`headers=true` says that there are names, and columns are found by them, in any case; where the
+relation has none of these names and the line has as many as the relation, by position.  Every line
+then has as many fields as the header.  `headers=false` says that there are none.
 
-`headers=auto`, which is how a `.csv` is read from Python and at the prompt, looks at the line.  If it
-has the names of all columns, it is a header.  Else it is a fact, if it has a value for a column that is
-no symbol.  If all columns are symbols, nothing tells a header from a fact: then somebody has to say it.
-(With tabs, as Soufflé writes files, a line without the names of all columns is a fact.)
+`headers=auto`, which is how a `.csv` is read from Python and at the prompt, looks at the line.  If
+it has the names of all columns, it is a header.  Else it is a fact, if it has a value for a column
+that is no symbol.  If all columns are symbols, nothing tells a header from a fact: then somebody
+has to say it.  (With tabs, as Soufflé writes files, a line without the names of all columns is a
+fact.)
 
-Where nobody has said anything there is no header, as in Soufflé.  A file with commas, or whatever is no tab, whose
-first line has the names of all columns is refused all the same: a header must not become a fact.
+Where nobody has said anything there is no header, as in Soufflé.  A file with commas, or whatever
+is no tab, whose first line has the names of all columns is refused all the same: a header must not
+become a fact.
 """
 
 from __future__ import annotations
@@ -22,8 +24,8 @@ from attrs import evolve
 from everlog.core.program import Kind
 from everlog.core.program.fact_rows import shown
 from everlog.files.layout import Layout
-from everlog.files.values import FactsError, parse_float
-from everlog.spark_backend.columns import positions_by_name
+from everlog.files.text_values import FactsError, parse_float
+from everlog.spark_backend.column_types import positions_by_name
 
 
 def looks_at_first(layout: Layout) -> bool:
@@ -37,7 +39,8 @@ def _is_souffles(layout: Layout) -> bool:
 
 
 def settled(layout: Layout, fields: Sequence[str | None], is_quoted: bool) -> tuple[Layout, bool]:
-    """The layout of the lines that follow, and whether the first line is a header; FactsError where none can tell.
+    """The layout of the lines that follow, and whether the first line is a header; FactsError where
+    none can tell.
 
     `is_quoted` says whether there is a quote in the line.
     """

@@ -1,4 +1,6 @@
-"""Arrow's own files (IPC, also called Feather 2), and its streams, which are known by how they begin."""
+"""Arrow's own files (IPC, also called Feather 2), and its streams, which are known by how they
+begin.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from everlog.core.program import Row
 from everlog.files.columnar import arrow_errors, columns_file, rows_of_columns, wanted_columns, write_columns
-from everlog.files.place import Place, Reading
+from everlog.files.location import Place, Reading
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,4 +1,6 @@
-"""`IO=jdbc`, Spark's word for databases: its URL says which of ours is meant; so one program runs in both."""
+"""`IO=jdbc`, Spark's word for databases: its URL says which of ours is meant; so one program runs
+in both.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,10 @@ from attrs import evolve
 
 from everlog.core.program import Row
 from everlog.files.duckdb import read_duckdb, write_duckdb
-from everlog.files.place import Place, Reader, Reading, Writer
+from everlog.files.location import Place, Reader, Reading, Writer
 from everlog.files.postgres import read_postgres, redacted, write_postgres
 from everlog.files.sqlite import read_sqlite, write_sqlite
-from everlog.files.values import FactsError
+from everlog.files.text_values import FactsError
 
 _WAYS: dict[str, tuple[Reader, Writer]] = {
     "postgresql": (read_postgres, write_postgres),

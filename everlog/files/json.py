@@ -18,10 +18,10 @@ from everlog.core.program.fact_rows import EXACT, column_label, shown
 from everlog.core.program.values import decoded, float_text
 from everlog.files.bulk import ready_column
 from everlog.files.encodings import BYTES, UTF8, has_wrong_byte, utf8_bytes, wrong_byte
-from everlog.files.place import Place, Reading, read_bytes, read_stream, write_stream, write_text
+from everlog.files.location import Place, Reading, read_bytes, read_stream, write_stream, write_text
 from everlog.files.rejects import BadRow, Refuse, abort
-from everlog.files.typed import typed_value
-from everlog.files.values import FactsError, encoded_text, sorted_rows
+from everlog.files.text_values import FactsError, encoded_text, sorted_rows
+from everlog.files.typed_values import typed_value
 
 _plain_text = json.JSONEncoder(ensure_ascii=False).encode
 _EXTREME = re.compile(r"[0-9][eE][+-]?[0-9]{3}|[0-9]{16}\.")  # numerals that may be no floats
@@ -85,7 +85,8 @@ def utf8_text(data: bytes, params: Mapping[str, str], file: str) -> str:
 
 
 def json_value(text: str, **options: Any) -> Any:
-    """A value of JSON, whose floats are what is written there: `1e400` is a Decimal, which is no float of ours.
+    """A value of JSON, whose floats are what is written there: `1e400` is a Decimal, which is no
+    float of ours.
 
     >>> json_value("[1.5, 1e400, Infinity]")
     [1.5, Decimal('1E+400'), inf]
@@ -175,7 +176,9 @@ def json_text(place: Place, rows: Iterable[Row]) -> str:
 
 
 def fact_writer(relation: Relation, objects: bool) -> Callable[[Row], str]:
-    """A function that writes one fact: as an array, or as an object keyed by the names of the columns."""
+    """A function that writes one fact: as an array, or as an object keyed by the names of the
+    columns.
+    """
     columns = relation.columns
     if objects:
         keys = [_symbol_text(column.name).replace("%", "%%") for column in columns]

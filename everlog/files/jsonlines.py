@@ -1,7 +1,8 @@
-"""JSON lines: a fact per line, as an object keyed by the names of columns, or with `format=list` as an array.
+"""JSON lines: a fact per line, as an object keyed by the names of columns, or with `format=list` as
+an array.
 
-Each line is read by itself, so that one that is wrong is told with its number and spoils no other.  A folder is
-read as the files in it, which is how Spark writes.
+Each line is read by itself, so that one that is wrong is told with its number and spoils no other.
+A folder is read as the files in it, which is how Spark writes.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from everlog.core.program.fact_rows import shown
 from everlog.core.program.values import decoded
 from everlog.files.encodings import BYTES, UTF8, has_wrong_byte, utf8_bytes, wrong_byte
 from everlog.files.json import fact_writer, json_value, ready_rows, row_of
-from everlog.files.place import Place, Reading, read_bytes, write_text
+from everlog.files.location import Place, Reading, read_bytes, write_text
 from everlog.files.rejects import BadRow, Refuse
-from everlog.files.values import sorted_rows
+from everlog.files.text_values import sorted_rows
 
 # ── in ───────────────────────────────────────────────────────────────────────────────────────
 

@@ -11,9 +11,9 @@ from attrs import frozen
 from everlog.core.program import Column, Kind, Value
 from everlog.core.program.fact_rows import column_label, shown, with_article
 from everlog.files.encodings import UTF8
-from everlog.files.place import Place
+from everlog.files.location import Place
 from everlog.files.rejects import BadRow
-from everlog.files.values import PARSERS, FactsError
+from everlog.files.text_values import PARSERS, FactsError
 
 Fields: TypeAlias = list[str | None]  # None: there is nothing, where an empty field is a null
 
@@ -26,9 +26,9 @@ class Layout:
       I1  there is one source per column, and none is negative;
       I2  the delimiter is not empty, and has no quote in it where fields may be quoted.
 
-    `headers` is `true`, `false`, `auto` (the first line is looked at), or empty where nobody has said it.
-    `nulls` has what an empty field becomes in each column, None where that is a mistake; it is None where
-    an empty field is an empty symbol, as Soufflé has it.
+    `headers` is `true`, `false`, `auto` (the first line is looked at), or empty where nobody has
+    said it.  `nulls` has what an empty field becomes in each column, None where that is a mistake;
+    it is None where an empty field is an empty symbol, as Soufflé has it.
     """
 
     file: str
@@ -68,7 +68,9 @@ class Layout:
 
     @property
     def parsers(self) -> list[tuple[int, Callable[[str | None], Value]]]:
-        """For each column, where its field is and what makes a value of it; ValueError says what is wrong."""
+        """For each column, where its field is and what makes a value of it; ValueError says what is
+        wrong.
+        """
         if self.nulls is None:
             return [
                 (source, cast(Callable[[str | None], Value], PARSERS[kind]))

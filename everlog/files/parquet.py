@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from everlog.core.program import Row
 from everlog.files.columnar import arrow_errors, columns_file, rows_of_columns, wanted_columns, write_columns
-from everlog.files.place import Place, Reading
+from everlog.files.location import Place, Reading
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,8 +7,8 @@
 | `float`    | double precision | real, double precision, integers, numeric         |
 | `symbol`   | text             | text, varchar, char, name, bytea                  |
 
-A table that is there and fits is emptied and filled, so its indexes, its views and the rights to it stay, and
-whoever reads it sees the facts of before until the transaction ends.
+A table that is there and fits is emptied and filled, so its indexes, its views and the rights to it
+stay, and whoever reads it sees the facts of before until the transaction ends.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from attrs import evolve
 
 from everlog.core.program import Column, Kind, Relation, Row
 from everlog.files.columnar import needs
-from everlog.files.place import Place, Reading
+from everlog.files.location import Place, Reading
 from everlog.files.sqlite import PRESENCE
-from everlog.files.typed import Typed, check_columns, distinct_names, typed_rows, typed_value
-from everlog.files.values import FactsError, sorted_rows
+from everlog.files.text_values import FactsError, sorted_rows
+from everlog.files.typed_values import Typed, check_columns, distinct_names, typed_rows, typed_value
 
 if TYPE_CHECKING:
     from psycopg import Connection, sql
@@ -44,7 +44,9 @@ _PASSWORD = re.compile(r"(?<=:)[^:@/]+(?=@)|(?<=password=)[^&\s]+")
 
 
 def kinds_of_oid(oid: int, modifier: int = -1) -> frozenset[Kind]:
-    """The kinds that a type can hold; of `numeric` its digits after the point decide, if it says how many."""
+    """The kinds that a type can hold; of `numeric` its digits after the point decide, if it says
+    how many.
+    """
     if oid == _NUMERIC and modifier >= 4 and (modifier - 4) & 0x7FF:
         return _FLOATS
     return _KINDS.get(oid, frozenset())

@@ -1,8 +1,9 @@
 """Rows that do not fit: the first one ends a load, or all of them go to a file beside it.
 
-A reader that meets a bad row says so (`Refuse`) and goes on with the next one.  Who asked for the load decides
-what that means: by default it is an error, and nothing is loaded; with the parameter `rejects=FILE` the row
-is written there with the reason, as a line of JSON, and the others are loaded.
+A reader that meets a bad row says so (`Refuse`) and goes on with the next one.  Who asked for the
+load decides what that means: by default it is an error, and nothing is loaded; with the parameter
+`rejects=FILE` the row is written there with the reason, as a line of JSON, and the others are
+loaded.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from attrs import frozen
 
 from everlog.core.program.fact_rows import shown
 from everlog.core.program.values import decoded
-from everlog.files.values import FactsError
+from everlog.files.text_values import FactsError
 
 
 @frozen
 class BadRow:
     """A row that is no fact: where it stands, why it is refused, and what it has.
 
-    `counted` says what `number` numbers, from 1: the `line`s of a text, the `row`s of a table, the `change`s of a
-    transaction.
+    `counted` says what `number` numbers, from 1: the `line`s of a text, the `row`s of a table, the
+    `change`s of a transaction.
     """
 
     source: str
@@ -78,5 +79,7 @@ def _writable(value: object) -> object:
 
 
 def _plain(value: object) -> object:
-    """What JSON has no form for: bytes as text, tuples are lists already, all else as Python shows it."""
+    """What JSON has no form for: bytes as text, tuples are lists already, all else as Python shows
+    it.
+    """
     return decoded(value) if isinstance(value, bytes) else str(value)

@@ -26,8 +26,8 @@ class _Malformed(Exception):
 def quoted_records(layout: Layout, text: str) -> Iterator[tuple[int, Fields | BadRow]]:
     """The records of a text, each with the number of the line on which it begins.
 
-    A field with nothing in it, not even quotes, is None where the layout has nulls.  A quote that does not
-    open its field stands for itself.  A record with a malformed field ends with its line.
+    A field with nothing in it, not even quotes, is None where the layout has nulls.  A quote that
+    does not open its field stands for itself.  A record with a malformed field ends with its line.
     """
     position, line = 0, 1
     while position < len(text):

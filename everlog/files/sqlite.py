@@ -20,11 +20,11 @@ from everlog.core.program import Column, Kind, Row, Value
 from everlog.core.program.fact_rows import column_label, exact_float, shown, with_article
 from everlog.core.program.values import MASK, NAN, decoded, wrap
 from everlog.files.layout import sources_of
-from everlog.files.place import Place, Reading, found, require_directory
+from everlog.files.location import Place, Reading, found, require_directory
 from everlog.files.rejects import Refuse
-from everlog.files.typed import distinct_names, no_value, typed_rows
-from everlog.files.values import PARSERS, FactsError, encoded_text, sorted_rows
-from everlog.spark_backend.columns import positions_by_name
+from everlog.files.text_values import PARSERS, FactsError, encoded_text, sorted_rows
+from everlog.files.typed_values import distinct_names, no_value, typed_rows
+from everlog.spark_backend.column_types import positions_by_name
 
 _TYPES = {Kind.NUMBER: "INTEGER", Kind.UNSIGNED: "INTEGER", Kind.FLOAT: "REAL", Kind.SYMBOL: "TEXT"}
 EVERLOG = int.from_bytes(b"evlg", "big")  # the application id of databases of everlog's own: see everlog.store
@@ -90,7 +90,9 @@ def _rows(
 
 
 def _sources(place: Place, names: list[str]) -> Sequence[int]:
-    """Where the columns of the relation stand: by name if all names are there, else by position, as in Soufflé."""
+    """Where the columns of the relation stand: by name if all names are there, else by position, as
+    in Soufflé.
+    """
     wanted = [column.name for column in place.relation.columns]
     if "columns" in place.params or names[: len(wanted)] == distinct_names(place.relation.columns):
         return sources_of(place)
@@ -182,7 +184,9 @@ def _records(place: Place, rows: list[Row]) -> list[tuple[object, ...]]:
 
 
 def _bindable(symbol: object) -> str | bytes:
-    """A symbol as a parameter: SQLite takes bytes that are no UTF-8 only as bytes, cast in the statement."""
+    """A symbol as a parameter: SQLite takes bytes that are no UTF-8 only as bytes, cast in the
+    statement.
+    """
     text = str(symbol)
     if text.isascii():
         return text

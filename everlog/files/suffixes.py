@@ -1,9 +1,10 @@
-"""The name of a file says how its facts are written: `.csv`, `.tsv`, `.jsonl`, `.parquet`, …, also `.gz`, `.zst`.
+"""The name of a file says how its facts are written: `.csv`, `.tsv`, `.jsonl`, `.parquet`, …, also
+`.gz`, `.zst`.
 
-What comes out is the parameters of a directive, so that whoever knows those can say it more exactly.  Files `.csv`
-are of two sorts: with commas and quotes, as everybody writes them, and with tabs, as Soufflé does; the first
-line tells.  Whether it is a header, `headers` finds out.  (In a directive, `.csv` is what its parameters say, as
-Soufflé has it.)
+What comes out is the parameters of a directive, so that whoever knows those can say it more
+exactly.  Files `.csv` are of two sorts: with commas and quotes, as everybody writes them, and with
+tabs, as Soufflé does; the first line tells.  Whether it is a header, `headers` finds out.  (In a
+directive, `.csv` is what its parameters say, as Soufflé has it.)
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from pathlib import Path
 
 from everlog.files.encodings import MARK
 from everlog.files.formats import FORMATS
-from everlog.files.place import candidates
-from everlog.files.values import FactsError
+from everlog.files.location import candidates
+from everlog.files.text_values import FactsError
 from everlog.files.zipped import beginning, without_suffix
 
 COMMAS = {"rfc4180": "true", "headers": "true"}
@@ -60,7 +61,8 @@ def _by_name(path: Path, asked: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _looked_at(path: Path, asked: Mapping[str, str], columns: int) -> dict[str, str]:
-    """What the first line of a `.csv` tells: with tabs alone it is Soufflé's, else it has commas and quotes.
+    """What the first line of a `.csv` tells: with tabs alone it is Soufflé's, else it has commas
+    and quotes.
 
     In a file of one column a tab may be a part of the value.
     """

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from everlog.core.program import Directive
 from everlog.files.formats import way_of
-from everlog.files.values import FactsError
+from everlog.files.text_values import FactsError
 
 _LAYOUT = frozenset(
     "IO attributeNames auxArity columns compress compression delimiter encoding format headers intermediate"

@@ -1,8 +1,8 @@
 """Compressed bytes: gzip and zstd.
 
-What is read is known by its first bytes, whatever its name; what is written is compressed when a parameter
-says so (`compress=true`, `compress=zstd`, or Spark's word, `compression=gzip`), or when its name ends in `.gz`
-or `.zst`.
+What is read is known by its first bytes, whatever its name; what is written is compressed when a
+parameter says so (`compress=true`, `compress=zstd`, or Spark's word, `compression=gzip`), or when
+its name ends in `.gz` or `.zst`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 from everlog.core.program.fact_rows import shown
 from everlog.extras import MissingPackage, optional
-from everlog.files.values import FactsError
+from everlog.files.text_values import FactsError
 
 SUFFIXES: Mapping[str, str] = {".gz": "gzip", ".zst": "zstd"}
 _GZIP = b"\x1f\x8b"
@@ -83,7 +83,9 @@ def is_zipped(data: bytes) -> bool:
 
 
 def beginning(path: Path, size: int = 1 << 16) -> bytes:
-    """The first bytes of a file, unzipped; nothing where there is none, or a pipe, which can be read but once."""
+    """The first bytes of a file, unzipped; nothing where there is none, or a pipe, which can be
+    read but once.
+    """
     try:
         if not path.is_file():
             return b""

@@ -1,8 +1,9 @@
-"""DDlog's dialect, so that old scripts run: `start; insert E(1, 2), delete E(3, 4); commit dump_changes; dump P;`
+"""DDlog's dialect, so that old scripts run: `start; insert E(1, 2), delete E(3, 4); commit
+dump_changes; dump P;`
 
-A text of it is statements that end with `;`.  `begin`, `start`, `commit`, `rollback` and `exit` stand for
-themselves on a line, too.  A fact is written `R(1, 2)`, `R{1, 2}` or `R{.to = 2, .from = 1}`; it becomes a fact
-of the language, and is then checked as any other.
+A text of it is statements that end with `;`.  `begin`, `start`, `commit`, `rollback` and `exit`
+stand for themselves on a line, too.  A fact is written `R(1, 2)`, `R{1, 2}` or
+`R{.to = 2, .from = 1}`; it becomes a fact of the language, and is then checked as any other.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ def statements(text: str) -> Iterator[Statement]:
 
 
 def updates(statement: Statement, columns: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """The lines `+fact.` and `-fact.` of `insert A(1), delete B(2)`; `columns` are those of each relation.
+    """The lines `+fact.` and `-fact.` of `insert A(1), delete B(2)`; `columns` are those of each
+    relation.
 
     >>> list(updates(Statement("insert", "E{.to = 2, .from = 1}, delete F(3)"), {"E": ["from", "to"]}))
     ['+E(1, 2).', '-F(3).']

@@ -1,9 +1,9 @@
 """Line after line: from a terminal until Ctrl-D, or from a script until its end.
 
-Ctrl-C on a terminal drops what is being typed, or cancels what is running: the engine then takes the step
-back, unless it was complete by then.  Of a database in a file, whose steps are numbered, it is told which stands.
-In a script it ends the process, as everywhere.  A script goes on after an error, and ends with status 1 if there
-was one.
+Ctrl-C on a terminal drops what is being typed, or cancels what is running: the engine then takes
+the step back, unless it was complete by then.  Of a database in a file, whose steps are numbered,
+it is told which stands.  In a script it ends the process, as everywhere.  A script goes on after an
+error, and ends with status 1 if there was one.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def converse(session: Session) -> int:
 
 def _take_turns(session: Session, prompt: Prompt) -> None:
     """Ask for a text and run it."""
-    from everlog.repl.lines import apart
+    from everlog.repl.continuation import apart
 
     try:
         text = prompt.ask()
@@ -117,7 +117,7 @@ def texts(session: Session, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
     >>> list(texts(Session(), ["p(x) :-", "  q(x).", "", ".tables"]))
     [(1, 'p(x) :-\\n  q(x).'), (4, '.tables')]
     """
-    from everlog.repl.lines import is_complete
+    from everlog.repl.continuation import is_complete
 
     text, first = "", 0
     for number, line in enumerate(lines, 1):

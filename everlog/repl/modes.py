@@ -1,9 +1,10 @@
 """Rows as lines: a table, CSV, JSON or facts, a piece at a time.
 
-A table needs the widths of its columns before its first line.  They are taken from the first piece: all rows if
-they come quickly and are few, else those that there are after a moment; a longer value that comes later is folded.
-Few rows are sorted; of many, which a person only looks at, the first are shown at once, in the order in which they
-are found.  Where no terminal is looking, rows are always all sorted: a script gives the same text each time.
+A table needs the widths of its columns before its first line.  They are taken from the first piece:
+all rows if they come quickly and are few, else those that there are after a moment; a longer value
+that comes later is folded.  Few rows are sorted; of many, which a person only looks at, the first
+are shown at once, in the order in which they are found.  Where no terminal is looking, rows are
+always all sorted: a script gives the same text each time.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ _PIECE = 200  # rows of a table that are laid out together
 def show_rows(
     screen: Screen, relation: Relation, rows: Iterable[Row], ordered: bool = False, mode: str = ""
 ) -> None:
-    """Write rows in the mode that is set, as many as `.maxrows` allows; `ordered`: they are sorted already."""
+    """Write rows in the mode that is set, as many as `.maxrows` allows; `ordered`: they are sorted
+    already.
+    """
     mode = mode or screen.settings.mode
     most = screen.settings.maxrows
     every = iter(rows) if ordered else _in_order(screen, relation, rows)
@@ -68,7 +71,7 @@ class _Counted:
 
 
 def _in_order(screen: Screen, relation: Relation, rows: Iterable[Row]) -> Iterator[Row]:
-    from everlog.files.values import sorted_rows
+    from everlog.files.text_values import sorted_rows
 
     if not screen.seen:
         return iter(sorted_rows(relation, rows))
@@ -126,7 +129,9 @@ def aligned(names: list[str] | None, rows: Iterable[list[str]], right: list[bool
 def _framed(
     screen: Screen, names: list[str], rows: Iterator[list[str]], right: list[bool], headers: bool
 ) -> Iterator[str]:
-    """A table of `rich`, piece by piece: the first piece sets the widths, the frame closes after the last."""
+    """A table of `rich`, piece by piece: the first piece sets the widths, the frame closes after
+    the last.
+    """
     from rich import box
     from rich.console import Console
     from rich.table import Column, Table
@@ -184,7 +189,7 @@ def _texts(relation: Relation) -> list[Callable[[Any], str]]:
 def _csv(screen: Screen, relation: Relation, rows: Iterable[Row]) -> tuple[Iterable[str], bool]:
     from everlog.files.delimited import header_text, lines_text
     from everlog.files.layout import layout_of
-    from everlog.files.place import Place
+    from everlog.files.location import Place
 
     place = Place(relation, {"rfc4180": "true", "headers": "true"}, Path())
     layout = layout_of(place, "")
@@ -215,7 +220,7 @@ def _json(screen: Screen, relation: Relation, rows: Iterable[Row]) -> tuple[Iter
 
 
 def _facts(screen: Screen, relation: Relation, rows: Iterable[Row]) -> tuple[Iterable[str], bool]:
-    from everlog.dsl.facts import fact_text
+    from everlog.dsl.fact_text import fact_text
 
     return (f"{fact_text(relation, row)}." for row in rows), False
 

@@ -1,8 +1,8 @@
 """Long answers, page by page.
 
-The lines are made while they are shown.  The pager of our own stops asking for more of them when the page is full,
-so whatever follows is not even computed before somebody wants to see it.  A program such as `less` is fed as
-fast as it reads, and that ends when it does.
+The lines are made while they are shown.  The pager of our own stops asking for more of them when
+the page is full, so whatever follows is not even computed before somebody wants to see it.  A
+program such as `less` is fed as fast as it reads, and that ends when it does.
 """
 
 from __future__ import annotations
@@ -101,7 +101,9 @@ def _key_by_key() -> Iterator[None]:
 
 
 def _read_key() -> str:
-    """One key of the keyboard, of some the whole sequence; Ctrl-C is KeyboardInterrupt, as everywhere."""
+    """One key of the keyboard, of some the whole sequence; Ctrl-C is KeyboardInterrupt, as
+    everywhere.
+    """
     if sys.platform == "win32":
         return input()[:1] or "\n"
     keyboard = sys.stdin.fileno()

@@ -1,8 +1,8 @@
 """The terminal's side of the prompt: history, several lines, colours, Tab.
 
-Enter runs what was typed if it is complete, and else goes on to another line; on an empty line it runs what
-there is, so that nobody is caught.  The engine is loaded by a thread of its own once the first prompt is on the
-screen, and waited for when the first line is run.
+Enter runs what was typed if it is complete, and else goes on to another line; on an empty line it
+runs what there is, so that nobody is caught.  The engine is loaded by a thread of its own once the
+first prompt is on the screen, and waited for when the first line is run.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from prompt_toolkit.output import ColorDepth, create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 
-from everlog.lexer import DatalogLexer
-from everlog.repl.completion import candidates
+from everlog.pygments_lexer import DatalogLexer
 from everlog.repl.session import Session
+from everlog.repl.tab_completion import candidates
 
 NAME = "everlog"
 _COLOURS = {
@@ -114,7 +114,7 @@ class Prompt:
 
 def is_to_run(document: Document, relations: Any) -> bool:
     """Whether Enter runs what is there; on an empty line after the first it does in any case."""
-    from everlog.repl.lines import is_complete
+    from everlog.repl.continuation import is_complete
 
     asked_twice = document.is_cursor_at_the_end and not document.current_line.strip() and document.line_count > 1
     return asked_twice or is_complete(document.text, relations)

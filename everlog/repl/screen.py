@@ -1,8 +1,9 @@
-"""Where answers go: a terminal in colour and page by page, a pipe as plain text, or the file of `.output`.
+"""Where answers go: a terminal in colour and page by page, a pipe as plain text, or the file of
+`.output`.
 
-Answers are lines, made while they are written, so the first one is seen whatever the number of those that follow.
-Symbols may hold bytes that are no UTF-8; they go out as they came in, but never to a terminal: there, what could
-move its cursor or ring its bell is written as an escape.
+Answers are lines, made while they are written, so the first one is seen whatever the number of
+those that follow.  Symbols may hold bytes that are no UTF-8; they go out as they came in, but never
+to a terminal: there, what could move its cursor or ring its bell is written as an escape.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ def visible(text: str) -> str:
 
 
 class Screen:
-    """One place to write to.  `out` and `err` default to those of the process, looked up when they are used."""
+    """One place to write to.  `out` and `err` default to those of the process, looked up when they
+    are used.
+    """
 
     def __init__(self, settings: Settings, terminal: bool = False, out: TextIO | None = None) -> None:
         self.settings, self.terminal = settings, terminal
@@ -56,7 +59,9 @@ class Screen:
         self.lines([text], style)
 
     def lines(self, lines: Iterable[str], style: str = "", paged: bool = False, ready: bool = False) -> None:
-        """Write lines as they come; with `paged`, page by page on a terminal; `ready`: they have their colours."""
+        """Write lines as they come; with `paged`, page by page on a terminal; `ready`: they have
+        their colours.
+        """
         if self._file is not None:
             self._write_file(lines)
         elif not self.terminal:
@@ -124,7 +129,7 @@ class Screen:
 
     def _write_file(self, lines: Iterable[str]) -> None:
         assert self._file is not None
-        from everlog.files.values import encoded_text
+        from everlog.files.text_values import encoded_text
 
         try:
             for text in _batches(lines):
@@ -137,7 +142,9 @@ class Screen:
     # ── files ────────────────────────────────────────────────────────────────────────────────
 
     def to_file(self, name: str, once: bool) -> None:
-        """Have the answers that follow go to a file, which begins anew; with `once`, those of one line."""
+        """Have the answers that follow go to a file, which begins anew; with `once`, those of one
+        line.
+        """
         try:
             file = Path(name).expanduser().open("wb")
         except OSError as problem:
@@ -172,6 +179,6 @@ def _write(stream: TextIO, text: str) -> None:
         stream.write(text)
         stream.flush()
         return
-    from everlog.files.place import write_stream
+    from everlog.files.location import write_stream
 
     write_stream(stream, text)

@@ -1,8 +1,8 @@
 """One conversation: a database, an open transaction, what is watched, settings; one line at a time.
 
-Whatever a line does, it is done as a whole or not at all, and a mistake is told and forgotten: `run` never raises
-but for `KeyboardInterrupt`, which the loop turns into a remark as well.  The database is made when the first line
-needs it, so the prompt need not wait for the engine.
+Whatever a line does, it is done as a whole or not at all, and a mistake is told and forgotten:
+`run` never raises but for `KeyboardInterrupt`, which the loop turns into a remark as well.  The
+database is made when the first line needs it, so the prompt need not wait for the engine.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from everlog.core.program import Value
     from everlog.core.program.executor import Update
     from everlog.core.runtime.guards import Limits
-    from everlog.store.database import DurableDatabase
+    from everlog.store.durable_database import DurableDatabase
 
 
 @define
@@ -89,7 +89,7 @@ class Session:
     @property
     def db(self) -> Database:
         if self.opened is None:
-            from everlog.repl.opening import begun
+            from everlog.repl.open_database import begun
 
             self.opened = begun(self)
         return self.opened
@@ -129,7 +129,9 @@ class Session:
     # ── one line ─────────────────────────────────────────────────────────────────────────────
 
     def run(self, text: str, place: str = "") -> bool:
-        """Run what was typed; whether it went well.  `place` is where a script has it: told with errors."""
+        """Run what was typed; whether it went well.  `place` is where a script has it: told with
+        errors.
+        """
         start = perf_counter()
         try:
             with meter_for(sys.stderr, self.settings.progress and self.screen.terminal) as self._meter:
@@ -156,21 +158,21 @@ class Session:
 
     def do(self, text: str) -> None:
         """Do what was typed; what goes wrong is raised."""
-        from everlog.repl import lines, statements, transactions
+        from everlog.repl import continuation, statements, transactions
 
-        line = lines.read_line(text, self.relations)
+        line = continuation.read_line(text, self.relations)
         match line.kind:
-            case lines.NOTHING:
+            case continuation.NOTHING:
                 pass
-            case lines.COMMAND if line.name == ".strategy":
+            case continuation.COMMAND if line.name == ".strategy":
                 raise CommandError("the strategy of a rule stands on the line of that rule")
-            case lines.COMMAND:
+            case continuation.COMMAND:
                 find_command(line.name).run(self, line.text)
-            case lines.QUERY:
+            case continuation.QUERY:
                 statements.ask(self, line.text)
-            case lines.DROP:
-                statements.drop_rules(self, lines.rules_named(line.text))
-            case lines.DDLOG:
+            case continuation.DROP:
+                statements.drop_rules(self, continuation.rules_named(line.text))
+            case continuation.DDLOG:
                 transactions.run_ddlog(self, line.text)
             case _:
                 statements.run_statements(self, line.text)
@@ -213,9 +215,9 @@ def _told(problem: Exception) -> str:
 
 def _is_known(problem: Exception) -> bool:
     """Whether it is one of the errors that a user's mistake can have."""
-    from everlog.api.state import NestedWrite
+    from everlog.api.lifecycle import NestedWrite
     from everlog.core.program.values import EvaluationError
-    from everlog.files.values import FactsError
+    from everlog.files.text_values import FactsError
     from everlog.functors import FunctorError
     from everlog.store.errors import StoreError
 

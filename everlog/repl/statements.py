@@ -1,7 +1,7 @@
 """Statements of the language at the prompt: rules and declarations, facts in and out, queries.
 
-Of one text, declarations and rules come first, checked together; then facts and queries in the order in which they
-stand there, facts that stand together as one step.
+Of one text, declarations and rules come first, checked together; then facts and queries in the
+order in which they stand there, facts that stand together as one step.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from everlog.core.program import Column, Kind, Relation
 from everlog.core.program.fact_rows import FactError
 from everlog.dsl import ast
 from everlog.dsl.diagnostics import DatalogError
-from everlog.dsl.facts import is_fact
-from everlog.dsl.typed import QUERY, Reading, Typed, read_typed
-from everlog.repl import lines
+from everlog.dsl.fact_text import is_fact
+from everlog.dsl.prompt_input import QUERY, Reading, Typed, read_typed
+from everlog.repl import continuation
 from everlog.repl.commands.parameters import parameters_for
 from everlog.repl.modes import show_rows
-from everlog.repl.opening import functions_for, read_inputs, tell_missing
+from everlog.repl.open_database import functions_for, read_inputs, tell_missing
 from everlog.repl.table import CommandError
 from everlog.repl.telling import tell, told_rules
 from everlog.repl.transactions import apply, import_rows, refuse_in_transaction
@@ -40,7 +40,7 @@ _VISIBLE = re.compile(r"[^\n]")
 
 def run_statements(session: Session, text: str) -> None:
     """Do what a text says."""
-    if lines.has_macros(text):
+    if continuation.has_macros(text):
         add(session, text)
         return
     reading = read_typed(text, "<prompt>")
@@ -85,7 +85,9 @@ def _rules_of(text: str, statements: Iterable[Typed]) -> str:
 
 
 def add(session: Session, text: str) -> None:
-    """Add statements to the program, and tell what is new: relations, and rules with class and cost."""
+    """Add statements to the program, and tell what is new: relations, and rules with class and
+    cost.
+    """
     refuse_in_transaction(session, "rules are added")
     db, screen = session.db, session.screen
     relations, rules, inputs = set(db.relations), set(db.rules), len(db.program.inputs)
@@ -127,7 +129,9 @@ def drop(session: Session, name_or_text: str) -> None:
 
 
 def _update(db: Database, reading: Reading, typed: Typed) -> Update:
-    """The update of a fact that was typed; of an undeclared relation, with a hint how to declare it."""
+    """The update of a fact that was typed; of an undeclared relation, with a hint how to declare
+    it.
+    """
     text, name = reading.source.text[typed.pos : typed.end], _name(typed.statement)
     if name not in db.relations and name:
         close = get_close_matches(name, db.relations, 1)

@@ -1,7 +1,7 @@
 """The table of commands: each is one function, with what `.help` and Tab need to know of it.
 
-A module of commands is imported for its effect: `@command(…)` puts a function into `COMMANDS`.  To add commands,
-write such a module and name it in `MODULES`; nothing else has to change.
+A module of commands is imported for its effect: `@command(…)` puts a function into `COMMANDS`.  To
+add commands, write such a module and name it in `MODULES`; nothing else has to change.
 
     @command(".count", "[REL]", "how many facts a relation has", "Relations", completes=("relation",))
     def count(session: Session, words: Words) -> None: ...
@@ -47,8 +47,8 @@ class CommandError(Exception):
 class Command:
     """`words` is how many words it takes at least and at most; None: the rest of the line as one.
 
-    `completes` says what each word may be (`file`, `relation`, `rule`, `fact`, `name`, `command`, `setting`, or
-    words with `|` between them); the last one goes for all words that follow.
+    `completes` says what each word may be (`file`, `relation`, `rule`, `fact`, `name`, `command`,
+    `setting`, or words with `|` between them); the last one goes for all words that follow.
     """
 
     name: str

@@ -1,7 +1,8 @@
-"""What a step changed, as `-fact.` and `+fact.` lines, and of a new rule its class and cost, in one line.
+"""What a step changed, as `-fact.` and `+fact.` lines, and of a new rule its class and cost, in one
+line.
 
-A step may change millions of facts: no more of them are sorted and written than `.maxrows` allows.  While
-relations are watched, only their changes are told, and the number of all others.
+A step may change millions of facts: no more of them are sorted and written than `.maxrows` allows.
+While relations are watched, only their changes are told, and the number of all others.
 """
 
 from __future__ import annotations
@@ -65,8 +66,8 @@ def _parts(changes: Changes, watched: Watched | None) -> list[tuple[Relation, li
 
 
 def _lines(screen: Screen, parts: Iterable[tuple[Relation, list[Row], str]], most: int | None) -> Iterator[str]:
-    from everlog.dsl.facts import fact_text
-    from everlog.files.values import sorted_rows
+    from everlog.dsl.fact_text import fact_text
+    from everlog.files.text_values import sorted_rows
     from everlog.repl.screen import visible
 
     left = most

@@ -1,8 +1,8 @@
 """Steps at the prompt: applied at once, or kept until `commit` if a transaction is open.
 
-The updates of an open transaction are the session's own list, checked when they are given.  They become
-one step at `commit`; should that fail, or be cancelled in time, they are still there: mend and commit again,
-or roll back.  Queries see the state before the transaction.
+The updates of an open transaction are the session's own list, checked when they are given.  They
+become one step at `commit`; should that fail, or be cancelled in time, they are still there: mend
+and commit again, or roll back.  Queries see the state before the transaction.
 """
 
 from __future__ import annotations

@@ -26,11 +26,11 @@ from everlog.serve.desk import Desk
 from everlog.serve.errors import ApiError, told
 from everlog.serve.events import Wish
 from everlog.serve.gate import Admission, Gate
+from everlog.serve.json_schema import Test, misfit, quick_test
 from everlog.serve.openapi import description
 from everlog.serve.reading import Call
 from everlog.serve.routes import PREFIX, Operation, Parameter, operations
 from everlog.serve.service import Service
-from everlog.serve.shapes import Test, misfit, quick_test
 from everlog.serve.static import static_files
 from everlog.serve.streaming import EventStream
 from everlog.serve.wire import answer, dumped, parsed, shortened
@@ -123,8 +123,8 @@ async def _answer(
 def _done(operation: Operation, service: Service, call: Call, data: bytes | None, test: Test) -> bytes:
     """The job of a request.
 
-    A clock runs while the body is read, and while a question is answered and its answer is written.  A step has a
-    clock of its own, and after it nothing fails: what it answers is of bounded size.
+    A clock runs while the body is read, and while a question is answered and its answer is written.
+    A step has a clock of its own, and after it nothing fails: what it answers is of bounded size.
     """
     assert operation.work is not None
     service.held.begin()

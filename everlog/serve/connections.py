@@ -21,7 +21,8 @@ _MOMENT = 0.1  # seconds for which there may be more of them
 
 
 class Connection(H11Protocol):
-    """One connection.  `patience` is how long, in seconds, it may take to send the head of a request.
+    """One connection.  `patience` is how long, in seconds, it may take to send the head of a
+    request.
 
     Invariants:
       I1  `sending` holds the connections that have not sent a whole request, the oldest first;

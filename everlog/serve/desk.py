@@ -1,10 +1,11 @@
-"""The desk: one thread does all work on the database, one job after the other, first come, first served.
+"""The desk: one thread does all work on the database, one job after the other, first come, first
+served.
 
 So a query sees the state before a step or the state after it, and nothing between.  That thread is
 the main one of the process, because signals go there: a timer stops whatever takes too long
-(`core.runtime.guards`), be it a step or a query, in the middle of a rule; elsewhere limits could only be
-looked at between rules.  HTTP is served by another thread, which hands jobs over and awaits their
-answers.
+(`core.runtime.guards`), be it a step or a query, in the middle of a rule; elsewhere limits could
+only be looked at between rules.  HTTP is served by another thread, which hands jobs over and awaits
+their answers.
 
 What waits is bounded: past `most` jobs the next one is refused.  Between two jobs memory is given
 back (`everlog.serve.memory`): the next one must not be refused for what the last one has left.
@@ -50,7 +51,9 @@ class _Job:
 
 
 class Desk:
-    """Jobs go in by `do`, in the thread of an event loop; `work` does them, in the thread of the database."""
+    """Jobs go in by `do`, in the thread of an event loop; `work` does them, in the thread of the
+    database.
+    """
 
     def __init__(self, most: int = MOST_WAITING) -> None:
         self.most = most
@@ -139,7 +142,9 @@ class Desk:
             self.close()
 
     def close(self) -> None:
-        """Take no more jobs, and have `work` end after the present one.  A signal handler may call it."""
+        """Take no more jobs, and have `work` end after the present one.  A signal handler may call
+        it.
+        """
         self._closed = True
         self._jobs.put(None)
 

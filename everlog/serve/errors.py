@@ -2,8 +2,8 @@
 
     {"error": {"code": "bad-fact", "message": "undefined relation `edg`; did you mean `edge`?"}}
 
-A user's mistake is 4xx, and says what to do.  An error of ours is 500 and says nothing but that: its traceback
-goes to the log of the service.
+A user's mistake is 4xx, and says what to do.  An error of ours is 500 and says nothing but that:
+its traceback goes to the log of the service.
 """
 
 from __future__ import annotations

@@ -15,7 +15,9 @@ from everlog.serve.errors import ApiError
 
 
 def refuse_places(live: LiveText) -> None:
-    """ApiError if a directive of the statements that were added last names a place, also inside a component."""
+    """ApiError if a directive of the statements that were added last names a place, also inside a
+    component.
+    """
     added = f"<added {live.added}>"
     statements = [s for s in live.statements(added=True) if live.source.locate(s.pos).file == added]
     for directive in _directives(statements):

@@ -1,9 +1,10 @@
 """Who may ask: everything is refused here that no route need see.
 
-A service on loopback has no token by default, but every page that a browser shows can send requests to it.  So
-the name that a request calls us by must be one of ours (else another name may have been made to lead here: DNS
-rebinding), a page of another origin is refused, and bodies must be declared as JSON, which such a page may not
-do without being asked for by CORS, of which there is none.  Tokens are compared in constant time.
+A service on loopback has no token by default, but every page that a browser shows can send requests
+to it.  So the name that a request calls us by must be one of ours (else another name may have been
+made to lead here: DNS rebinding), a page of another origin is refused, and bodies must be declared
+as JSON, which such a page may not do without being asked for by CORS, of which there is none.
+Tokens are compared in constant time.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ def is_loopback(host: str) -> bool:
 
 @frozen
 class Admission:
-    """Who is let in: whoever has the token, if there is one, and calls us by one of these names, if any."""
+    """Who is let in: whoever has the token, if there is one, and calls us by one of these names, if
+    any.
+    """
 
     token: str | None = None
     hosts: Collection[str] = _LOCAL

@@ -78,7 +78,9 @@ class Tidy:
             self._collect()
 
     def _collect(self) -> None:
-        """Give freed blocks back; look for garbage only if that was not enough, since HTTP waits for it."""
+        """Give freed blocks back; look for garbage only if that was not enough, since HTTP waits
+        for it.
+        """
         start = perf_counter()
         self._trimmed()
         if memory_in_use() > self._least + _IDLE:
@@ -96,8 +98,8 @@ class Tidy:
 def forget_frames(problem: BaseException) -> None:
     """Drop what the calls of a failed job still hold, call by call.
 
-    An exception and its calls refer to each other.  Left to the garbage collector, all of it would be
-    looked at and freed at once, and nothing else would run for as long.
+    An exception and its calls refer to each other.  Left to the garbage collector, all of it would
+    be looked at and freed at once, and nothing else would run for as long.
     """
     error: BaseException | None = problem
     seen: set[int] = set()

@@ -25,7 +25,7 @@ def runs_of(rows: Iterable[Row]) -> list[list[Row]]:
 
 
 def in_order(relation: Relation, rows: Iterable[Row]) -> Iterator[Row]:
-    """The rows as `everlog.files.values.sorted_rows` sorts them.
+    """The rows as `everlog.files.text_values.sorted_rows` sorts them.
 
     >>> from everlog.core.program import Column
     >>> list(in_order(Relation("n", (Column("x", Kind.FLOAT),)), [(2.0,), (float("nan"),), (1.0,)]))

@@ -206,7 +206,9 @@ def check(service: Service, call: Call) -> dict[str, Any]:
 
 
 def with_text(database: Database, text: str) -> LiveText:
-    """The program with statements that came from elsewhere: they may name no files and no databases."""
+    """The program with statements that came from elsewhere: they may name no files and no
+    databases.
+    """
     live = live_text(database).with_statements(text, files=False)
     refuse_places(live)
     return live

@@ -1,8 +1,8 @@
 """The one table of routes: what is served, and what is said of it, come from here.
 
-An operation has its method and path, its parameters and body with their shapes, what it answers, and the
-function that does it.  `app` makes a route of each and holds requests to the shapes; `openapi` makes the
-description.
+An operation has its method and path, its parameters and body with their shapes, what it answers,
+and the function that does it.  `app` makes a route of each and holds requests to the shapes;
+`openapi` makes the description.
 """
 
 from __future__ import annotations

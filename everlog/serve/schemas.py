@@ -1,6 +1,6 @@
 """The shapes of bodies and answers, as JSON Schema.
 
-Bodies are held to theirs (`everlog.serve.shapes`); answers are held to theirs by the tests.
+Bodies are held to theirs (`everlog.serve.json_schema`); answers are held to theirs by the tests.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A service from its start to its end.
 
-The main thread is the desk, where the database lives and signals arrive; another thread runs the event loop
-that serves HTTP.  At the first SIGTERM or SIGINT the step under way is finished, requests that wait are
-refused, followers get an `end`, connections are closed and then the database; at the second the step under way
-is given up, without a trace.
+The main thread is the desk, where the database lives and signals arrive; another thread runs the
+event loop that serves HTTP.  At the first SIGTERM or SIGINT the step under way is finished,
+requests that wait are refused, followers get an `end`, connections are closed and then the
+database; at the second the step under way is given up, without a trace.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from everlog.serve.service import Service
 
 _FILES = 100  # descriptors for all that is no connection
 _GRACE = 3  # seconds for connections to end by themselves
-# Seconds that a job may compute while HTTP waits: each call of the system in HTTP's thread waits once,
-# and a client that opens a thousand connections has it make thousands.
+# Seconds that a job may compute while HTTP waits: each call of the system in HTTP's thread waits
+# once, and a client that opens a thousand connections has it make thousands.
 _ENOUGH = 0.0001
 
 

@@ -1,7 +1,9 @@
-"""The database as jobs see it: its steps have numbers, its past can be asked, and those who follow are told.
+"""The database as jobs see it: its steps have numbers, its past can be asked, and those who follow
+are told.
 
-A database in a file numbers its steps itself.  For one in memory they are counted here, and are of this run of the
-service: ids of events then name the run, so that who comes back to another run is not taken for up to date.
+A database in a file numbers its steps itself.  For one in memory they are counted here, and are of
+this run of the service: ids of events then name the run, so that who comes back to another run is
+not taken for up to date.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from everlog.serve.errors import ApiError
 from everlog.serve.events import Follower, Hub, Wish, event
 from everlog.serve.snapshots import Snapshots
 from everlog.serve.wire import ChangesWriter, TooLarge
-from everlog.store.database import DurableDatabase
+from everlog.store.durable_database import DurableDatabase
 
 _T = TypeVar("_T")
 _PASTS = 2  # states of the past that are kept for further questions
@@ -68,7 +70,8 @@ class Missed:
 class Held:
     """The answers that were written and not yet read: together they have a bound, too.
 
-    `begin` and `take` are called in the thread of the database, `release` in that of the event loop.
+    `begin` and `take` are called in the thread of the database, `release` in that of the event
+    loop.
     """
 
     def __init__(self, most: int) -> None:
@@ -147,7 +150,9 @@ class Service:
 
     @contextmanager
     def filling(self) -> Iterator[None]:
-        """Around a step that adds: it may not take the memory that is left for questions and deletes."""
+        """Around a step that adds: it may not take the memory that is left for questions and
+        deletes.
+        """
         limits = self.guard.limits
         if limits.memory is not None:
             self.guard.limits = evolve(limits, memory=limits.memory * _FILLED[0] // _FILLED[1])
@@ -161,7 +166,9 @@ class Service:
     # ── jobs ─────────────────────────────────────────────────────────────────────────────────
 
     def reading(self, question: Callable[[Database], _T], as_of: int | None = None) -> _T:
-        """Ask the state of now, or one of the past; whatever takes longer than a step may is stopped."""
+        """Ask the state of now, or one of the past; whatever takes longer than a step may is
+        stopped.
+        """
         database = self.database if as_of is None else self.past(as_of)
         with database._engine.guard:
             return question(database)
@@ -206,7 +213,9 @@ class Service:
     def follow(
         self, wish: Wish, snapshot: bool, last: str | None, loop: asyncio.AbstractEventLoop
     ) -> tuple[Follower, Iterator[bytes]]:
-        """One who follows from now on, and what is sent first: what was missed, the state of now, or nothing."""
+        """One who follows from now on, and what is sent first: what was missed, the state of now,
+        or nothing.
+        """
         for name in sorted(wish.relations or ()):
             self.relation(name)
         if len(self.hub.followers) >= self.bounds.followers:

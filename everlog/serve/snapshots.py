@@ -1,4 +1,5 @@
-"""Snapshots for those who follow: the facts of one state, page by page, as fast as each of them reads.
+"""Snapshots for those who follow: the facts of one state, page by page, as fast as each of them
+reads.
 
 While somebody reads, steps go on, so a snapshot is a copy.  Those who come at the same step share
 one; and all that are being read may hold so many rows and no more, however slowly they are read.  A
@@ -38,7 +39,9 @@ class Snapshots:
         return sum(map(len, self._copies.values()))
 
     def events(self, database: Database, step: int, wish: Wish) -> Iterator[bytes]:
-        """The state after this step, which is the present one; ApiError if too much is being read already."""
+        """The state after this step, which is the present one; ApiError if too much is being read
+        already.
+        """
         names = [name for name in database.relations if wish.relations is None or name in wish.relations]
         known = {name: copy for name in names if (copy := self._copies.get((step, name))) is not None}
         missing = sum(database.size(name) for name in names if name not in known)

@@ -1,4 +1,6 @@
-"""The files of the console as they are in the package, with the style and signs of `everlog explain --html`."""
+"""The files of the console as they are in the package, with the style and signs of
+`everlog explain --html`.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""A stream of server-sent events to one follower: what it missed, then what happens, until somebody ends it.
+"""A stream of server-sent events to one follower: what it missed, then what happens, until somebody
+ends it.
 
-Nothing is sent faster than it is taken: `send` waits while the client does not read, and meanwhile the
-follower's queue fills up to its bound.  A client that takes nothing for a while is let go.
+Nothing is sent faster than it is taken: `send` waits while the client does not read, and meanwhile
+the follower's queue fills up to its bound.  A client that takes nothing for a while is let go.
 """
 
 from __future__ import annotations

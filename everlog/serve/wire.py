@@ -23,7 +23,7 @@ from everlog.core.program.fact_rows import FactError, checked_row, column_label,
 from everlog.core.program.values import decoded
 from everlog.core.runtime.collector import collector_paused
 from everlog.files.json import json_value
-from everlog.files.values import PARSERS
+from everlog.files.text_values import PARSERS
 from everlog.serve.errors import ApiError
 from everlog.serve.ordering import in_order
 
@@ -33,7 +33,8 @@ _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",",
 
 
 def dumped(value: Any) -> bytes:
-    r"""JSON as bytes; what came in as a byte that is no UTF-8 goes out as `\udc80`, and comes back as that byte.
+    r"""JSON as bytes; what came in as a byte that is no UTF-8 goes out as `\udc80`, and comes back
+    as that byte.
 
     >>> dumped({"x": [1, "ü", "\udc80"]})
     b'{"x":[1,"\xc3\xbc","\\udc80"]}'
@@ -278,7 +279,9 @@ def counts_json(changes: Changes) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Any object for JSON with what JSON has no number for as text: proofs, explanations, statistics."""
+    """Any object for JSON with what JSON has no number for as text: proofs, explanations,
+    statistics.
+    """
     match value:
         case float():
             return _finite(value)
@@ -329,7 +332,8 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def row_in(relation: Relation, given: object) -> Row:
-    """A row that somebody sent, an array or an object keyed by the names of columns; FactError if it is none.
+    """A row that somebody sent, an array or an object keyed by the names of columns; FactError if
+    it is none.
 
     >>> edge = Relation("edge", (Column("x", Kind.NUMBER), Column("y", Kind.NUMBER)))
     >>> row_in(edge, ["9223372036854775807", 1]), row_in(edge, {"y": 2, "x": 1})

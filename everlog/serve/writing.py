@@ -1,8 +1,8 @@
 """What can be changed by a service: each function is one step, all of it or nothing.
 
-A step keeps its own clock (`core.runtime.guards`): past the limit it leaves no trace, and once it is
-written it stands. What comes before it, such as the reading of texts, has a clock, too.  What comes
-after it must not fail: an answer that is too large, or that there is no memory for, is cut.
+A step keeps its own clock (`core.runtime.guards`): past the limit it leaves no trace, and once it
+is written it stands. What comes before it, such as the reading of texts, has a clock, too.  What
+comes after it must not fail: an answer that is too large, or that there is no memory for, is cut.
 """
 
 from __future__ import annotations
@@ -100,7 +100,9 @@ def _told(
     more: Callable[[], dict[str, Any]] = dict,
     only_counts: bool = False,
 ) -> dict[str, Any]:
-    """What a step has changed; where that is too much, how much, and where even that fails, that it is done."""
+    """What a step has changed; where that is too much, how much, and where even that fails, that it
+    is done.
+    """
     done: dict[str, Any] = {"step": service.step, **(before or {}), "changes": {}, **(after or {})}
     try:
         done |= more()

@@ -1,4 +1,5 @@
-"""`.input` on Spark: the parameter `IO=` of a directive picks what reads its facts, or writes them there.
+"""`.input` on Spark: the parameter `IO=` of a directive picks what reads its facts, or writes them
+there.
 
 | `IO=` | facts | |
 |---|---|---|
@@ -11,8 +12,8 @@
 | `spark` | `format=` any of Spark's formats, its options as parameters, `filename=` its path | by Spark |
 | `arrow`, `duckdb`, `postgres`, `sqlite`, `stdin`, `stdout`, `json` alone | as in process | in the driver |
 
-A place with a scheme (`hdfs://`, `s3a://`, `file:`) is Spark's own; any other is a path, under the folder of
-facts or of outputs.  The way out is `everlog.spark.outputs`.
+A place with a scheme (`hdfs://`, `s3a://`, `file:`) is Spark's own; any other is a path, under the
+folder of facts or of outputs.  The way out is `everlog.spark.outputs`.
 """
 
 from __future__ import annotations
@@ -37,15 +38,15 @@ from everlog.files.headers import looks_at_first
 from everlog.files.json import read_json
 from everlog.files.jsonlines import rows_of_lines
 from everlog.files.layout import Layout, layout_of, sources_of
-from everlog.files.place import Place, candidates
+from everlog.files.location import Place, candidates
 from everlog.files.rejects import BadRow, abort
-from everlog.files.values import FactsError
+from everlog.files.text_values import FactsError
 from everlog.files.zipped import beginning, is_zipped, unzipped
 from everlog.spark_backend import loads
-from everlog.spark_backend.columns import arrow_table, frame_of_rows, kinds_of
+from everlog.spark_backend.column_types import arrow_table, frame_of_rows, kinds_of
 
 if TYPE_CHECKING:
-    from everlog.spark_backend.frames import DataFrame, SparkSession
+    from everlog.spark_backend.spark_types import DataFrame, SparkSession
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # of two letters or more: C: is a disk
 _OURS = frozenset({"IO", "filename", "name", "format", "table", "mode", "attributeNames", "columns", "null"})
@@ -71,7 +72,9 @@ class Source:
         return Place(self.relation, self.params, Path(self.folder))
 
     def path(self, suffix: str) -> str:
-        """Where the facts are: a place with a scheme as it is, else a path that Spark takes for a local one."""
+        """Where the facts are: a place with a scheme as it is, else a path that Spark takes for a
+        local one.
+        """
         name = self.params.get("filename", self.params.get("name", self.relation.name) + suffix)
         if has_scheme(name):
             return name
@@ -253,7 +256,9 @@ def _no_header(file: str) -> bool:
 
 
 def _json_lines(place: Place, is_whole: bool, data: bytes, file: str, first_line: int | None) -> Any:
-    """In a task: the facts of lines of JSON; of a file as a whole, or of lines whose byte order mark is gone."""
+    """In a task: the facts of lines of JSON; of a file as a whole, or of lines whose byte order
+    mark is gone.
+    """
 
     def refuse(bad: BadRow) -> None:
         if first_line is not None:
@@ -311,7 +316,9 @@ def dear_inputs(program: Program) -> set[str]:
 
 
 def chosen(table: Mapping[str, Any], relation: str, params: Mapping[str, str], verb: str) -> Any:
-    """What serves the `IO=` of a directive, or FactsError, also where it has a parameter that means nothing."""
+    """What serves the `IO=` of a directive, or FactsError, also where it has a parameter that means
+    nothing.
+    """
     way = way_of(params)
     if way not in table:
         raise FactsError(

@@ -1,10 +1,10 @@
 """From Spark to a living database and back: whole columns by Arrow, never row by row through Java.
 
-A program is evaluated on Spark; then the in-process engine takes over, and follows single updates in
-milliseconds.  What travels are the facts that are *given*, and those of relations that are `taken` as Spark has
-computed them: the rules below a taken relation stay behind with all that they read, so a result that fits
-into memory can live on here though its sources never would.  Tables, indexes, counts of derivations and
-witnesses are built here set at a time, by one bulk step.
+A program is evaluated on Spark; then the in-process engine takes over, and follows single updates
+in milliseconds.  What travels are the facts that are *given*, and those of relations that are
+`taken` as Spark has computed them: the rules below a taken relation stay behind with all that they
+read, so a result that fits into memory can live on here though its sources never would.  Tables,
+indexes, counts of derivations and witnesses are built here set at a time, by one bulk step.
 
 The other way, the relations of a database become frames, from which `spark_backend` goes on.
 """
@@ -21,7 +21,7 @@ from everlog.core.program import Program, Row, atoms_of
 from everlog.core.program.fact_rows import declared
 
 if TYPE_CHECKING:
-    from everlog.spark_backend.frames import DataFrame, SparkSession
+    from everlog.spark_backend.spark_types import DataFrame, SparkSession
 
 
 class Disagreement(AssertionError):
@@ -40,11 +40,11 @@ def database_from_spark(
 ) -> Database:
     """A database in this process that goes on where Spark is.
 
-    `inputs` are the facts that are given to relations, as for `spark_backend.evaluate`.  Relations that are
-    `taken` are evaluated on Spark, and their facts are given ones here: they follow what is inserted into them,
-    and no longer the rules that made them.  `wanted` (default: all that is left) are the relations to live on,
-    with what they read.  `verify` has Spark evaluate them as well, and compares sizes.  `options` are those of
-    `Database`.
+    `inputs` are the facts that are given to relations, as for `spark_backend.evaluate`.  Relations
+    that are `taken` are evaluated on Spark, and their facts are given ones here: they follow what
+    is inserted into them, and no longer the rules that made them.  `wanted` (default: all that is
+    left) are the relations to live on, with what they read.  `verify` has Spark evaluate them as
+    well, and compares sizes.  `options` are those of `Database`.
     """
     from everlog.spark_backend.evaluate import evaluate, telling
     from everlog.spark_backend.inputs import frame_of_input
@@ -118,7 +118,7 @@ def _reached(start: set[str], reads: Mapping[str, set[str]]) -> set[str]:
 
 
 def _rows(program: Program, name: str, frame: DataFrame) -> list[Row]:
-    from everlog.spark_backend.columns import kinds_of, rows_of_frame
+    from everlog.spark_backend.column_types import kinds_of, rows_of_frame
 
     return list(rows_of_frame(frame, kinds_of(program.relations[name])))
 
@@ -137,7 +137,7 @@ def database_to_spark(
 
     With `given=True` they are inputs from which `spark_backend.evaluate` computes the rest anew.
     """
-    from everlog.spark_backend.columns import frame_of_rows, kinds_of
+    from everlog.spark_backend.column_types import frame_of_rows, kinds_of
 
     frames = {}
     for name in database.relations if relations is None else relations:

@@ -1,8 +1,8 @@
 """`.output` on Spark: what writes the facts of a relation to where its directive says.
 
-The parameter `IO=` means what it means in `facts_in`.  A text (delimited, JSON lines) to a path is one
-file, byte for byte what the in-process engine writes; to a place with a scheme it is a folder of
-parts, whose names sort as their facts do.  What was there is replaced when the new is complete.
+The parameter `IO=` means what it means in `facts_in`.  A text (delimited, JSON lines) to a path is
+one file, byte for byte what the in-process engine writes; to a place with a scheme it is a folder
+of parts, whose names sort as their facts do.  What was there is replaced when the new is complete.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from everlog.files.dispatch import write_facts
 from everlog.files.encodings import MARK
 from everlog.files.jsonlines import lines_of_rows
 from everlog.files.layout import Layout, layout_of
-from everlog.files.place import Place, require_directory
-from everlog.files.values import FactsError, encoded_text
+from everlog.files.location import Place, require_directory
+from everlog.files.text_values import FactsError, encoded_text
 from everlog.files.zipped import SUFFIXES, method_of, zipping
 from everlog.spark.facts_in import Source, chosen, has_scheme
 from everlog.spark_backend import loads
-from everlog.spark_backend.columns import kinds_of, python_rows, rows_of_frame
+from everlog.spark_backend.column_types import kinds_of, python_rows, rows_of_frame
 from everlog.spark_backend.loads import Printer
 
 if TYPE_CHECKING:
-    from everlog.spark_backend.frames import DataFrame, SparkSession
+    from everlog.spark_backend.spark_types import DataFrame, SparkSession
 
 
 def store_facts(
@@ -42,7 +42,9 @@ def store_facts(
     folder: str,
     stdout: TextIO,
 ) -> None:
-    """Write all facts of a relation; what was there is replaced at the end, unless `mode=` says otherwise."""
+    """Write all facts of a relation; what was there is replaced at the end, unless `mode=` says
+    otherwise.
+    """
     source = Source(spark, relation, params, folder)
     chosen(WRITERS, relation.name, params, "write")(source, frame, stdout)
 

@@ -2,10 +2,10 @@
 
 `errors`    what can go wrong, one class each
 `locking`   one writer at a time, by a lock of the operating system
-`columns`   columns of values as bytes, and back
+`column_codec`   columns of values as bytes, and back
 `records`   what one step changed, and what a relation holds, as checked pieces of bytes
-`programs`  a program with its text and the names of its rules, as text
-`format`    the tables of a file; which files are ours, and which are refused
+`program_text`  a program with its text and the names of its rules, as text
+`file_format`    the tables of a file; which files are ours, and which are refused
 `copying`   files that are complete or not there
 `checkpoint` given facts and state after a step
 `log`       what each step changed
@@ -14,8 +14,8 @@
 `recovery`  from a file to a running engine: by evaluation, or from a checkpoint of its state
 `past`      states, differences and changes of the past
 `opening`   a new file, one that goes on, another program for it
-`database`  `DurableDatabase`, which `Database.open` gives
+`durable_database`  `DurableDatabase`, which `Database.open` gives
 
-A step goes through the engine first and is written last: the engine shows each step to the file at its very end,
-and undoes it if the file raises.  So memory and file agree, whatever fails.
+A step goes through the engine first and is written last: the engine shows each step to the file at
+its very end, and undoes it if the file raises.  So memory and file agree, whatever fails.
 """

@@ -1,8 +1,10 @@
-"""A checkpoint: the given facts after a step, and what the engine kept, so that a database comes back from there.
+"""A checkpoint: the given facts after a step, and what the engine kept, so that a database comes
+back from there.
 
-The facts are written relation by relation, in chunks; `about` says how many, so that none can be missing.  The
-state of the engine is written unit by unit, as columns (core.engine.stepping.state), under a key: it is
-believed only by the same program, kept by the same strategies, in the same engine.
+The facts are written relation by relation, in chunks; `about` says how many, so that none can be
+missing.  The state of the engine is written unit by unit, as columns
+(core.engine.stepping.saved_state), under a key: it is believed only by the same program, kept by
+the same strategies, in the same engine.
 
 All functions take a connection inside a transaction of the caller.
 """
@@ -15,7 +17,7 @@ from sqlite3 import Connection
 from typing import Any, TypeAlias
 
 from everlog.core.program import Row
-from everlog.store.columns import BadRecord
+from everlog.store.column_codec import BadRecord
 from everlog.store.records import checksum, chunks_of, decoded_rows, pieces_of
 
 Given: TypeAlias = Mapping[str, Collection[Row]]

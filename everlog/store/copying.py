@@ -10,8 +10,8 @@ from pathlib import Path
 from uuid import uuid4
 
 from everlog.store.errors import StoreError
-from everlog.store.format import connected, told_of
-from everlog.store.place import make_private
+from everlog.store.file_format import connected, told_of
+from everlog.store.file_guard import make_private
 
 SUFFIXES = (".db", ".sqlite", ".everlog")
 
@@ -27,7 +27,8 @@ def is_file_name(path: Path | str) -> bool:
 
 @contextmanager
 def unfinished_file(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection to a file that gets its name when the block ends well; otherwise nothing is left of it.
+    """A connection to a file that gets its name when the block ends well; otherwise nothing is left
+    of it.
 
     Its owner alone can read it; what SQLite makes beside a file has the mode of that file.
     """

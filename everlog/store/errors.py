@@ -1,4 +1,6 @@
-"""What can go wrong with a database in a file, one class for each thing that a program may want to tell apart."""
+"""What can go wrong with a database in a file, one class for each thing that a program may want to
+tell apart.
+"""
 
 from __future__ import annotations
 
@@ -32,11 +34,15 @@ class NotWritten(StoreError):
 
 
 class FileMoved(NotWritten):
-    """The file was renamed, replaced or removed while it was open; the step is undone, and no other is taken."""
+    """The file was renamed, replaced or removed while it was open; the step is undone, and no other
+    is taken.
+    """
 
 
 class ReadOnly(StoreError):
-    """A write to a database that was opened for reading, to a state of the past, or to one that is closed."""
+    """A write to a database that was opened for reading, to a state of the past, or to one that is
+    closed.
+    """
 
 
 class NoSuchStep(StoreError, LookupError):

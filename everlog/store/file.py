@@ -1,12 +1,14 @@
 """A database file while it is open.
 
-Steps are transactions of SQLite: committed, which means on disk, or not there.  If one fails, whatever it left
-in the write-ahead log is of no account, since the next transaction writes over it.  But a machine that stops in
-between would find a whole transaction there if only the sync had failed; so after a failure a small transaction
-is tried at once, and again before the file is closed.
+Steps are transactions of SQLite: committed, which means on disk, or not there.  If one fails,
+whatever it left in the write-ahead log is of no account, since the next transaction writes over it.
+But a machine that stops in between would find a whole transaction there if only the sync had
+failed; so after a failure a small transaction is tried at once, and again before the file is
+closed.
 
-A file begins under another name and gets its own when it is complete: nobody ever sees half of one.  If the name
-means another file by the time of a step (`place`), that step is refused, and so are all others.
+A file begins under another name and gets its own when it is complete: nobody ever sees half of one.
+If the name means another file by the time of a step (`place`), that step is refused, and so are all
+others.
 """
 
 from __future__ import annotations
@@ -26,9 +28,9 @@ from everlog.store import checkpoint, log
 from everlog.store.checkpoint import Given
 from everlog.store.copying import unfinished_file
 from everlog.store.errors import FileMoved, NotWritten, ReadOnly, StoreError
-from everlog.store.format import for_reading, for_writing, is_passing, prepare, told_of, words_of
+from everlog.store.file_format import for_reading, for_writing, is_passing, prepare, told_of, words_of
+from everlog.store.file_guard import Place
 from everlog.store.locking import WriterLock
-from everlog.store.place import Place
 
 HISTORY = 1000  # steps that a checkpoint keeps, if nothing else is said
 
@@ -136,7 +138,9 @@ class DatabaseFile:
     def checkpoint(
         self, given: Given, state: Any, units: Iterable[tuple[str, bytes]], history: int | None
     ) -> None:
-        """Write the facts, and what the engine keeps, at the present step, and drop steps of long ago."""
+        """Write the facts, and what the engine keeps, at the present step, and drop steps of long
+        ago.
+        """
         oldest = self.oldest if history is None else max(self.oldest, self.step - history)
         with self._writing("the file is as before") as connection:
             checkpoint.write_facts(connection, self.step, given)

@@ -1,17 +1,18 @@
 """One writer at a time: a lock of the operating system on a small file beside the database.
 
-The system drops the lock when its holder ends, however it ends, so a process that was killed blocks nobody.  The
-file itself says who holds it, for the message.  It is removed with the lock; one that a crash has left
-behind means nothing.
+The system drops the lock when its holder ends, however it ends, so a process that was killed blocks
+nobody.  The file itself says who holds it, for the message.  It is removed with the lock; one that
+a crash has left behind means nothing.
 
-Removing a lock file is safe because whoever gets a lock looks whether the file is still the one under that
-name: a lock on a file that was removed a moment ago is none.
+Removing a lock file is safe because whoever gets a lock looks whether the file is still the one
+under that name: a lock on a file that was removed a moment ago is none.
 
-The lock is not on the database file: SQLite has locks of its own there, which POSIX would drop as soon as we
-closed any handle on that file.
+The lock is not on the database file: SQLite has locks of its own there, which POSIX would drop as
+soon as we closed any handle on that file.
 
-Whoever may write to the folder could put something under the name of the lock.  Links are not followed, and
-what is no plain file of one name is left alone: to write down who holds the lock must destroy no other file.
+Whoever may write to the folder could put something under the name of the lock.  Links are not
+followed, and what is no plain file of one name is left alone: to write down who holds the lock must
+destroy no other file.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from stat import S_ISREG
 from weakref import WeakSet
 
 from everlog.store.errors import AlreadyOpen, StoreError
-from everlog.store.place import NO_LINKS, PRIVATE
+from everlog.store.file_guard import NO_LINKS, PRIVATE
 
 try:
     import fcntl
@@ -72,7 +73,9 @@ class WriterLock:
                 os.close(handle)
 
     def _opened(self, database: Path) -> int:
-        """The file of the lock; a new one is for those who may open the database, or for its owner alone."""
+        """The file of the lock; a new one is for those who may open the database, or for its owner
+        alone.
+        """
         way = os.O_RDWR | NO_LINKS | getattr(os, "O_NONBLOCK", 0)
         for _ in range(100):  # others may make and remove it meanwhile
             with suppress(FileExistsError):

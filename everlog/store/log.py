@@ -1,7 +1,8 @@
 """The log: what each step changed, and the program from each step on at which it changed.
 
-A step's record is the *net* change of the given facts: what goes was there, what comes was not.  So the log can be
-read in both directions, and the state after any step is a matter of going there from another one.
+A step's record is the *net* change of the given facts: what goes was there, what comes was not.  So
+the log can be read in both directions, and the state after any step is a matter of going there from
+another one.
 
 All functions take a connection inside a transaction of the caller.
 """
@@ -14,7 +15,7 @@ from sqlite3 import Connection
 from attrs import frozen
 
 from everlog.core.engine.engine import Net
-from everlog.store.columns import BadRecord
+from everlog.store.column_codec import BadRecord
 from everlog.store.records import Change, checksum, decoded_change, encoded_change, pieces_of
 
 

@@ -1,8 +1,10 @@
-"""Opening a database file: a new one is made, one that is there goes on, by its own program or by another one.
+"""Opening a database file: a new one is made, one that is there goes on, by its own program or by
+another one.
 
-A program that is given to a file which has one already is compared with the one that was given last.  If it is the
-same text, the database goes on as it is, with all rules that came and went since.  If it is another text, the
-database goes on with that, as one step; but not if facts would be lost by it.
+A program that is given to a file which has one already is compared with the one that was given
+last.  If it is the same text, the database goes on as it is, with all rules that came and went
+since.  If it is another text, the database goes on with that, as one step; but not if facts would
+be lost by it.
 """
 
 from __future__ import annotations
@@ -19,13 +21,13 @@ from everlog.api.live import LiveText, with_functors
 from everlog.core.engine import Engine
 from everlog.core.program import Program, Value
 from everlog.core.runtime.guards import Limits, Progress
-from everlog.inputs import Facts, facts_to_begin_with
-from everlog.store.database import DurableDatabase
+from everlog.initial_facts import Facts, facts_to_begin_with
+from everlog.store.durable_database import DurableDatabase
 from everlog.store.errors import NoSuchDatabase, OtherProgram, StoreError
 from everlog.store.file import HISTORY, DatabaseFile, created
+from everlog.store.file_guard import require_one_name
 from everlog.store.locking import WriterLock
-from everlog.store.place import require_one_name
-from everlog.store.programs import Written, program_of, saved
+from everlog.store.program_text import Written, program_of, saved
 from everlog.store.recovery import contents_of, digest, engine_of, shorten
 
 
@@ -85,7 +87,9 @@ class Opening:
         return self._made(file, engine, self.written)
 
     def _continued(self, lock: WriterLock | None) -> DurableDatabase:
-        """A database that is there: all that it goes on with is read before anything is written to it."""
+        """A database that is there: all that it goes on with is read before anything is written to
+        it.
+        """
         file = DatabaseFile(self.path, lock)
         try:
             contents = contents_of(file)
@@ -116,7 +120,9 @@ class Opening:
 def exchange_program(
     database: DurableDatabase, written: Written, functors: Mapping[str, Callable[..., Value]]
 ) -> Changes:
-    """Go on with another program, unless it was the last one that was given; OtherProgram if facts were lost."""
+    """Go on with another program, unless it was the last one that was given; OtherProgram if facts
+    were lost.
+    """
     now, path = database._live or database.program, database.path
     if digest(written) in (database._file.given, digest(now)):
         return Changes({}, database.relations)

@@ -1,8 +1,9 @@
-"""The past of a database: states, differences, the changes of a relation, and how a reader follows a writer.
+"""The past of a database: states, differences, the changes of a relation, and how a reader follows
+a writer.
 
-The log holds net changes of given facts, so the given facts after any step are those of now with later steps
-undone.  What followed from them then is computed by the program of then; from one state of the past to a later
-one the engine goes by small steps, as it did at the time.
+The log holds net changes of given facts, so the given facts after any step are those of now with
+later steps undone.  What followed from them then is computed by the program of then; from one state
+of the past to a later one the engine goes by small steps, as it did at the time.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from everlog.core.runtime.guards import Limits
 from everlog.store import log
 from everlog.store.errors import NoSuchStep, ReadOnly
 from everlog.store.log import Entry
-from everlog.store.programs import program_of, restored, saved
+from everlog.store.program_text import program_of, restored, saved
 from everlog.store.records import Change, applied, combined, undone
 from everlog.store.recovery import contents_of
 
 if TYPE_CHECKING:
-    from everlog.store.database import DurableDatabase
+    from everlog.store.durable_database import DurableDatabase
 
 
 @frozen
@@ -178,7 +179,9 @@ def of_relation(moment: Moment, relation: str) -> list[Past]:
 
 
 def steps_from(moment: Moment, past: Database | None = None) -> Iterator[Past]:
-    """Each step from a state of the past to the later one, with all that it changed; `past` is that state."""
+    """Each step from a state of the past to the later one, with all that it changed; `past` is that
+    state.
+    """
     past = moment.database() if past is None else past
     for entry in moment.later:
         if entry.program is None:

@@ -1,10 +1,10 @@
 """What is written: the change that a step makes, the facts of a relation, each with a checksum.
 
-SQLite finds out when its own pages are out of order, not when a byte of what we gave it is another.  So each row
-of each table carries a checksum over all the rest of it, and whoever reads one looks.
+SQLite finds out when its own pages are out of order, not when a byte of what we gave it is another.
+So each row of each table carries a checksum over all the rest of it, and whoever reads one looks.
 
-Long records are cut into pieces, because SQLite holds no value of more than a gigabyte, and no more than one
-piece at a time must be in its hands.
+Long records are cut into pieces, because SQLite holds no value of more than a gigabyte, and no more
+than one piece at a time must be in its hands.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import TypeAlias
 from zlib import crc32
 
 from everlog.core.engine.engine import Net
-from everlog.core.engine.stepping.state import turned
+from everlog.core.engine.stepping.saved_state import turned
 from everlog.core.program import Row
-from everlog.store.columns import BadRecord, decoded_columns, encoded_columns
+from everlog.store.column_codec import BadRecord, decoded_columns, encoded_columns
 
 Change: TypeAlias = dict[str, tuple[list[Row], list[Row]]]  # a Net that may be added to
 
@@ -48,7 +48,9 @@ def pieces_of(data: bytes) -> list[bytes]:
 
 
 def encoded_rows(rows: Collection[Row]) -> bytes:
-    """Rows of one relation as bytes; their number is not in them, for a relation may have no columns."""
+    """Rows of one relation as bytes; their number is not in them, for a relation may have no
+    columns.
+    """
     return encoded_columns(turned(rows, len(next(iter(rows), ()))))
 
 

@@ -1,9 +1,9 @@
 """From a file to a running engine.
 
-The facts of the last checkpoint and the log from there on give the facts of now.  What follows from them is
-evaluated at one go; or the state of the checkpoint is taken as it is, and the log since then applied to it
-as one step.  The state is there only if that was found to be faster when the checkpoint was made
-(everlog.store.states), and it is left alone if the log has grown long since.
+The facts of the last checkpoint and the log from there on give the facts of now.  What follows from
+them is evaluated at one go; or the state of the checkpoint is taken as it is, and the log since
+then applied to it as one step.  The state is there only if that was found to be faster when the
+checkpoint was made (everlog.store.states), and it is left alone if the log has grown long since.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from everlog.core.program import Row
 from everlog.store import checkpoint, log, states
 from everlog.store.errors import StoreError
 from everlog.store.file import DatabaseFile
-from everlog.store.programs import Written, program_of, restored, saved
+from everlog.store.program_text import Written, program_of, restored, saved
 from everlog.store.records import Change, applied, combined
 
 LONG = 50_000  # updates in the log from which on it is long, if it also has as many as there are facts
@@ -29,7 +29,9 @@ LONG = 50_000  # updates in the log from which on it is long, if it also has as 
 
 @frozen
 class Contents:
-    """What a file holds: the program, the facts of its checkpoint, and what the steps since have changed."""
+    """What a file holds: the program, the facts of its checkpoint, and what the steps since have
+    changed.
+    """
 
     written: Written
     text: str
@@ -80,7 +82,9 @@ def engine_of(
 
 
 def shorten(file: DatabaseFile, contents: Contents, engine: Engine) -> None:
-    """Where the log has grown long, write the facts of now, so that the next opening does without it."""
+    """Where the log has grown long, write the facts of now, so that the next opening does without
+    it.
+    """
     if contents.updates >= max(LONG, contents.facts):
         with suppress(StoreError):  # a full disk: then the next opening takes as long as this one
             write_checkpoint(file, engine, contents.text, {}, None, with_state=False)
@@ -94,7 +98,9 @@ def write_checkpoint(
     history: int | None,
     with_state: bool | None = None,
 ) -> None:
-    """Write the facts, and the state of the engine where that comes back faster (or as `with_state` says)."""
+    """Write the facts, and the state of the engine where that comes back faster (or as `with_state`
+    says).
+    """
     given = {name: engine.given(name) for name in engine.program.relations if engine.given(name)}
     state = None if with_state is False else states.worth_keeping(engine, text, strategies, bool(with_state))
     with engine.guard, engine.guard.sealing():  # a signal waits: memory and file must agree

@@ -1,14 +1,15 @@
 """The state of an engine in a checkpoint: when it is worth writing, and when it may be believed.
 
-To read a state back takes about as long as reading its bytes; to compute it takes as long as its rules do.
-Which is faster depends on the rules and the facts, so it is measured, unit by unit, when the checkpoint is
-made: what was just written is read back against the clock, and compared with the time that the unit took when
-it was last computed, in proportion to its facts.  A unit that was never computed at a comparable size is kept:
-in all that was measured (docs/durable.md) reading is faster.
+To read a state back takes about as long as reading its bytes; to compute it takes as long as its
+rules do.  Which is faster depends on the rules and the facts, so it is measured, unit by unit, when
+the checkpoint is made: what was just written is read back against the clock, and compared with the
+time that the unit took when it was last computed, in proportion to its facts.  A unit that was
+never computed at a comparable size is kept:  in all that was measured (docs/durable.md) reading is
+faster.
 
-A state is believed only under its key: the program with the names of its rules, the strategies, and the engine,
-to the letter of its source.  Functors are functions that nobody can compare, so a program with functors has no
-key.
+A state is believed only under its key: the program with the names of its rules, the strategies, and
+the engine, to the letter of its source.  Functors are functions that nobody can compare, so a
+program with functors has no key.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from attrs import frozen
 
 from everlog import core
 from everlog.core.engine import Engine
-from everlog.core.engine.stepping.state import Kept
+from everlog.core.engine.stepping.saved_state import Kept
 from everlog.core.program import Program, calls_of
 from everlog.core.runtime.collector import collector_paused
-from everlog.store.columns import decoded_columns, encoded_columns
+from everlog.store.column_codec import decoded_columns, encoded_columns
 
 FEW = 2000  # facts of a unit, below which it is computed in no time, unless more is known
 SHORT = 0.01  # seconds of computing that are not worth a state
@@ -67,7 +68,9 @@ def worth_keeping(engine: Engine, text: str, strategies: Mapping[str, str], alwa
 
 
 def _estimate(engine: Engine, unit: str, facts: int) -> float | None:
-    """Seconds that a unit takes to compute, from the last time that it was computed; None if that says nothing."""
+    """Seconds that a unit takes to compute, from the last time that it was computed; None if that
+    says nothing.
+    """
     seconds, before = engine.computed.get(unit, (0.0, 0))
     return seconds * facts / before if before and before * COMPARABLE >= facts else None
 

@@ -1,4 +1,5 @@
-"""Streams of changes: rows that come and go elsewhere, and derived relations that follow, elsewhere too.
+"""Streams of changes: rows that come and go elsewhere, and derived relations that follow, elsewhere
+too.
 
     model            changes of rows, transactions, what a source and a sink are
     naming           which relation a table feeds, and its key

@@ -22,21 +22,21 @@ from typing import Any, TypeAlias
 from attrs import field, frozen
 
 from everlog.api.database import Database
-from everlog.files.place import reason
+from everlog.files.location import reason
 from everlog.files.rejects import BadRow, Refuse, abort, reject_line
-from everlog.files.typed import Convert
-from everlog.files.values import FactsError
+from everlog.files.text_values import FactsError
+from everlog.files.typed_values import Convert
 from everlog.stream import relations_of_interest
 from everlog.streams.debezium import event_value
-from everlog.streams.following import Follower
 from everlog.streams.jsonsink import FileSink, ListenSink, PipeSink
 from everlog.streams.jsonsource import JsonSource
 from everlog.streams.lines import Lines, PipeLines, SocketLines
 from everlog.streams.model import Sink, Source
 from everlog.streams.naming import Naming
+from everlog.streams.pipeline import Follower
+from everlog.streams.postgres_tables import text_value
 from everlog.streams.resolve import Resolver
 from everlog.streams.sockets import SCHEMES, address_of
-from everlog.streams.tables import text_value
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 _POSTGRES = ("postgresql", "postgres")
@@ -60,7 +60,8 @@ class Options:
 
 
 def follow(database: Database, sources: Sequence[str], sinks: Sequence[str], **options: Any) -> int:
-    """Apply the changes of sources to a database, and write what they change to sinks; how many steps there were.
+    """Apply the changes of sources to a database, and write what they change to sinks; how many
+    steps there were.
 
     >>> import json, tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -72,13 +73,14 @@ def follow(database: Database, sources: Sequence[str], sinks: Sequence[str], **o
     >>> [json.loads(line).get("after") for line in (folder / "out.jsonl").read_text().splitlines()]
     [None, {'x': 2}, None]
 
-    It returns when all sources have come to their end; with `live=True` they go on: a file may grow, a pipe may
-    get another writer, tables change.  `tables` maps relations to tables of other names, `keys` relations to the
-    columns that no two rows agree in, `nulls` relations, or their columns as "relation.column", to what a null
-    becomes there, as text.  `relations` are those whose changes are told; by default the `.output`
-    relations, or those that have rules.  With `rejects`, rows that are no facts are added to that file, and the
-    rest is applied; without, they are `FactsError`.  With `snapshot=False`, readers of pipes and sockets hear of
-    changes only.  Of PostgreSQL, `slot` names the replication slot that stays behind, and `via` is "replication",
+    It returns when all sources have come to their end; with `live=True` they go on: a file may
+    grow, a pipe may get another writer, tables change.  `tables` maps relations to tables of other
+    names, `keys` relations to the columns that no two rows agree in, `nulls` relations, or their
+    columns as "relation.column", to what a null becomes there, as text.  `relations` are those
+    whose changes are told; by default the `.output` relations, or those that have rules.  With
+    `rejects`, rows that are no facts are added to that file, and the rest is applied; without, they
+    are `FactsError`.  With `snapshot=False`, readers of pipes and sockets hear of changes only.  Of
+    PostgreSQL, `slot` names the replication slot that stays behind, and `via` is "replication",
     "triggers" or "auto".  `tell` hears of what is worth knowing.
 
     docs/streams.md says what is promised.
@@ -175,7 +177,9 @@ def _scheme(name: str) -> str:
 
 @contextmanager
 def _rejecting(path: Path | None, others: Sequence[str]) -> Iterator[Refuse]:
-    """What becomes of rows that are no facts: an error, or a line of a file, which is none of the others."""
+    """What becomes of rows that are no facts: an error, or a line of a file, which is none of the
+    others.
+    """
     if path is None:
         yield abort
         return

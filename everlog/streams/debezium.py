@@ -1,12 +1,13 @@
-"""Debezium's change events as lines of JSON: one row per line, and markers where transactions begin and end.
+"""Debezium's change events as lines of JSON: one row per line, and markers where transactions begin
+and end.
 
     {"status": "BEGIN", "id": "7"}
     {"before": null, "after": {"x": 1}, "source": {"table": "n"}, "op": "c", "transaction": {"id": "7"}}
     {"status": "END", "id": "7", "event_count": 1}
 
-Events may be wrapped as `{"schema": …, "payload": …}`; `null` lines (tombstones) and messages (`op` `m`) say
-nothing.  Floats that JSON has no form for are the strings "NaN", "Infinity" and "-Infinity"; numbers may come as
-strings, as Debezium writes decimals when it is asked to.
+Events may be wrapped as `{"schema": …, "payload": …}`; `null` lines (tombstones) and messages (`op`
+`m`) say nothing.  Floats that JSON has no form for are the strings "NaN", "Infinity" and
+"-Infinity"; numbers may come as strings, as Debezium writes decimals when it is asked to.
 
 `decode` raises ValueError, and nothing else, for whatever a line has.  What it returns can be
 shown, written as JSON and compared: its nesting is bounded, each name stands once in its object,
@@ -25,8 +26,8 @@ from everlog.core.program import Kind, Relation, Row, Value
 from everlog.core.program.fact_rows import shown
 from everlog.core.program.values import SIGNED_MAX
 from everlog.files.json import json_value
-from everlog.files.typed import typed_value
-from everlog.files.values import PARSERS
+from everlog.files.text_values import PARSERS
+from everlog.files.typed_values import typed_value
 from everlog.streams.model import RowChange
 
 OPS = frozenset("crudt")
@@ -40,8 +41,8 @@ _UNWRITABLE = {float("inf"): "Infinity", float("-inf"): "-Infinity"}
 class Marker:
     """A transaction begins or ends.
 
-    At its end, `event_count` may say how many events it has had, and `counts` how many of each table.  `problem`
-    says why these cannot be true, whatever came.
+    At its end, `event_count` may say how many events it has had, and `counts` how many of each
+    table.  `problem` says why these cannot be true, whatever came.
     """
 
     id: str
@@ -111,7 +112,9 @@ def _parsed(line: str) -> Any:
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """An object of JSON; ValueError if a name stands in it twice, since nobody knows which one is meant."""
+    """An object of JSON; ValueError if a name stands in it twice, since nobody knows which one is
+    meant.
+    """
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
@@ -183,7 +186,9 @@ def _row(value: Mapping[str, object], key: str) -> Mapping[str, object] | None:
 
 
 def _end(id_: str, value: Mapping[str, object]) -> Marker:
-    """The end of a transaction.  What it counts may be wrong; whose end it is, is known all the same."""
+    """The end of a transaction.  What it counts may be wrong; whose end it is, is known all the
+    same.
+    """
     try:
         counts, count = _counts(value.get("data_collections")), value.get("event_count")
         event_count = None if count is None else _count(count)
@@ -259,7 +264,9 @@ def transaction_text(
 def row_changes(
     relation: Relation, gone: Sequence[Row], new: Sequence[Row], key: Sequence[int], op: str = "c"
 ) -> Iterator[RowChange]:
-    """What a relation lost and won, as events; with a key, a row in the place of another is an update."""
+    """What a relation lost and won, as events; with a key, a row in the place of another is an
+    update.
+    """
     instead = {tuple(row[c] for c in key): row for row in new} if key else {}
     replaced = set()
     for row in gone:

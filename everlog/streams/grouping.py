@@ -1,21 +1,25 @@
 """Events to transactions: what belongs together becomes one step.
 
-With markers, a transaction is complete when its END has come, and as many events as the END says of the tables
-that the program knows; others may come in between, as they do where topics of Kafka are merged.  Without markers,
-events in a row with the same transaction belong together, and the next event that has another one ends it; so does
-the end of the input.  An event without any transaction is one by itself; the rows of a snapshot are one.
+With markers, a transaction is complete when its END has come, and as many events as the END says of
+the tables that the program knows; others may come in between, as they do where topics of Kafka are
+merged.  Without markers, events in a row with the same transaction belong together, and the next
+event that has another one ends it; so does the end of the input.  An event without any transaction
+is one by itself; the rows of a snapshot are one.
 
-A transaction that has more events than its END counts, or will never have as many, is refused as a whole: it is
-complete, and has a `problem`.  Where the END counts tables, missing events may come later; where it has no more
-than the sum, nobody knows of which tables they would be, and none are waited for.
+A transaction that has more events than its END counts, or will never have as many, is refused as a
+whole: it is complete, and has a `problem`.  Where the END counts tables, missing events may come
+later; where it has no more than the sum, nobody knows of which tables they would be, and none are
+waited for.
 
-Whoever sends may be stopped in the middle of a transaction, come back, and tell all of it again: what was told
-before its second BEGIN is forgotten, and so is what a peer of a socket has left open when it goes.  An event that
-comes twice, with the same place in the order of its transaction, counts once.
+Whoever sends may be stopped in the middle of a transaction, come back, and tell all of it again:
+what was told before its second BEGIN is forgotten, and so is what a peer of a socket has left open
+when it goes.  An event that comes twice, with the same place in the order of its transaction,
+counts once.
 
-Where a source can be read again from an offset, that is the beginning of the oldest transaction that is not
-complete, with those that were complete behind it, and where they were.  (Their names alone would not do: a second
-snapshot has the name of the first, and without markers an id may come back.)
+Where a source can be read again from an offset, that is the beginning of the oldest transaction
+that is not complete, with those that were complete behind it, and where they were.  (Their names
+alone would not do: a second snapshot has the name of the first, and without markers an id may come
+back.)
 
 Cost: what an entry takes does not depend on how many transactions are open.  There are at most
 MOST_OPEN: a sender that never ends what it begins is refused.
@@ -31,7 +35,7 @@ from typing import TypeAlias
 from attrs import define, field, frozen
 
 from everlog.core.program.fact_rows import shown
-from everlog.files.values import FactsError
+from everlog.files.text_values import FactsError
 from everlog.streams.debezium import Entry, Event, Marker
 from everlog.streams.model import RowChange
 
@@ -42,7 +46,8 @@ _MOST_BEHIND = 10_000  # transactions complete while one waits for what may neve
 
 @frozen
 class Group:
-    """A complete transaction; `offset`, behind as many `lines`, and `finished` say where to go on behind it.
+    """A complete transaction; `offset`, behind as many `lines`, and `finished` say where to go on
+    behind it.
 
     With a `problem`, it is refused: the line with this `number` says what does not fit.
     """
@@ -59,7 +64,8 @@ class Group:
 class _Open:
     """A transaction that is under way: where it began, what it has so far, what its END said.
 
-    `came` counts the events of each relation, and under "" those of tables that the program does not know.
+    `came` counts the events of each relation, and under "" those of tables that the program does
+    not know.
     """
 
     id: str
@@ -75,7 +81,9 @@ class _Open:
     whole: bool = False  # it ends by itself
 
     def is_complete(self, lost: int) -> bool:
-        """Whether all events have come that its END counts; the lines that were lost may be some of them."""
+        """Whether all events have come that its END counts; the lines that were lost may be some of
+        them.
+        """
         missing = 0 if self.wanted is None else (self.wanted - self.came).total()
         return self.whole or (self.ended > 0 and missing <= lost)
 
@@ -87,18 +95,19 @@ class _Open:
 
 
 class Grouper:
-    """Invariants:
-    I1  at most one transaction that is under way has neither BEGIN nor END;
-    I2  `finished` has where those ended that were complete while something that began before that was not;
-    I3  no change of a transaction that was refused is in a group without a problem, unless it is begun again;
-    I4  `open` is in the order of the offsets where transactions began;
-    I5  `unmarked` has the name of the transaction of I1.
+    """Invariants:  I1  at most one transaction that is under way has neither BEGIN nor END; I2
+    `finished` has where those ended that were complete while something that began before that was
+    not; I3  no change of a transaction that was refused is in a group without a problem, unless it
+    is begun again; I4  `open` is in the order of the offsets where transactions began; I5
+    `unmarked` has the name of the transaction of I1.
     """
 
     def __init__(
         self, relation_of: Callable[[str], str | None], finished: Mapping[Name, int] = MappingProxyType({})
     ) -> None:
-        """`relation_of` gives the relation that a table feeds, or None; changes of such tables are left out."""
+        """`relation_of` gives the relation that a table feeds, or None; changes of such tables are
+        left out.
+        """
         self._relation_of = relation_of
         self._open: dict[Name, _Open] = {}
         self._unmarked: tuple[Name] | None = None
@@ -194,7 +203,9 @@ class Grouper:
         yield from self._end_unmarked(end, end, line)  # nothing began here
 
     def short(self) -> list[tuple[str, int, list[RowChange]]]:
-        """The transactions that have ended, and miss events: why, the line of the END, and what they have."""
+        """The transactions that have ended, and miss events: why, the line of the END, and what
+        they have.
+        """
         return [(_message(of), of.ended, of.changes) for of in self._open.values() if of.ended]
 
     def drop(self) -> None:

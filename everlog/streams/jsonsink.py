@@ -1,11 +1,12 @@
 """Debezium's lines as a sink: to a file, to standard output or a pipe, to sockets.
 
-A file is a history that can be read back: added up, its events are the relation as it was last told.  So whatever
-happened in between (a crash, other rules), opening the file again adds what is different now, as one transaction,
-and nothing is lost or told twice.  A transaction that a crash has cut short is cut off first.
+A file is a history that can be read back: added up, its events are the relation as it was last
+told.  So whatever happened in between (a crash, other rules), opening the file again adds what is
+different now, as one transaction, and nothing is lost or told twice.  A transaction that a crash
+has cut short is cut off first.
 
-A pipe or a socket has no memory.  Each reader first gets the relations as they are now: a transaction in which
-each table is emptied (`t`) and read (`r`).
+A pipe or a socket has no memory.  Each reader first gets the relations as they are now: a
+transaction in which each table is emptied (`t`) and read (`r`).
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from everlog.api.changes import Changes
 from everlog.api.database import Database
 from everlog.core.program import Relation, Row
 from everlog.core.program.values import decoded
-from everlog.files.place import reason, require_directory
-from everlog.files.values import FactsError
+from everlog.files.location import reason, require_directory
+from everlog.files.text_values import FactsError
 from everlog.streams.debezium import (
     BEGINNING,
     Event,
@@ -107,7 +108,9 @@ class FileSink(_JsonSink):
             raise
 
     def _read_back(self) -> None:
-        """Add up what the file has, and cut off what is not complete.  A file of somebody else is left alone."""
+        """Add up what the file has, and cut off what is not complete.  A file of somebody else is
+        left alone.
+        """
         offset = complete = 0
         pending: list[RowChange] = []
         begun = False
@@ -187,7 +190,9 @@ def _row(relation: Relation, values: Mapping[str, object]) -> Row:
 
 
 class PipeSink(_JsonSink):
-    """Standard output, or a named pipe or a socket that is there: one reader, who first gets all there is."""
+    """Standard output, or a named pipe or a socket that is there: one reader, who first gets all
+    there is.
+    """
 
     def __init__(
         self, opened: Callable[[], int], name: str, relations: Sequence[str], naming: Naming, snapshot: bool

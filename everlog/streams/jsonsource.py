@@ -1,12 +1,12 @@
 """Debezium's lines as a source: from a file, a pipe or a socket.
 
-The position of a file is the offset behind the last complete transaction, with a sum over the bytes before it, so
-that a file which was replaced in the meantime is noticed.  A pipe or a socket has no position: whoever sends there
-decides where to begin, and what comes twice changes nothing.
+The position of a file is the offset behind the last complete transaction, with a sum over the bytes
+before it, so that a file which was replaced in the meantime is noticed.  A pipe or a socket has no
+position: whoever sends there decides where to begin, and what comes twice changes nothing.
 
-What a line has can be anything.  A line that is no change event, and a transaction that does not fit its END, are
-refused: recorded, and passed over for good, or else the error that ends the stream; what was complete before is
-applied first.
+What a line has can be anything.  A line that is no change event, and a transaction that does not
+fit its END, are refused: recorded, and passed over for good, or else the error that ends the
+stream; what was complete before is applied first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from everlog.api.database import Database
 from everlog.core.program.values import decoded
 from everlog.files.encodings import MARK, wrong_byte
 from everlog.files.rejects import BadRow, Refuse
-from everlog.files.values import FactsError
+from everlog.files.text_values import FactsError
 from everlog.streams.debezium import decode
 from everlog.streams.grouping import Group, Grouper
 from everlog.streams.lines import LONGEST, FileLines, Line, Lines
@@ -33,7 +33,9 @@ class _Refused(Exception):
 
 
 class JsonSource:
-    """A stream of change events.  `opened` gives its lines; without it, they are those of the file at `path`."""
+    """A stream of change events.  `opened` gives its lines; without it, they are those of the file
+    at `path`.
+    """
 
     def __init__(
         self,

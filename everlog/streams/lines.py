@@ -1,11 +1,14 @@
-"""Lines as they arrive: from a file, from standard input, from a named pipe, from a socket.  Nobody waits here.
+"""Lines as they arrive: from a file, from standard input, from a named pipe, from a socket.  Nobody
+waits here.
 
-`take` gives the lines that are there now.  At the end of the input that is all, unless the reader is *live*: then
-a file may grow, a pipe may get another writer, a listening socket another peer.
+`take` gives the lines that are there now.  At the end of the input that is all, unless the reader
+is *live*: then a file may grow, a pipe may get another writer, a listening socket another peer.
 
-A line that is too long is cut off as soon as that is known; what follows up to its end is passed over.
+A line that is too long is cut off as soon as that is known; what follows up to its end is passed
+over.
 
-A file can be read again from an offset; the others cannot, so for them whoever sends says where to begin.
+A file can be read again from an offset; the others cannot, so for them whoever sends says where to
+begin.
 """
 
 from __future__ import annotations
@@ -20,8 +23,8 @@ from typing import Protocol
 
 from attrs import evolve, frozen
 
-from everlog.files.place import reason
-from everlog.files.values import FactsError
+from everlog.files.location import reason
+from everlog.files.text_values import FactsError
 from everlog.streams.sockets import Address
 
 _PIECE = 1 << 20
@@ -135,7 +138,9 @@ class FileLines:
         return there and self.sum_before(self._file.tell()) == self._sum
 
     def sum_before(self, offset: int) -> int:
-        """A sum over the bytes before an offset, by which a file is known again; -1 if there are none."""
+        """A sum over the bytes before an offset, by which a file is known again; -1 if there are
+        none.
+        """
         if os.fstat(self._file.fileno()).st_size < offset:
             return -1
         size = min(offset, _WINDOW)

@@ -1,7 +1,9 @@
-"""What passes through a stream: changes of rows, kept together in transactions, from sources to sinks.
+"""What passes through a stream: changes of rows, kept together in transactions, from sources to
+sinks.
 
-A source says where it has got to by a *position*, a text that it alone understands.  The database keeps it with
-the step that a transaction becomes, so after a restart the source goes on exactly behind the last step.
+A source says where it has got to by a *position*, a text that it alone understands.  The database
+keeps it with the step that a transaction becomes, so after a restart the source goes on exactly
+behind the last step.
 """
 
 from __future__ import annotations
@@ -30,9 +32,10 @@ UNCHANGED: Final = Unchanged.UNCHANGED
 class RowChange:
     """What became of a row of a table.
 
-    `op` is Debezium's letter: `c` created, `u` updated, `d` deleted, `r` read (it was there), `t` the table was
-    emptied.  `before` and `after` have the row's values by the names of columns, as far as they are known.
-    `number` says which line of the source, or which change of its transaction, this is.
+    `op` is Debezium's letter: `c` created, `u` updated, `d` deleted, `r` read (it was there), `t`
+    the table was emptied.  `before` and `after` have the row's values by the names of columns, as
+    far as they are known.  `number` says which line of the source, or which change of its
+    transaction, this is.
     """
 
     table: str
@@ -46,8 +49,8 @@ class RowChange:
 class Transaction:
     """Changes that belong together: they become one step.
 
-    `position` is where the source goes on behind it, None where it does not know.  `whole` has relations of which
-    all rows are given, in the place of those that were there.
+    `position` is where the source goes on behind it, None where it does not know.  `whole` has
+    relations of which all rows are given, in the place of those that were there.
     """
 
     changes: Sequence[RowChange]
@@ -66,16 +69,22 @@ class Source(Protocol):
         """Begin behind the position that the database has, or at the beginning."""
 
     def take(self) -> Sequence[Transaction] | None:
-        """The transactions that are there now, maybe none; None when there will be no more.  Does not wait."""
+        """The transactions that are there now, maybe none; None when there will be no more.  Does
+        not wait.
+        """
 
     def fileno(self) -> int | None:
         """What can be waited on; None if somebody has to look now and then."""
 
     def has_begun(self) -> bool:
-        """Whether what it begins with has been taken: without that, the database is in no state to be told."""
+        """Whether what it begins with has been taken: without that, the database is in no state to
+        be told.
+        """
 
     def is_before(self, position: str | None, other: str) -> bool:
-        """Whether this source, read again from the first position (None: its beginning), comes to the other."""
+        """Whether this source, read again from the first position (None: its beginning), comes to
+        the other.
+        """
 
     def done(self, position: str) -> None:
         """The database has all up to here; nobody will ask for it again."""

@@ -1,7 +1,7 @@
 """Which relation a table feeds, and by which columns its rows are told apart.
 
-A table has the name of its relation unless somebody says otherwise; a schema in front of it matters only where
-somebody has said it.
+A table has the name of its relation unless somebody says otherwise; a schema in front of it matters
+only where somebody has said it.
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 
 from everlog.core.program import Column, Relation, Value
 from everlog.core.program.fact_rows import declared, shown
-from everlog.files.place import null_values
-from everlog.files.values import PARSERS, FactsError
+from everlog.files.location import null_values
+from everlog.files.text_values import PARSERS, FactsError
 
 
 class Naming:
     """The tables and keys of the relations of a program.
 
-    `tables` maps relations to tables that have other names; `keys` maps relations to the names of columns that no
-    two rows agree in; `nulls` maps relations, or their columns as `relation.column`, to what a null becomes
-    there, as in a fact file.  FactError or FactsError where they do not fit the program.
+    `tables` maps relations to tables that have other names; `keys` maps relations to the names of
+    columns that no two rows agree in; `nulls` maps relations, or their columns as
+    `relation.column`, to what a null becomes there, as in a fact file.  FactError or FactsError
+    where they do not fit the program.
     """
 
     def __init__(

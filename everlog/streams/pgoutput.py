@@ -1,7 +1,9 @@
-"""The messages that PostgreSQL's output plugin `pgoutput` sends, protocol version 1, read from their bytes.
+"""The messages that PostgreSQL's output plugin `pgoutput` sends, protocol version 1, read from
+their bytes.
 
-A transaction is Begin, then for each table that it changes a Relation with the table's columns, then Insert,
-Update, Delete and Truncate, then Commit.  Values come as text.  One that is large and has not changed is left out.
+A transaction is Begin, then for each table that it changes a Relation with the table's columns,
+then Insert, Update, Delete and Truncate, then Commit.  Values come as text.  One that is large and
+has not changed is left out.
 
 Source: the manual of PostgreSQL, "Logical Replication Message Formats".
 """
@@ -32,7 +34,9 @@ class Commit:
 
 @frozen
 class Table:
-    """The columns of a table as they are at this point of its history; `types` are oids with modifiers."""
+    """The columns of a table as they are at this point of its history; `types` are oids with
+    modifiers.
+    """
 
     oid: int
     schema: str

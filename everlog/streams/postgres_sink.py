@@ -1,7 +1,8 @@
-"""Tables of PostgreSQL that follow relations: what a step changes is written in one transaction, with positions.
+"""Tables of PostgreSQL that follow relations: what a step changes is written in one transaction,
+with positions.
 
-When it is opened, a table is compared with its relation, and what is different is written: so it does not matter
-what happened in between.  From then on only changes are written.
+When it is opened, a table is compared with its relation, and what is different is written: so it
+does not matter what happened in between.  From then on only changes are written.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from attrs import frozen
 from everlog.api.changes import Changes
 from everlog.api.database import Database
 from everlog.core.program import Column, Kind, Relation, Row
-from everlog.files.place import Place, Reading
+from everlog.files.location import Place, Reading
 from everlog.files.postgres import (
     fill_table,
     fitting_names,
@@ -29,7 +30,7 @@ from everlog.files.postgres import (
 )
 from everlog.files.sqlite import PRESENCE
 from everlog.streams.naming import Naming
-from everlog.streams.tables import connect, lock
+from everlog.streams.postgres_tables import connect, lock
 
 _BY_COPY = 1000  # rows; fewer are quicker by INSERT
 _INDEXED = 8  # columns
@@ -37,7 +38,9 @@ _INDEXED = 8  # columns
 
 @frozen
 class _Table:
-    """A table, the relation that it follows, and its columns for those of the relation, with their types."""
+    """A table, the relation that it follows, and its columns for those of the relation, with their
+    types.
+    """
 
     place: Place
     names: Sequence[str]
@@ -76,7 +79,9 @@ class PostgresSink:
                 raise
 
     def _stored(self) -> Mapping[str, str]:
-        """The positions of the last step, if all tables have the same; from now on nobody else writes to them."""
+        """The positions of the last step, if all tables have the same; from now on nobody else
+        writes to them.
+        """
         self._connection.execute(
             "CREATE TABLE IF NOT EXISTS everlog_positions (followed_by text PRIMARY KEY, positions jsonb NOT NULL,"
             " written timestamptz NOT NULL DEFAULT now())"

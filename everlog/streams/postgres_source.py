@@ -1,8 +1,8 @@
 """Tables of PostgreSQL as a live source: first all rows, then every transaction that changes them.
 
-By logical replication where the server has it, else by triggers; `via` may say which.  Without a stored position
-(or where the server no longer has what came since), it begins with a snapshot, of which what is different from
-the database becomes one step.
+By logical replication where the server has it, else by triggers; `via` may say which.  Without a
+stored position (or where the server no longer has what came since), it begins with a snapshot, of
+which what is different from the database becomes one step.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 from everlog.api.database import Database
 from everlog.files.postgres import redacted, server_errors
 from everlog.files.rejects import Refuse, abort
-from everlog.files.values import FactsError
-from everlog.store.database import DurableDatabase
+from everlog.files.text_values import FactsError
+from everlog.store.durable_database import DurableDatabase
 from everlog.streams.model import Transaction
 from everlog.streams.naming import Naming
+from everlog.streams.postgres_tables import Noted, connect, find_tables, lock, read_tables
 from everlog.streams.replication import Replication, can_replicate, forget
-from everlog.streams.tables import Noted, connect, find_tables, lock, read_tables
 from everlog.streams.triggers import Triggers, remove
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ _NAME = re.compile(r"[a-z0-9_]{1,40}")
 
 
 def slot_name(name: str | None) -> str:
-    """What a slot, or our triggers, are called on the server: always ours, so that nobody else's are touched.
+    """What a slot, or our triggers, are called on the server: always ours, so that nobody else's
+    are touched.
 
     >>> slot_name(None), slot_name("mine"), slot_name("everlog_2")
     ('everlog', 'everlog_mine', 'everlog_2')
@@ -152,7 +153,9 @@ class PostgresSource:
 
 
 def forget_source(url: str, slot: str | None) -> None:
-    """Remove what following has left in a database: the slot, publications, triggers, and what they noted."""
+    """Remove what following has left in a database: the slot, publications, triggers, and what they
+    noted.
+    """
     with server_errors(url), connect(url) as connection:
         row = connection.execute("SELECT current_schema()").fetchone()
         assert row is not None

@@ -1,10 +1,12 @@
 """Changes of PostgreSQL's tables by logical replication: a slot, read through functions of SQL.
 
-The server keeps its log for a slot until it is told how far somebody has read.  `peek` shows the changes behind
-that point and leaves them there; when the database has them, `advance` moves the point.  So a change is seen at
-least once, and the position that is kept with each step says which ones were seen.
+The server keeps its log for a slot until it is told how far somebody has read.  `peek` shows the
+changes behind that point and leaves them there; when the database has them, `advance` moves the
+point.  So a change is seen at least once, and the position that is kept with each step says which
+ones were seen.
 
-A slot without a name of its own is temporary: it goes with the connection, and the next run begins by a snapshot.
+A slot without a name of its own is temporary: it goes with the connection, and the next run begins
+by a snapshot.
 
 Source: the manual of PostgreSQL, "Logical Decoding", "Replication Management Functions".
 """
@@ -18,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from everlog.core.program.values import decoded
-from everlog.files.values import FactsError
+from everlog.files.text_values import FactsError
 from everlog.streams.model import RowChange
 from everlog.streams.pgoutput import Begin, Change, Commit, Table, Truncate, Tuple, read_message
-from everlog.streams.tables import Noted, Snapshot, SourceTable
+from everlog.streams.postgres_tables import Noted, Snapshot, SourceTable
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -60,8 +62,9 @@ def can_replicate(connection: Connection[Any]) -> str | None:
 
 
 class Replication:
-    """The changes of some tables.  Position: the end of the last transaction, `lsn`, and, until the log is past
-    the first snapshot, that snapshot."""
+    """The changes of some tables.  Position: the end of the last transaction, `lsn`, and, until the
+    log is past the first snapshot, that snapshot.
+    """
 
     def __init__(self, connection: Connection[Any], tables: Sequence[SourceTable], slot: str | None) -> None:
         self._connection, self._tables = connection, {table.full_name: table for table in tables}
@@ -113,7 +116,9 @@ class Replication:
         self._connection.execute(sql.SQL(statement).format(sql.Identifier(self._publication), listed))
 
     def _unpublished(self) -> str | None:
-        """A table whose changes are not told, because it was dropped and made anew, or by somebody's hand."""
+        """A table whose changes are not told, because it was dropped and made anew, or by
+        somebody's hand.
+        """
         row = self._connection.execute(
             "SELECT name FROM unnest(%s::text[], %s::int8[]) AS wanted(name, table_oid) WHERE NOT EXISTS"
             " (SELECT FROM pg_publication_rel JOIN pg_publication p ON p.oid = prpubid"
@@ -226,7 +231,9 @@ class Replication:
         return position
 
     def _checked(self, table: Table) -> Table:
-        """A table as it is at this point; FactsError if it has lost a column.  Partitions come here, too."""
+        """A table as it is at this point; FactsError if it has lost a column.  Partitions come
+        here, too.
+        """
         ours = self._tables.get(_name(table))
         for column in ours.columns if ours is not None else ():
             if column not in table.columns:

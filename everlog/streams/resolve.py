@@ -1,9 +1,10 @@
 """Changes of rows to updates of facts.
 
-A row is the fact of its columns that the relation has; columns beyond those are passed over.  What was there
-before is told by the change; where it tells only some columns, or none (PostgreSQL tells the key alone unless
-a table says REPLICA IDENTITY FULL), the fact is looked up among those that are there, those of the same step
-included.  With a key, a new row takes the place of whatever has its key: what comes twice changes nothing.
+A row is the fact of its columns that the relation has; columns beyond those are passed over.  What
+was there before is told by the change; where it tells only some columns, or none (PostgreSQL tells
+the key alone unless a table says REPLICA IDENTITY FULL), the fact is looked up among those that are
+there, those of the same step included.  With a key, a new row takes the place of whatever has its
+key: what comes twice changes nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from everlog.core.program import Relation, Row, Value
 from everlog.core.program.executor import Update
 from everlog.core.program.fact_rows import column_label, shown
 from everlog.files.rejects import BadRow, Refuse
-from everlog.files.typed import Convert
+from everlog.files.typed_values import Convert
 from everlog.streams.model import UNCHANGED, RowChange, Transaction
 from everlog.streams.naming import Naming, what_of_nulls
 
@@ -65,7 +66,9 @@ class _Step:
 
 
 class Resolver:
-    """What a transaction means for a database; `refuse` hears of rows that are no facts, and they are left out."""
+    """What a transaction means for a database; `refuse` hears of rows that are no facts, and they
+    are left out.
+    """
 
     def __init__(self, database: Database, naming: Naming, convert: Convert, refuse: Refuse) -> None:
         self._database, self._naming = database, naming

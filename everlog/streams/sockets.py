@@ -1,6 +1,8 @@
-"""Sockets on this machine: TCP on loopback, and Unix sockets; to connect to, or to wait at for whoever connects.
+"""Sockets on this machine: TCP on loopback, and Unix sockets; to connect to, or to wait at for
+whoever connects.
 
-Nothing here asks who is at the other end, and nothing is encrypted, so an address that is not loopback is refused.
+Nothing here asks who is at the other end, and nothing is encrypted, so an address that is not
+loopback is refused.
 """
 
 from __future__ import annotations
@@ -13,8 +15,8 @@ from urllib.parse import urlsplit
 
 from attrs import frozen
 
-from everlog.files.place import reason
-from everlog.files.values import FactsError
+from everlog.files.location import reason
+from everlog.files.text_values import FactsError
 
 SCHEMES = frozenset({"tcp", "unix", "tcp-listen", "unix-listen"})
 

@@ -1,10 +1,11 @@
 """Changes of PostgreSQL's tables by triggers: where the server does not replicate.
 
-Triggers note each change in a table of ours, in the transaction that makes it, and wake us by NOTIFY.
-Transactions commit in another order than that of their numbers, or of the numbers of their changes; so what is new
-is asked of the server itself: all that a snapshot shows and the last one did not.  Who changes a row that another
-transaction has changed waits for its commit, and so notes that change later: ordered by their last changes,
-transactions stand in an order in which each row has its history.
+Triggers note each change in a table of ours, in the transaction that makes it, and wake us by
+NOTIFY.  Transactions commit in another order than that of their numbers, or of the numbers of their
+changes; so what is new is asked of the server itself: all that a snapshot shows and the last one
+did not.  Who changes a row that another transaction has changed waits for its commit, and so notes
+that change later: ordered by their last changes, transactions stand in an order in which each row
+has its history.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from everlog.streams.model import RowChange
-from everlog.streams.tables import Noted, Snapshot, SourceTable
+from everlog.streams.postgres_tables import Noted, Snapshot, SourceTable
 
 if TYPE_CHECKING:
     from psycopg import Connection, sql
@@ -24,7 +25,9 @@ _OPS = {"INSERT": "c", "UPDATE": "u", "DELETE": "d", "TRUNCATE": "t"}
 
 
 class Triggers:
-    """The changes of some tables.  Position: the snapshot up to which all is read, and what was read beyond it."""
+    """The changes of some tables.  Position: the snapshot up to which all is read, and what was
+    read beyond it.
+    """
 
     def __init__(self, connection: Connection[Any], tables: Sequence[SourceTable], name: str | None) -> None:
         self._connection, self._tables = connection, {table.full_name: table for table in tables}
@@ -139,7 +142,9 @@ class Triggers:
     # ── going on ─────────────────────────────────────────────────────────────────────────────
 
     def take(self) -> list[Noted]:
-        """The transactions that were committed since, in an order in which each row has its history."""
+        """The transactions that were committed since, in an order in which each row has its
+        history.
+        """
         if select.select([self._connection], [], [], 0)[0]:
             self._connection.execute("SELECT 1")  # takes in what has arrived, and so calls `_wake`
         noted: list[Noted] = []

@@ -1,4 +1,5 @@
-"""The paper's encodings, from system to system: `flatten` (Theorem 9) and `binarize` (Proposition 12).
+"""The paper's encodings, from system to system: `flatten` (Theorem 9) and `binarize` (Proposition
+12).
 
 | module | what it has |
 |---|---|

@@ -1,9 +1,9 @@
 """Auxiliary relations of any arity as binary ones: Proposition 12.
 
-A tuple (o1, ..., ok) of a relation R has a rank r in it, by the order from left to right.  R is stored as k
-relations R_1 ... R_k, where R_i has (r, oi); joined by the rank they are R again.  So every system becomes one
-with auxiliary relations of arity at most 2: nested relations are flattened first, and the orders on constants
-are binary themselves.
+A tuple (o1, ..., ok) of a relation R has a rank r in it, by the order from left to right.  R is
+stored as k relations R_1 ... R_k, where R_i has (r, oi); joined by the rank they are R again.  So
+every system becomes one with auxiliary relations of arity at most 2: nested relations are flattened
+first, and the orders on constants are binary themselves.
 
 Source: Libkin and Wong, Proposition 12.
 """
@@ -29,7 +29,9 @@ NOTE = Note(
 
 
 def binarize(system: System) -> System:
-    """The same answers with auxiliary relations of at most two columns.  One that has no others is given back."""
+    """The same answers with auxiliary relations of at most two columns.  One that has no others is
+    given back.
+    """
     system = flatten(system)
     wide = [stored for stored in system.auxiliaries if len(columns(stored.type.element)) > 2]
     if not wide:

@@ -1,11 +1,11 @@
 """A system whose auxiliary relations are stored in another form: decode, run its functions, encode.
 
-For a relation R that is stored as R', with q(p(R)) = R, an update binds R = q(R') and then computes as before:
-f(q(R')) for the answer, p(f(q(R'))) for R' itself.  The terms of the given system are used as they are, because
-R is bound by its own name.  Encodings number things by their rank, so the system also keeps a linear order on
-the constants of every named base type that needs one: each update first puts the constants of its tuple behind
-those that are there, and leaves in the end those that are in the input, the answer, an auxiliary relation, or
-the text of the system.
+For a relation R that is stored as R', with q(p(R)) = R, an update binds R = q(R') and then computes
+as before:  f(q(R')) for the answer, p(f(q(R'))) for R' itself.  The terms of the given system are
+used as they are, because R is bound by its own name.  Encodings number things by their rank, so the
+system also keeps a linear order on the constants of every named base type that needs one: each
+update first puts the constants of its tuple behind those that are there, and leaves in the end
+those that are in the input, the answer, an auxiliary relation, or the text of the system.
 
 Source: Libkin and Wong, Proposition 8, the proof of Theorem 9.
 """
@@ -20,7 +20,6 @@ from attrs import evolve, frozen
 from everlog.dsl.diagnostics import Report
 from everlog.dsl.source import Source
 from everlog.ies.encodings.orders import PLAIN, Names, Ordering, appended, chain, constants_in, restricted, united
-from everlog.ies.making import definitions_of, make, typed_terms
 from everlog.ies.nrc.check import check
 from everlog.ies.nrc.terms import (
     Bind,
@@ -41,14 +40,16 @@ from everlog.ies.nrc.terms import (
 from everlog.ies.nrc.types import Base, Product, SetOf, Type, base_types
 from everlog.ies.nrc.walk import everywhere, finite_set, names
 from everlog.ies.system import Becomes, Change, Differs, Example, Stored, System, Update
+from everlog.ies.validation import definitions_of, make, typed_terms
 
 
 @frozen
 class Coded:
     """How one auxiliary relation is stored: as which relations, and the terms of p and q.
 
-    `encode` takes a variable that holds the relation and gives, for each relation that stores it, its value;
-    `shared` is what those have in common, bound to the variable that `encode` then gets in its place.
+    `encode` takes a variable that holds the relation and gives, for each relation that stores it,
+    its value; `shared` is what those have in common, bound to the variable that `encode` then gets
+    in its place.
     """
 
     relation: Stored
@@ -72,7 +73,9 @@ Codes = Callable[[System, Names, Ordering], Sequence[Coded]]
 
 
 def coded_system(system: System, of: Iterable[Stored], codes: Codes, prefix: str, note: Note) -> System:
-    """The system with some auxiliary relations stored otherwise; `codes` says how, given ways to compare."""
+    """The system with some auxiliary relations stored otherwise; `codes` says how, given ways to
+    compare.
+    """
     return _Coder(system, tuple(of), codes).system(prefix, note)
 
 
@@ -226,7 +229,9 @@ class _Coder:
 
 
 def leaf_terms(type_: Type, term: Term) -> list[tuple[Base, Term]]:
-    """The base types of a flat type, from left to right, each with the term for its part of a value."""
+    """The base types of a flat type, from left to right, each with the term for its part of a
+    value.
+    """
     match type_:
         case Base():
             return [(type_, term)]
@@ -268,7 +273,9 @@ def _terms_of(system: System) -> Iterator[Term]:
 
 
 def _constants_in(system: System, base: str) -> list[Const]:
-    """The constants of a named base type in the text of a system: texts, and numbers that are meant as such."""
+    """The constants of a named base type in the text of a system: texts, and numbers that are meant
+    as such.
+    """
     definitions = definitions_of(system)
     report = Report(Source("", system.name))
     found: set[bool | int | Fraction | str] = set()

@@ -6,10 +6,10 @@
     {s}             num * num * columns of s   (1, rank of o in O, columns of o) for each o in O,
                                                or (0, 0, 0...) if O is empty
 
-q goes back: an element of a set is what the rows with its number say.  The columns that are not inside a nested
-set are the same in all of them, so q takes them from any; this is what the paper gets by way of singletons.
-Both are terms of the calculus, so the flat system is one in the sense of Section 3, with orders on the
-constants for the ranks.
+q goes back: an element of a set is what the rows with its number say.  The columns that are not
+inside a nested set are the same in all of them, so q takes them from any; this is what the paper
+gets by way of singletons.  Both are terms of the calculus, so the flat system is one in the sense
+of Section 3, with orders on the constants for the ranks.
 
 What is flat is what is stored.  Terms may still use nested sets on the way.
 
@@ -120,7 +120,9 @@ class Flat:
         self.names, self.ordering = names, ordering
 
     def p(self, type_: SetOf, value: Term) -> Term:
-        """A set as the rows that store it; `value` is written more than once, so it should be short."""
+        """A set as the rows that store it; `value` is written more than once, so it should be
+        short.
+        """
         element = type_.element
         nothing = tuple(default(column) for column in columns_of(element))
         item, rank = self.names.new("item"), self.names.new("rank_of")
@@ -157,7 +159,9 @@ class Flat:
         )
 
     def _built(self, type_: Type, rows: Term, number: str, columns: list[str], start: int, stop: int) -> Term:
-        """A part of an element, in columns start to stop of one of its rows; a nested set from all of its rows."""
+        """A part of an element, in columns start to stop of one of its rows; a nested set from all
+        of its rows.
+        """
         match type_:
             case Base():
                 return Var(columns[start])

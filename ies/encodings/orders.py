@@ -1,9 +1,10 @@
 """A linear order on every type, made of maintained orders on the base types, and ranks by it.
 
-Of a named base type the calculus knows equality only.  A system can keep an order on its constants in a binary
-auxiliary relation, with its diagonal, so that it also tells which constants there are: a constant that comes
-goes behind all others.  Numbers have their own order, false comes before true, tuples are compared from left to
-right, and of two sets the smaller is the one that lacks the greatest element in which they differ.
+Of a named base type the calculus knows equality only.  A system can keep an order on its constants
+in a binary auxiliary relation, with its diagonal, so that it also tells which constants there are:
+a constant that comes goes behind all others.  Numbers have their own order, false comes before
+true, tuples are compared from left to right, and of two sets the smaller is the one that lacks the
+greatest element in which they differ.
 
 Source: Libkin and Wong, Proposition 8, and `rank` after it.
 """
@@ -93,7 +94,9 @@ class Ordering:
                 return Call(self._function(type_), (left, right, *map(Var, self.orders.values())))
 
     def rank(self, type_: Type, of: Term) -> Term:
-        """rank(of) : {type * num}, each element of a set of such elements with the number of smaller ones."""
+        """rank(of) : {type * num}, each element of a set of such elements with the number of
+        smaller ones.
+        """
         if type_ not in self._ranks:
             # {(a, sum{| 1 | b in O, b < a |}) | a in O}
             rank = SumOf(Const(1), (Generator(Bind("b"), Var("O")), self.less(type_, Var("b"), Var("a"))))
@@ -133,7 +136,9 @@ class Ordering:
 
 
 def appended(order: Term, constant: Term) -> Term:
-    """An order with a constant behind all others, unless it is there; both are written more than once."""
+    """An order with a constant behind all others, unless it is there; both are written more than
+    once.
+    """
     # if (c, c) in L then L else L union {(c, c)} union {(x, c) | (x, y) in L, x = y}
     both = Tuple((constant, constant))
     others = Comprehension(
@@ -161,7 +166,9 @@ def chain(constants: Sequence[Term]) -> Term:
 
 
 def constants_in(base: str, type_: Type, term: Term, depth: int = 0) -> Term | None:
-    """The set of constants of a base type in the value of a term; None where its type has no place for them."""
+    """The set of constants of a base type in the value of a term; None where its type has no place
+    for them.
+    """
     match type_:
         case Base(name):
             return Single(term) if name == base else None

@@ -1,7 +1,8 @@
 """Reductions of the grammar to terms: what each production of `grammar.lark` builds.
 
-Nodes are made while the automaton runs, each with its place.  What the grammar cannot see is told here: a pattern
-that binds a name twice, a modulus that is no prime, a term that is nested too deeply for the stages after.
+Nodes are made while the automaton runs, each with its place.  What the grammar cannot see is told
+here: a pattern that binds a name twice, a modulus that is no prime, a term that is nested too
+deeply for the stages after.
 """
 
 from __future__ import annotations

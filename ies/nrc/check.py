@@ -1,9 +1,10 @@
 """The types of terms, by the rules of Section 2, and everything that breaks them.
 
-Types are inferred; what is wanted is handed down, so that a mistake is told at the smallest term that has it.
-All mistakes are told, each once: a term with a mistake has a type that fits everywhere.  A function is checked
-anew at each call, with the types of its arguments: so it may be used at many types.  Its body sees its
-parameters and what is outermost (the relations of a system), never the variables around the call.
+Types are inferred; what is wanted is handed down, so that a mistake is told at the smallest term
+that has it.  All mistakes are told, each once: a term with a mistake has a type that fits
+everywhere.  A function is checked anew at each call, with the types of its arguments: so it may be
+used at many types.  Its body sees its parameters and what is outermost (the relations of a system),
+never the variables around the call.
 
 Source: Libkin and Wong, Section 2 (typing rules, height of an expression).
 """
@@ -29,8 +30,9 @@ _OPERATORS = {t.Less: "<", t.AtMost: "<=", t.Equal: "=", t.Subset: "subset"}
 
 @frozen
 class Checked:
-    """A term's type, the types of the terms in it (by identity), its height, and the constants that it and the
-    functions it calls have, each with its type."""
+    """A term's type, the types of the terms in it (by identity), its height, and the constants that
+    it and the functions it calls have, each with its type.
+    """
 
     type: Type
     height: int
@@ -83,7 +85,8 @@ def type_of(
 
 
 def height_of(term: t.Term, environment: Mapping[str, Type], definitions: Mapping[str, t.Definition]) -> int:
-    """The height of a term: the maximum over the types of its typing derivation.  It must be well typed.
+    """The height of a term: the maximum over the types of its typing derivation.  It must be well
+    typed.
 
     >>> from everlog.ies.nrc.parser import parse_term
     >>> height_of(parse_term("sum{| 1 | x in {{1}, {2}} |}"), {}, {})

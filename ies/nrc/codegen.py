@@ -8,10 +8,10 @@ from fractions import Fraction
 from typing import assert_never
 
 from everlog.ies.nrc import terms as t
+from everlog.ies.nrc.code_writer import Known, Lines, Scope
 from everlog.ies.nrc.errors import MAX_CALLS, CalculusError
-from everlog.ies.nrc.facts import KEPT
-from everlog.ies.nrc.frames import Known, Lines, Scope
 from everlog.ies.nrc.looping import Looping, projected
+from everlog.ies.nrc.term_analysis import KEPT
 from everlog.ies.nrc.types import Value
 from everlog.ies.nrc.walk import elements_of, names
 

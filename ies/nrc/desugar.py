@@ -2,9 +2,9 @@
 
     {e | x in s, …}  =  union{ {e | …} | x in s }        {e | c, …}  =  if c then {e | …} else {}
 
-Patterns become projections; membership, difference, quantifiers and connectives become comprehensions and
-conditionals; `let` and calls of functions are substituted.  Every variable that is bound gets a name that occurs
-nowhere else, so that a substitution catches nothing.
+Patterns become projections; membership, difference, quantifiers and connectives become
+comprehensions and conditionals; `let` and calls of functions are substituted.  Every variable that
+is bound gets a name that occurs nowhere else, so that a substitution catches nothing.
 
 Source: Libkin and Wong, Section 2.
 """
@@ -34,7 +34,8 @@ def desugar(term: t.Term, definitions: Mapping[str, t.Definition] | None = None)
     >>> term_text(desugar(parse_term("{x | (x, y) in R, y < 1}")))
     'union{if if 1 <= p.2 then false else true then {p.1} else {} | p in R}'
 
-    Cost: linear in the term and the bodies of the functions it calls, if what is substituted is shared.
+    Cost: linear in the term and the bodies of the functions it calls, if what is substituted is
+    shared.
     """
     return _Desugar(term, definitions or {}).term(term, {})
 
@@ -121,7 +122,9 @@ class _Desugar:
     def _over(
         self, make: Callable[..., Any], pattern: t.Pattern, source: t.Term, scope: Scope, body: _Inner
     ) -> t.Term:
-        """union{ body | x in source }, or a sum; where the pattern has parts, they are projections of x."""
+        """union{ body | x in source }, or a sum; where the pattern has parts, they are projections
+        of x.
+        """
         over = self.term(source, scope)
         wish = pattern.name if isinstance(pattern, t.Bind) and pattern.name != "_" else "p"
         name = self.fresh(wish)

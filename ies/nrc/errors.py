@@ -1,7 +1,8 @@
 """What can go wrong in the calculus: the codes of its diagnostics, and the error of an evaluation.
 
-A text that does not parse or check is told as a `dsl.diagnostics.Report`, all of it at once.  A checked term can
-fail in one way only: it divides by zero.  That is a `CalculusError`, which names the place of the division.
+A text that does not parse or check is told as a `dsl.diagnostics.Report`, all of it at once.  A
+checked term can fail in one way only: it divides by zero.  That is a `CalculusError`, which names
+the place of the division.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ CODES: dict[str, str] = {
 
 
 class CalculusError(ArithmeticError):
-    """An evaluation that has no value.  `pos` and `end` are offsets in the text of the term, -1 if not known."""
+    """An evaluation that has no value.  `pos` and `end` are offsets in the text of the term, -1 if
+    not known.
+    """
 
     def __init__(self, message: str, pos: int = -1, end: int = -1) -> None:
         self.message, self.pos, self.end = message, pos, end

@@ -1,9 +1,10 @@
-"""Values of terms, quickly: a term is compiled to a Python function once, and called with its variables.
+"""Values of terms, quickly: a term is compiled to a Python function once, and called with its
+variables.
 
-`ies.nrc.codegen` writes the source of the function.  A term that is nested deeper than Python's own compiler
-takes is left to `ies.nrc.meaning`, which gives the same values.  Where the plain reading has a value, so has
-this; where a division by zero is in a part that need not be computed, this may have a value and the plain
-reading none.
+`ies.nrc.codegen` writes the source of the function.  A term that is nested deeper than Python's own
+compiler takes is left to `ies.nrc.meaning`, which gives the same values.  Where the plain reading
+has a value, so has this; where a division by zero is in a part that need not be computed, this may
+have a value and the plain reading none.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from math import inf
 from typing import Any
 
 from everlog.ies.nrc.arithmetic import divided, modular, plain
+from everlog.ies.nrc.code_writer import Lines
 from everlog.ies.nrc.codegen import Generator
-from everlog.ies.nrc.frames import Lines
 from everlog.ies.nrc.indexes import index, probe
 from everlog.ies.nrc.meaning import meaning
 from everlog.ies.nrc.terms import Definition, Term
@@ -29,7 +30,8 @@ _MAX_INDENT = 90  # Python's tokenizer takes 100
 def compile_term(
     term: Term, parameters: Sequence[str], definitions: Mapping[str, Definition] | None = None
 ) -> Callable[..., Value]:
-    """A function of the parameters, by position.  Sets are frozensets, and rationals that are integral are ints.
+    """A function of the parameters, by position.  Sets are frozensets, and rationals that are
+    integral are ints.
 
     >>> from everlog.ies.nrc.parser import parse_term
     >>> after = compile_term(parse_term("{y | (x, y) in R, x = a}"), ["R", "a"])

@@ -1,8 +1,8 @@
 """Hash indexes of sets, kept as long as the set itself is.
 
-An index by some parts of the elements is made once for a set: a set never changes, and a stored relation stays
-the same object until an update changes it (`carry` then hands its indexes on).  A set that is looked into once
-is only scanned: an index is made the second time.
+An index by some parts of the elements is made once for a set: a set never changes, and a stored
+relation stays the same object until an update changes it (`carry` then hands its indexes on).  A
+set that is looked into once is only scanned: an index is made the second time.
 """
 
 from __future__ import annotations
@@ -54,9 +54,11 @@ def probe(source: frozenset[Any], paths: tuple[Path, ...], key: Any) -> Sequence
 def carry(old: frozenset[Any], after: frozenset[Any], gone: Iterable[Any], new: Iterable[Any]) -> None:
     """Hand the indexes of a set on to what an update makes of it: (old minus gone) union new.
 
-    `gone` are elements of the old set, `new` are not, and no element is both.  The old set has no index any more.
+    `gone` are elements of the old set, `new` are not, and no element is both.  The old set has no
+    index any more.
 
-    Cost: what changes, times the number of indexes (and the elements with the same key as one that is gone).
+    Cost: what changes, times the number of indexes (and the elements with the same key as one that
+    is gone).
     """
     entry = _KEPT.get(id(old))
     if entry is None or entry[0]() is not old or after is old:
@@ -105,7 +107,8 @@ def _made(source: Iterable[Any], part: Callable[[Any], Any]) -> Index:
 
 @lru_cache(maxsize=1000)
 def key_of(paths: tuple[Path, ...]) -> Callable[[Any], Any]:
-    """What picks the parts at some paths: the part alone, where there is one path, and their tuple otherwise.
+    """What picks the parts at some paths: the part alone, where there is one path, and their tuple
+    otherwise.
 
     >>> key_of(((0,), (1, 0)))((1, (2, 3)))
     (1, 2)

@@ -1,7 +1,7 @@
 """Items of a system file to a System: what may stand there, and how often.
 
-The reductions build one small record for each item, in the order of the text; `assembled` puts them together and
-tells what is missing or given twice.  Types and names are `ies.making`'s matter.
+The reductions build one small record for each item, in the order of the text; `assembled` puts them
+together and tells what is missing or given twice.  Types and names are `ies.validation`'s matter.
 """
 
 from __future__ import annotations

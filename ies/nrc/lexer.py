@@ -1,8 +1,9 @@
 """Characters to tokens of the calculus.
 
-Words of the terms are reserved (`let`, `union`, …).  Words of system files (`cost`, `new`, `end`, …) are not: such
-a word is a keyword only where the grammar can take one, which `ies.nrc.parser` decides, so relations and variables
-may be called like that.  A line `+edge(1, 2).` of an example is one token.
+Words of the terms are reserved (`let`, `union`, …).  Words of system files (`cost`, `new`, `end`,
+…) are not: such a word is a keyword only where the grammar can take one, which `ies.nrc.parser`
+decides, so relations and variables may be called like that.  A line `+edge(1, 2).` of an example is
+one token.
 """
 
 from __future__ import annotations

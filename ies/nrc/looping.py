@@ -1,9 +1,9 @@
 """Comprehensions, sums and quantifiers as loops.
 
-A comprehension becomes nested loops that add to one set; a sum, loops that add up; `exists`, loops that stop.  A
-generator with keys looks its elements up: in the set itself, where all parts are known, or in an index.  Two
-shapes of sums and quantifiers are questions about an order, and are answered by a least element and by a sorted
-list.
+A comprehension becomes nested loops that add to one set; a sum, loops that add up; `exists`, loops
+that stop.  A generator with keys looks its elements up: in the set itself, where all parts are
+known, or in an index.  Two shapes of sums and quantifiers are questions about an order, and are
+answered by a least element and by a sorted list.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 
 from everlog.ies.nrc import terms as t
-from everlog.ies.nrc.facts import KEPT
-from everlog.ies.nrc.frames import Frames, Known, Lines, Scope
+from everlog.ies.nrc.code_writer import Frames, Known, Lines, Scope
 from everlog.ies.nrc.indexes import Path
 from everlog.ies.nrc.loops import Step, conditions, flat, leaf_names, leaves, planned
+from everlog.ies.nrc.term_analysis import KEPT
 from everlog.ies.nrc.walk import names
 
 MAX_LOOPS = 14  # Python nests 20 blocks in a function
@@ -196,7 +196,9 @@ class Looping(Frames):
     # ── order ────────────────────────────────────────────────────────────────────────────────
 
     def extreme(self, condition: t.Term, qualifiers: tuple[t.Qualifier, ...], scope: Scope) -> str | None:
-        """all{ e <= f | … }, where e does not depend on what runs: e is at most the least f, which is kept."""
+        """all{ e <= f | … }, where e does not depend on what runs: e is at most the least f, which
+        is kept.
+        """
         if not isinstance(condition, (t.AtMost, t.Less)):
             return None
         sign = "<=" if isinstance(condition, t.AtMost) else "<"
@@ -235,7 +237,9 @@ class Looping(Frames):
         return count if test.left == running else f"(len({ordered}) - {count})"
 
     def _once(self, term: t.Term, scope: Scope) -> t.Term | None:
-        """A set, if it is worth keeping and always has a value; the set itself, where the term only copies it."""
+        """A set, if it is worth keeping and always has a value; the set itself, where the term only
+        copies it.
+        """
         if not self.again(self.depends(term, scope)) or not self.facts.total(term):
             return None
         match term:
@@ -248,7 +252,8 @@ class Looping(Frames):
 def _unnested(term: t.Term, nothing: type[t.Empty] | None) -> tuple[list[t.Qualifier], t.Term]:
     """The qualifiers of comprehensions inside comprehensions, and what stands innermost.
 
-    Union of unions, sum of sums, and conditionals with nothing on the other side: one list of qualifiers.
+    Union of unions, sum of sums, and conditionals with nothing on the other side: one list of
+    qualifiers.
     """
     found: list[t.Qualifier] = []
     while True:

@@ -1,12 +1,14 @@
-"""Qualifiers in the order in which they pay: conditions as early as they can be tested, equalities as keys.
+"""Qualifiers in the order in which they pay: conditions as early as they can be tested, equalities
+as keys.
 
-A condition that stands after several generators is tested right after the last one that binds a variable of it.
-An equality between a part of a generator's element and something that is bound before becomes a key: the generator
-then looks its elements up instead of running over all of them.
+A condition that stands after several generators is tested right after the last one that binds a
+variable of it.  An equality between a part of a generator's element and something that is bound
+before becomes a key: the generator then looks its elements up instead of running over all of them.
 
     {(x, z) | (x, y) in R, (y', z) in S, y = y'}    runs over R, and looks up y in S by its first part.
 
-A condition moves only if it and all that it passes always have values: then nobody can tell but by the time.
+A condition moves only if it and all that it passes always have values: then nobody can tell but by
+the time.
 """
 
 from __future__ import annotations
@@ -16,8 +18,8 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from everlog.ies.nrc import terms as t
-from everlog.ies.nrc.facts import Facts
 from everlog.ies.nrc.indexes import Path
+from everlog.ies.nrc.term_analysis import Facts
 from everlog.ies.nrc.walk import names
 
 

@@ -1,7 +1,8 @@
 """What a term means, read straight from Section 2: the oracle of the evaluator.
 
-Each construct is one clause, evaluated as the paper explains it; nothing is hoisted, indexed or shared.  `let` and
-calls of functions take their values by need: a value that is not used is not computed, as substitution has it.
+Each construct is one clause, evaluated as the paper explains it; nothing is hoisted, indexed or
+shared.  `let` and calls of functions take their values by need: a value that is not used is not
+computed, as substitution has it.
 
 Source: Libkin and Wong, Section 2.
 """

@@ -1,8 +1,8 @@
 """Text to terms, definitions and systems, with every syntax error of the text.
 
-Lark makes an LALR(1) automaton of `grammar.lark`; tokens are fed to it one by one.  At an error in a system file
-the parser says what could have stood there, drops the item it was in (it pops its stack back to a state where an
-item may begin), skips to where the next item begins, and goes on.
+Lark makes an LALR(1) automaton of `grammar.lark`; tokens are fed to it one by one.  At an error in
+a system file the parser says what could have stood there, drops the item it was in (it pops its
+stack back to a state where an item may begin), skips to where the next item begins, and goes on.
 """
 
 from __future__ import annotations
@@ -148,7 +148,9 @@ class _Run:
         return Token(keyword, token.value, start_pos=token.start_pos, end_pos=token.end_pos)
 
     def _resumed(self, tokens: list[Token], place: int) -> int | None:
-        """Where the next item begins after an error, with the stacks cut back to take it; None if nowhere."""
+        """Where the next item begins after an error, with the stacks cut back to take it; None if
+        nowhere.
+        """
         if self.start == "term":
             return None
         text = self.report.source.text

@@ -1,8 +1,8 @@
 """The functions of `prelude.nrc`, which every term may call.
 
-They are closed: each calls only functions of the prelude, and those are put in their place when it is read.  So a
-system may define a `count` of its own without changing what `avg` means.  They have no place in the user's text:
-what is wrong inside one is told at the call.
+They are closed: each calls only functions of the prelude, and those are put in their place when it
+is read.  So a system may define a `count` of its own without changing what `avg` means.  They have
+no place in the user's text:  what is wrong inside one is told at the call.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ def _unplaced(value: Any) -> Any:
 
 
 def _closed(term: t.Term, known: Mapping[str, t.Definition]) -> t.Term:
-    """Calls become `let`: the bodies of the prelude use their parameters only, so nothing is caught."""
+    """Calls become `let`: the bodies of the prelude use their parameters only, so nothing is
+    caught.
+    """
     term = rebuilt(term, lambda part: _closed(part, known))
     if not isinstance(term, t.Call):
         return term

@@ -1,7 +1,7 @@
 """Terms and systems as text, with the fewest parentheses; parsing the text gives them back.
 
-A text that is too long for a line is broken where the term is loosest: before `union`, after `in` of a `let`, at
-the `|` of a comprehension.
+A text that is too long for a line is broken where the term is loosest: before `union`, after `in`
+of a `let`, at the `|` of a comprehension.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from everlog.ies.nrc.walk import elements_of
 from everlog.ies.system import Becomes, Differs, Example, Stored, System, Update
 
 WIDTH = 110
-# How tightly a construct binds; what is inside another is put in parentheses if it binds more loosely than asked.
+# How tightly a construct binds; what is inside another is put in parentheses if it binds more
+# loosely than asked.
 _LOOSE, _OR, _AND, _NOT, _COMPARE, _SETS, _SUM, _PRODUCT, _UNARY, _TIGHT = range(10)
 
 
@@ -243,7 +244,8 @@ def _within(term: t.Term, level: int, indent: int) -> str:
 
 def _bracketed(opening: str, head: t.Term, qualifiers: list[str], closing: str, indent: int) -> str:
     """{head |
-    qualifiers, as many on a line as fit}"""
+    qualifiers, as many on a line as fit}
+    """
     lines = [""]
     for qualifier in qualifiers:
         if lines[-1] and indent + 4 + len(lines[-1]) + len(qualifier) > WIDTH:

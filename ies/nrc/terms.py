@@ -1,7 +1,8 @@
 """Terms of the calculus: the constructs of Section 2, and the notation that is short for them.
 
-The first half is NRC^aggr itself; the second half is what people write.  `ies.nrc.desugar` turns any term into one
-of the first half, by the equations of the paper; the evaluator runs both, which a law compares.
+The first half is NRC^aggr itself; the second half is what people write.  `ies.nrc.desugar` turns
+any term into one of the first half, by the equations of the paper; the evaluator runs both, which a
+law compares.
 
 Terms are compared without their place in the text (`pos`, `end`, offsets as in dsl.source).
 
@@ -49,7 +50,9 @@ Pattern: TypeAlias = Bind | Parts
 
 @frozen
 class Var(_Node):
-    """A variable: an input, the answer, an auxiliary relation, the update, or one that a pattern binds."""
+    """A variable: an input, the answer, an auxiliary relation, the update, or one that a pattern
+    binds.
+    """
 
     name: str
 
@@ -133,8 +136,9 @@ class If(_Node):
 class Arith(_Node):
     """Arithmetic on exact rationals; `op` is one of + - * /.
 
-    `modulus`, where it is not 0, asks for arithmetic in the field of the integers modulo that prime instead
-    (`e1 *[p] e2`): the one thing beyond the paper, for ies.systems that keep a matrix inverse.
+    `modulus`, where it is not 0, asks for arithmetic in the field of the integers modulo that prime
+    instead (`e1 *[p] e2`): the one thing beyond the paper, for ies.systems that keep a matrix
+    inverse.
     """
 
     op: str

@@ -1,8 +1,8 @@
 """Types that are not known yet, and what must be equal: unification.
 
-An empty set says nothing of its elements, and a literal `1` or `"a"` may be of any base type that has such values.
-Such a type is an `Unknown` until something that it must equal says more; a literal of which nothing is said is a
-`num`, or a `text`.
+An empty set says nothing of its elements, and a literal `1` or `"a"` may be of any base type that
+has such values.  Such a type is an `Unknown` until something that it must equal says more; a
+literal of which nothing is said is a `num`, or a `text`.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ def found_of(type_: Open) -> Open:
 
 
 def closed(type_: Open) -> Type | None:
-    """The type, with literals about which nothing is said as `num` and `text`; None where something is unknown."""
+    """The type, with literals about which nothing is said as `num` and `text`; None where something
+    is unknown.
+    """
     match found_of(type_):
         case Base() as base:
             return base

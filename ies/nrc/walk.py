@@ -1,7 +1,8 @@
-"""Ways through terms: their subterms, what they bind, their free variables; and a few terms made at once.
+"""Ways through terms: their subterms, what they bind, their free variables; and a few terms made at
+once.
 
-Every stage that only wants to look uses `subterms`, and every stage that only changes some nodes uses `rebuilt`;
-the shape of each construct stands here once.
+Every stage that only wants to look uses `subterms`, and every stage that only changes some nodes
+uses `rebuilt`; the shape of each construct stands here once.
 """
 
 from __future__ import annotations
@@ -132,7 +133,9 @@ def _rebuilt(value: Any, change: Callable[[t.Term], t.Term]) -> Any:
 
 
 def free_variables(term: t.Term) -> frozenset[str]:
-    """The variables that a term takes from outside.  What the bodies of called functions use is not counted."""
+    """The variables that a term takes from outside.  What the bodies of called functions use is not
+    counted.
+    """
     match term:
         case t.Var(name):
             return frozenset({name})
@@ -156,7 +159,8 @@ def _free_after(qualifiers: tuple[t.Qualifier, ...], inside: frozenset[str]) -> 
 
 
 def is_prime(number: int) -> bool:
-    """By Miller and Rabin, with bases that decide every number below 3.3 · 10^24 (above, none is known to fail).
+    """By Miller and Rabin, with bases that decide every number below 3.3 · 10^24 (above, none is
+    known to fail).
 
     >>> [n for n in range(30) if is_prime(n)], is_prime(2**61 - 1)
     ([2, 3, 5, 7, 11, 13, 17, 19, 23, 29], True)

@@ -1,4 +1,5 @@
-"""Practical systems: the recursive queries of the paper with polynomial auxiliary relations, written in Python.
+"""Practical systems: the recursive queries of the paper with polynomial auxiliary relations,
+written in Python.
 
 | system | module | keeps beside the answer |
 |---|---|---|
@@ -8,6 +9,6 @@
 | `same_generation_counts`, of acyclic graphs | `same_generation_counts` | the number of pairs of walks |
 | `alternating_counters`: alternating paths | `alternating_paths` | counters, and supports |
 
-`protocol` says what a system is; `fans` has sets of nodes, `acyclic` searches, `field_matrices` matrices modulo a
-prime.
+`protocol` says what a system is; `fans` has sets of nodes, `acyclic` searches, `field_matrices`
+matrices modulo a prime.
 """

@@ -25,7 +25,8 @@ def successors_of(edges: Iterable[Row]) -> dict[Node, set[Node]]:
 
 
 def route(after: Successors, source: Node, target: Node) -> list[Node]:
-    """The nodes of a path of no or more edges; empty if there is none.  Cost: the edges that the source reaches.
+    """The nodes of a path of no or more edges; empty if there is none.  Cost: the edges that the
+    source reaches.
 
     >>> route({1: [2], 2: [3]}, 1, 3), route({}, 1, 1), route({1: [2]}, 2, 1)
     ([1, 2, 3], [1], [])
@@ -48,7 +49,8 @@ def route(after: Successors, source: Node, target: Node) -> list[Node]:
 
 
 def sinks_first(after: Successors, roots: Iterable[Node]) -> list[Node]:
-    """What the roots reach, they included, each node after all its successors; for graphs without cycles.
+    """What the roots reach, they included, each node after all its successors; for graphs without
+    cycles.
 
     >>> sinks_first({1: [2, 3], 2: [3]}, [1])
     [3, 2, 1]

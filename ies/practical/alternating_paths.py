@@ -1,4 +1,5 @@
-"""Alternating paths: an and-or graph with counters of unsatisfied successors, for every target at once.
+"""Alternating paths: an and-or graph with counters of unsatisfied successors, for every target at
+once.
 
 apath(x, y) is the least relation with
 
@@ -6,21 +7,21 @@ apath(x, y) is the least relation with
     (2)  apath(x, y) if x is universal, has an edge, and apath(z, y) for all its edges x → z;
     (3)  apath(x, y) if x is not universal, and apath(z, y) for some edge x → z.
 
-For a fixed target y this is an and-or graph.  A universal x counts the successors that do not have y yet; it has
-y when none is left.  An existential x keeps one successor through which it has y, as in
-ies.practical.tc_witness.
+For a fixed target y this is an and-or graph.  A universal x counts the successors that do not have
+y yet; it has y when none is left.  An existential x keeps one successor through which it has y, as
+in ies.practical.tc_witness.
 
-*What comes* spreads backwards along edges: it lowers counters, and gives existential nodes what they do not
-have. *What goes* does as well, by supports alone: a universal node loses y when one successor does, an
-existential node only if that was the successor it relies on.  This takes too much where y can be had otherwise.
-So then each node that lost something looks at its successors once more, and what they still have comes back, and
-spreads.  A support was there before what it supports, so what is left is the least relation, and not one that
-holds itself up in a circle.
+*What comes* spreads backwards along edges: it lowers counters, and gives existential nodes what
+they do not have. *What goes* does as well, by supports alone: a universal node loses y when one
+successor does, an existential node only if that was the successor it relies on.  This takes too
+much where y can be had otherwise.  So then each node that lost something looks at its successors
+once more, and what they still have comes back, and spreads.  A support was there before what it
+supports, so what is left is the least relation, and not one that holds itself up in a circle.
 
 An update may do both: an edge out of a universal node is one more successor to satisfy.
 
-Source: Libkin and Wong, Section 4 (the definition); Dowling and Gallier, J. Logic Programming 1(3), 1984
-(counters).
+Source: Libkin and Wong, Section 4 (the definition); Dowling and Gallier, J. Logic Programming 1(3),
+1984 (counters).
 """
 
 from __future__ import annotations
@@ -220,7 +221,9 @@ upto(x, w, y) :- upto(x, z, y), next(x, z, w), apath(w, y).""",
             level = further
 
     def _satisfied(self, x: Any, came: Iterable[Any]) -> set[Any]:
-        """One more successor of a universal node has these targets; those that all have now, and x has not."""
+        """One more successor of a universal node has these targets; those that all have now, and x
+        has not.
+        """
         self._touch(x)
         number, counters, mine = len(self.after[x]), self.unsatisfied[x], self.targets[x]
         ready = set()
@@ -231,7 +234,9 @@ upto(x, w, y) :- upto(x, z, y), next(x, z, w), apath(w, y).""",
         return ready
 
     def _lose(self, level: Fans) -> None:
-        """Targets lose their supports; those that are still to be had come back.  `lost` collects all."""
+        """Targets lose their supports; those that are still to be had come back.  `lost` collects
+        all.
+        """
         suspects: Fans = {}
         while level:
             further: Fans = {}

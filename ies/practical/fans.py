@@ -1,15 +1,17 @@
-"""Sets of nodes in two forms that obey the same operators: whole numbers as bit sets, and frozen sets.
+"""Sets of nodes in two forms that obey the same operators: whole numbers as bit sets, and frozen
+sets.
 
-A closure is a set of sources for each node.  Where most nodes reach most others, a Python number with one bit
-for each node is the best set there is: an intersection of two thousand nodes takes some thirty nanoseconds, and
-a node takes a bit rather than sixty bytes.  Where nodes reach few others out of very many, a number would be
-mostly zeros, and a frozen set is smaller.
+A closure is a set of sources for each node.  Where most nodes reach most others, a Python number
+with one bit for each node is the best set there is: an intersection of two thousand nodes takes
+some thirty nanoseconds, and a node takes a bit rather than sixty bytes.  Where nodes reach few
+others out of very many, a number would be mostly zeros, and a frozen set is smaller.
 
-`&`, `|` and `^` mean intersection, union and symmetric difference for both, what is empty is false for both, and
-`a ^ (a & b)` is a minus b.  An algorithm that keeps to these works on either form.  Neither can be changed in
-place, so what is set aside stays what it was.
+`&`, `|` and `^` mean intersection, union and symmetric difference for both, what is empty is false
+for both, and `a ^ (a & b)` is a minus b.  An algorithm that keeps to these works on either form.
+Neither can be changed in place, so what is set aside stays what it was.
 
-Nodes are numbered from 0; `Numbering` gives out numbers, and takes back those of nodes that are no more.
+Nodes are numbered from 0; `Numbering` gives out numbers, and takes back those of nodes that are no
+more.
 """
 
 from __future__ import annotations
@@ -84,8 +86,8 @@ def converted(fan: Fan, old: Form, new: Form, numbers: range) -> Fan:
 class Numbering:
     """Names of nodes by number, and numbers by name.
 
-    `names` may be set aside: a number that is given to another node makes another list.  The name of a node that
-    is no more stays in it until then.
+    `names` may be set aside: a number that is given to another node makes another list.  The name
+    of a node that is no more stays in it until then.
 
     >>> numbering = Numbering()
     >>> numbering.take("a"), numbering.take("b"), numbering.drop("a"), numbering.take("c"), numbering.names

@@ -1,16 +1,17 @@
-"""Matrices over Z_p with p = 2³¹ − 1, changed by rank one: as dictionaries while sparse, with numpy while dense.
+"""Matrices over Z_p with p = 2³¹ − 1, changed by rank one: as dictionaries while sparse, with numpy
+while dense.
 
-The matrix here is M = (I − A)⁻¹ − I, the sum of all Aᵏ with k ≥ 1, for two weightings of one graph: each entry
-is two numbers modulo p.  A pair is *there* if one of its numbers is not zero.  An edge u → v of weight w changes
-both M and (I − A)⁻¹ = M + I by
+The matrix here is M = (I − A)⁻¹ − I, the sum of all Aᵏ with k ≥ 1, for two weightings of one graph:
+each entry is two numbers modulo p.  A pair is *there* if one of its numbers is not zero.  An edge u
+→ v of weight w changes both M and (I − A)⁻¹ = M + I by
 
     w·(M + I)[x, u]·(M + I)[v, y] / (1 − w·(M + I)[v, u])        (Sherman and Morrison; a delete has −w)
 
-so only rows of what reaches u, and columns of what v reaches, are touched, and the pairs that come or go are
-found there.
+so only rows of what reaches u, and columns of what v reaches, are touched, and the pairs that come
+or go are found there.
 
-With a Mersenne prime a product of two numbers fits 64 bits, and x mod p is (x & p) + (x >> 31), twice: numpy
-does that without a division.  Blocks of rows are as large as the processor's cache.
+With a Mersenne prime a product of two numbers fits 64 bits, and x mod p is (x & p) + (x >> 31),
+twice: numpy does that without a division.  Blocks of rows are as large as the processor's cache.
 
 Source: Sankowski, FOCS 2004.
 """
@@ -31,7 +32,9 @@ Flips: TypeAlias = "Found"
 
 
 class Found:
-    """Pairs of numbers, as blocks: rows, columns, and which places of the block are meant (None: one by one)."""
+    """Pairs of numbers, as blocks: rows, columns, and which places of the block are meant (None:
+    one by one).
+    """
 
     __slots__ = ("blocks", "size")
 
@@ -97,7 +100,9 @@ class Matrix(Protocol):
     def entry(self, x: int, y: int) -> Entry: ...
 
     def change(self, u: int, v: int, scales: Scales) -> tuple[Flips, Flips]:
-        """Add scale·(M + I)[x, u]·(M + I)[v, y] to all entries; the pairs that are gone, and what is new."""
+        """Add scale·(M + I)[x, u]·(M + I)[v, y] to all entries; the pairs that are gone, and what
+        is new.
+        """
         ...
 
     def entries(self) -> Iterator[tuple[int, int, Entry]]:
@@ -288,7 +293,9 @@ def sparse_of(matrix: Matrix) -> SparseMatrix:
 
 
 def _reduced(values: Any) -> Any:
-    """Numbers of up to 62 bits, with a sign or without, modulo p, in place: 2³¹ is 1, so upper bits are added."""
+    """Numbers of up to 62 bits, with a sign or without, modulo p, in place: 2³¹ is 1, so upper bits
+    are added.
+    """
     p, shift = values.dtype.type(P), values.dtype.type(31)
     for _ in range(2):
         high = values >> shift
@@ -301,7 +308,8 @@ def _reduced(values: Any) -> Any:
 def inverse(
     np: Any, capacity: int, edges: Sequence[tuple[int, int]], weights: Sequence[Scales]
 ) -> DenseMatrix | None:
-    """M of a graph, by elimination in panels of columns; None if a pivot is zero, then other weights are needed.
+    """M of a graph, by elimination in panels of columns; None if a pivot is zero, then other
+    weights are needed.
 
     No rows are exchanged: with random weights, a pivot is zero about once in p times.
     """
@@ -363,7 +371,8 @@ def _invert_small(np: Any, matrix: Any) -> bool:
 def _product(np: Any, left: Any, right: Any) -> Any:
     """A product modulo p, not yet reduced: numbers of up to 57 bits.
 
-    By halves of 16 bits in floating point, where sums of PANEL products are exact, three products instead of four.
+    By halves of 16 bits in floating point, where sums of PANEL products are exact, three products
+    instead of four.
     """
     mask = (1 << 16) - 1
     a1, a0 = (left >> 16).astype(np.float64), (left & mask).astype(np.float64)

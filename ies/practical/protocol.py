@@ -1,11 +1,13 @@
-"""What a practical system is: one description, one protocol, and refusals that leave everything as it was.
+"""What a practical system is: one description, one protocol, and refusals that leave everything as
+it was.
 
-The systems of the calculus are terms that `ies.running` evaluates.  Those here do the same by hand, each with the
-algorithm that its auxiliary relations were made for.  Both are used alike: `insert` and `delete` of one tuple tell
-what changed, `view` and `sizes` show what is stored, `check` asserts the invariants.
+The systems of the calculus are terms that `ies.running` evaluates.  Those here do the same by hand,
+each with the algorithm that its auxiliary relations were made for.  Both are used alike: `insert`
+and `delete` of one tuple tell what changed, `view` and `sizes` show what is stored, `check` asserts
+the invariants.
 
-A system here begins by `load`, set at a time.  Changes of auxiliary relations are told only where somebody asked
-for them when the system was made; without that nothing is written down for them.
+A system here begins by `load`, set at a time.  Changes of auxiliary relations are told only where
+somebody asked for them when the system was made; without that nothing is written down for them.
 
 Source: Libkin and Wong, Section 3.
 """
@@ -20,7 +22,7 @@ from typing import Any, ClassVar, TypeAlias
 from attrs import frozen
 
 from everlog.ies.nrc.types import Base, Product, SetOf, columns, inhabits
-from everlog.ies.nrc.values import fact_text, is_itself, value_text
+from everlog.ies.nrc.value_text import fact_text, is_itself, value_text
 
 Row: TypeAlias = tuple[Any, ...]
 Changes: TypeAlias = dict[str, tuple[Collection[Row], Collection[Row]]]  # relation: (gone, new); never both empty
@@ -39,7 +41,8 @@ class NotPermissible(ValueError):
 
 
 def cycle_refused(relation: str, row: Row, route: Iterable[Any]) -> NotPermissible:
-    """The refusal of an edge by a system for acyclic graphs; `route` leads from its end back to its start.
+    """The refusal of an edge by a system for acyclic graphs; `route` leads from its end back to its
+    start.
 
     >>> print(cycle_refused("edge", (3, 1), [1, 2, 3]))
     edge(3, 1) closes a cycle: 1 → 2 → 3 is there already, and this system is for acyclic graphs
@@ -58,8 +61,9 @@ def cycle_refused(relation: str, row: Row, route: Iterable[Any]) -> NotPermissib
 
 @frozen
 class Kept:
-    """A relation of a system: columns with their types, and what it holds.  Of an auxiliary, the name is a suffix:
-    beside an answer `path`, the engine shows `tree` as `path.tree`."""
+    """A relation of a system: columns with their types, and what it holds.  Of an auxiliary, the
+    name is a suffix:  beside an answer `path`, the engine shows `tree` as `path.tree`.
+    """
 
     name: str
     columns: tuple[str, ...]
@@ -88,7 +92,9 @@ def kept(name: str, heading: str, meaning: str = "") -> Kept:
 
 @frozen(kw_only=True)
 class Described:
-    """What `ies show` prints, and what the planner chooses by; the attributes are named as those of a `System`."""
+    """What `ies show` prints, and what the planner chooses by; the attributes are named as those of
+    a `System`.
+    """
 
     name: str
     title: str
@@ -110,7 +116,8 @@ class Described:
 
 
 class Rows(Collection[Row]):
-    """Rows that are made when somebody looks, from what was set aside; their number is known at once.
+    """Rows that are made when somebody looks, from what was set aside; their number is known at
+    once.
 
     >>> rows = Rows(2, lambda: [(1, 2), (1, 3)])
     >>> len(rows), (1, 3) in rows, sorted(rows)
@@ -127,7 +134,9 @@ class Rows(Collection[Row]):
     def __init__(
         self, size: int, make: Callable[[], Iterable[Row]], fans: Mapping[int, Callable[[], Fans]] | None = None
     ) -> None:
-        """`fans` has, by the column of the key, quicker ways to make sets, for those that there are."""
+        """`fans` has, by the column of the key, quicker ways to make sets, for those that there
+        are.
+        """
         self._size, self._make, self._fans = size, make, fans or {}
         self._rows: frozenset[Row] | None = None
 
@@ -162,8 +171,8 @@ class Rows(Collection[Row]):
 class Practical(ABC):
     """A system with its state.  It begins empty.
 
-    Each update is refused before anything is changed, or done as a whole.  An insert of a tuple that is there
-    and a delete of one that is not change nothing.
+    Each update is refused before anything is changed, or done as a whole.  An insert of a tuple
+    that is there and a delete of one that is not change nothing.
     """
 
     described: ClassVar[Described]
@@ -228,7 +237,9 @@ class Practical(ABC):
     # ── looking ──────────────────────────────────────────────────────────────────────────────
 
     def view(self, name: str) -> Collection[Row]:
-        """The rows of a relation as they are now, in no order.  Cost: nothing, until they are looked at."""
+        """The rows of a relation as they are now, in no order.  Cost: nothing, until they are
+        looked at.
+        """
         if name in self.given:
             rows = self.given[name]
             return Rows(len(rows), frozenset(rows).__iter__)

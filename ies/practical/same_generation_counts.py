@@ -1,16 +1,16 @@
 """Same generation on acyclic graphs by counts on the product graph.
 
-Two nodes are of the same generation if walks of the same length lead to them from one node.  Such a pair of
-walks is one walk in the product graph, where (a, b) → (x, y) if a → x and b → y, that begins on the diagonal.
-Beside sg(x, y) stands their number:
+Two nodes are of the same generation if walks of the same length lead to them from one node.  Such a
+pair of walks is one walk in the product graph, where (a, b) → (x, y) if a → x and b → y, that
+begins on the diagonal.  Beside sg(x, y) stands their number:
 
     count(x, y) = [x = y] + Σ count(a, b) over edges a → x and b → y.
 
-An edge e = u → v of the graph is many edges of the product.  With E the edges but e, those that come or go are
-2·(e ⊗ E) + e ⊗ e up to exchanging the two sides, halved: so it is enough to begin in the row of v with
-2·count(u, b) at the y of each other edge b → y, and count(u, u) at v itself, to carry rows on through what v
-reaches, sources first, and to add the result to its own mirror image, halved.  Only counts that change are ever
-met.
+An edge e = u → v of the graph is many edges of the product.  With E the edges but e, those that
+come or go are 2·(e ⊗ E) + e ⊗ e up to exchanging the two sides, halved: so it is enough to begin in
+the row of v with 2·count(u, b) at the y of each other edge b → y, and count(u, u) at v itself, to
+carry rows on through what v reaches, sources first, and to add the result to its own mirror image,
+halved.  Only counts that change are ever met.
 
 Source: Libkin and Wong, Proposition 4; the product graph: the counting reading of it.
 """
@@ -27,10 +27,9 @@ from everlog.ies.practical.tc_counts import pairs
 
 
 class CountedGenerations(Practical):
-    """Invariants, verified by `check`:
-    I1  `after` has the edges that are given, and no nodes but theirs; `entering` counts those that enter a node;
-    I2  `counts[x][y]` obeys the equation above, and is there only where it is not zero;
-    I3  it is the same for (y, x).
+    """Invariants, verified by `check`:  I1  `after` has the edges that are given, and no nodes but
+    theirs; `entering` counts those that enter a node; I2  `counts[x][y]` obeys the equation above,
+    and is there only where it is not zero; I3  it is the same for (y, x).
     """
 
     described = Described(
@@ -107,7 +106,9 @@ class CountedGenerations(Practical):
         return out
 
     def _changed(self, v: Any, seed: dict[Any, int], sign: int, alone: dict[Any, Collection[Any]]) -> Changes:
-        """Carry the row of v on, and change counts by the sum of the result and its mirror image, halved."""
+        """Carry the row of v on, and change counts by the sum of the result and its mirror image,
+        halved.
+        """
         half: dict[Any, dict[Any, int]] = {v: seed}
         for a in reversed(sinks_first(self.after, [v])):
             if a in half and self.after[a]:
@@ -124,7 +125,9 @@ class CountedGenerations(Practical):
         return self._applied(delta, sign, alone)
 
     def _applied(self, delta: dict[Any, dict[Any, int]], sign: int, alone: dict[Any, Collection[Any]]) -> Changes:
-        """`alone` are nodes that came, or go, with the edge: each is of its own generation, counted once."""
+        """`alone` are nodes that came, or go, with the edge: each is of its own generation, counted
+        once.
+        """
         touched = self._touched(delta, alone)
         before = {(x, y): self.counts[x].get(y, 0) for x, y in touched}
         if sign > 0:

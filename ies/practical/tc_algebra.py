@@ -1,21 +1,22 @@
 """Transitive closure of any graph by the inverse of a matrix over a prime field.
 
-Give each edge a random weight from Z_p, and let A be the matrix of weights.  (I − A)⁻¹ − I is the sum of all
-walks of one edge or more, each the product of its weights; as a polynomial in the weights its entry at (x, y) is
-zero if and only if x does not reach y.  So a pair that is not reached has an entry of zero for certain, and one
-that is reached has one only by bad luck in drawing the weights.  One edge changes the inverse by rank one,
-whatever the graph is: an update costs at most n² multiplications, no matter how much of the closure hangs on the
-edge.
+Give each edge a random weight from Z_p, and let A be the matrix of weights.  (I − A)⁻¹ − I is the
+sum of all walks of one edge or more, each the product of its weights; as a polynomial in the
+weights its entry at (x, y) is zero if and only if x does not reach y.  So a pair that is not
+reached has an entry of zero for certain, and one that is reached has one only by bad luck in
+drawing the weights.  One edge changes the inverse by rank one, whatever the graph is: an update
+costs at most n² multiplications, no matter how much of the closure hangs on the edge.
 
-The chance of bad luck is small and known.  Times the determinant of I − A, an entry is a polynomial of degree n
-at most with coefficients 1 and −1, so it vanishes for at most n out of p − 1 weightings (Schwartz and Zippel).
-The weights are such that no determinant so far was zero, which excludes at most a `risk` of all weightings, the
-sum of n/(p − 1) over the determinants; so the chance is n/(p − 1)/(1 − risk).  Two independent weightings are
-kept; a pair is missed only if both miss it, and the chance is squared.  When risk comes to a half, weights are
-drawn anew.  All this is for updates that are not chosen by somebody who looks at the weights.
+The chance of bad luck is small and known.  Times the determinant of I − A, an entry is a polynomial
+of degree n at most with coefficients 1 and −1, so it vanishes for at most n out of p − 1 weightings
+(Schwartz and Zippel).  The weights are such that no determinant so far was zero, which excludes at
+most a `risk` of all weightings, the sum of n/(p − 1) over the determinants; so the chance is n/(p −
+1)/(1 − risk).  Two independent weightings are kept; a pair is missed only if both miss it, and the
+chance is squared.  When risk comes to a half, weights are drawn anew.  All this is for updates that
+are not chosen by somebody who looks at the weights.
 
-Where an insert makes the matrix singular, another weight is drawn for the edge; where a delete does, all weights
-are.
+Where an insert makes the matrix singular, another weight is drawn for the edge; where a delete
+does, all weights are.
 
 Source: Sankowski, FOCS 2004; Datta, Kulkarni, Mukherjee, Schwentick, Zeume, J. ACM 65(5), 2018.
 """
@@ -53,11 +54,10 @@ EXAMPLES = (100, 1_000, 10_000)  # numbers of nodes for which the bound is shown
 
 
 class AlgebraicClosure(Practical):
-    """Invariants, verified by `check`:
-    I1  `weights` has a weight other than zero in each field for each edge that is given, and for no other;
-    I2  (M + I)·(I − A) = I in both fields, with M the matrix that is kept;
-    I3  nodes are those of edges, and the rows and columns of free numbers are empty;
-    I4  the number of pairs is that of the entries.
+    """Invariants, verified by `check`:  I1  `weights` has a weight other than zero in each field
+    for each edge that is given, and for no other; I2  (M + I)·(I − A) = I in both fields, with M
+    the matrix that is kept; I3  nodes are those of edges, and the rows and columns of free numbers
+    are empty; I4  the number of pairs is that of the entries.
     """
 
     described = Described(
@@ -109,9 +109,11 @@ class AlgebraicClosure(Practical):
 
     @classmethod
     def highest_error_bound(cls, nodes: int) -> float:
-        """What `error_bound` comes to right before weights are drawn anew, a million inserts after the last time.
+        """What `error_bound` comes to right before weights are drawn anew, a million inserts after
+        the last time.
 
-        More is possible only where many edges on cycles, about p/(4n), were loaded at once and numpy is not there.
+        More is possible only where many edges on cycles, about p/(4n), were loaded at once and
+        numpy is not there.
 
         >>> [f"{AlgebraicClosure.highest_error_bound(nodes):.1e}" for nodes in (100, 1_000, 10_000)]
         ['8.7e-11', '8.7e-07', '8.7e-03']
@@ -181,7 +183,9 @@ class AlgebraicClosure(Practical):
         return tuple(self._draw.randrange(1, P) for _ in range(FIELDS))
 
     def _many_weights(self, number: int) -> list[Entry]:
-        """As `_weight` so many times, but drawn together: of 31 random bits, all but 0 and p are weights."""
+        """As `_weight` so many times, but drawn together: of 31 random bits, all but 0 and p are
+        weights.
+        """
         found: list[int] = []
         while len(found) < FIELDS * number:
             words = array("I", self._draw.randbytes(array("I").itemsize * (FIELDS * number - len(found))))

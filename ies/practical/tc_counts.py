@@ -1,8 +1,9 @@
 """Transitive closure of acyclic graphs by path counts.
 
-Beside path(x, y) stands how many paths lead from x to y.  In an acyclic graph a path passes an edge at most
-once, so an edge u → v brings, or takes, as many paths from x to y as there are from x to u, times those from v
-to y.  A pair is in the answer while its count is not zero.  Counts are exact whole numbers of any size.
+Beside path(x, y) stands how many paths lead from x to y.  In an acyclic graph a path passes an edge
+at most once, so an edge u → v brings, or takes, as many paths from x to y as there are from x to u,
+times those from v to y.  A pair is in the answer while its count is not zero.  Counts are exact
+whole numbers of any size.
 
 Source: Dong and Su, Information and Computation 120(1), 1995 (acyclic graphs); the counts:
 ../shared/notes/recursion.md.

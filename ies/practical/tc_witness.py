@@ -1,14 +1,15 @@
 """Transitive closure of any graph by one witness for each pair: a spanning tree for each source.
 
-Beside path(x, z) stands one node y from which the last edge came.  For a fixed x that is a tree with root x.  An
-edge that is inserted hangs what is new below it.  An edge that is deleted takes its subtree from those trees
-that use it, not from the others; what hung there is hung up again under nodes that are still in the tree, and
-what is left over is gone.
+Beside path(x, z) stands one node y from which the last edge came.  For a fixed x that is a tree
+with root x.  An edge that is inserted hangs what is new below it.  An edge that is deleted takes
+its subtree from those trees that use it, not from the others; what hung there is hung up again
+under nodes that are still in the tree, and what is left over is gone.
 
-All sources are treated together: `parents[z][y]` is the set of sources in whose trees z hangs below y, so an
-edge of the graph is looked at once for all trees, and the sets are those of `fans`.
+All sources are treated together: `parents[z][y]` is the set of sources in whose trees z hangs below
+y, so an edge of the graph is looked at once for all trees, and the sets are those of `fans`.
 
-Source: ../shared/notes/recursion.md; Italiano, Theoretical Computer Science 48, 1986 (trees under inserts).
+Source: ../shared/notes/recursion.md; Italiano, Theoretical Computer Science 48, 1986 (trees under
+inserts).
 """
 
 from __future__ import annotations
@@ -131,8 +132,8 @@ class WitnessClosure(Practical):
     def _below(self, v: int, lost: Fan) -> dict[int, Fan]:
         """For each node the sources of `lost` in whose trees it is v or below v.
 
-        Each pair is met once, on the way down its tree.  (x, x) has nothing below it in the tree of x: its root is
-        x by itself, not as a node that is reached.
+        Each pair is met once, on the way down its tree.  (x, x) has nothing below it in the tree of
+        x: its root is x by itself, not as a node that is reached.
         """
         after, parents, one = self.after, self.parents, self.form.one
         below = {v: lost}
@@ -154,7 +155,8 @@ class WitnessClosure(Practical):
         return below
 
     def _rehung(self, v: int, lost: Fan, below: dict[int, Fan]) -> Fan:
-        """Hang v itself elsewhere in those trees where some node that is not below it has an edge to it.
+        """Hang v itself elsewhere in those trees where some node that is not below it has an edge
+        to it.
 
         What hangs below v stays there.  The sources where there is no such node.
         """

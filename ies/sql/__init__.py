@@ -2,11 +2,11 @@
 
 | module | holds |
 |---|---|
-| `writing` | the front: `script`, `sql_text` |
+| `writer` | the front: `script`, `sql_text` |
 | `dialects` | names, types, constants, exact arithmetic of each dialect |
-| `values`, `queries`, `translate` | terms to SQL by symbolic evaluation |
+| `symbolic_values`, `select`, `translate` | terms to SQL by symbolic evaluation |
 | `keeping` | values that are computed once, sets of sets among them |
-| `names`, `plan` | tables of a system; an update as queries of the old state |
+| `column_names`, `update_plan` | tables of a system; an update as queries of the old state |
 | `sqlite`, `postgres`, `scripts` | what a dialect makes of a plan |
 | `witness` | transitive closure by one witness a pair, written by hand |
 """
@@ -14,6 +14,6 @@
 from everlog.ies.sql.dialects import DIALECTS
 from everlog.ies.sql.errors import SqlError
 from everlog.ies.sql.script import Script
-from everlog.ies.sql.writing import NODE_TYPES, script, sql_text
+from everlog.ies.sql.writer import NODE_TYPES, script, sql_text
 
 __all__ = ["DIALECTS", "NODE_TYPES", "Script", "SqlError", "script", "sql_text"]

@@ -1,8 +1,9 @@
 """The four dialects: names, types, constants, and arithmetic that is exact or fails.
 
-Numbers of the calculus are exact rationals.  PostgreSQL has them as NUMERIC, whole or with decimals; the others as
-whole numbers of 64 or 128 bits.  A quotient that a dialect cannot hold, and an overflow, end the statement with an
-error: SQLite, which would go on with a float, is asked for the type of each result.
+Numbers of the calculus are exact rationals.  PostgreSQL has them as NUMERIC, whole or with
+decimals; the others as whole numbers of 64 or 128 bits.  A quotient that a dialect cannot hold, and
+an overflow, end the statement with an error: SQLite, which would go on with a float, is asked for
+the type of each result.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from attrs import frozen
 
 from everlog.ies.nrc.types import Base
 from everlog.ies.sql.errors import SqlError
-from everlog.ies.sql.values import ADD, ATOM, MULTIPLY, Constant, Kind, Scalar, kind_of
+from everlog.ies.sql.symbolic_values import ADD, ATOM, MULTIPLY, Constant, Kind, Scalar, kind_of
 
 RESERVED = frozenset(
     """abort add all alter analyze and any array as asc before begin between both by case cast check collate column

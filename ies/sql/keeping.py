@@ -1,11 +1,14 @@
-"""Values that are computed once: a translator that keeps what a name stands for in tables of their own.
+"""Values that are computed once: a translator that keeps what a name stands for in tables of their
+own.
 
-Inlining is right but repeats itself.  A value that depends on nothing but the update is kept while the update
-runs, if it is named (by a binding, a `let` or a parameter) and used more than once: a flat set as a table, a
-scalar as a table of one row, and a set of sets *shredded*: a table of the outer rows, and for each inner set a
-table of its elements beside the columns of the outer row that it depends on.
+Inlining is right but repeats itself.  A value that depends on nothing but the update is kept while
+the update runs, if it is named (by a binding, a `let` or a parameter) and used more than once: a
+flat set as a table, a scalar as a table of one row, and a set of sets *shredded*: a table of the
+outer rows, and for each inner set a table of its elements beside the columns of the outer row that
+it depends on.
 
-Source: Cheney, Lindley, Wadler, Query shredding, 2014 (here with the columns themselves as the indices).
+Source: Cheney, Lindley, Wadler, Query shredding, 2014 (here with the columns themselves as the
+indices).
 """
 
 from __future__ import annotations
@@ -19,8 +22,7 @@ from everlog.ies.nrc import terms as nrc
 from everlog.ies.nrc.terms import Term
 from everlog.ies.nrc.types import Base, Product, Type, columns
 from everlog.ies.nrc.walk import everywhere
-from everlog.ies.sql.translate import Environment, Translator
-from everlog.ies.sql.values import (
+from everlog.ies.sql.symbolic_values import (
     Branch,
     Column,
     Kind,
@@ -33,6 +35,7 @@ from everlog.ies.sql.values import (
     flat,
     mentioned,
 )
+from everlog.ies.sql.translate import Environment, Translator
 
 
 @frozen
@@ -46,7 +49,9 @@ class Kept:
 
 @define(eq=False)
 class Keeping(Translator):
-    """A translator that keeps closed sets and costly scalars in tables, whose names begin with `prefix`."""
+    """A translator that keeps closed sets and costly scalars in tables, whose names begin with
+    `prefix`.
+    """
 
     prefix: str = field(default="", kw_only=True)
     stages: list[Kept] = field(factory=list, init=False)
@@ -78,7 +83,8 @@ class Keeping(Translator):
     def kept(self, name: str, value: Val, always: bool = False) -> Val:
         """The same value, from a table if it is a closed flat set or a closed query of a scalar.
 
-        What may fail (a division) is not computed before its time, unless the text computes it `always`.
+        What may fail (a division) is not computed before its time, unless the text computes it
+        `always`.
         """
         match value:
             case Tup(parts):
@@ -103,10 +109,11 @@ class Keeping(Translator):
     # ── sets of sets ─────────────────────────────────────────────────────────────────────────────
 
     def _shredded(self, name: str, value: SetVal, always: bool) -> SetVal:
-        """The same set of sets, from a table of its rows and one for the elements of each inner set.
+        """The same set of sets, from a table of its rows and one for the elements of each inner
+        set.
 
-        The columns that a row of a branch depends on, after the number of the branch, tell which elements are
-        its own.
+        The columns that a row of a branch depends on, after the number of the branch, tell which
+        elements are its own.
         """
         if self._open_ended(value):
             return value
@@ -237,7 +244,9 @@ class Keeping(Translator):
 
 @frozen
 class _Outer:
-    """A branch of a set of sets: the columns that its head depends on, by kind; the head's scalars and sets."""
+    """A branch of a set of sets: the columns that its head depends on, by kind; the head's scalars
+    and sets.
+    """
 
     branch: Branch
     keys: dict[Kind, list[Scalar]]

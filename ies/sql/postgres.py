@@ -1,10 +1,11 @@
 """PostgreSQL: trigger functions whose work is one statement.
 
-All parts of one statement see the same state, so an update is one WITH whose parts compute what goes and comes
-from the old state and move it; nothing needs a table in between.  What would go and come stays, for a row is
-moved once in a statement.  Two transactions that update the input take turns by an advisory lock, and one whose
-snapshot may be older than its turn is refused.  TRUNCATE is refused.  The functions find their tables in the
-schema that the script was run in, whatever the search_path of those who update, and whatever `$user` is for them.
+All parts of one statement see the same state, so an update is one WITH whose parts compute what
+goes and comes from the old state and move it; nothing needs a table in between.  What would go and
+come stays, for a row is moved once in a statement.  Two transactions that update the input take
+turns by an advisory lock, and one whose snapshot may be older than its turn is refused.  TRUNCATE
+is refused.  The functions find their tables in the schema that the script was run in, whatever the
+search_path of those who update, and whatever `$user` is for them.
 
 Source: https://www.postgresql.org/docs/15/queries-with.html (data-modifying statements in WITH).
 """
@@ -17,9 +18,9 @@ from zlib import crc32
 
 from everlog.ies.sql.dialects import Dialect
 from everlog.ies.sql.keeping import Kept
-from everlog.ies.sql.plan import Moved, Plan, Planner
 from everlog.ies.sql.script import Script, create, indented, indices, listed, same
-from everlog.ies.sql.values import Table, negation
+from everlog.ies.sql.symbolic_values import Table, negation
+from everlog.ies.sql.update_plan import Moved, Plan, Planner
 from everlog.ies.system import System
 
 

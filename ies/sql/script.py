@@ -1,4 +1,6 @@
-"""A script: the statements that make the tables, and those of each update where a database has no triggers."""
+"""A script: the statements that make the tables, and those of each update where a database has no
+triggers.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from attrs import field, frozen
 
 from everlog.ies.nrc.types import columns
 from everlog.ies.sql.dialects import Dialect, printable
-from everlog.ies.sql.values import Table, kind_of
+from everlog.ies.sql.symbolic_values import Table, kind_of
 from everlog.ies.system import Event
 
 
@@ -16,8 +18,9 @@ from everlog.ies.system import Event
 class Script:
     """Statements without the semicolon at their end.
 
-    `updates` are, for DuckDB and Spark, the statements of one update, to be run with the updated row's cells as
-    variables or parameters; SQLite and PostgreSQL have triggers, which stand in `schema`.
+    `updates` are, for DuckDB and Spark, the statements of one update, to be run with the updated
+    row's cells as variables or parameters; SQLite and PostgreSQL have triggers, which stand in
+    `schema`.
     """
 
     dialect: str

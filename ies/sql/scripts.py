@@ -1,9 +1,11 @@
-"""DuckDB and Spark, which have no triggers: the statements of one update, to be run with the row's cells given.
+"""DuckDB and Spark, which have no triggers: the statements of one update, to be run with the row's
+cells given.
 
-DuckDB takes them as variables (SET VARIABLE x = 1) and does all in one transaction, with temporary tables for
-what is computed from the old state.  Spark takes them as named parameters (:x); plain tables there can only be
-overwritten, and not while they are read, so the next value of each table is written beside it first.  Spark has
-no transaction over several tables: an update that is interrupted must be run again from the same row.
+DuckDB takes them as variables (SET VARIABLE x = 1) and does all in one transaction, with temporary
+tables for what is computed from the old state.  Spark takes them as named parameters (:x); plain
+tables there can only be overwritten, and not while they are read, so the next value of each table
+is written beside it first.  Spark has no transaction over several tables: an update that is
+interrupted must be run again from the same row.
 """
 
 from __future__ import annotations
@@ -13,9 +15,9 @@ from collections.abc import Mapping, Sequence
 from everlog.ies.nrc.types import columns
 from everlog.ies.sql.dialects import Dialect
 from everlog.ies.sql.keeping import Kept
-from everlog.ies.sql.plan import Moved, Plan, Planner
 from everlog.ies.sql.script import Script, create, indented, listed, names, same
-from everlog.ies.sql.values import Table
+from everlog.ies.sql.symbolic_values import Table
+from everlog.ies.sql.update_plan import Moved, Plan, Planner
 from everlog.ies.system import Event, System
 
 

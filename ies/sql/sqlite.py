@@ -1,14 +1,16 @@
 """SQLite: BEFORE triggers on the input tables.
 
-A BEFORE trigger sees the input as it was.  What several functions need, and what must be computed before a table
-changes although it is applied after, goes to tables that are empty between updates; everything else is one
-statement that reads and writes at once.  No statement relies on a conflict clause that `INSERT OR …` around the
-trigger would replace, and a wrong type ends the statement before the functions run, since OR IGNORE would skip
-the row but not them.  An UPDATE is a DELETE and an INSERT, after which the row itself is left alone.
+A BEFORE trigger sees the input as it was.  What several functions need, and what must be computed
+before a table changes although it is applied after, goes to tables that are empty between updates;
+everything else is one statement that reads and writes at once.  No statement relies on a conflict
+clause that `INSERT OR …` around the trigger would replace, and a wrong type ends the statement
+before the functions run, since OR IGNORE would skip the row but not them.  An UPDATE is a DELETE
+and an INSERT, after which the row itself is left alone.
 
-An INSERT OR REPLACE of a row that is there takes it away and puts it back.  With PRAGMA recursive_triggers the
-delete trigger runs in between, after the insert trigger found nothing to do; so a table of one row says how far
-a replacement is, and an AFTER trigger then takes the row away once more, quietly, and inserts it as new.
+An INSERT OR REPLACE of a row that is there takes it away and puts it back.  With PRAGMA
+recursive_triggers the delete trigger runs in between, after the insert trigger found nothing to do;
+so a table of one row says how far a replacement is, and an AFTER trigger then takes the row away
+once more, quietly, and inserts it as new.
 
 Source: https://sqlite.org/lang_createtrigger.html.
 """
@@ -20,9 +22,9 @@ from collections.abc import Sequence
 from everlog.ies.nrc.types import columns
 from everlog.ies.sql.dialects import Dialect
 from everlog.ies.sql.keeping import Kept
-from everlog.ies.sql.plan import Moved, Plan, Planner
 from everlog.ies.sql.script import Script, create, indented, indices, listed, names, same
-from everlog.ies.sql.values import Table, kind_of, negation
+from everlog.ies.sql.symbolic_values import Table, kind_of, negation
+from everlog.ies.sql.update_plan import Moved, Plan, Planner
 from everlog.ies.system import System
 
 
@@ -54,7 +56,9 @@ def cells(dialect: Dialect, table: Table, of: str) -> list[str]:
 
 
 def scratch(dialect: Dialect, table: Table) -> str:
-    """A table that is empty between updates.  It has types, else an index would not serve comparisons."""
+    """A table that is empty between updates.  It has types, else an index would not serve
+    comparisons.
+    """
     typed = zip(map(dialect.quoted, table.columns), map(dialect.column_type, columns(table.row)), strict=True)
     listing = ", ".join(f"{name} {type_}" for name, type_ in typed)
     key = names(dialect, table)
@@ -95,7 +99,8 @@ def types_hold(dialect: Dialect, table: Table, row: Sequence[str]) -> str:
 
 # ── INSERT OR REPLACE, UPDATE ────────────────────────────────────────────────────────────────────
 
-# The row that is being inserted was not there; was; was, and is deleted since; is to be deleted without work.
+# The row that is being inserted was not there; was; was, and is deleted since; is to be deleted
+# without work.
 _ABSENT, _THERE, _GONE, _QUIET = range(4)
 
 
@@ -199,9 +204,9 @@ def applied(dialect: Dialect, moved: Moved, source: str) -> list[str]:
 def ordered(moved: Sequence[Moved]) -> list[tuple[str, Moved]]:
     """An order in which every query is computed before a table that it reads changes.
 
-    A query is applied as it is computed (`direct`) where no other that is still to be computed reads its table;
-    where there is none such, one is computed now (`stage`) and applied when all are computed (`apply`). What
-    goes from a table goes before what comes to it.
+    A query is applied as it is computed (`direct`) where no other that is still to be computed
+    reads its table; where there is none such, one is computed now (`stage`) and applied when all
+    are computed (`apply`). What goes from a table goes before what comes to it.
     """
     out: list[tuple[str, Moved]] = []
     waiting = list(moved)

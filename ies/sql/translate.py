@@ -1,10 +1,11 @@
 """From terms of the calculus to SQL, by evaluating them symbolically.
 
-A comprehension opens its generators and puts their tables and conditions together; `exists`, `all`, `in`, `subset`
-and equality of sets become [NOT] EXISTS; a conditional becomes CASE, or a condition in each branch of a set; a
-function is inlined.  Σ adds over elements, not over rows: where two rows of the tables may give one element, a
-SELECT DISTINCT stands between, and where elements hold sets, the least row among those that give equal elements
-counts (which tables have, since their rows are ordered).
+A comprehension opens its generators and puts their tables and conditions together; `exists`, `all`,
+`in`, `subset` and equality of sets become [NOT] EXISTS; a conditional becomes CASE, or a condition
+in each branch of a set; a function is inlined.  Σ adds over elements, not over rows: where two rows
+of the tables may give one element, a SELECT DISTINCT stands between, and where elements hold sets,
+the least row among those that give equal elements counts (which tables have, since their rows are
+ordered).
 
 Source: Libkin and Wong, Section 2; Wong 1996 (normal forms).
 """
@@ -19,8 +20,8 @@ from attrs import define, field
 from everlog.ies.nrc import terms as nrc
 from everlog.ies.nrc.terms import Definition, Pattern, Term
 from everlog.ies.sql.errors import SqlError
-from everlog.ies.sql.queries import Queries, with_condition
-from everlog.ies.sql.values import (
+from everlog.ies.sql.select import Queries, with_condition
+from everlog.ies.sql.symbolic_values import (
     EMPTY,
     Branch,
     From,
@@ -268,7 +269,9 @@ class Translator(Queries):
         return From(alias, f"({text})", names, kinds, free=free), element
 
     def _representative(self, source: SetVal, number: int) -> Branch:
-        """One branch of a set, without rows that give an element which an earlier branch or row gives."""
+        """One branch of a set, without rows that give an element which an earlier branch or row
+        gives.
+        """
         here = source.open()[number]
         conditions = list(here.conditions)
         for earlier, other in enumerate(source.open()[: number + 1]):
@@ -291,7 +294,8 @@ class Translator(Queries):
         if body.constant == 1:
             counted = "count(*)" if self.dialect.name != "postgres" else "count(*)::NUMERIC"
             return Scalar(f"(SELECT {counted}{rest})", "num", columns=columns, heavy=True)
-        # The body in a query of its own: a sum of outer columns only would else belong to the query around.
+        # The body in a query of its own: a sum of outer columns only would else belong to the query
+        # around.
         alias = self.fresh()
         text = f"(SELECT COALESCE(SUM({alias}.v), 0) FROM (SELECT {body.text} AS v{rest}) AS {alias})"
         return Scalar(text, "num", columns=columns, heavy=True, whole=body.whole)

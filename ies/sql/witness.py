@@ -1,16 +1,19 @@
-"""Transitive closure of arbitrary graphs in SQL, with one witness for each pair: written by hand, not translated.
+"""Transitive closure of arbitrary graphs in SQL, with one witness for each pair: written by hand,
+not translated.
 
-`path_tree` says of each pair (x, y) of `path` by which node before y it is reached: path(x, parent) and
-edge(parent, y), or parent = x and the edge alone.  For each x these are the branches of a tree with its root in x.
+`path_tree` says of each pair (x, y) of `path` by which node before y it is reached: path(x, parent)
+and edge(parent, y), or parent = x and the edge alone.  For each x these are the branches of a tree
+with its root in x.
 
-- Insert (u, v): what reaches u now reaches what v reaches, by the branches of v's own tree: one statement, no
-  recursion. If u reached v already, nothing is new.
-- Delete (u, v): suspect is what hangs below this edge in any tree.  A suspect that an edge reaches from what is
-  trusted is saved, and may save others; the rest goes.  A recursive query gives a row only after the row that it
-  was made from, and the first row of a pair becomes its witness, so that no witness rests on itself.
+- Insert (u, v): what reaches u now reaches what v reaches, by the branches of v's own tree: one
+  statement, no recursion. If u reached v already, nothing is new.
+- Delete (u, v): suspect is what hangs below this edge in any tree.  A suspect that an edge reaches
+  from what is trusted is saved, and may save others; the rest goes.  A recursive query gives a row
+  only after the row that it was made from, and the first row of a pair becomes its witness, so that
+  no witness rests on itself.
 
-SQLite has WITH RECURSIVE in subqueries of a trigger; PostgreSQL runs the same in a loop of plpgsql, each round
-of which saves what the round before made safe.
+SQLite has WITH RECURSIVE in subqueries of a trigger; PostgreSQL runs the same in a loop of plpgsql,
+each round of which saves what the round before made safe.
 
 Source: our notes on recursion; the system in Python is ies.practical.tc_witness.
 """
@@ -22,7 +25,7 @@ from everlog.ies.sql import postgres, sqlite
 from everlog.ies.sql.dialects import Dialect
 from everlog.ies.sql.errors import SqlError
 from everlog.ies.sql.script import Script, create, indented
-from everlog.ies.sql.values import Table
+from everlog.ies.sql.symbolic_values import Table
 
 NAME = "tc_witness"
 TITLE = "tc_witness: Transitive closure of arbitrary graphs, one witness for each pair"
@@ -108,7 +111,8 @@ GROUP BY s.x, s.y""",
 DELETE FROM path_suspect
 WHERE EXISTS (SELECT 1 FROM path_tree AS w WHERE w.x = path_suspect.x AND w.y = path_suspect.y)""",
 ]
-# A round makes one row of a pair, and shallow trees; the recursion a row of every way.  Most are saved early.
+# A round makes one row of a pair, and shallow trees; the recursion a row of every way.  Most are
+# saved early.
 _ROUNDS = 4
 
 _SQLITE_REST = f"""\

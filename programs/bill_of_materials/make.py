@@ -1,4 +1,5 @@
-"""Make facts of bill_of_materials.dl: a plant with products, assemblies on a few levels, and suppliers.
+"""Make facts of bill_of_materials.dl: a plant with products, assemblies on a few levels, and
+suppliers.
 
 python3 make.py FOLDER [--size PARTS] [--seed N]
 """
@@ -7,13 +8,15 @@ from __future__ import annotations
 
 import random
 
-from everlog.programs.making import Facts, Value, main
+from everlog.programs.fact_scripts import Facts, Value, main
 
 LEVELS = 4
 
 
 def make(chance: random.Random, size: int) -> Facts:
-    """Parts on levels; what is on one is made of two to five parts of those below, the lowest are bought."""
+    """Parts on levels; what is on one is made of two to five parts of those below, the lowest are
+    bought.
+    """
     levels = [
         [f"{'part' if level == 0 else f'assembly {level}'}.{i + 1:04}" for i in range(max(2, size >> level))]
         for level in range(LEVELS)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import random
 
-from everlog.programs.making import Facts, main
+from everlog.programs.fact_scripts import Facts, main
 
 
 def make(chance: random.Random, size: int) -> Facts:
-    """Each company has up to six owners, most of them of older companies; some shares go the other way."""
+    """Each company has up to six owners, most of them of older companies; some shares go the other
+    way.
+    """
     names = [f"company {i:04}" for i in range(1, size + 1)]
     rows: list[tuple[str | int, ...]] = []
     for i, name in enumerate(names):

@@ -6,10 +6,10 @@
     python3 extract.py FOLDER --wanted git,vim --offered nginx --install nginx    another one
 
 With `--all` the facts describe this machine as it is: what is installed, what a person asked for
-(`apt-mark showmanual`), and the packages that `--install` names with what they need.  Otherwise they
-describe a machine on which the `--wanted` packages were asked for, besides those that are essential,
-and what they need came along; on which the `--left` ones were left behind by something that is gone;
-and where the `--offered` ones could be installed too.
+(`apt-mark showmanual`), and the packages that `--install` names with what they need.  Otherwise
+they describe a machine on which the `--wanted` packages were asked for, besides those that are
+essential, and what they need came along; on which the `--left` ones were left behind by something
+that is gone; and where the `--offered` ones could be installed too.
 
 Needs plain Python and `dpkg-query`.  Packages that are not on this machine are looked up by
 `apt-cache dumpavail`, where there are package lists.  Versions are as in the lists; that a
@@ -94,7 +94,9 @@ class World:
                 self.providers.setdefault(virtual, []).append(name)
 
     def closure(self, roots: Iterable[str], have: set[str]) -> set[str]:
-        """`have`, the roots, and what they need: of several alternatives one that is there, else the first."""
+        """`have`, the roots, and what they need: of several alternatives one that is there, else
+        the first.
+        """
         chosen, todo = set(have), [root for root in roots if root not in have]
         while todo:
             name = todo.pop(0)

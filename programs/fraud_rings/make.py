@@ -3,7 +3,8 @@
     python3 make.py FOLDER [--size PEOPLE] [--seed N]
 
 People are paid by employers and pay shops and landlords, so a few accounts have very many partners.
-One ring is put in for every twelve people: three or four of them pass a sum on, each keeping a little.
+One ring is put in for every twelve people: three or four of them pass a sum on, each keeping a
+little.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from everlog.programs.making import Facts, Value, main
+from everlog.programs.fact_scripts import Facts, Value, main
 
 Payment = tuple[str, str, int, int]  # from, to, euros, day
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import random
 
-from everlog.programs.making import Facts, main
+from everlog.programs.fact_scripts import Facts, main
 
 
 def make(chance: random.Random, size: int) -> Facts:
-    """Cities on a ring, each joined to the next; every third has a line across; one line of twelve is down."""
+    """Cities on a ring, each joined to the next; every third has a line across; one line of twelve
+    is down.
+    """
     cities = [f"city {i:04}" for i in range(size)]
     pairs = {(i, (i + 1) % size) for i in range(size)}
     while len(pairs) < min(size + size // 3, size * (size - 1) // 2):

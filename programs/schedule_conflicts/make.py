@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 
-from everlog.programs.making import Facts, Value, main
+from everlog.programs.fact_scripts import Facts, Value, main
 
 SUBJECTS = ["algebra", "analysis", "chemistry", "databases", "ethics", "geometry", "history", "logic", "physics"]
 DAYS = ["1 Monday", "2 Tuesday", "3 Wednesday", "4 Thursday", "5 Friday"]
@@ -16,7 +16,9 @@ SEATS = [20, 30, 40, 60]
 
 
 def make(chance: random.Random, size: int) -> Facts:
-    """Two sessions a course; mostly in a room and at a time that are free, if one was found in two tries."""
+    """Two sessions a course; mostly in a room and at a time that are free, if one was found in two
+    tries.
+    """
     courses = [f"{SUBJECTS[i % len(SUBJECTS)]} {i // len(SUBJECTS) + 1}" for i in range(size)]
     rooms: list[tuple[Value, ...]] = [(f"room {i + 1:02}", SEATS[i % 4]) for i in range(max(3, size // 6))]
     taken: set[tuple[str, str, int]] = set()

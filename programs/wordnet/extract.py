@@ -4,9 +4,9 @@
     python3 extract.py FOLDER --words dog,oak.2    what these words mean, and all that is broader
     python3 extract.py FOLDER --all                every noun
 
-WordNet is looked for in /usr/share/wordnet, or where `--wordnet` says.  If it is not there, Debian's
-package wordnet-base is fetched by `apt-get download` and unpacked to a temporary folder; nothing is
-installed.  Its licence asks to be on all copies: it is written to FOLDER/LICENSE.
+WordNet is looked for in /usr/share/wordnet, or where `--wordnet` says.  If it is not there,
+Debian's package wordnet-base is fetched by `apt-get download` and unpacked to a temporary folder;
+nothing is installed.  Its licence asks to be on all copies: it is written to FOLDER/LICENSE.
 
 Source: wndb(5WN), the format of the files data.noun and index.noun.
 """
@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from everlog.programs.making import write_facts
+from everlog.programs.fact_scripts import write_facts
 
 INSTALLED = Path("/usr/share/wordnet")
 WORDS = "apple,bicycle,cat,dog,guitar,horse,lion,oak.2,piano,rose,tulip,violin,whale.2,wolf"
@@ -50,7 +50,9 @@ class Nouns:
                     self.senses[fields[0]] = fields[-int(fields[2]) :]
 
     def _concept(self, fields: list[str]) -> None:
-        """Offset, file, type, number of words (hexadecimal), words with ids, number of links, the links."""
+        """Offset, file, type, number of words (hexadecimal), words with ids, number of links, the
+        links.
+        """
         offset, count = fields[0], int(fields[3], 16)
         self.words[offset] = fields[4 : 4 + 2 * count : 2]
         links = fields[5 + 2 * count :]
@@ -79,7 +81,9 @@ class Nouns:
         return senses[place - 1]
 
     def upwards(self, words: Iterable[str]) -> set[str]:
-        """The sense that is asked for of each word, or else the first, all that is broader, and their parts."""
+        """The sense that is asked for of each word, or else the first, all that is broader, and
+        their parts.
+        """
         todo, chosen = [self.sense(word) for word in words], set[str]()
         while todo:
             offset = todo.pop()

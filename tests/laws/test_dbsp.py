@@ -1,7 +1,7 @@
 """The propositions of DBSP as properties, and the delta rules against counting by brute force.
 
-Numbers of propositions and theorems are those of Budiu et al., PVLDB 16(7), 2023.  Streams are compared on
-a prefix: all operators are causal, so a longer input has the same prefix of output.
+Numbers of propositions and theorems are those of Budiu et al., PVLDB 16(7), 2023.  Streams are
+compared on a prefix: all operators are causal, so a longer input has the same prefix of output.
 """
 
 from __future__ import annotations
@@ -458,7 +458,9 @@ def test_the_two_clocks_of_nested_streams_commute(s: Stream[Any]) -> None:
 @few
 @given(st.lists(numbers, max_size=3), st.lists(numbers, max_size=3))
 def test_bilinear_theorem_on_both_clocks(a: list[Any], b: list[Any]) -> None:
-    """The theorem used twice: the incremental form of a product is bilinear again, in four products."""
+    """The theorem used twice: the incremental form of a product is bilinear again, in four
+    products.
+    """
     times = lift(lambda x, y: x * y)
     one, other = stream(a, stream([], 0)), stream(b, stream([], 0))
     twice = bilinear_incremental(lift(bilinear_incremental(times)))

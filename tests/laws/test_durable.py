@@ -1,8 +1,10 @@
-"""One database in a file, in which facts and rules come and go, and which is closed, opened, compacted and looked at.
+"""One database in a file, in which facts and rules come and go, and which is closed, opened,
+compacted and looked at.
 
-The model is the list of all states that were: what was given, the rules, and what follows by the reference evaluator.
-After each move the database is in the last of them, memory and file agree, and every state that history still
-reaches is what it was.  A move that fails, because a rule does or because the disk does, has changed nothing.
+The model is the list of all states that were: what was given, the rules, and what follows by the
+reference evaluator.  After each move the database is in the last of them, memory and file agree,
+and every state that history still reaches is what it was.  A move that fails, because a rule does
+or because the disk does, has changed nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from everlog import Database, DatalogError, EvaluationError, RuleError, Update
 from everlog.core.evaluate import reference
 from everlog.core.program import Program, Row
 from everlog.dsl.check import compile_text
-from everlog.store.database import DurableDatabase
+from everlog.store.durable_database import DurableDatabase
 from everlog.store.errors import AlreadyOpen, NoSuchStep, NotWritten
 
 BASE = """.decl e(x:number, y:number)
@@ -113,7 +115,9 @@ class DurableMachine(RuleBasedStateMachine):
         return self.past[-1]
 
     def attempt(self, after: State, move: Callable[[], object], *failures: type[Exception]) -> bool:
-        """Make a move that leads to a state, in one step or in none if it is the same; or that fails."""
+        """Make a move that leads to a state, in one step or in none if it is the same; or that
+        fails.
+        """
         try:
             move()
         except failures:

@@ -70,7 +70,9 @@ p(y, z) :- s(x, w), p(x, y), p(w, z).
     inputs={"e": [(1, 2), (2, 3), (3, 1)], "s": [(1, 1), (2, 1), (3, 2)]},
 )
 def test_rules_that_read_what_is_new_late_agree_with_the_reference(text: str, inputs: Any) -> None:
-    """Whether a rule goes from Δ outwards or through another atom is a matter of time, not of what it means."""
+    """Whether a rule goes from Δ outwards or through another atom is a matter of time, not of what
+    it means.
+    """
     try:
         program = compile_text(text)
     except DatalogError:
@@ -140,7 +142,9 @@ def test_a_recursion_of_many_nodes_shares_sets() -> None:
 def test_keys_that_move_along_steps_end_with_what_rounds_give(
     ahead: list[Row], more: list[Row], anywhere: list[Row], rules: list[str]
 ) -> None:
-    """Steps lead ahead, but for a few: most keys are complete when their turn comes, some are in or behind a cycle."""
+    """Steps lead ahead, but for a few: most keys are complete when their turn comes, some are in or
+    behind a cycle.
+    """
     text = """.decl e(x:number, y:number)  .decl f(x:number, y:number, z:number)  .decl r(x:number, y:number)
         r(x, y) :- e(p, x), e(p, y), x != y.  r(0, 1).  .decl turned(x:number)  turned(y) :- r(_, y), r(y, x), x < y."""
     steps = [(x, x + by) for x, by in ahead] + anywhere

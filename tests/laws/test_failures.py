@@ -1,4 +1,6 @@
-"""What a functor that is not defined means: the same for all executors, in whatever order a body is written."""
+"""What a functor that is not defined means: the same for all executors, in whatever order a body is
+written.
+"""
 
 from __future__ import annotations
 

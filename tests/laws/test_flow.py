@@ -1,4 +1,6 @@
-"""Units that carry a column along: the engine equals the reference after every step, whatever comes and goes."""
+"""Units that carry a column along: the engine equals the reference after every step, whatever comes
+and goes.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,9 @@ def rows_for(program: Any, name: str) -> st.SearchStrategy[tuple[int, ...]]:
 
 @st.composite
 def streams(draw: st.DrawFn, program: Any) -> tuple[dict[str, list[Any]], list[list[Any]]]:
-    """Facts to begin with, and steps of one change or a few: those there go as often as others come."""
+    """Facts to begin with, and steps of one change or a few: those there go as often as others
+    come.
+    """
     inputs = [d.relation for d in program.inputs]
     there = {name: set(draw(st.lists(rows_for(program, name), max_size=9))) for name in inputs}
     start = {name: sorted(rows) for name, rows in there.items()}
@@ -114,7 +118,8 @@ class _Full(Exception):
 def test_larger_graphs_are_followed_step_by_step(seed: int, nodes: int, large: bool) -> None:
     """One large component, as random graphs have: what it loses and gains, and what is behind it.
 
-    Some steps are refused at their end, and then nothing has changed.  What is told is read last, after all steps.
+    Some steps are refused at their end, and then nothing has changed.  What is told is read last,
+    after all steps.
     """
     draw = Random(seed)
     engine = Engine(program_of(PROGRAMS["closure"]))

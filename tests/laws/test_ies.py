@@ -1,7 +1,8 @@
-"""Incremental evaluation systems: for any updates U, F_Q(U) = Q(U(∅)); encodings keep answers; errors change nothing.
+"""Incremental evaluation systems: for any updates U, F_Q(U) = Q(U(∅)); encodings keep answers;
+errors change nothing.
 
-Updates are drawn from a small pool of tuples, so inserts of what is there and deletes of what is not are frequent; over a few
-nodes self-loops, cycles and pieces without connection are too.
+Updates are drawn from a small pool of tuples, so inserts of what is there and deletes of what is
+not are frequent; over a few nodes self-loops, cycles and pieces without connection are too.
 """
 
 from __future__ import annotations
@@ -20,12 +21,11 @@ from hypothesis import strategies as st
 from everlog import compile_text
 from everlog.core.evaluate import reference
 from everlog.core.program import Program
-from everlog.ies import catalogue
+from everlog.ies import registry
 from everlog.ies.encodings.binarize import binarize
 from everlog.ies.encodings.flatten import Flat, columns_of, flatten
 from everlog.ies.encodings.orders import Names, Ordering
 from everlog.ies.files import datalog
-from everlog.ies.making import definitions_of, make
 from everlog.ies.nrc.evaluate import evaluate
 from everlog.ies.nrc.parser import parse_system
 from everlog.ies.nrc.printer import system_text
@@ -36,13 +36,14 @@ from everlog.ies.properties import determinism, few_values
 from everlog.ies.running import Running, TooLarge
 from everlog.ies.sri import law_broken
 from everlog.ies.system import Becomes, Differs
+from everlog.ies.validation import definitions_of, make
 
-WRITTEN = [name for name in catalogue.SYSTEMS if catalogue._is_written(name)]
+WRITTEN = [name for name in registry.SYSTEMS if registry._is_written(name)]
 ACYCLIC = {"tc_acyclic", "tc_counts", "same_generation", "same_generation_sri", "same_generation_counts"}
 SRI = [name for name in WRITTEN if name.endswith("_sri")]
-EXPONENTIAL = [name for name in WRITTEN if catalogue.system_of(name).exponential]
-ASKED = [name for name in WRITTEN if catalogue.system_of(name).query]
-ENCODED = [name for name in WRITTEN if catalogue.system_of(name).auxiliaries]
+EXPONENTIAL = [name for name in WRITTEN if registry.system_of(name).exponential]
+ASKED = [name for name in WRITTEN if registry.system_of(name).query]
+ENCODED = [name for name in WRITTEN if registry.system_of(name).auxiliaries]
 
 
 def few(share: int) -> settings:
@@ -68,7 +69,7 @@ def _numbered(value: Value) -> Value:
 
 @st.composite
 def updates(draw: st.DrawFn, name: str, pool: int, most: int, nodes: int = 4) -> list[Step]:
-    system = catalogue.system_of(name)
+    system = registry.system_of(name)
     rows = [(stored.name, row) for stored in system.inputs for row in constants(stored.type.element, nodes)]
     chosen = draw(st.lists(st.sampled_from(rows), min_size=1, max_size=pool, unique=True))
     step = st.tuples(st.integers(0, 2).map(bool), st.sampled_from(chosen))
@@ -85,11 +86,11 @@ def applied(running: Running, step: Step) -> Any:
 
 @cache
 def oracle(name: str) -> Program:
-    return compile_text(datalog(catalogue.system_of(name)))
+    return compile_text(datalog(registry.system_of(name)))
 
 
 def answer_from_scratch(name: str, running: Running) -> frozenset[Any]:
-    system = catalogue.system_of(name)
+    system = registry.system_of(name)
     return reference.evaluate(oracle(name), {one.name: running.rows(one.name) for one in system.inputs})[
         system.answer.name
     ]
@@ -117,7 +118,7 @@ def test_the_answer_is_the_query_of_the_input(name: str) -> None:
     @few(40)
     @given(steps=updates(name, *size))
     def law(steps: list[Step]) -> None:
-        running = Running(catalogue.system_of(name))
+        running = Running(registry.system_of(name))
         told = {stored.name: running.view(stored.name) for stored in running.system.stored}
         held = {one.name: set[Value]() for one in running.system.inputs}
         for step in steps:
@@ -146,7 +147,7 @@ def test_the_answer_is_the_query_of_the_input(name: str) -> None:
 
 @given(steps=updates("linear_order", 9, 16, 5))
 def test_the_maintained_order_is_linear_and_ranks_every_constant(steps: list[Step]) -> None:
-    running = Running(catalogue.system_of("linear_order"))
+    running = Running(registry.system_of("linear_order"))
     for step in steps:
         applied(running, step)
         there = {node for edge in running.view("edge") for node in edge}
@@ -256,7 +257,7 @@ def test_auxiliaries_are_what_they_are_said_to_be(name: str) -> None:
     @few(15 if name in SRI else 60)
     @given(steps=updates(name, *size))
     def law(steps: list[Step]) -> None:
-        running = Running(catalogue.system_of(name))
+        running = Running(registry.system_of(name))
         for step in steps:
             with suppress(NotPermissible):
                 applied(running, step)
@@ -268,7 +269,7 @@ def test_auxiliaries_are_what_they_are_said_to_be(name: str) -> None:
 @pytest.mark.parametrize("name", WRITTEN)
 def test_taking_away_and_adding_is_the_same_as_becoming(name: str) -> None:
     """`r -= a; r += b` means r := (r minus a) union b."""
-    system = catalogue.system_of(name)
+    system = registry.system_of(name)
 
     def becoming(relation: str, change: Becomes | Differs) -> Becomes:
         match change:
@@ -319,12 +320,14 @@ def refusal(running: Running, step: Step) -> NotPermissible | TooLarge | None:
 
 @pytest.mark.parametrize("name", EXPONENTIAL)
 def test_past_the_limit_nothing_is_lost(name: str) -> None:
-    """An update that would make the auxiliaries too large is refused; answer and auxiliaries stay, deletes go on."""
+    """An update that would make the auxiliaries too large is refused; answer and auxiliaries stay,
+    deletes go on.
+    """
 
     @few(10)
     @given(steps=updates(name, 6, 10, 3), limit=st.integers(4, 60))
     def law(steps: list[Step], limit: int) -> None:
-        system = catalogue.system_of(name)
+        system = registry.system_of(name)
         running, free = Running(system, limit), Running(system, None)
         assume(running.values <= limit)
         for step in steps:
@@ -357,7 +360,7 @@ WRONG = [(), (1,), (1, 2, 3, 4), "x", 1.5, None, (1, None), (True, 1), ((1, 2), 
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_a_wrong_tuple_changes_nothing(name: str) -> None:
-    system = catalogue.system_of(name)
+    system = registry.system_of(name)
     running = Running(system)
     for stored in system.inputs:
         for row in constants(stored.type.element, 2)[:3]:
@@ -385,7 +388,7 @@ def test_a_wrong_tuple_changes_nothing(name: str) -> None:
 @pytest.mark.parametrize("name", SRI)
 def test_the_step_of_a_recursion_obeys_its_laws(name: str) -> None:
     """f(x, f(x, y)) = f(x, y) and f(x, f(y, z)) = f(y, f(x, z)), on what the recursion reaches."""
-    text = catalogue.resources.files("everlog.ies").joinpath("systems", f"{name}.nrc").read_text("utf-8")
+    text = registry.resources.files("everlog.ies").joinpath("systems", f"{name}.nrc").read_text("utf-8")
     system = parse_system(text)
     assert system.sri is not None
     rows = constants(system.inputs[0].type.element, 3)
@@ -416,7 +419,7 @@ def constants_of(type_: Type, value: Value, base: str) -> set[Value]:
 @pytest.mark.parametrize("name", ENCODED)
 @pytest.mark.parametrize("encoding", ["flatten", "binarize"])
 def test_an_encoded_system_gives_the_same_answers(encoding: str, name: str) -> None:
-    given_, encoded = catalogue.system_of(name), catalogue.system_of(f"{encoding}({name})")
+    given_, encoded = registry.system_of(name), registry.system_of(f"{encoding}({name})")
     arities = [len(columns_of(one.type.element)) for one in encoded.auxiliaries]
     assert all(height(one.type) == 1 for one in encoded.auxiliaries)
     assert encoding == "flatten" or max(arities) <= 2
@@ -449,8 +452,10 @@ def test_an_encoded_system_gives_the_same_answers(encoding: str, name: str) -> N
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_encodings_take_what_encodings_make(name: str) -> None:
-    """Of what is flat, or of arity two, there is nothing to encode; nested systems are flattened first."""
-    flat, binary = catalogue.system_of(f"flatten({name})"), catalogue.system_of(f"binarize({name})")
+    """Of what is flat, or of arity two, there is nothing to encode; nested systems are flattened
+    first.
+    """
+    flat, binary = registry.system_of(f"flatten({name})"), registry.system_of(f"binarize({name})")
     assert flatten(flat) == flat
     assert binarize(flat) == binary
     assert flatten(binary) == binary
@@ -461,7 +466,7 @@ def test_encodings_take_what_encodings_make(name: str) -> None:
 @pytest.mark.parametrize("encoding", ["{}", "flatten({})", "binarize({})"])
 def test_an_encoded_system_is_a_text_like_any_other(encoding: str, name: str) -> None:
     """What is printed of it is read again, and is the same system."""
-    system = catalogue.system_of(encoding.format(name))
+    system = registry.system_of(encoding.format(name))
     again = make(parse_system(system_text(system)))
     assert again == system
 
@@ -535,13 +540,13 @@ def test_every_type_has_a_linear_order(data: st.DataObject, type_: Type, ranking
 @pytest.mark.parametrize("name", WRITTEN)
 def test_only_what_keeps_an_order_of_arrival_depends_on_the_history(name: str) -> None:
     """Corollary 7 for the paper's systems; the order and the weights of tc_algebra are by arrival."""
-    found = determinism(catalogue.system_of(name), histories=12)
+    found = determinism(registry.system_of(name), histories=12)
     assert found.histories >= 2
     assert found.holds == (name not in ("linear_order", "tc_algebra"))
     if found.differ is not None:
         ended = []
         for history in found.differ:
-            running = Running(catalogue.system_of(name))
+            running = Running(registry.system_of(name))
             for event, relation, row in history:
                 applied(running, (event == "insert", relation, row))
             ended.append(running)

@@ -1,4 +1,6 @@
-"""Practical systems: after any updates the answer is that of the query, and what is told adds up to what is stored."""
+"""Practical systems: after any updates the answer is that of the query, and what is told adds up to
+what is stored.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from hypothesis import strategies as st
 from everlog.core.evaluate import reference, seminaive
 from everlog.core.program import Program
 from everlog.dsl.check import compile_text
-from everlog.ies import catalogue
+from everlog.ies import registry
 from everlog.ies.files import datalog
 from everlog.ies.practical import fans, field_matrices, tc_algebra
 from everlog.ies.practical.alternating_paths import AlternatingPaths
@@ -61,7 +63,9 @@ def program_of(cls: type[Practical]) -> Program:
 
 
 def answer(system: Practical, evaluate: Callable[[Program, Mapping[str, Any]], Mapping[str, Any]]) -> set[Row]:
-    """The answer to the query of what is given, from scratch.  The oracle has a number for each node."""
+    """The answer to the query of what is given, from scratch.  The oracle has a number for each
+    node.
+    """
     place = {node: n for n, node in enumerate(NODES)}
     rows = {name: {tuple(place[v] for v in row) for row in given} for name, given in system.given.items()}
     found = evaluate(program_of(type(system)), rows)[system.described.answer.name]
@@ -143,7 +147,9 @@ def steps(draw: st.DrawFn, cls: type[Practical], most: int = 12) -> list[Step]:
 def test_the_answer_is_the_query_of_the_input_and_the_told_changes_add_up(
     cls: type[Practical], form_: str
 ) -> None:
-    """F_Q(U) = Q(U(∅)) after each update, for answer and auxiliary relations; refusals change nothing."""
+    """F_Q(U) = Q(U(∅)) after each update, for answer and auxiliary relations; refusals change
+    nothing.
+    """
 
     @given(steps=steps(cls))
     def law(steps: list[Step]) -> None:
@@ -162,7 +168,9 @@ def test_the_answer_is_the_query_of_the_input_and_the_told_changes_add_up(
 
 @pytest.mark.parametrize(("cls", "form_"), CASES)
 def test_it_may_begin_anywhere_and_untracked_changes_are_the_same(cls: type[Practical], form_: str) -> None:
-    """Loaded at once and then updated, it tells of input and answer what one tells that heard of each update."""
+    """Loaded at once and then updated, it tells of input and answer what one tells that heard of
+    each update.
+    """
 
     @given(before=steps(cls, 9), after=steps(cls, 6))
     def law(before: list[Step], after: list[Step]) -> None:
@@ -212,7 +220,7 @@ def test_long_histories_of_larger_graphs(cls: type[Practical], form_: str) -> No
 
 
 def test_every_practical_system_of_the_catalogue_is_tested_here() -> None:
-    assert {catalogue.entry(name).described.name for name in catalogue.PRACTICAL} == {
+    assert {registry.entry(name).described.name for name in registry.PRACTICAL} == {
         cls.described.name for cls in CLASSES
     }
 

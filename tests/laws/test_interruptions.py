@@ -1,7 +1,9 @@
-"""A step that is interrupted, at whatever line, leaves the state of before; the same step then succeeds.
+"""A step that is interrupted, at whatever line, leaves the state of before; the same step then
+succeeds.
 
-Ctrl-C and the timer of the limits raise between two instructions of the step.  Here a tracer counts the
-lines of the engine and of the rules that it runs, and delivers an interruption at the one that is asked for.
+Ctrl-C and the timer of the limits raise between two instructions of the step.  Here a tracer counts
+the lines of the engine and of the rules that it runs, and delivers an interruption at the one that
+is asked for.
 """
 
 from __future__ import annotations
@@ -124,7 +126,8 @@ def assert_interruptible(
 ) -> None:
     """Interrupt `work` on an engine at many lines; each time it has done nothing, or all of it.
 
-    First while rules are compiled and indexes built on the way; then again, when all of that is there.
+    First while rules are compiled and indexes built on the way; then again, when all of that is
+    there.
     """
     _interrupt_often(engine, twin, work, first)
     back(engine)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from join_cases import Step, cases, states, told
 
 from everlog.core.classify.query import Query
+from everlog.core.joins.join_strategies import JOINS, view_of
 from everlog.core.joins.leapfrog import Bound, leapfrog
-from everlog.core.joins.strategies import JOINS, view_of
 from everlog.core.joins.view import Asked, joined
 from everlog.core.program import Row
 
@@ -81,7 +81,9 @@ def test_a_bulk_load_is_the_same_as_single_inserts(strategy: str, case: tuple[Qu
 def test_ranges_only_leave_out_what_a_filter_would(
     strategy: str, case: tuple[Query, list[Step]], low: int, data: st.DataObject
 ) -> None:
-    """Leapfrog over sorted tries: with bounds a view may skip answers that break them, and no others."""
+    """Leapfrog over sorted tries: with bounds a view may skip answers that break them, and no
+    others.
+    """
     query, stream = case
     variables = query.variables
     if not variables or not served(strategy, query):

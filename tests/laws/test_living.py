@@ -41,7 +41,9 @@ def test_every_relation_follows(executor: str, case: Case) -> None:
 @examples(25)
 @given(generators.dense_cases())
 def test_dense_programs_follow(executor: str, case: Case) -> None:
-    """Random programs in which every rule derives something, and relations are read twice, or negated too."""
+    """Random programs in which every rule derives something, and relations are read twice, or
+    negated too.
+    """
     text, inputs, stream = case
     follows(program_of(text), inputs, stream, [executor])
 
@@ -111,7 +113,9 @@ def test_a_batch_is_its_updates_one_by_one(executor: str, case: Case, random: Ra
 @examples(10)
 @given(any_case)
 def test_what_comes_and_goes_leaves_nothing(executor: str, case: Case) -> None:
-    """A step and its inverse, in two steps or in one: the state of before, and told changes that cancel."""
+    """A step and its inverse, in two steps or in one: the state of before, and told changes that
+    cancel.
+    """
     text, inputs, stream = case
     engine = started(text, inputs, executor)
     for step in stream:
@@ -187,7 +191,9 @@ FAILING = {
 @examples(6, share=10)
 @given(st.data())
 def test_a_step_that_fails_leaves_no_trace_and_the_stream_goes_on(name: str, data: st.DataObject) -> None:
-    """These fail in whatever order a body is read, so all engines fail where the reference does, and only there."""
+    """These fail in whatever order a body is read, so all engines fail where the reference does,
+    and only there.
+    """
     rules = FAILING[name]
     program = bind(program_of(f"{generators.DECLARATIONS}\n{rules}\n"), {"picky": _picky})
     read = {name: kinds for name, kinds in generators.BASE.items() if f" {name}(" in rules}

@@ -1,4 +1,6 @@
-"""Whatever a program calls its variables, relations, columns, components and functors, it means the same."""
+"""Whatever a program calls its variables, relations, columns, components and functors, it means the
+same.
+"""
 
 from __future__ import annotations
 

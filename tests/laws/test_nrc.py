@@ -71,7 +71,9 @@ def test_the_core_of_a_term_has_only_the_constructs_of_the_paper(drawn: tuple[t.
 def test_a_term_and_its_core_evaluate_to_what_the_term_means(
     drawn: tuple[t.Term, Type], environment: dict[str, Any]
 ) -> None:
-    """Where the plain reading divides by zero, the evaluator may find a value; never the other way round."""
+    """Where the plain reading divides by zero, the evaluator may find a value; never the other way
+    round.
+    """
     term, type_ = drawn
     note(term_text(term))
     meant = value_of(meaning, term, environment, DEFINITIONS)

@@ -44,7 +44,9 @@ texts = st.sampled_from(NASTY) | st.text(max_size=20) | st.text(alphabet='"\\$()
 
 
 def storable(text: str) -> bool:
-    """Surrogates other than those that stand for bytes have no form in UTF-8, and are refused as facts."""
+    """Surrogates other than those that stand for bytes have no form in UTF-8, and are refused as
+    facts.
+    """
     try:
         text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -54,7 +56,9 @@ def storable(text: str) -> bool:
 
 @given(said=st.lists(st.tuples(texts, texts), max_size=8), value=texts)
 def test_a_symbol_is_found_whatever_its_characters_are(said: list[tuple[str, str]], value: str) -> None:
-    """As an atom, in a conjunction, under `!`, in an aggregate, in a functor, in the head of an answer."""
+    """As an atom, in a conjunction, under `!`, in an aggregate, in a functor, in the head of an
+    answer.
+    """
     assume(storable(value) and all(storable(text) for row in said for text in row))
     db = Database.from_text(PROGRAM, facts={"said": [*said, (value, "me")]})
     rows = {(who, what) for who, what in db.view("said")}
@@ -121,7 +125,8 @@ def test_a_value_is_taken_exactly_if_it_is_as_a_fact(relation: str, value: Any) 
 def with_parameters(body: str) -> tuple[str, dict[str, object]]:
     """A body with a parameter in the place of each literal, and their values.
 
-    A literal after `-` or `as(` is left: those are of the kind that stands beside them, and no values.
+    A literal after `-` or `as(` is left: those are of the kind that stands beside them, and no
+    values.
     """
     words = list(lex(body, Report(Source(body))))
     values: dict[str, object] = {}

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from everlog.dsl import ast
 from everlog.dsl.builder import BINDS
-from everlog.dsl.format import format_text
+from everlog.dsl.formatter import format_text
+from everlog.dsl.keywords import DIRECTIVES, KEYWORDS
 from everlog.dsl.parser import parse_text
 from everlog.dsl.preprocess import preprocess_text
 from everlog.dsl.printer import print_program, print_statement
-from everlog.dsl.words import DIRECTIVES, KEYWORDS
 
 PROGRAMS = sorted((Path(__file__).parents[2] / "programs").rglob("*.dl"))
 

@@ -1,4 +1,6 @@
-"""Single updates, which take ways of their own, leave every relation as the reference evaluator has it."""
+"""Single updates, which take ways of their own, leave every relation as the reference evaluator has
+it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A relation that a system of auxiliary relations keeps is the relation that its rules mean, however they are written."""
+"""A relation that a system of auxiliary relations keeps is the relation that its rules mean,
+however they are written.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,9 @@ updates = st.tuples(st.booleans(), facts)
 def test_a_system_keeps_what_the_rules_mean(
     system: str, text: str, steps: list[list[tuple[bool, tuple[str, tuple[int, ...]]]]]
 ) -> None:
-    """Steps of inserts and deletes, of facts that are there or not; a step that is refused changes nothing."""
+    """Steps of inserts and deletes, of facts that are there or not; a step that is refused changes
+    nothing.
+    """
     program = compile_text(DECLARED + text)
     db = Database(program, strategies={"r": system})
     assert db._engine.strategy_of("r")[0] == system

@@ -1,10 +1,10 @@
 """Lifespans as segment-tree nodes: time intersection becomes prefix equality.
 
-Insert-delete maintenance gives each tuple a lifespan [born, died].  A join result is alive while all
-its tuples are, so the join must intersect intervals.  Here an interval is named by a few nodes of a binary
-tree over time; two intervals meet exactly when a node of one is a prefix of a node of the other.  Cutting
-each node's bit string into parts turns "is a prefix of" into equality of the parts, so an ordinary join on
-variables Z1, Z2, … does the work: the multivariate extension.
+Insert-delete maintenance gives each tuple a lifespan [born, died].  A join result is alive while
+all its tuples are, so the join must intersect intervals.  Here an interval is named by a few nodes
+of a binary tree over time; two intervals meet exactly when a node of one is a prefix of a node of
+the other.  Cutting each node's bit string into parts turns "is a prefix of" into equality of the
+parts, so an ordinary join on variables Z1, Z2, … does the work: the multivariate extension.
 
 Source: Abo Khamis, Kara, Olteanu, Suciu, PACMMOD 2(5), 2024, Sections 6.1 and 7.1, Appendix B.
 """
@@ -84,7 +84,9 @@ def partition_of_tuple(lived: Lived, parts: int, depth: int) -> set[Row]:
 def partition_of_database(
     query: Query, order: Sequence[int], database: Mapping[int, Iterable[Lived]], depth: int
 ) -> list[set[Row]]:
-    """CP_N^σ of a database (Definition B.2): for each atom, in the order of the query, the instance for Q̂σ."""
+    """CP_N^σ of a database (Definition B.2): for each atom, in the order of the query, the instance
+    for Q̂σ.
+    """
     out: list[set[Row]] = [set() for _ in query.atoms]
     for position, atom in enumerate(order, 1):
         for lived in database.get(atom, ()):
@@ -102,7 +104,9 @@ def glued(row: Row, parts: int) -> Row:
 
 
 def time_join(query: Query, database: Mapping[int, Iterable[Lived]]) -> set[Lived]:
-    """The time extension of a query on tuples with lifespans: answers with the time when all are alive."""
+    """The time extension of a query on tuples with lifespans: answers with the time when all are
+    alive.
+    """
     found: list[tuple[Lifespan, dict[str, object]]] = [((1, 1 << 62), {})]
     for number, atom in enumerate(query.atoms):
         tuples = list(database.get(number, ()))

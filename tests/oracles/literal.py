@@ -1,16 +1,18 @@
 """Algorithm 1, to the letter: one calibrated decomposition for each order of the atoms, over time.
 
-At time τ an inserted tuple begins to live, until further notice for ever; a delete at τ ends its lifespan
-there.  The canonical partition of all lifespans feeds each component Q̂σ, which Theorem 4.1 maintains
-(`core.joins.calibrated`).  A truncation keeps what the tuple joins with: whatever begins after τ is not there yet.
-With each update the tuple is also put at the single moment τ (C.2): the answers at that moment are the change.
+At time τ an inserted tuple begins to live, until further notice for ever; a delete at τ ends its
+lifespan there.  The canonical partition of all lifespans feeds each component Q̂σ, which Theorem
+4.1 maintains (`core.joins.calibrated`).  A truncation keeps what the tuple joins with: whatever
+begins after τ is not there yet.  With each update the tuple is also put at the single moment τ
+(C.2): the answers at that moment are the change.
 
 A delete at τ ends the lifespan at τ, so what holds after it is what lives at τ + 1.
 
-Every |D| / 2 updates the clock begins anew with the tuples that are alive (C.3), so that the cost follows the
-database and not the length of the stream.
+Every |D| / 2 updates the clock begins anew with the tuples that are alive (C.3), so that the cost
+follows the database and not the length of the stream.
 
-This is a reference: it is short, keeps k! structures, and looks through answers to find those of one moment.
+This is a reference: it is short, keeps k! structures, and looks through answers to find those of
+one moment.
 
 Source: Algorithm 1, Lemma 7.1, Appendix C of Abo Khamis, Kara, Olteanu, Suciu, PACMMOD 2(5), 2024.
 """

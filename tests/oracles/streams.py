@@ -3,8 +3,8 @@
 A view that stays current is an operator on streams: changes in, changes out.  Its definition is
 simple and useless: add up the changes (I), ask the query for everything (Q), subtract what was
 answered before (D).  The trick is that D∘Q∘I can be rewritten: it distributes over composition,
-leaves linear operators alone, turns a product into two products with a change in each, and goes inside
-a feedback loop.  What is left after rewriting costs in proportion to the change.
+leaves linear operators alone, turns a product into two products with a change in each, and goes
+inside a feedback loop.  What is left after rewriting costs in proportion to the change.
 
 A stream here is a function of time, computed on demand and remembered.  Feedback then needs no
 solver: a strict operator reads only earlier values, and those are there.  Streams form a group

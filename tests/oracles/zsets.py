@@ -1,13 +1,13 @@
 """Z-sets: sets with signed weights, so that a change is a value of the same type as a relation.
 
-A relation has no inverse: nothing added to a set takes an element away.  Give every element a weight
-in ℤ and it has one.  A relation is a Z-set with weights 1, an insert is weight 1, a delete is weight
--1, and the new relation is the sum of the old one and the change.
+A relation has no inverse: nothing added to a set takes an element away.  Give every element a
+weight in ℤ and it has one.  A relation is a Z-set with weights 1, an insert is weight 1, a delete
+is weight -1, and the new relation is the sum of the old one and the change.
 
 The trick is then to see which operators respect `+`.  Those that do (map, filter, count, sum) are
-their own incremental form.  Those that do in each argument (join, product) have the incremental form
-of a product.  Only `distinct` and the graph of an aggregate need a form of their own; both look at
-nothing but the elements of the change.  `min` and `max` are not here: they have no inverse.
+their own incremental form.  Those that do in each argument (join, product) have the incremental
+form of a product.  Only `distinct` and the graph of an aggregate need a form of their own; both
+look at nothing but the elements of the change.  `min` and `max` are not here: they have no inverse.
 
 Source: Budiu et al., PVLDB 16(7), 2023, Sections 4 and 7.
 """
@@ -255,7 +255,8 @@ def graph(counts: ZSet[K], totals: ZSet[K]) -> ZSet[tuple[K, int]]:
 def graph_delta(
     counts: ZSet[K], totals: ZSet[K], counts_change: ZSet[K], totals_change: ZSet[K]
 ) -> ZSet[tuple[K, int]]:
-    """How `graph` changes when counts and totals do: for each group touched, out the old row, in the new.
+    """How `graph` changes when counts and totals do: for each group touched, out the old row, in
+    the new.
 
     >>> graph_delta(ZSet({"a": 2, "b": 1}), ZSet({"a": 5}), ZSet({"a": -1, "b": -1}), ZSet({"a": -2}))
     ZSet({('a', 3): 1, ('a', 5): -1, ('b', 0): -1})

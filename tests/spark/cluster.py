@@ -1,7 +1,9 @@
-"""A real cluster on loopback, from the pip-installed pyspark: a Master and its Workers, each its own process.
+"""A real cluster on loopback, from the pip-installed pyspark: a Master and its Workers, each its
+own process.
 
-`spark-class` starts them as on any machine.  Ports are the system's choice: the Master's is read from its log,
-so two test runs do not meet.  Every process is ended by its own pid, executors with the worker that started them.
+`spark-class` starts them as on any machine.  Ports are the system's choice: the Master's is read
+from its log, so two test runs do not meet.  Every process is ended by its own pid, executors with
+the worker that started them.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ from pathlib import Path
 
 from attrs import define, field
 
-# Processes that live for seconds: the second compiler of Java, and collectors in threads of their own, cost more
-# than they save.
+# Processes that live for seconds: the second compiler of Java, and collectors in threads of their
+# own, cost more than they save.
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _START = 120.0  # seconds that a process has to say that it is up
 
@@ -47,7 +49,9 @@ class Node:
         raise RuntimeError(f"{self.log.name} does not come up:\n{self.log.read_text(errors='replace')[-3000:]}")
 
     def kill(self) -> None:
-        """End the process and what it started (the executors of a worker) at once, as a machine that goes down."""
+        """End the process and what it started (the executors of a worker) at once, as a machine
+        that goes down.
+        """
         for pid in [self.process.pid, *descendants(self.process.pid)]:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

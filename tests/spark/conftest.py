@@ -1,4 +1,5 @@
-"""What the tests on Spark share: one session for all of them, and one cluster for those that need it.
+"""What the tests on Spark share: one session for all of them, and one cluster for those that need
+it.
 
 Where pyspark or Java is missing the tests are skipped, and say which.
 """
@@ -45,7 +46,9 @@ LIMITS = {"usual": 300, "deep": 1800}  # seconds of a test, a start of Spark amo
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """A test that stands still fails, and shows where each thread is: Java may leave a Python that waits for it."""
+    """A test that stands still fails, and shows where each thread is: Java may leave a Python that
+    waits for it.
+    """
     if not item.get_closest_marker("spark"):
         return (yield)
     seconds = LIMITS["deep" if item.get_closest_marker("deep") else "usual"]
@@ -65,7 +68,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 @pytest.fixture(scope="session", autouse=True)
 def _nothing_is_left_behind() -> Iterator[None]:
-    """Java does not follow `chdir`: a relative path that reaches Spark would make a folder right here."""
+    """Java does not follow `chdir`: a relative path that reaches Spark would make a folder right
+    here.
+    """
     before = set(os.listdir())
     yield
     left = {name for name in set(os.listdir()) - before if not name.startswith(".")}
@@ -76,7 +81,7 @@ def _nothing_is_left_behind() -> Iterator[None]:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One Spark for the whole run, in this process."""
     require_spark()
-    from everlog.spark_backend.session import spark_session
+    from everlog.spark_backend.spark_session import spark_session
 
     folder = tmp_path_factory.mktemp("spark")  # tables, and the log of Derby, the database that Spark brings
     conf = {

@@ -1,9 +1,11 @@
-"""A driver of its own for tests on a cluster: a process has one Spark, and that of the tests is a local one.
+"""A driver of its own for tests on a cluster: a process has one Spark, and that of the tests is a
+local one.
 
     python driver.py specs MASTER FOLDER FILE…    every specification on the cluster; prints what differs
     python driver.py closure MASTER LENGTH WAY    a transitive closure, telling each round; prints what came out
 
-Facts reach the cluster as Parquet files, so that executors read and compute them, not the driver's optimizer.
+Facts reach the cluster as Parquet files, so that executors read and compute them, not the driver's
+optimizer.
 """
 
 from __future__ import annotations
@@ -26,12 +28,12 @@ from everlog.core.program import Program, Row  # noqa: E402
 from everlog.core.program.executor import InsertOnly  # noqa: E402
 from everlog.core.program.values import EvaluationError  # noqa: E402
 from everlog.dsl.check import compile_text  # noqa: E402
-from everlog.dsl.facts import FactTextError, read_update  # noqa: E402
-from everlog.spark_backend.columns import arrow_table, fetch, kinds_of, schema_of  # noqa: E402
+from everlog.dsl.fact_text import FactTextError, read_update  # noqa: E402
+from everlog.spark_backend.column_types import arrow_table, fetch, kinds_of, schema_of  # noqa: E402
 from everlog.spark_backend.evaluate import evaluate  # noqa: E402
 from everlog.spark_backend.expressions import NotOnSpark  # noqa: E402
-from everlog.spark_backend.session import spark_session  # noqa: E402
 from everlog.spark_backend.settings import Settings  # noqa: E402
+from everlog.spark_backend.spark_session import spark_session  # noqa: E402
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -1,7 +1,7 @@
 """Specification files on Spark: the reference evaluator beside it, and nothing of the command line.
 
-Nearly all of what a specification computes is tiny, so the session is set up for tiny plans: one part, no
-generated code.  `tests/spark/test_expressions.py` runs with Spark's usual settings.
+Nearly all of what a specification computes is tiny, so the session is set up for tiny plans: one
+part, no generated code.  `tests/spark/test_expressions.py` runs with Spark's usual settings.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from dlt import EXECUTORS, Block, Mismatch, Session
 from everlog.core.program import Program, Row
 from everlog.core.program.executor import Executor, InsertOnly, Run, Update
 from everlog.core.program.values import EvaluationError
-from everlog.dsl.facts import FactTextError, read_update
-from everlog.spark_backend.columns import fetch, kinds_of
+from everlog.dsl.fact_text import FactTextError, read_update
+from everlog.spark_backend.column_types import fetch, kinds_of
 from everlog.spark_backend.evaluate import evaluate
 from everlog.spark_backend.executor import SparkExecutor
 from everlog.spark_backend.expressions import NotOnSpark
@@ -49,7 +49,9 @@ _COMPUTING = ("program", "file", "step", "query", "view", "skip")
 
 
 def every_step(executor: SparkExecutor) -> type[Session]:
-    """A session that runs steps and questions on the reference and on `executor`, one after the other and as one."""
+    """A session that runs steps and questions on the reference and on `executor`, one after the
+    other and as one.
+    """
 
     class EveryStep(Session):
         executors: ClassVar[Mapping[str, Executor]] = {"reference": EXECUTORS["reference"], "spark": executor}
@@ -66,9 +68,11 @@ def every_step(executor: SparkExecutor) -> type[Session]:
 
 
 def last_state(executor: SparkExecutor, by_itself: bool = True) -> type[Session]:
-    """A session in which `executor` takes all steps of a program at once, and each step that must fail by itself.
+    """A session in which `executor` takes all steps of a program at once, and each step that must
+    fail by itself.
 
-    Not `by_itself`, the program is evaluated on the facts after the last step, which is half the work.
+    Not `by_itself`, the program is evaluated on the facts after the last step, which is half the
+    work.
     """
 
     class LastState(Session):

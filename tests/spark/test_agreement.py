@@ -1,4 +1,6 @@
-"""Random programs of every construct, and the shapes of the other laws, equal the reference evaluator on Spark."""
+"""Random programs of every construct, and the shapes of the other laws, equal the reference
+evaluator on Spark.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from everlog.core.evaluate import reference
 from everlog.core.program import Program, Row
 from everlog.core.program.values import EvaluationError
 from everlog.dsl.check import compile_text
-from everlog.spark_backend.columns import fetch, kinds_of
+from everlog.spark_backend.column_types import fetch, kinds_of
 from everlog.spark_backend.evaluate import evaluate, telling
 from everlog.spark_backend.expressions import NotOnSpark
 from everlog.spark_backend.settings import Settings

@@ -1,5 +1,6 @@
-"""Batches on Spark: the state after each is the program on the facts so far, what is told is the difference, and a
-driver that is killed in the middle leaves the old state or the new one."""
+"""Batches on Spark: the state after each is the program on the facts so far, what is told is the
+difference, and a driver that is killed in the middle leaves the old state or the new one.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +23,9 @@ from everlog.core.program.fact_rows import FactError
 from everlog.core.program.values import EvaluationError
 from everlog.dsl.check import compile_text
 from everlog.spark_backend.batches import SparkState
-from everlog.spark_backend.columns import fetch, kinds_of
+from everlog.spark_backend.column_types import fetch, kinds_of
 from everlog.spark_backend.evaluate import evaluate
-from everlog.spark_backend.state import Folder, StateError
+from everlog.spark_backend.parquet_state import Folder, StateError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -181,9 +182,9 @@ DRIVER = """
 import os, signal, sys
 from pathlib import Path
 from everlog.dsl.check import compile_text
-from everlog.spark_backend import state as states
+from everlog.spark_backend import parquet_state as states
 from everlog.spark_backend.batches import SparkState
-from everlog.spark_backend.session import spark_session
+from everlog.spark_backend.spark_session import spark_session
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)

@@ -1,4 +1,6 @@
-"""Spark Connect: a server in a process of its own, a driver in another, and nothing but gRPC between them."""
+"""Spark Connect: a server in a process of its own, a driver in another, and nothing but gRPC
+between them.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ IN_A_WAY = """
 import sys
 from everlog import compile_file
 from everlog.spark_backend.evaluate import evaluate
-from everlog.spark_backend.session import spark_session
+from everlog.spark_backend.spark_session import spark_session
 from everlog.spark_backend.settings import Settings
 
 spark = spark_session(sys.argv[1])

@@ -1,4 +1,6 @@
-"""A cyclic join inside the tasks finds what the reference finds, each answer once, however it is cut into cells."""
+"""A cyclic join inside the tasks finds what the reference finds, each answer once, however it is
+cut into cells.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from everlog.core.evaluate import reference
 from everlog.core.program import Program, Variable
 from everlog.dsl.check import compile_text
 from everlog.spark_backend.cells import Load, Reading, best_split, even_codes, in_cells, load_of, murmur3, role_of
-from everlog.spark_backend.columns import fetch, kinds_of
+from everlog.spark_backend.column_types import fetch, kinds_of
 from everlog.spark_backend.cyclic import cyclic_join
 from everlog.spark_backend.evaluate import evaluate
 from everlog.spark_backend.plan import explain

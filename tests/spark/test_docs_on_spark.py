@@ -36,7 +36,9 @@ warm(x) :- hot(x, _).
 
 
 def placed(block: str, folder: Path, *names: str) -> str:
-    """The block with these names as paths under a folder: Java stays in the folder that it was started in."""
+    """The block with these names as paths under a folder: Java stays in the folder that it was
+    started in.
+    """
     for name in names:
         assert f'"{name}"' in block
         block = block.replace(f'"{name}"', repr(str(folder / name)))

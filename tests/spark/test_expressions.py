@@ -1,7 +1,8 @@
-"""Functors and comparisons as Column expressions: the same values as in process, in both modes of Spark's arithmetic.
+"""Functors and comparisons as Column expressions: the same values as in process, in both modes of
+Spark's arithmetic.
 
-All values of a kind go through every functor of that kind, by one program for each kind; with generated code,
-as users have it.
+All values of a kind go through every functor of that kind, by one program for each kind; with
+generated code, as users have it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from everlog.core.program import (
 from everlog.core.program.functors import BUILTINS, COMPARISONS
 from everlog.core.program.values import EvaluationError
 from everlog.dsl.check import compile_text
-from everlog.spark_backend.columns import fetch, kinds_of
+from everlog.spark_backend.column_types import fetch, kinds_of
 from everlog.spark_backend.evaluate import evaluate, telling
 from everlog.spark_backend.executor import SparkExecutor
 from everlog.spark_backend.expressions import NotOnSpark
@@ -95,7 +96,9 @@ def arity(name: str) -> int:
 
 
 def program_of_functors(kind: Kind) -> Program:
-    """Every functor on this kind, each in a relation of its own, on all values that it has an answer for."""
+    """Every functor on this kind, each in a relation of its own, on all values that it has an
+    answer for.
+    """
     relations = {"v": Relation("v", (Column("x", kind),)), "n": Relation("n", (Column("x", N),))}
     rules = []
     for number, ((name, operand), builtin) in enumerate(BUILTINS.items()):
@@ -210,7 +213,9 @@ def test_a_literal_that_may_fail_is_not_tried_before_the_others(spark: SparkSess
 
 
 def test_rules_nested_deep_have_an_answer(spark: SparkSession) -> None:
-    """Spark merges the steps into one term of depth 800; a thread of Java with its usual stack dies of it."""
+    """Spark merges the steps into one term of depth 800; a thread of Java with its usual stack dies
+    of it.
+    """
     term = "x"
     for depth in range(20):
         term = f"bnot({term})" if depth % 2 else f"({term} bxor y)"

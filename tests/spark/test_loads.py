@@ -47,7 +47,7 @@ ROWS: list[Row] = [
 
 def loaded(spark: SparkSession, relation: Relation, params: Mapping[str, str], folder: Path) -> list[Row]:
     from everlog.spark.facts_in import load_facts
-    from everlog.spark_backend.columns import kinds_of, rows_of_frame
+    from everlog.spark_backend.column_types import kinds_of, rows_of_frame
     from everlog.spark_backend.errors import clear_errors
 
     with clear_errors():
@@ -58,7 +58,7 @@ def stored(
     spark: SparkSession, relation: Relation, rows: list[Row], params: Mapping[str, str], folder: Path
 ) -> str:
     from everlog.spark.outputs import store_facts
-    from everlog.spark_backend.columns import frame_of_rows, kinds_of
+    from everlog.spark_backend.column_types import frame_of_rows, kinds_of
 
     out = io.StringIO()
     store_facts(spark, relation, frame_of_rows(spark, rows, kinds_of(relation)), params, str(folder), out)
@@ -103,7 +103,7 @@ TEXTS: list[tuple[Relation, dict[str, str], bytes]] = [
 
 def test_delimited_text_means_the_same_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     from everlog.spark.facts_in import load_facts
-    from everlog.spark_backend.columns import fetch, kinds_of
+    from everlog.spark_backend.column_types import fetch, kinds_of
 
     frames, expected = {}, {}
     for number, (relation, params, text) in enumerate(TEXTS):
@@ -236,7 +236,9 @@ def test_a_missing_file_is_an_error_unless_that_is_fine(spark: SparkSession, tmp
 def test_a_file_that_is_cut_among_tasks_keeps_its_header_and_its_errors(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Three splits or more: the header is skipped in the first alone; an error far in has its line's text."""
+    """Three splits or more: the header is skipped in the first alone; an error far in has its
+    line's text.
+    """
     draw = random.Random(5)
     rows = [(draw.randrange(10**6), n) for n in range(60_000)]
     lines = ["x\ty", *(f"{x}\t{y}" for x, y in rows)]

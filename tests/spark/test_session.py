@@ -16,7 +16,7 @@ from conftest import require_spark
 
 from everlog.core.program.values import EvaluationError
 from everlog.spark_backend.errors import SparkError, clear_errors, explained
-from everlog.spark_backend.session import STACK, settings_of, spark_session
+from everlog.spark_backend.spark_session import STACK, settings_of, spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,4 +1,6 @@
-"""Every specification file that computes something, on Spark: each step against the reference evaluator."""
+"""Every specification file that computes something, on Spark: each step against the reference
+evaluator.
+"""
 
 from __future__ import annotations
 

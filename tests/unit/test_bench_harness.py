@@ -1,7 +1,9 @@
-"""The benchmarks side by side: every workload on every side that is installed, at small sizes, answers compared.
+"""The benchmarks side by side: every workload on every side that is installed, at small sizes,
+answers compared.
 
-What is measured is not asserted.  Sides are measured in this process, which is quick, but for those that need one
-for themselves (Pathway, where it is installed), and for the test that runs the command.
+What is measured is not asserted.  Sides are measured in this process, which is quick, but for those
+that need one for themselves (Pathway, where it is installed), and for the test that runs the
+command.
 """
 
 from __future__ import annotations
@@ -16,15 +18,15 @@ from pathlib import Path
 import pytest
 
 from everlog.bench.competitors import souffle
-from everlog.bench.harness import bars, page, tables
+from everlog.bench.harness import bars, markdown_page, markdown_tables
 from everlog.bench.harness.cases import make_case
-from everlog.bench.harness.catalogue import installed, sides, workloads
+from everlog.bench.harness.discovery import installed, sides, workloads
 from everlog.bench.harness.jobs import Wanted, all_plays, work
 from everlog.bench.harness.measure import inverse
-from everlog.bench.harness.model import Case, Row, Side, Static, Told, Update
 from everlog.bench.harness.runs import OK, WRONG, Limits, compared
 from everlog.bench.harness.soak import growth_of, soaked
 from everlog.bench.harness.streams import make_stream
+from everlog.bench.harness.workload import Case, Row, Side, Static, Told, Update
 
 HERE = Limits(rounds=1, apart=False)
 SIDES = list(installed()[0])
@@ -43,13 +45,13 @@ def test_every_side_gives_our_answers_and_tells_our_changes(name: str) -> None:
     served = {side for side in SIDES if not sides()[side].refusal(workload.query, living=False)}
     assert {side["side"] for side in record["static"]} == served
     assert all(len(run["plays"]) == 2 * len(workload.streams) for r in record["living"] for run in r["runs"])
-    assert tables.static_table(record).count("\n") == 1 + len(record["static"])
+    assert markdown_tables.static_table(record).count("\n") == 1 + len(record["static"])
 
 
 def test_the_command_measures_in_processes_and_writes_figures_plots_and_pages(tmp_path: Path) -> None:
-    (tmp_path / "page.md").write_text("# P\n\n<!-- generated: static -->\nold\n<!-- end -->\n\nkept\n")
+    (tmp_path / "markdown_page.md").write_text("# P\n\n<!-- generated: static -->\nold\n<!-- end -->\n\nkept\n")
     words = ["--small", "--only", "join_count", "static", "updates", "--against", "sqlite", "--json", "out.json"]
-    done = bench([*words, "--page", "page.md"], tmp_path)
+    done = bench([*words, "--page", "markdown_page.md"], tmp_path)
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "out.json").read_text())
     (record,) = found["work"]
@@ -57,13 +59,13 @@ def test_the_command_measures_in_processes_and_writes_figures_plots_and_pages(tm
     assert all(side["checked"] and side["runs"][0]["peak"] > 0 for side in record["static"])
     assert {"processor", "cores", "python"} <= found["machine"].keys()
     assert found["sides"]["sqlite"]["version"]
-    text = (tmp_path / "page.md").read_text()
+    text = (tmp_path / "markdown_page.md").read_text()
     assert "old" not in text
     assert "| everlog |" in text
     assert text.endswith("<!-- end -->\n\nkept\n")
-    again = bench(["--from", "out.json", "--page", "page.md"], tmp_path)
+    again = bench(["--from", "out.json", "--page", "markdown_page.md"], tmp_path)
     assert again.returncode == 0, again.stderr
-    assert (tmp_path / "page.md").read_text() == text
+    assert (tmp_path / "markdown_page.md").read_text() == text
 
 
 def test_plots_are_made_from_the_figures(tmp_path: Path) -> None:
@@ -324,5 +326,5 @@ def test_what_did_not_finish_is_a_bound() -> None:
 
 
 def test_an_unknown_part_of_a_page_is_told() -> None:
-    with pytest.raises(page.NoSuchPart, match="no part `nonsense`; there are machine, bars"):
-        page.rewritten("<!-- generated: nonsense -->\n<!-- end -->", {})
+    with pytest.raises(markdown_page.NoSuchPart, match="no part `nonsense`; there are machine, bars"):
+        markdown_page.rewritten("<!-- generated: nonsense -->\n<!-- end -->", {})

@@ -1,4 +1,6 @@
-"""The command line as a user meets it: help, exit status, why and why-not, completion in a real shell, progress."""
+"""The command line as a user meets it: help, exit status, why and why-not, completion in a real
+shell, progress.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,8 @@ import pytest
 
 from everlog import Database
 from everlog.cli import COMMANDS, main
-from everlog.completion import described
 from everlog.progress import Meter, Silence, bar, meter_for
+from everlog.shell_completion import described
 
 PATHS = """.decl edge(x:number, y:number)
 .input edge
@@ -255,7 +257,9 @@ class Screen:
         os.write(self._end, keys.encode())
 
     def wait_for(self, wanted: str) -> str:
-        """All that was written, once it has this text; at the end of the process, or of patience, as it is."""
+        """All that was written, once it has this text; at the end of the process, or of patience,
+        as it is.
+        """
         until = time.monotonic() + PATIENCE
         while wanted not in self.text and time.monotonic() < until:
             if select.select([self._end], [], [], 0.1)[0]:

@@ -1,4 +1,6 @@
-"""Facts in files and databases of other programs: what is written comes back, what does not fit is told."""
+"""Facts in files and databases of other programs: what is written comes back, what does not fit is
+told.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,8 @@ from everlog.dsl.directives import PARAMETERS
 from everlog.files import KNOWN_PARAMETERS
 from everlog.files.connect import read_facts, write_facts
 from everlog.files.formats import FORMATS, way_of
-from everlog.files.typed import typed_value
-from everlog.files.values import sorted_rows
+from everlog.files.text_values import sorted_rows
+from everlog.files.typed_values import typed_value
 from everlog.files.zipped import zipped
 
 N, U, F, S = Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT, Kind.SYMBOL
@@ -124,7 +126,9 @@ def test_a_tab_in_a_csv_of_one_column_is_no_guess(tmp_path: Path) -> None:
 
 
 def test_csv_means_commas_and_quotes_from_python(tmp_path: Path) -> None:
-    """A first line with the names of the columns is a header; tabs are seen, as Soufflé writes them."""
+    """A first line with the names of the columns is a header; tabs are seen, as Soufflé writes
+    them.
+    """
     (tmp_path / "e.csv").write_text('x,y\n1,"a, ""b"""\n')
     assert read_facts(relation(N, S), tmp_path / "e.csv") == [(1, 'a, "b"')]
     for text in ("x;y\n1;a\n", "1;a\n"):

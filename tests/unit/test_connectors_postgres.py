@@ -17,7 +17,7 @@ from everlog.cli import main
 from everlog.core.program import Column, Kind, Relation, Row
 from everlog.core.program.values import MASK
 from everlog.files.connect import read_facts, write_facts
-from everlog.files.values import sorted_rows
+from everlog.files.text_values import sorted_rows
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 N, U, F, S = Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT, Kind.SYMBOL

@@ -383,7 +383,9 @@ def test_a_step_that_fails_at_the_end_of_a_transaction() -> None:
 
 
 def test_what_the_thread_writes_joins_its_open_transaction(db: Database, tmp_path: Path) -> None:
-    """By whatever method, in the order in which it is written; nothing changes, and nobody is told, before the end."""
+    """By whatever method, in the order in which it is written; nothing changes, and nobody is told,
+    before the end.
+    """
     db.insert("edge", [(1, 2), (5, 6)])
     db.save(tmp_path)
     told: list[Changes] = []
@@ -888,7 +890,7 @@ def test_a_failed_save_leaves_the_folder(db: Database, tmp_path: Path, monkeypat
     db.save(tmp_path)
     before = {p.name: p.read_text() for p in tmp_path.iterdir()}
     db.insert("edge", (2, 3))
-    monkeypatch.setattr("everlog.files.place.write_bytes", _full_after(1))
+    monkeypatch.setattr("everlog.files.location.write_bytes", _full_after(1))
     with pytest.raises(FactsError, match="disk full"):
         db.save(tmp_path)
     assert {p.name: p.read_text() for p in tmp_path.iterdir()} == before
@@ -1062,8 +1064,9 @@ _updates = st.tuples(
 class Living(RuleBasedStateMachine):
     """One database under random changes.  After each of them:
 
-    its relations are those of the reference evaluator on what is given; what was given is what was inserted
-    and not deleted; what was told sums to the relations; a change that was refused left no trace.
+    its relations are those of the reference evaluator on what is given; what was given is what was
+    inserted and not deleted; what was told sums to the relations; a change that was refused left no
+    trace.
     """
 
     def __init__(self) -> None:

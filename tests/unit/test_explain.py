@@ -1,4 +1,6 @@
-"""`everlog explain`: classes and costs in text, as JSON and as a page, from the command line and from Python."""
+"""`everlog explain`: classes and costs in text, as JSON and as a page, from the command line and
+from Python.
+"""
 
 from __future__ import annotations
 

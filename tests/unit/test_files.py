@@ -26,8 +26,8 @@ from everlog.files.bulk import bulk_rows
 from everlog.files.delimited import careful_rows, read_delimited
 from everlog.files.formats import FORMATS
 from everlog.files.layout import layout_of
-from everlog.files.place import Place
-from everlog.files.values import sorted_rows
+from everlog.files.location import Place
+from everlog.files.text_values import sorted_rows
 
 N, U, F, S = Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT, Kind.SYMBOL
 

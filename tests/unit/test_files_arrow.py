@@ -1,4 +1,6 @@
-"""Delimited text to columns of Arrow: the fast way and the careful reader agree on whatever is thrown at them."""
+"""Delimited text to columns of Arrow: the fast way and the careful reader agree on whatever is
+thrown at them.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,12 @@ from everlog.core.program import Column, Kind, Row
 from everlog.files.delimited import careful_rows
 from everlog.files.encodings import MARK
 from everlog.files.layout import Layout
-from everlog.files.values import FactsError
+from everlog.files.text_values import FactsError
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed (extra `spark`)")
 
 from everlog.files.arrow import _columns, piece_table, piece_text
-from everlog.spark_backend.columns import python_rows
+from everlog.spark_backend.column_types import python_rows
 
 NUMBERS = [
     "0",

@@ -1,4 +1,6 @@
-"""Whatever a table looks like that somebody else has written, it is read exactly, or refused: never changed."""
+"""Whatever a table looks like that somebody else has written, it is read exactly, or refused: never
+changed.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,10 @@ from hypothesis import strategies as st
 from everlog.core.program import Kind, Relation, Row
 from everlog.files import FactsError
 from everlog.files.connect import read_facts
-from everlog.files.values import sorted_rows
+from everlog.files.text_values import sorted_rows
 
-# Symbols that look like numbers, like nulls, like names of columns; with marks, quotes and other scripts.
+# Symbols that look like numbers, like nulls, like names of columns; with marks, quotes and other
+# scripts.
 SYMBOLS = st.one_of(
     st.sampled_from(
         ["", " ", "x", "y", "X", "1", "NULL", "\\N", "nan", "\ufeff", "\ufeffx", '"', ",", "a,b", "é"]
@@ -46,7 +49,9 @@ def _mixed_case(draw: st.DrawFn, name: str) -> str:
 
 @st.composite
 def exports(draw: st.DrawFn) -> Export:
-    """What other programs write: any columns in any order, any quoting, any encoding, nulls, a byte order mark."""
+    """What other programs write: any columns in any order, any quoting, any encoding, nulls, a byte
+    order mark.
+    """
     kinds = draw(st.lists(st.sampled_from(list(Kind)), min_size=1, max_size=3))
     of = relation(*kinds)
     wanted = [column.name for column in of.columns]
@@ -111,7 +116,9 @@ def _field(draw: st.DrawFn, kind: Kind, is_odd: bool) -> tuple[str | None, int |
 
 
 def _line(line: list[str | None], quote_all: bool) -> str:
-    """A line of fields, in quotes where they must be, or all; an empty text has some, and a null has none."""
+    """A line of fields, in quotes where they must be, or all; an empty text has some, and a null
+    has none.
+    """
     texts = []
     for field in line:
         bare = bool(field) and not quote_all and not set(field or "") & set(',"\r\n\ufeff')

@@ -1,4 +1,6 @@
-"""Fact files that are followed: what changes in them becomes a step, whoever writes them and however."""
+"""Fact files that are followed: what changes in them becomes a step, whoever writes them and
+however.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from threading import Thread
 import pytest
 
 from everlog import Database, compile_text
-from everlog.following import UNENDED, FactFiles
+from everlog.file_watch import UNENDED, FactFiles
 
 PROGRAM = """
 .decl edge(x:number, y:number)
@@ -48,7 +50,9 @@ class Followed:
         return "\n--\n".join(found) or None
 
     def write(self, text: str, name: str = "edge.facts") -> None:
-        """Change a file; its time is set apart, since two writes may come within one tick of the clock."""
+        """Change a file; its time is set apart, since two writes may come within one tick of the
+        clock.
+        """
         path = self.folder / name
         before = path.stat().st_mtime_ns if path.exists() else 0
         path.write_text(text)
@@ -102,18 +106,18 @@ def test_half_a_line_is_given_more_time(followed: Followed) -> None:
 def test_a_file_that_changes_while_it_is_read_is_read_again(
     followed: Followed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import everlog.following
+    import everlog.file_watch
 
-    real = everlog.following.read_facts
+    real = everlog.file_watch.read_facts
 
     def slow(*args: object, **options: object) -> object:
         rows = real(*args, **options)  # type: ignore[arg-type]
-        monkeypatch.setattr(everlog.following, "read_facts", real)
+        monkeypatch.setattr(everlog.file_watch, "read_facts", real)
         followed.write("1\t2\n2\t3\n5\t5\n")
         return rows
 
     followed.write("1\t2\n")
-    monkeypatch.setattr(everlog.following, "read_facts", slow)
+    monkeypatch.setattr(everlog.file_watch, "read_facts", slow)
     assert followed.settled() == "+edge(5, 5).\n+path(5, 5)."
 
 
@@ -253,7 +257,9 @@ def command(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_everlog_run_watch(command: subprocess.Popen[str], tmp_path: Path) -> None:
-    """Files change under a running command, by a rename as editors do; it answers, writes outputs, and ends by Ctrl-C."""
+    """Files change under a running command, by a rename as editors do; it answers, writes outputs,
+    and ends by Ctrl-C.
+    """
     assert command.stdout is not None
     lines: Queue[str] = Queue()
     Thread(target=lambda: [lines.put(line) for line in command.stdout or ()], daemon=True).start()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from everlog.cli import main
-from everlog.dsl.format import format_text
+from everlog.dsl.formatter import format_text
 
 
 def formatted(text: str) -> str:

@@ -1,4 +1,6 @@
-"""Where the Python files of functors are looked for: what lies about in the current folder is not run."""
+"""Where the Python files of functors are looked for: what lies about in the current folder is not
+run.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from everlog import Database
 from everlog.cli import main
 from everlog.core.program.values import EvaluationError
 from everlog.functors import FunctorError
-from everlog.repl.opening import functions_for
+from everlog.repl.open_database import functions_for
 from everlog.repl.session import Places, Session
 
 PROGRAM = ".functor twice(number):number\n.decl p(x:number)\n.output p\np(@twice(21)).\n"
@@ -22,7 +24,9 @@ RIGHT = "def twice(x):\n    return 2 * x\n"
 
 @pytest.fixture
 def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a program; the current folder is another one, with a file that nobody asked for."""
+    """The folder of a program; the current folder is another one, with a file that nobody asked
+    for.
+    """
     (tmp_path / "here").mkdir()
     (tmp_path / "there").mkdir()
     (tmp_path / "here" / "functors.py").write_text(HOSTILE)

@@ -27,9 +27,11 @@ from everlog.dsl.check import compile_text
 
 @pytest.fixture(autouse=True)
 def _small_heap() -> Iterator[None]:
-    """Rules make millions of tuples here; the collector should not look through what other tests left.
+    """Rules make millions of tuples here; the collector should not look through what other tests
+    left.
 
-    Tests that interrupt at any line (tests/laws/test_interruptions.py) may leave a guard on watch, as no signal can.
+    Tests that interrupt at any line (tests/laws/test_interruptions.py) may leave a guard on watch,
+    as no signal can.
     """
     guards._watch.guard = None
     gc.collect()
@@ -50,7 +52,9 @@ def test_a_limit_is_told_once_and_no_guard_stays_on_watch() -> None:
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.mark.parametrize("signalled", [guards._watch._ticked, guards._watch._interrupted])
 def test_a_step_that_takes_itself_back_hears_of_nothing_else(signalled: Callable[..., None]) -> None:
-    """A limit was found between two rounds; the timer, or Ctrl-C, comes just before the shield is held."""
+    """A limit was found between two rounds; the timer, or Ctrl-C, comes just before the shield is
+    held.
+    """
     guard = Guard(Limits(seconds=0.0))
     guard.__enter__()
     with pytest.raises(LimitExceeded):

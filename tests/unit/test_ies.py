@@ -1,4 +1,6 @@
-"""Systems as their users meet them: the catalogue, what is refused when one is made or run, what is found out about one."""
+"""Systems as their users meet them: the catalogue, what is refused when one is made or run, what is
+found out about one.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +13,19 @@ from attrs import evolve
 
 from everlog.dsl.diagnostics import DatalogError, Report
 from everlog.dsl.source import Source
-from everlog.ies import catalogue, files
+from everlog.ies import files, registry
 from everlog.ies.encodings.binarize import binarize
 from everlog.ies.encodings.flatten import flatten
 from everlog.ies.files import datalog, mismatches, parse_step, system_of
-from everlog.ies.making import definitions_of, make
 from everlog.ies.nrc.errors import CalculusError
 from everlog.ies.nrc.parser import parse_system
-from everlog.ies.nrc.values import fact_text
+from everlog.ies.nrc.value_text import fact_text
 from everlog.ies.properties import Determinism, determinism, properties, storage, system_height, uses_aggregates
 from everlog.ies.running import BadTuple, NotPermissible, Running, TooLarge
 from everlog.ies.sri import law_broken
+from everlog.ies.validation import definitions_of, make
 
-WRITTEN = [name for name in catalogue.SYSTEMS if catalogue._is_written(name)]
+WRITTEN = [name for name in registry.SYSTEMS if registry._is_written(name)]
 
 # ── the catalogue ────────────────────────────────────────────────────────────────────────────────
 
@@ -33,26 +35,26 @@ def test_every_system_of_the_paper_is_there() -> None:
     recursions = "tc_sri alternating_sri same_generation_sri powerset_sri"
     beyond = "tc_counts tc_algebra same_generation_counts"
     assert {*paper.split(), *recursions.split(), *beyond.split()} == set(WRITTEN)
-    assert set(catalogue.SYSTEMS) == set(WRITTEN) | catalogue.PRACTICAL.keys()
+    assert set(registry.SYSTEMS) == set(WRITTEN) | registry.PRACTICAL.keys()
 
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_a_file_says_what_it_keeps_and_its_examples_are_so(name: str) -> None:
-    system = catalogue.system_of(name)
+    system = registry.system_of(name)
     assert system.name == name
     assert all((system.title, system.theorem, system.about, system.growth, system.cost, system.examples))
     assert all(stored.meaning for stored in system.auxiliaries)
     assert bool(system.query) == (name != "linear_order")
-    assert not system.instead or system.instead in catalogue.SYSTEMS
+    assert not system.instead or system.instead in registry.SYSTEMS
     assert not system.exponential or system.instead or name == "powerset_sri"  # whose answer is exponential itself
     for example in system.examples:
         assert list(mismatches(system, example)) == []
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-@pytest.mark.parametrize("encoding", catalogue.ENCODINGS)
+@pytest.mark.parametrize("encoding", registry.ENCODINGS)
 def test_the_examples_hold_for_the_encodings_too(encoding: str, name: str) -> None:
-    system = catalogue.system_of(f"{encoding}({name})")
+    system = registry.system_of(f"{encoding}({name})")
     assert any(expected for example in system.examples for _, expected in example.steps)
     for example in system.examples:
         assert list(mismatches(system, example)) == []
@@ -80,12 +82,12 @@ def test_to_load_one_system_reads_no_other(monkeypatch: pytest.MonkeyPatch) -> N
         return real(text, file)
 
     monkeypatch.setattr(files, "system_of", watched)
-    catalogue.system_of.cache_clear()
-    assert len(list(catalogue.SYSTEMS)) > 10
+    registry.system_of.cache_clear()
+    assert len(list(registry.SYSTEMS)) > 10
     assert read == []
-    catalogue.system("flatten(tc_paths)")
+    registry.system("flatten(tc_paths)")
     assert read == ["tc_paths.nrc"]
-    assert catalogue.SYSTEMS["even"].title
+    assert registry.SYSTEMS["even"].title
     assert read == ["tc_paths.nrc", "even.nrc"]
 
 
@@ -100,8 +102,8 @@ def test_to_load_one_system_reads_no_other(monkeypatch: pytest.MonkeyPatch) -> N
     ],
 )
 def test_a_name_that_is_not_there(name: str, message: str) -> None:
-    with pytest.raises(catalogue.NoSuchSystem, match=message.replace("(", r"\(")):
-        catalogue.system(name)
+    with pytest.raises(registry.NoSuchSystem, match=message.replace("(", r"\(")):
+        registry.system(name)
 
 
 def test_a_file_of_ones_own(tmp_path: Path) -> None:
@@ -109,15 +111,15 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
     path.write_text(
         'system mine "Mine" input r : {num} answer s : {num} on insert x into r s += {x} on delete x from r s -= {x}'
     )
-    assert catalogue.system(str(path)).name == "mine"
-    running = catalogue.running(f"flatten({path})")
+    assert registry.system(str(path)).name == "mine"
+    running = registry.running(f"flatten({path})")
     assert running.insert("r", (4,))["s"] == (frozenset(), frozenset({(4,)}))
 
 
-@pytest.mark.parametrize("name", sorted(catalogue.SYSTEMS))
+@pytest.mark.parametrize("name", sorted(registry.SYSTEMS))
 def test_every_system_runs_behind_one_protocol(name: str) -> None:
     """Rows are tuples, also of one column; what is told is what changed; `load` begins anew."""
-    entry, running = catalogue.entry(name), catalogue.running(name)
+    entry, running = registry.entry(name), registry.running(name)
     assert entry.title
     assert entry.kept or "no auxiliary" in entry.growth
     one = running.system.inputs[0]
@@ -139,7 +141,7 @@ def test_every_system_runs_behind_one_protocol(name: str) -> None:
 
 
 def test_a_refused_load_leaves_everything() -> None:
-    running = catalogue.running("tc_acyclic")
+    running = registry.running("tc_acyclic")
     running.load({"edge": [(1, 2)]})
     with pytest.raises(NotPermissible, match="cycle"):
         running.load({"edge": [(3, 4), (4, 3)]})
@@ -335,7 +337,7 @@ def test_a_step_that_breaks_a_law_is_found(step: str, law: str) -> None:
 
 
 def test_too_large_names_the_growth_and_what_to_use() -> None:
-    running = Running(catalogue.system_of("tc_paths"), limit=40)
+    running = Running(registry.system_of("tc_paths"), limit=40)
     for edge in [(1, 2), (2, 3), (3, 4)]:
         running.insert("edge", edge)
     before = running.state()
@@ -359,7 +361,7 @@ def fill(running: Running) -> None:
 
 
 def test_the_default_limit_stops_an_exponential_system_in_time() -> None:
-    running = Running(catalogue.system_of("powerset_sri"))
+    running = Running(registry.system_of("powerset_sri"))
     for number in range(7):
         running.insert("item", number)
     with pytest.raises(TooLarge, match="3\\^m sets in all"):
@@ -369,7 +371,7 @@ def test_the_default_limit_stops_an_exponential_system_in_time() -> None:
 
 
 def test_a_cycle_is_refused_with_its_reason() -> None:
-    running = Running(catalogue.system_of("tc_counts"))
+    running = Running(registry.system_of("tc_counts"))
     running.insert("edge", ("a", "b"))
     with pytest.raises(NotPermissible) as caught:
         running.insert("edge", ("b", "a"))
@@ -393,7 +395,7 @@ on delete x from r  t -= {x}  s -= {1 / x}"""
 
 
 def test_a_state_goes_on_where_it_was() -> None:
-    system = catalogue.system_of("tc_counts")
+    system = registry.system_of("tc_counts")
     running = Running(system)
     running.insert("edge", (1, 2))
     other = Running(system, state=running.state())
@@ -420,7 +422,7 @@ PRIME = 2**31 - 1
 
 def test_an_unlucky_weight_is_passed_over() -> None:
     """A loop of weight 1/1 would make I - A singular; the next one is taken."""
-    system = catalogue.system_of("tc_algebra")
+    system = registry.system_of("tc_algebra")
     running = Running(system, state={**Running(system).state(), "next": [1]})
     running.insert("edge", (5, 5))
     assert running.view("path") == {(5, 5)}
@@ -431,7 +433,9 @@ def test_an_unlucky_weight_is_passed_over() -> None:
 
 
 def test_a_delete_that_would_leave_a_singular_matrix_is_refused() -> None:
-    """All weights are 1, so (I - A)^-1 is ((-1, -1), (-1, 0)); without (2, 1) the loop alone has no inverse."""
+    """All weights are 1, so (I - A)^-1 is ((-1, -1), (-1, 0)); without (2, 1) the loop alone has no
+    inverse.
+    """
     entries = [(1, 1, PRIME - 2), (1, 2, PRIME - 1), (2, 1, PRIME - 1), (2, 2, PRIME - 1)]
     edges = [(1, 1), (1, 2), (2, 1)]
     state = {
@@ -441,7 +445,7 @@ def test_a_delete_that_would_leave_a_singular_matrix_is_refused() -> None:
         "weights": [(x, y, 1) for x, y in edges],
         "next": [9],
     }
-    running = Running(catalogue.system_of("tc_algebra"), state=state)
+    running = Running(registry.system_of("tc_algebra"), state=state)
     before = running.state()
     with pytest.raises(NotPermissible, match="unlucky"):
         running.delete("edge", (2, 1))
@@ -455,7 +459,7 @@ def test_a_delete_that_would_leave_a_singular_matrix_is_refused() -> None:
 @pytest.mark.parametrize("row", [(float("nan"), 1), (1, float("nan"))])
 def test_what_is_not_equal_to_itself_is_refused(row: Any) -> None:
     with pytest.raises(BadTuple, match="systems do not take NaN"):
-        Running(catalogue.system_of("tc_paths")).insert("edge", row)
+        Running(registry.system_of("tc_paths")).insert("edge", row)
 
 
 @pytest.mark.parametrize(
@@ -463,7 +467,7 @@ def test_what_is_not_equal_to_itself_is_refused(row: Any) -> None:
 )
 def test_a_wrong_tuple_is_shown_as_the_calculus_writes_it(row: Any, shown: str) -> None:
     with pytest.raises(BadTuple) as caught:
-        Running(catalogue.system_of("tc_paths")).insert("edge", row)
+        Running(registry.system_of("tc_paths")).insert("edge", row)
     assert str(caught.value) == f"{shown} is not a tuple of edge : {{node * node}}"
 
 
@@ -516,9 +520,9 @@ def test_values_of_an_update_are_exact_and_may_have_a_comment_behind_them(text: 
 
 
 def test_datalog_declares_inputs_and_answer() -> None:
-    text = datalog(catalogue.system_of("max_outdegree_parity"), "symbol")
+    text = datalog(registry.system_of("max_outdegree_parity"), "symbol")
     assert text.startswith(".type node <: symbol\n.decl edge(c1: node, c2: node)\n.decl parity(c1: number)\n")
-    assert datalog(catalogue.system_of("linear_order")) == ""
+    assert datalog(registry.system_of("linear_order")) == ""
 
 
 # ── properties ───────────────────────────────────────────────────────────────────────────────────
@@ -548,7 +552,7 @@ def test_datalog_declares_inputs_and_answer() -> None:
     ],
 )
 def test_properties_are_those_of_the_theorem(name: str, language: str, height: int) -> None:
-    found = properties(catalogue.system_of(name), histories=2)
+    found = properties(registry.system_of(name), histories=2)
     assert (found.language, found.height) == (language, height)
 
 
@@ -572,9 +576,9 @@ on delete x from r"""
 
 
 def test_determinism_says_how_much_was_tried() -> None:
-    yes = properties(catalogue.system_of("max_outdegree_parity"), histories=6).deterministic
+    yes = properties(registry.system_of("max_outdegree_parity"), histories=6).deterministic
     assert str(yes) == "yes, as far as tried: 6 histories"
-    no = properties(catalogue.system_of("linear_order"), histories=20).deterministic
+    no = properties(registry.system_of("linear_order"), histories=20).deterministic
     assert str(no).startswith("no: two histories of the same input leave different relations")
     assert no.differ is not None
 
@@ -590,18 +594,18 @@ def test_determinism_says_how_much_was_tried() -> None:
     ],
 )
 def test_systems_in_python_have_properties_too(name: str, arity: int, deterministic: bool) -> None:
-    found = storage(catalogue.running(name))
+    found = storage(registry.running(name))
     assert (found.space_free, found.flat, found.arity) == (False, True, arity)
     assert found.deterministic.holds == deterministic
     assert found.deterministic.histories > 1
 
 
 def test_trying_ends_in_time_and_says_how_far_it_came() -> None:
-    found = determinism(catalogue.system_of("tc_counts"), histories=10**9, seconds=0.05)
+    found = determinism(registry.system_of("tc_counts"), histories=10**9, seconds=0.05)
     assert found.holds
     assert 0 < found.histories < 100_000
     assert str(found) == f"yes, as far as tried: {found.histories} histories"
-    assert str(determinism(catalogue.system_of("even"), seconds=-1)) == "yes, as far as tried: 2 histories"
+    assert str(determinism(registry.system_of("even"), seconds=-1)) == "yes, as far as tried: 2 histories"
 
 
 DIVIDES = """system inverse "Inverses"
@@ -625,5 +629,5 @@ def test_functions_are_compiled_once_for_all_histories(monkeypatch: pytest.Monke
         return real(self, update)
 
     monkeypatch.setattr(Running, "_compile", watched)
-    determinism(catalogue.system_of("tc_counts"))
+    determinism(registry.system_of("tc_counts"))
     assert len(made) == 2

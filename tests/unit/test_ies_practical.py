@@ -117,7 +117,9 @@ def test_relations_that_a_system_does_not_have_are_refused(cls: type[Practical])
 
 @pytest.mark.parametrize("cls", ALL)
 def test_what_was_told_stays_what_it_was(cls: type[Practical]) -> None:
-    """Rows that are made late are those of their time, though numbers of nodes were used anew since."""
+    """Rows that are made late are those of their time, though numbers of nodes were used anew
+    since.
+    """
     system = cls()
     system.load({"edge": [(1, 2), (2, 3)]})
     answer = cls.described.answer.name

@@ -1,4 +1,6 @@
-"""Systems as SQL, in real databases: the tables hold what the calculus says, after every update by plain SQL."""
+"""Systems as SQL, in real databases: the tables hold what the calculus says, after every update by
+plain SQL.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,9 @@ import pytest
 from attrs import evolve
 from sql_databases import Duckdb, Postgres, Refused, Sqlite
 
-from everlog.ies.catalogue import system_of
 from everlog.ies.files import system_of as read
 from everlog.ies.nrc.types import columns
+from everlog.ies.registry import system_of
 from everlog.ies.running import NotPermissible, Running
 from everlog.ies.sql import DIALECTS, Script, SqlError, script, sql_text
 from everlog.ies.sql.dialects import DEFAULT_NODE, Dialect
@@ -295,7 +297,9 @@ def test_postgres_refuses_truncate_and_stale_snapshots(target: str) -> None:
 
 @pytest.mark.parametrize("name", ["tc_acyclic", "tc_witness", "tc_algebra"])
 def test_the_search_path_of_who_updates_is_no_matter_in_postgres(name: str, target: str) -> None:
-    """The tables are those beside `edge`, for a session that does not see them, and for one that sees others."""
+    """The tables are those beside `edge`, for a session that does not see them, and for one that
+    sees others.
+    """
     import psycopg
 
     text = sql_text(name, "postgres")

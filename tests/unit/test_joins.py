@@ -11,9 +11,9 @@ from everlog.core.classify.query import Query
 from everlog.core.engine.engine import Engine
 from everlog.core.engine.planning.plan import NoSuchStrategy
 from everlog.core.joins.calibrated import Calibrated, rows_of_bags
-from everlog.core.joins.inputs import Input
-from everlog.core.joins.orders import variable_order
-from everlog.core.joins.strategies import JOINS, view_of
+from everlog.core.joins.join_strategies import JOINS, view_of
+from everlog.core.joins.tries import Input
+from everlog.core.joins.variable_orders import variable_order
 from everlog.core.joins.view import Asked, CannotServe, JoinView, joined
 from everlog.core.program import Row
 from everlog.core.program.executor import InsertOnly, Update
@@ -80,7 +80,9 @@ def test_example_5_4_the_decomposition_has_the_two_triangles_as_bags() -> None:
 
 
 def test_examples_5_4_and_5_5_bags_hold_the_projections_of_the_answers() -> None:
-    """Q′₂ is calibrated by P₁, and Q″₁ by P′₁: both are projections of Q, so neither has a dead end."""
+    """Q′₂ is calibrated by P₁, and Q″₁ by P′₁: both are projections of Q, so neither has a dead
+    end.
+    """
     view = view_of("calibrated", Asked.full(TWO_TRIANGLES))
     assert isinstance(view, Calibrated)
     view.load(DATA)

@@ -1,4 +1,6 @@
-"""Datalog in notebooks: cells cut into pieces, HTML that is escaped and short, a real notebook executed."""
+"""Datalog in notebooks: cells cut into pieces, HTML that is escaped and short, a real notebook
+executed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Programs in colour: the lexer is found by its names, loses no character, and knows the words of the language."""
+"""Programs in colour: the lexer is found by its names, loses no character, and knows the words of
+the language.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
 from pygments.token import Comment, Generic, Keyword, Name, Number, Operator, String, Token
 
-from everlog.dsl.words import DIRECTIVES, KEYWORDS
-from everlog.lexer import DatalogLexer, SessionLexer
+from everlog.dsl.keywords import DIRECTIVES, KEYWORDS
+from everlog.pygments_lexer import DatalogLexer, SessionLexer
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = sorted((ROOT / "programs").rglob("*.dl"))

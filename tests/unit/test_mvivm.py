@@ -58,7 +58,9 @@ def test_table_1_full_and_delta_results() -> None:
 
 
 def test_table_2_updates_of_the_time_extension() -> None:
-    """For ever is the end of time: here 16, since the paper's 8 updates are followed by the moment after them."""
+    """For ever is the end of time: here 16, since the paper's 8 updates are followed by the moment
+    after them.
+    """
     literal = Literal(TRIANGLE)
     literal._begin(16)
     literal.until_reset = 100
@@ -124,7 +126,9 @@ def test_resets_begin_anew_with_what_is_alive() -> None:
 
 
 def longest_gap(view: Generations, answers: Iterator[object]) -> int:
-    """Steps between two answers, after the first one: what is looked for before it belongs to the update."""
+    """Steps between two answers, after the first one: what is looked for before it belongs to the
+    update.
+    """
     next(answers)
     gap, before = 0, view.steps
     for _ in answers:

@@ -1,4 +1,6 @@
-"""The calculus by examples: what terms say and mean, what is told of a mistake, how they are evaluated."""
+"""The calculus by examples: what terms say and mean, what is told of a mistake, how they are
+evaluated.
+"""
 
 from __future__ import annotations
 

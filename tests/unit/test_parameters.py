@@ -9,10 +9,10 @@ import pytest
 
 from everlog import Database, FactError, QueryError
 from everlog.api.shared import SharedDatabase
-from everlog.core.engine import asking
+from everlog.core.engine import compiled_query
 from everlog.dsl.check import compile_text
 from everlog.dsl.diagnostics import DatalogError
-from everlog.dsl.queries import parameters_of
+from everlog.dsl.query_check import parameters_of
 from everlog.repl.loop import run_script
 from everlog.repl.session import Session
 
@@ -176,7 +176,7 @@ def test_a_query_is_read_and_compiled_once_for_all_values(db: Database) -> None:
     assert db.query(text, **{"from": 1, "limit": 4}) == [(2,), (3,)]
     with (
         patch("everlog.api.queries.check_query", side_effect=AssertionError),
-        patch.object(asking, "compile_rule", side_effect=AssertionError),
+        patch.object(compiled_query, "compile_rule", side_effect=AssertionError),
     ):
         for start in range(1, 5):
             values = {"from": start, "limit": 5}

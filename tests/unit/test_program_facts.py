@@ -1,4 +1,6 @@
-"""The scripts that make facts for the programs that ship: seeded generators, and readers of Debian's data."""
+"""The scripts that make facts for the programs that ship: seeded generators, and readers of
+Debian's data.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +89,9 @@ def test_debian_packages_of_this_machine(tmp_path: Path, capfd: pytest.CaptureFi
 @needs_dpkg
 @pytest.mark.deep
 def test_debian_packages_break_what_apt_would_remove(tmp_path: Path) -> None:
-    """Of packages that nobody depends on from the essential ones: apt removes what we say breaks, and nothing else."""
+    """Of packages that nobody depends on from the essential ones: apt removes what we say breaks,
+    and nothing else.
+    """
     names = [n for n in ("curl", "git", "libxml2", "gcc-12", "perl", "less") if _installed(n)]
     assert main(["programs", "make", "debian_packages", str(tmp_path), "--all", "--remove", ",".join(names)]) == 0
     db = Database.from_file(PROGRAMS / "debian_packages" / "debian_packages.dl", facts=tmp_path)

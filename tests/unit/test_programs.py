@@ -249,7 +249,9 @@ def pieces(lines: list[tuple[str, str]], everything: object) -> int:
 
 
 def test_fraud_rings_finds_every_ring_there_is(tmp_path: Path) -> None:
-    """By trying all walks of three and four payments; and all rings that were put there are among them."""
+    """By trying all walks of three and four payments; and all rings that were put there are among
+    them.
+    """
     written = outputs("fraud_rings", tmp_path)
     paid: dict[str, set[str]] = {}
     for _, a, b, euros, _ in facts_of(PROGRAMS / "fraud_rings" / "facts")["payment"]:
@@ -316,7 +318,9 @@ def test_company_control_agrees_with_the_natural_rule(tmp_path: Path) -> None:
 
 
 def test_alternating_paths_agree_with_a_game(tmp_path: Path) -> None:
-    """From the end backwards: a state is safe if we have one safe step, or if all steps of others are."""
+    """From the end backwards: a state is safe if we have one safe step, or if all steps of others
+    are.
+    """
     facts = facts_of(PROGRAMS / "alternating_paths" / "facts")
     steps_of: dict[str, set[str]] = {}
     for x, y in facts["step"]:

@@ -1,4 +1,6 @@
-"""`everlog programs`: what a user sees who lists, reads, runs, copies and feeds the programs that ship."""
+"""`everlog programs`: what a user sees who lists, reads, runs, copies and feeds the programs that
+ship.
+"""
 
 from __future__ import annotations
 

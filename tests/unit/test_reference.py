@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everlog.core.evaluate.choice import Chooser
+from everlog.core.evaluate.choice_domains import Chooser
 from everlog.core.evaluate.reference import evaluate
 from everlog.core.evaluate.subsume import dominance_rule, dominated
 from everlog.core.program import (

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from everlog.repl import table
-from everlog.repl.completion import candidates
 from everlog.repl.loop import run_script
 from everlog.repl.session import Places, Session
+from everlog.repl.tab_completion import candidates
 from everlog.repl.table import ALIASES, COMMANDS, commands
 
 ROOT = Path(__file__).parents[2]

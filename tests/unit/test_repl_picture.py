@@ -1,4 +1,6 @@
-"""The picture of the prompt in README is what the prompt looks like: a session is typed and compared with it."""
+"""The picture of the prompt in README is what the prompt looks like: a session is typed and
+compared with it.
+"""
 
 from __future__ import annotations
 

@@ -354,7 +354,9 @@ def test_large_requests_and_answers_are_bounded(tmp_path: Path) -> None:
 
 
 def test_bodies_of_requests_that_do_not_end_have_a_bound_together(tmp_path: Path) -> None:
-    """Nine clients send most of a body, and then nothing; the ninth is refused, and when they go there is room."""
+    """Nine clients send most of a body, and then nothing; the ninth is refused, and when they go
+    there is room.
+    """
     with served(tmp_path, "--max-body", "1M") as one, contextlib.ExitStack() as open_ones:
         host, port = one.url.removeprefix("http://").split(":")
         head = "POST /api/v1/steps HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -378,7 +380,9 @@ def test_bodies_of_requests_that_do_not_end_have_a_bound_together(tmp_path: Path
     ],
 )
 def test_who_sends_no_request_is_let_go(sent: bytes) -> None:
-    """Nothing at all, a head that does not end, a body after its answer; and more of it from time to time."""
+    """Nothing at all, a head that does not end, a body after its answer; and more of it from time
+    to time.
+    """
 
     async def answer(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})

@@ -1,4 +1,6 @@
-"""Following changes of a service: a consistent beginning, no step missed, and nobody who may fill the memory."""
+"""Following changes of a service: a consistent beginning, no step missed, and nobody who may fill
+the memory.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The service against its own description: whatever fits it or does not, no answer is other than it says."""
+"""The service against its own description: whatever fits it or does not, no answer is other than it
+says.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def one(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serv
 
 
 def fuzz(one: Served, examples: int, seed: int) -> int:
-    """Every operation but the endless one, with data that fits and data that does not; how many cases there were."""
+    """Every operation but the endless one, with data that fits and data that does not; how many
+    cases there were.
+    """
     from hypothesis import seed as seeded
     from schemathesis import GenerationMode
     from schemathesis.checks import not_a_server_error

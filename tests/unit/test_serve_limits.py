@@ -14,14 +14,14 @@ import pytest
 
 from everlog import Database
 from everlog.core.runtime.guards import Limits
-from everlog.files.values import FactsError, sorted_rows
+from everlog.files.text_values import FactsError, sorted_rows
 from everlog.serve import connections, wire
 from everlog.serve.errors import ApiError
 from everlog.serve.events import Follower, Hub, Wish
+from everlog.serve.json_schema import misfit, quick_test
 from everlog.serve.ordering import in_order
 from everlog.serve.reading import Call
 from everlog.serve.service import Bounds, Service
-from everlog.serve.shapes import misfit, quick_test
 from everlog.serve.wire import ChangesWriter, TooLarge
 from everlog.serve.writing import add_rules
 from everlog.serve.writing import step as make_step
@@ -150,7 +150,9 @@ def test_a_quick_test_and_the_one_that_explains_agree() -> None:
 
 
 def test_a_clock_runs_while_a_body_is_compared(tmp_path: Path) -> None:
-    """Millions of empty rows are stopped by the limit of time, and nobody waits for the event loop meanwhile."""
+    """Millions of empty rows are stopped by the limit of time, and nobody waits for the event loop
+    meanwhile.
+    """
     body = '{"insert":{"n":[' + ",".join(["{}"] * 2_700_000) + "]}}"
     with served(tmp_path, "--max-seconds", "0.2", program=WIDE) as one:
         response = one.client.post("/steps", content=body, headers={"content-type": "application/json"})
@@ -166,7 +168,9 @@ def service_of(text: str, **bounds: int) -> Service:
 
 
 def test_a_step_is_done_even_if_its_answer_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is no memory for the answer, nor for any event: the step is told as done, and followers lag."""
+    """There is no memory for the answer, nor for any event: the step is told as done, and followers
+    lag.
+    """
 
     def fails(*_: object) -> None:
         raise MemoryError
@@ -228,7 +232,9 @@ def test_changes_are_too_large_before_any_row_is_sorted(monkeypatch: pytest.Monk
 
 
 def test_a_program_in_memory_that_was_changed_stays_changed_when_time_is_up() -> None:
-    """The clock runs out between the change and the end of the call: that is no reason to say it failed."""
+    """The clock runs out between the change and the end of the call: that is no reason to say it
+    failed.
+    """
     database = Database.from_text(WIDE)
     database.limits = Limits(seconds=0.2)
     prepare = database._prepare

@@ -1,4 +1,6 @@
-"""The load test of a service, short: no error, no torn read; and torn states are noticed where there are some."""
+"""The load test of a service, short: no error, no torn read; and torn states are noticed where
+there are some.
+"""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ from durable import PATHS, assert_right, grown, reopened, views
 
 from everlog import Database, DatalogError, EvaluationError, FactError, FunctorError, RuleError, compile_text
 from everlog.api.changes import Changes
-from everlog.store import columns
-from everlog.store.database import DurableDatabase
+from everlog.store import column_codec
+from everlog.store.durable_database import DurableDatabase
 from everlog.store.errors import (
     AlreadyOpen,
     NoSuchDatabase,
@@ -131,15 +131,15 @@ def test_all_values_survive(path: Path, many: bool) -> None:
 
 
 def test_columns_refuse_what_they_did_not_write() -> None:
-    data = columns.encoded_columns([list(range(100)), [0.5] * 100, ["a", "b"] * 50])
+    data = column_codec.encoded_columns([list(range(100)), [0.5] * 100, ["a", "b"] * 50])
     generator = random.Random(5)
     for _ in range(3000):
         wrong = bytearray(data)
         for _ in range(generator.randrange(1, 4)):
             wrong[generator.randrange(len(wrong))] = generator.randrange(256)
         cut = bytes(wrong[: generator.randrange(len(wrong) + 1)])
-        with suppress(columns.BadRecord):  # or columns, right or wrong: nothing else
-            columns.decoded_columns(cut)
+        with suppress(column_codec.BadRecord):  # or columns, right or wrong: nothing else
+            column_codec.decoded_columns(cut)
 
 
 # ── programs ─────────────────────────────────────────────────────────────────────────────────
@@ -376,7 +376,9 @@ class FullDisk:
 
 @pytest.mark.parametrize("strategies", [{}, {"tc": "witness"}, {"*": "generations"}, {"*": "calibrated"}])
 def test_a_step_that_is_not_written_is_undone(path: Path, strategies: dict[str, str]) -> None:
-    """Of any size, by any way through the engine, rules too: memory is as before, and nobody is told."""
+    """Of any size, by any way through the engine, rules too: memory is as before, and nobody is
+    told.
+    """
     db = grown(path, strategies=strategies)
     heard: list[Changes] = []
     db.subscribe("*", heard.append)
@@ -433,7 +435,8 @@ def test_a_full_file_lets_go_on_when_there_is_room(path: Path) -> None:
     steps = ((number, -99) for number in range(1000))
     with pytest.raises(NotWritten, match="the disk is full"):
         deque(map(partial(db.insert, "edge"), steps), maxlen=0)
-    # A checksum takes one to six bytes, so a fact as short as the last one might still fit; these digits do not.
+    # A checksum takes one to six bytes, so a fact as short as the last one might still fit; these
+    # digits do not.
     with pytest.raises(NotWritten, match="the disk is full"):
         db.insert("edge", (1234567890, -99))
     with pytest.raises(NotWritten, match="the file is as before"):

@@ -1,4 +1,6 @@
-"""A process under load is killed (-9) at any instant: what it has told is there, and nothing is half there."""
+"""A process under load is killed (-9) at any instant: what it has told is there, and nothing is
+half there.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +36,11 @@ def process(folder: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def killed(parent: subprocess.Popen[str], seed: int, path: Path, chance: random.Random) -> tuple[int | None, int]:
-    """Have a child work on the database and kill it; with which step it began, and the last one that it told.
+    """Have a child work on the database and kill it; with which step it began, and the last one
+    that it told.
 
-    It is killed some time after it was made, while it opens the database, perhaps; or some time after it has told
-    some step: however slow the machine is, there is work that is cut off.
+    It is killed some time after it was made, while it opens the database, perhaps; or some time
+    after it has told some step: however slow the machine is, there is work that is cut off.
     """
     assert parent.stdin is not None
     assert parent.stdout is not None

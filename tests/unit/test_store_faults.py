@@ -2,11 +2,13 @@
 
 What is covered, by what (see tests/disk.py):
 
-- the calls to the operating system fail (I/O error, full, read-only, cut short), one at a time and all from one on,
-  for every write, sync and truncation of a step and of a checkpoint: `tests/disk.c`, preloaded;
-- the process is killed right after a failure, in the middle of a write (torn pages), and before a sync: the same;
-- the power fails: of what was written since the last sync of its file, any part reaches the disk, any other does
-  not, in sectors; made up from a trace of all writes and syncs;
+- the calls to the operating system fail (I/O error, full, read-only, cut short), one at a time and
+  all from one on, for every write, sync and truncation of a step and of a checkpoint:
+  `tests/disk.c`, preloaded;
+- the process is killed right after a failure, in the middle of a write (torn pages), and before a
+  sync: the same;
+- the power fails: of what was written since the last sync of its file, any part reaches the disk,
+  any other does not, in sectors; made up from a trace of all writes and syncs;
 - a limit on the size of files, from the operating system itself, which needs no compiler;
 - SQLite's own limit on pages: test_store.py.
 """

@@ -16,7 +16,7 @@ from durable import PATHS, assert_right, views
 
 from everlog import Database
 from everlog.api.changes import Changes
-from everlog.api.state import NestedWrite
+from everlog.api.lifecycle import NestedWrite
 from everlog.store.errors import (
     AlreadyOpen,
     Damaged,

@@ -141,7 +141,9 @@ def test_a_long_log_is_shortened_at_opening(path: Path, monkeypatch: pytest.Monk
 def test_the_state_of_a_checkpoint_is_as_good_as_evaluation(
     path: Path, strategies: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All units that are kept come back, with witnesses and counts, and go on under inserts and deletes."""
+    """All units that are kept come back, with witnesses and counts, and go on under inserts and
+    deletes.
+    """
     db = grown(path, strategies=strategies)
     db.delete("e", db.view("e")[:3])
     db.checkpoint(state=True)

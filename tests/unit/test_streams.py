@@ -1,4 +1,6 @@
-"""Change events in and out: lines of Debezium, transactions as steps, files, pipes and sockets, restarts."""
+"""Change events in and out: lines of Debezium, transactions as steps, files, pipes and sockets,
+restarts.
+"""
 
 from __future__ import annotations
 
@@ -265,7 +267,9 @@ def test_a_file_that_is_not_only_added_to_is_noticed_while_it_is_read(tmp_path: 
 
 @st.composite
 def interleaved(draw: st.DrawFn) -> str:
-    """Transactions with markers, in any order that keeps each of them in order, and some events without."""
+    """Transactions with markers, in any order that keeps each of them in order, and some events
+    without.
+    """
     count = draw(st.integers(1, 4))
     queues = []
     for number in range(count):
@@ -409,7 +413,9 @@ def test_tables_have_the_names_of_relations_or_others(tmp_path: Path) -> None:
 @settings(max_examples=25)
 @given(st.lists(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), max_size=5), max_size=6), st.booleans())
 def test_a_keyed_table_is_followed_whatever_becomes_of_its_rows(steps: list[Any], full: bool) -> None:
-    """Rows of a table with a key come, change and go; the relation is the table, told with or without `before`."""
+    """Rows of a table with a key come, change and go; the relation is the table, told with or
+    without `before`.
+    """
     table: dict[int, int] = {}
     lines = []
     for number, step in enumerate(steps):
@@ -604,7 +610,9 @@ def test_updates_are_told_as_such_where_a_key_is_known(tmp_path: Path) -> None:
 
 
 def test_a_growing_file_is_followed_through_kills(tmp_path: Path) -> None:
-    """A process reads a file that grows, and is killed at random: nothing is lost, nothing is told twice."""
+    """A process reads a file that grows, and is killed at random: nothing is lost, nothing is told
+    twice.
+    """
     random, edges = Random(7), set[tuple[int, int]]()
     source, sink = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     source.touch()
@@ -741,7 +749,9 @@ def test_sockets_that_listen(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("again", [True, False])
 def test_what_a_peer_left_open_when_it_went_is_no_part_of_what_comes_next(tmp_path: Path, again: bool) -> None:
-    """The first peer is stopped in the middle of a line of transaction 2; the next one tells it again, or never."""
+    """The first peer is stopped in the middle of a line of transaction 2; the next one tells it
+    again, or never.
+    """
     url = f"unix-listen://{tmp_path}/in"
     cut = begin("2") + event("c", None, (8, 8), tx="2") + event("c", None, (9, 9), tx="2")[:40]
     whole = begin("2") + event("c", None, (2, 3), tx="2") + end("2", edge=1) if again else ""
@@ -766,8 +776,9 @@ def connected(url: str) -> socket.socket | None:
 
 @pytest.mark.parametrize("kind", ["tcp", "unix"])
 def test_a_chain_of_two_processes_by_a_socket_that_is_broken(tmp_path: Path, kind: str) -> None:
-    """The second program hears of what the first derives; when the first is killed and begins again, the second
-    is brought to where it is, without repetition."""
+    """The second program hears of what the first derives; when the first is killed and begins
+    again, the second is brought to where it is, without repetition.
+    """
     url = f"tcp-listen://127.0.0.1:{free_port()}" if kind == "tcp" else f"unix-listen://{tmp_path}/chain"
     (tmp_path / "first").mkdir()
     second = ".decl path(x:number, y:number)  .decl start(x:number)  .output start  start(x) :- path(x, _)."

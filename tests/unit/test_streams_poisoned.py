@@ -1,4 +1,6 @@
-"""Messages that no stream should have: each is rejected and the stream goes on, or ends it where it stands."""
+"""Messages that no stream should have: each is rejected and the stream goes on, or ends it where it
+stands.
+"""
 
 from __future__ import annotations
 
@@ -461,7 +463,9 @@ def test_whatever_many_lines_come_a_stream_goes_on(poisoned: list[bytes], cut: i
 
 
 def check_stream(poisoned: list[bytes], cut: int) -> None:
-    """With rejects, all healthy rows arrive, at once or in two runs; without, an error says where it ends."""
+    """With rejects, all healthy rows arrive, at once or in two runs; without, an error says where
+    it ends.
+    """
     with tempfile.TemporaryDirectory() as folder:
         texts: list[bytes] = []
         for number, line in enumerate(poisoned):

@@ -1,4 +1,6 @@
-"""PostgreSQL as a live source and as a sink, with real servers: by replication, and by triggers where there is none."""
+"""PostgreSQL as a live source and as a sink, with real servers: by replication, and by triggers
+where there is none.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from postgres import missing, server
 from everlog import Database, FactsError
 from everlog.streams import follow
 from everlog.streams.pgoutput import read_message
-from everlog.streams.tables import Snapshot
+from everlog.streams.postgres_tables import Snapshot
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
@@ -143,7 +145,9 @@ def test_a_user_who_may_not_replicate_is_followed_by_triggers(url: str, sql: Any
 
 
 def test_a_transaction_is_one_step(url: str, sql: Any, via: str, tmp_path: Path) -> None:
-    """Transactions that run side by side each are one step, in an order in which rows have their history."""
+    """Transactions that run side by side each are one step, in an order in which rows have their
+    history.
+    """
     import psycopg
 
     sql.execute(f"{EDGES}; INSERT INTO edge VALUES (1, 1)")
@@ -172,7 +176,9 @@ def test_a_transaction_is_one_step(url: str, sql: Any, via: str, tmp_path: Path)
 
 
 def test_changes_between_the_slot_and_the_snapshot_come_once(url: str, sql: Any, via: str, tmp_path: Path) -> None:
-    """Somebody writes all the time while following begins, several times: what is derived is always right."""
+    """Somebody writes all the time while following begins, several times: what is derived is always
+    right.
+    """
     import psycopg
 
     sql.execute(EDGES)
@@ -207,8 +213,10 @@ def test_changes_between_the_slot_and_the_snapshot_come_once(url: str, sql: Any,
 
 @pytest.mark.parametrize("runs", [2, pytest.param(40, marks=pytest.mark.deep)])
 def test_kills_lose_nothing_and_repeat_nothing(url: str, sql: Any, via: str, tmp_path: Path, runs: int) -> None:
-    """The process is killed while somebody writes; each new one goes on.  The derived table has a key of its own, so
-    that a row that came twice would be refused, and a log of all that was ever written to it."""
+    """The process is killed while somebody writes; each new one goes on.  The derived table has a
+    key of its own, so that a row that came twice would be refused, and a log of all that was ever
+    written to it.
+    """
     random = Random(11)
     sql.execute(
         f"{EDGES}; CREATE TABLE path (x bigint, y bigint, PRIMARY KEY (x, y));"
@@ -245,7 +253,9 @@ def test_kills_lose_nothing_and_repeat_nothing(url: str, sql: Any, via: str, tmp
 def test_a_database_in_a_file_has_each_transaction_once_through_kills(
     url: str, sql: Any, via: str, tmp_path: Path
 ) -> None:
-    """Its steps are a snapshot and then the transactions of the server, in their order: none left out, none twice."""
+    """Its steps are a snapshot and then the transactions of the server, in their order: none left
+    out, none twice.
+    """
     random, there, transactions = Random(5), set[Any](), list[dict[Any, int]]()
     sql.execute(EDGES)
     arguments = ("--from", url, "--to", url, "--db", "steps.db", "--via", via)
@@ -280,7 +290,9 @@ def test_a_database_in_a_file_has_each_transaction_once_through_kills(
 
 
 def test_other_sources_and_postgres_as_a_sink(url: str, sql: Any, tmp_path: Path) -> None:
-    """A file that is read again from its beginning does not take the derived table through its past."""
+    """A file that is read again from its beginning does not take the derived table through its
+    past.
+    """
     sql.execute("CREATE TABLE path (x bigint, y bigint, PRIMARY KEY (x, y))")
     source = tmp_path / "in.jsonl"
     lines = [event("c", None, (1, 2)), event("c", None, (2, 3)), event("d", (1, 2)), event("c", None, (3, 4))]
@@ -605,7 +617,7 @@ def test_many_rows_go_by_copy(url: str, sql: Any, tmp_path: Path) -> None:
 
 
 def test_one_writer_at_a_time(url: str, sql: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("everlog.streams.tables._ATTEMPTS", 2)
+    monkeypatch.setattr("everlog.streams.postgres_tables._ATTEMPTS", 2)
     sql.execute(EDGES)
     with following(tmp_path, "--from", url, "--to", url, "--live", "--slot", "mine") as process:
         wait_until(lambda: paths(sql) == set(), process)

@@ -18,7 +18,7 @@ from everlog.core.engine.planning.plan import NoSuchStrategy
 from everlog.core.engine.planning.systems import Refused
 from everlog.core.proofs.checker import verify
 from everlog.dsl.check import compile_text
-from everlog.ies import catalogue
+from everlog.ies import registry
 from everlog.ies.files import datalog
 from everlog.ies.nrc.errors import CODES
 from everlog.ies.offers import SYSTEMS
@@ -272,9 +272,9 @@ def test_run_writes_auxiliary_relations(tmp_path: Path, capsys: pytest.CaptureFi
 @pytest.mark.parametrize(("names", "name"), [(names, name) for names in SYSTEMS.values() for name in names])
 def test_every_flat_auxiliary_relation_can_be_named(names: tuple[str, ...], name: str) -> None:
     """In `.output` and in a rule: none is called like a word of the language."""
-    system = catalogue.system_of(next(one for one in names if catalogue._is_written(one)))
+    system = registry.system_of(next(one for one in names if registry._is_written(one)))
     text = f"{datalog(system).rstrip()}  .strategy {name}\n"
-    kept = {f"{system.answer.name}.{one.name}": one.arity for one in catalogue.entry(name).kept if one.flat}
+    kept = {f"{system.answer.name}.{one.name}": one.arity for one in registry.entry(name).kept if one.flat}
     for number, (there, arity) in enumerate(kept.items()):
         text += f".output {there}\n.decl q{number}(x:number)  q{number}(x) :- {there}(x{', _' * (arity - 1)}).\n"
     db = Database.from_text(text)
@@ -289,7 +289,7 @@ def test_every_flat_auxiliary_relation_can_be_named(names: tuple[str, ...], name
 def test_list_knows_every_system(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ies", "list", "--json"]) == 0
     listed = {one["name"] for one in json.loads(capsys.readouterr().out)}
-    assert listed == set(catalogue.SYSTEMS)
+    assert listed == set(registry.SYSTEMS)
     page = (ROOT / "docs" / "ies.md").read_text(encoding="utf-8")
     for name in listed:
         assert f"`{name}`" in page, f"{name} is not in docs/ies.md"
@@ -301,10 +301,10 @@ def test_every_code_of_the_calculus_is_in_the_documentation() -> None:
         assert f"| {code} | {text} |" in page
 
 
-@pytest.mark.parametrize("name", list(catalogue.SYSTEMS))
+@pytest.mark.parametrize("name", list(registry.SYSTEMS))
 def test_every_system_can_be_shown(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ies", "show", name]) == 0
-    assert catalogue.entry(name).described.answer.name in capsys.readouterr().out
+    assert registry.entry(name).described.answer.name in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -366,8 +366,8 @@ def test_only_the_answer_where_that_is_asked_for(capsys: pytest.CaptureFixture[s
 def test_only_the_answer_is_computed_too(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    running = catalogue.running("tc_counts")
-    monkeypatch.setattr(catalogue, "running", lambda *_: running)
+    running = registry.running("tc_counts")
+    monkeypatch.setattr(registry, "running", lambda *_: running)
     run_ies("tc_counts", "+edge(1, 2).\n", capsys, "--answer-only")
     assert not running.track_auxiliaries  # type: ignore[union-attr]
 
@@ -390,7 +390,7 @@ def test_how_sure_an_answer_is_is_told(capsys: pytest.CaptureFixture[str]) -> No
     assert "chance" not in run_ies("tc_witness", "+edge(1, 2).\n", capsys)[1]
 
 
-@pytest.mark.parametrize("name", sorted(catalogue.PRACTICAL))
+@pytest.mark.parametrize("name", sorted(registry.PRACTICAL))
 def test_of_systems_in_python_properties_and_place_are_shown(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -399,7 +399,7 @@ def test_of_systems_in_python_properties_and_place_are_shown(
     _, _, shown = page.partition("-- properties of the one in Python, as computed\n")
     words = [line.removeprefix("--").split()[0] for line in shown.splitlines()]
     assert words == ["space-free", "flat", "arity", "deterministic"]
-    assert f"functions: in Python, everlog.ies.practical.{catalogue.PRACTICAL[name][0]}\n" in page
+    assert f"functions: in Python, everlog.ies.practical.{registry.PRACTICAL[name][0]}\n" in page
 
 
 MINE = """system inverse "Inverses"

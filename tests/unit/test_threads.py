@@ -1,4 +1,6 @@
-"""Two threads at one `Database`: the second one is told, in words that name threads and `SharedDatabase`."""
+"""Two threads at one `Database`: the second one is told, in words that name threads and
+`SharedDatabase`.
+"""
 
 from __future__ import annotations
 
@@ -216,7 +218,9 @@ def test_a_write_by_the_same_thread_is_no_matter_of_threads(db: Database) -> Non
 
 
 def test_threads_that_do_not_wait_for_each_other_harm_nothing() -> None:
-    """Whatever they meet is told in those words, and the relations stay what an evaluation makes of the facts."""
+    """Whatever they meet is told in those words, and the relations stay what an evaluation makes of
+    the facts.
+    """
     rows = [(i, (i * 3 + 1) % 40) for i in range(40)]
     db = Database.from_text(PROGRAM, functors={"wait": lambda x: x}, facts={"edge": rows})
     done, unclear = Event(), list[BaseException]()

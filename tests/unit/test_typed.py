@@ -1,4 +1,6 @@
-"""A program of a user, checked by mypy --strict against the installed package: `py.typed` keeps its promise."""
+"""A program of a user, checked by mypy --strict against the installed package: `py.typed` keeps its
+promise.
+"""
 
 from __future__ import annotations
 

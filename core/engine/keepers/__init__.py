@@ -2,7 +2,7 @@
 
 | module | keeps |
 |---|---|
-| `keeper` | what all keepers are; `strategies` is their table |
+| `keeper` | what all keepers are; `unit_strategies` is their table |
 | `base` | base facts |
 | `counted` | derivations per fact; `joined` puts a view of a join in the place of delta rules |
 | `groups` | aggregates, with totals and multisets from `aggregates` |

@@ -1,9 +1,9 @@
 """The running state of aggregates: totals that can be taken back, multisets that stay in order.
 
-`count`, `sum` and `mean` are totals in a group, so a contribution that goes is subtracted; sums of floats
-are kept exactly, as integers of the smallest float, so that nothing of what went is left behind.
-`min` and `max` are no totals: they keep each group's values in order, so that the next value is there
-when the present one goes.
+`count`, `sum` and `mean` are totals in a group, so a contribution that goes is subtracted; sums of
+floats are kept exactly, as integers of the smallest float, so that nothing of what went is left
+behind.  `min` and `max` are no totals: they keep each group's values in order, so that the next
+value is there when the present one goes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ class Totals:
         raise NotImplementedError
 
     def snapshot(self) -> Callable[[], None]:
-        """How to put back what all groups have now; their states are not copied, a rebuild makes new ones."""
+        """How to put back what all groups have now; their states are not copied, a rebuild makes
+        new ones.
+        """
         groups = dict(self.groups)
 
         def restore() -> None:
@@ -156,7 +158,8 @@ class Extreme(Totals):
 
 
 class Partial(Totals):
-    """An aggregate whose targets may fail: while a target of a group does, that is the group's value.
+    """An aggregate whose targets may fail: while a target of a group does, that is the group's
+    value.
 
     >>> total = Partial(Sum(Kind.NUMBER))
     >>> bad = Failed("division by zero: 1 / 0")

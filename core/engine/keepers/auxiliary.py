@@ -1,12 +1,13 @@
 """Recursive units that are kept by a system of auxiliary relations.
 
-The system is told of each fact that comes or goes in what the rules read, deletes first, and says what that
-changes.  An auxiliary relation is kept as a table from the first time that somebody reads it; a rule that does so
-reads it from the start.
+The system is told of each fact that comes or goes in what the rules read, deletes first, and says
+what that changes.  An auxiliary relation is kept as a table from the first time that somebody reads
+it; a rule that does so reads it from the start.
 
-A step that is given up takes back what the system was told, in reverse.  Its answer is then what it was; of
-auxiliary relations there may be several right ones (witnesses, say), and it may have strayed to others.  The
-tables keep those of before, which are right as well, and follow the system at its next turn.
+A step that is given up takes back what the system was told, in reverse.  Its answer is then what it
+was; of auxiliary relations there may be several right ones (witnesses, say), and it may have
+strayed to others.  The tables keep those of before, which are right as well, and follow the system
+at its next turn.
 """
 
 from __future__ import annotations
@@ -161,7 +162,9 @@ def as_facts(shape: Shape, rows: Iterable[Row]) -> Facts:
 
 
 def _then(shape: Shape, first: tuple[Facts, Facts], second: tuple[Facts, Facts]) -> tuple[Facts, Facts]:
-    """Two changes, one after the other: what went and came back, or came and went again, is as if it had not."""
+    """Two changes, one after the other: what went and came back, or came and went again, is as if
+    it had not.
+    """
     (gone, new), (later_gone, later_new) = first, second
     went = forms.copied(shape, forms.minus(shape, gone, later_new))
     came = forms.copied(shape, forms.minus(shape, new, later_gone))

@@ -14,7 +14,7 @@ from everlog.core.codegen.derivations import CountWriter
 from everlog.core.engine.keepers.joined import JoinedRule
 from everlog.core.engine.keepers.keeper import Keeper, outside_relations, table_snapshot, versions
 from everlog.core.engine.planning.plan import VIEWS, PlannedUnit
-from everlog.core.engine.stepping.state import Columns, count_columns, counts_from, fact_columns, facts_from
+from everlog.core.engine.stepping.saved_state import Columns, count_columns, counts_from, fact_columns, facts_from
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store, Task
 from everlog.core.program import Row

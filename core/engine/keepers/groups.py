@@ -1,9 +1,10 @@
 """Aggregates: the value of each group, kept current.
 
-An auxiliary rule derives `@count1(outer…, target)` once for each binding of the aggregate's body.  Here its
-derivations go into running totals, and what rules see is the graph of a function: for each value of
-the outer variables the aggregate's value.  A group that changes is one fact that goes and one that comes.
-`count` and `sum` of nothing are 0, so there every group always has a value; it is kept only if not empty.
+An auxiliary rule derives `@count1(outer…, target)` once for each binding of the aggregate's body.
+Here its derivations go into running totals, and what rules see is the graph of a function: for each
+value of the outer variables the aggregate's value.  A group that changes is one fact that goes and
+one that comes.  `count` and `sum` of nothing are 0, so there every group always has a value; it is
+kept only if not empty.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 class GroupValues(Table):
     """The graph of an aggregate, in the place of a table: rules read its `values` only.
 
-    The keeper writes them when it settles: no rule reads a group twice, so none needs the value of before
-    while the change is spread.
+    The keeper writes them when it settles: no rule reads a group twice, so none needs the value of
+    before while the change is spread.
     """
 
     def __init__(self, arity: int, values: dict[Any, Any]) -> None:

@@ -1,12 +1,15 @@
-"""A rule whose join is kept by a view: changes of its atoms go to the view, and its answers to the head.
+"""A rule whose join is kept by a view: changes of its atoms go to the view, and its answers to the
+head.
 
-The view has the rows of every atom (constants and repeated variables are selected before).  A row of a relation
-that goes is looked up in the view, copy by copy where it stands in several atoms, and then taken out; one that
-comes is put in, and then looked up.  What the view tells are derivations lost and gained.
+The view has the rows of every atom (constants and repeated variables are selected before).  A row
+of a relation that goes is looked up in the view, copy by copy where it stands in several atoms, and
+then taken out; one that comes is put in, and then looked up.  What the view tells are derivations
+lost and gained.
 
-The view shows only the variables that the head asks for, or what stands above the join, and counts what is
-behind them.  Where negation, comparisons, arithmetic or aggregates stand above, what the view tells is run
-through the rest of the rule as the change of a relation `⋈rule`, once for each number of derivations.
+The view shows only the variables that the head asks for, or what stands above the join, and counts
+what is behind them.  Where negation, comparisons, arithmetic or aggregates stand above, what the
+view tells is run through the rest of the rule as the change of a relation `⋈rule`, once for each
+number of derivations.
 
 The view is made when a change first arrives, from the tables as they are.
 """
@@ -23,9 +26,9 @@ from attrs import evolve
 from everlog.core.classify.query import query_of
 from everlog.core.codegen.derivations import CountWriter
 from everlog.core.engine.stepping.store import Store, Task
-from everlog.core.joins.choice import above_the_join, selections, shown_variables, shows_head_only
+from everlog.core.joins.join_strategies import view_of
 from everlog.core.joins.leapfrog import Bound
-from everlog.core.joins.strategies import view_of
+from everlog.core.joins.strategy_choice import above_the_join, selections, shown_variables, shows_head_only
 from everlog.core.joins.view import Asked, JoinView
 from everlog.core.program import Atom, Comparison, Constant, Kind, Row, Rule, Term, Variable
 from everlog.core.program.values import EvaluationError
@@ -40,7 +43,9 @@ Log = list[tuple[int, Row, bool]]
 
 
 class JoinedRule:
-    """Invariant: `view` is None, or holds what the atoms select from the relations as they were last told."""
+    """Invariant: `view` is None, or holds what the atoms select from the relations as they were
+    last told.
+    """
 
     def __init__(self, store: Store, rule: Rule, strategy: str) -> None:
         self.store, self.rule, self.strategy = store, rule, strategy
@@ -177,7 +182,8 @@ class JoinedRule:
 
 
 def selection(atom: Atom, comparisons: Iterable[Comparison] = ()) -> Select:
-    """From a row of the relation to the values of the atom's distinct variables; None if it does not match.
+    """From a row of the relation to the values of the atom's distinct variables; None if it does
+    not match.
 
     >>> x, y = Variable("x"), Variable("y")
     >>> select = selection(Atom("r", (x, Constant(7, Kind.NUMBER), x, y)), [Comparison("<", x, y, Kind.NUMBER)])
@@ -210,7 +216,9 @@ def selection(atom: Atom, comparisons: Iterable[Comparison] = ()) -> Select:
 
 
 def _operand(term: Term, columns: Mapping[Variable, int], values: list[Any]) -> str:
-    """Python for a variable, which has a column of `row`, or for a constant, which is added to `values`."""
+    """Python for a variable, which has a column of `row`, or for a constant, which is added to
+    `values`.
+    """
     if isinstance(term, Variable):
         return f"row[{columns[term]}]"
     assert isinstance(term, Constant)
@@ -239,7 +247,9 @@ def head_of(rule: Rule, kept: tuple[str, ...]) -> Callable[[Row], Row]:
 
 
 def bounds_of(rule: Rule) -> tuple[Bound, ...]:
-    """Comparisons between two atoms that bound a search over numbers; the rest of the rule tests them again."""
+    """Comparisons between two atoms that bound a search over numbers; the rest of the rule tests
+    them again.
+    """
     inside = {v.name for x in rule.body if isinstance(x, Atom) for v in x.args if isinstance(v, Variable)}
     out = []
     for literal in above_the_join(rule):

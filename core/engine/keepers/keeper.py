@@ -1,8 +1,9 @@
 """What every strategy is: the keeper of a unit.
 
-A step goes through the units in order.  Facts that are given come first; then, unit by unit, a keeper
-takes its *turn*: it settles what its relations lose and gain and has the engine *spread* it.  To spread
-a change is to run every delta rule that reads the relation, so that later keepers hear of it:
+A step goes through the units in order.  Facts that are given come first; then, unit by unit, a
+keeper takes its *turn*: it settles what its relations lose and gain and has the engine *spread* it.
+To spread a change is to run every delta rule that reads the relation, so that later keepers hear of
+it:
 
     losses   on facts that go, before the table changes: derivations that used them are lost
     gains    on facts that come, after the table changed: derivations that use them are gained
@@ -22,7 +23,7 @@ from everlog.core import program as p
 from everlog.core.codegen.derivations import LivingWriter
 from everlog.core.dbsp import delta_rules
 from everlog.core.engine.planning.plan import PlannedUnit
-from everlog.core.engine.stepping.state import Columns
+from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Readers, Step
 from everlog.core.engine.stepping.store import Store, Task
 from everlog.core.program import Row, Rule, Value
@@ -59,12 +60,16 @@ class Keeper:
         """Somebody is about to read a relation."""
 
     def change_given(self, relation: str, gone: list[Row], new: list[Row]) -> None:
-        """Facts that are given went and came.  Works as its own undo, with `gone` and `new` exchanged."""
+        """Facts that are given went and came.  Works as its own undo, with `gone` and `new`
+        exchanged.
+        """
         self.given[relation].difference_update(gone)
         self.given[relation].update(new)
 
     def use(self, store: Store) -> None:
-        """Go on with another store, in which the containers of this unit and of what it reads are the same."""
+        """Go on with another store, in which the containers of this unit and of what it reads are
+        the same.
+        """
         self.store = store
         for task in self.tasks():
             task.store = store
@@ -90,12 +95,15 @@ class Keeper:
     def rebuild(self, step: Step) -> Mapping[str, Facts]:
         """Compute the unit anew from what it reads; the tables are left in the new state.
 
-        Returns the facts of relations for which they happen to be there in other containers than the table's.
+        Returns the facts of relations for which they happen to be there in other containers than
+        the table's.
         """
         raise NotImplementedError
 
     def derivation_of(self, relation: str, row: Row) -> Derivation | None:
-        """How a fact was derived, from facts that were there before it; None if it is given, or nobody knows."""
+        """How a fact was derived, from facts that were there before it; None if it is given, or
+        nobody knows.
+        """
         return None
 
     def snapshot(self) -> Callable[[], None]:
@@ -107,7 +115,9 @@ class Keeper:
         return None
 
     def restore(self, columns: Columns) -> None:
-        """Keep what `state` said, instead of computing it; given facts, and what the unit reads, are the same."""
+        """Keep what `state` said, instead of computing it; given facts, and what the unit reads,
+        are the same.
+        """
         raise NotImplementedError
 
     def containers(self, relation: str) -> list[Any]:
@@ -128,7 +138,9 @@ def outside_relations(rule: Rule, unit: Iterable[str]) -> list[str]:
 def versions(
     store: Store, rule: Rule, relation: str, modes: dict[int, type[LivingWriter]], filters: bool = True
 ) -> Iterator[tuple[str, int, Task, bool]]:
-    """The delta rules of a rule for one relation: event, sign, task, and whether it reads Δ as a table."""
+    """The delta rules of a rule for one relation: event, sign, task, and whether it reads Δ as a
+    table.
+    """
     for version in delta_rules(rule, relation):
         body = version.body if filters else version.body[: len(rule.body)]
         changed = evolve(rule, body=body)

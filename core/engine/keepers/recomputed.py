@@ -1,9 +1,10 @@
-"""Units that no incremental strategy serves: computed again when something that they read has changed.
+"""Units that no incremental strategy serves: computed again when something that they read has
+changed.
 
-Equivalence relations, choice domains, subsumption, size limits and `autoinc()` depend on the order of
-rounds or on all facts at once.  Such a unit is evaluated anew, apart from its tables; what differs from
-before is spread like any other change.  All units with `autoinc()` share one counter, so one of them is
-also computed again when its numbers would begin elsewhere.
+Equivalence relations, choice domains, subsumption, size limits and `autoinc()` depend on the order
+of rounds or on all facts at once.  Such a unit is evaluated anew, apart from its tables; what
+differs from before is spread like any other change.  All units with `autoinc()` share one counter,
+so one of them is also computed again when its numbers would begin elsewhere.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from attrs import evolve
 from everlog.core import program as p
 from everlog.core.engine.keepers.keeper import Keeper, table_snapshot
 from everlog.core.engine.planning.plan import PlannedUnit
-from everlog.core.engine.stepping.state import Columns, class_columns, classes_from, fact_columns, facts_from
+from everlog.core.engine.stepping.saved_state import Columns, class_columns, classes_from, fact_columns, facts_from
 from everlog.core.engine.stepping.step import Readers
 from everlog.core.engine.stepping.store import Store
 from everlog.core.evaluate.counters import Counting
@@ -78,7 +79,9 @@ class RecomputeKeeper(Keeper):
             step.wake(self.after)
 
     def _spread_classes(self, step: Step, name: str, gone: Facts, new: Facts, classes: Facts) -> None:
-        """As `Step.spread`, but members of a class share their fan, and pairs are not taken one by one."""
+        """As `Step.spread`, but members of a class share their fan, and pairs are not taken one by
+        one.
+        """
         table = self.store.tables[name]
         step.undo.append((table.replace, (dict(table.facts),)))
         if self.exact:

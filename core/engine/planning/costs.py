@@ -1,11 +1,13 @@
 """What one update of a rule can cost, and why: everything that `everlog explain` tells, as values.
 
-All of it follows from the program alone, before any data is loaded.  For each rule: the class of its positive
-join, its widths, a decomposition, the strategies for facts that only come and for facts that come and go, what
-one update then costs, and which strategy is in use with what it promises.
+All of it follows from the program alone, before any data is loaded.  For each rule: the class of
+its positive join, its widths, a decomposition, the strategies for facts that only come and for
+facts that come and go, what one update then costs, and which strategy is in use with what it
+promises.
 
-Costs are for one row that comes or goes in one of the joined relations; telling the answers that change comes on
-top, one by one with constant delay.  N is the number of inserts so far, D the size of the joined relations now.
+Costs are for one row that comes or goes in one of the joined relations; telling the answers that
+change comes on top, one by one with constant delay.  N is the number of inserts so far, D the size
+of the joined relations now.
 
 Source: Theorems 4.1 and 4.4 of Abo Khamis et al. 2024.
 """
@@ -32,9 +34,9 @@ from everlog.core.classify.query import Query, query_of
 from everlog.core.classify.widths import Width, fractional_hypertree_width, free_connex_width
 from everlog.core.engine.planning.plan import FLOW, RECURSIVE, Plan, PlannedUnit
 from everlog.core.engine.planning.systems import systems
-from everlog.core.joins.choice import JoinChoice, above_the_join
-from everlog.core.joins.orders import OrderNode, variable_order
-from everlog.core.joins.strategies import AUTO, CALIBRATED, DELTA, GENERATIONS, JOINS, NAIVE, VIEW_TREE
+from everlog.core.joins.join_strategies import AUTO, CALIBRATED, DELTA, GENERATIONS, JOINS, NAIVE, VIEW_TREE
+from everlog.core.joins.strategy_choice import JoinChoice, above_the_join
+from everlog.core.joins.variable_orders import OrderNode, variable_order
 from everlog.core.program import Rule
 
 MOST_ATOMS = 200  # of a body that is classified

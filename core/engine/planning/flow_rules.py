@@ -7,10 +7,10 @@ in any order of columns and atoms.  A rule that says more, such as
 
     r(c, to) :- r(c, from), t(from, to, w), !closed(to), w < 9.
 
-has its rest put into a relation of its own, `@steps of r#2(from, to)`, which is counted like any rule that is not
-recursive; likewise a source that is not a copy.  That is done only where one atom has both ends of the step, so
-that there are no more steps than facts of that atom, and where the rest cannot fail: it is computed for steps
-that nothing ever takes, too.
+has its rest put into a relation of its own, `@steps of r#2(from, to)`, which is counted like any
+rule that is not recursive; likewise a source that is not a copy.  That is done only where one atom
+has both ends of the step, so that there are no more steps than facts of that atom, and where the
+rest cannot fail: it is computed for steps that nothing ever takes, too.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ class NoFlow(Exception):
 
 @frozen
 class Flow:
-    """The rules of a unit in the two forms, and the relations and rules that this adds; `fan` is carried along."""
+    """The rules of a unit in the two forms, and the relations and rules that this adds; `fan` is
+    carried along.
+    """
 
     fan: int
     rules: tuple[Rule, ...]
@@ -45,7 +47,9 @@ class Flow:
 
 @frozen
 class Source:
-    """The copying rule `rule`: elements in the column `fan` of a relation, at the nodes in its column `key`."""
+    """The copying rule `rule`: elements in the column `fan` of a relation, at the nodes in its
+    column `key`.
+    """
 
     rule: str
     relation: str
@@ -55,7 +59,9 @@ class Source:
 
 @frozen
 class StepRule:
-    """The rule `rule` takes steps from one column of a relation to another; its variables have these names."""
+    """The rule `rule` takes steps from one column of a relation to another; its variables have
+    these names.
+    """
 
     rule: str
     relation: str
@@ -90,7 +96,9 @@ def sources_and_steps(unit: Unit, shape: Shape) -> tuple[list[Source], list[Step
 
 
 def flow_of(program: Program, unit: Unit, rules: Sequence[Rule]) -> Flow:
-    """A unit's rules, which are in normal form, as sources and steps; raises NoFlow where they are not."""
+    """A unit's rules, which are in normal form, as sources and steps; raises NoFlow where they are
+    not.
+    """
     if len(unit.relations) > 1 or program.relations[unit.relations[0]].arity != 2:
         raise NoFlow("not one binary relation")
     (name,) = unit.relations

@@ -10,8 +10,8 @@ whose truth for one binding depends on one fact, so two things are rewritten:
 An aggregate whose outer variables are bound only outside (`count : { e(y, z), z > x }`) gets a
 *domain*: an auxiliary relation with the values that those variables take in the rest of the rule.
 
-A group may fail (`sum 12 / y : { e(x, y) }`) that no rule asks for.  So its failure is its value, which
-fails in the rule that looks it up.
+A group may fail (`sum 12 / y : { e(x, y) }`) that no rule asks for.  So its failure is its value,
+which fails in the rule that looks it up.
 """
 
 from __future__ import annotations
@@ -137,7 +137,9 @@ class Normaliser:
     def _grounded(
         self, literal: Aggregate, body: Sequence[Literal], unit: frozenset[str], rule: Rule, name: str
     ) -> tuple[Literal, ...]:
-        """The aggregate's body, with a domain for the outer variables if it does not bind them all for sure."""
+        """The aggregate's body, with a domain for the outer variables if it does not bind them all
+        for sure.
+        """
         wanted = {v.name for v in literal.outer}
         sure, _ = sure_and_open(literal.body, ())
         if wanted <= _bound(sure) and not schedule(literal.body, ())[1]:
@@ -158,9 +160,11 @@ class Normaliser:
 
 
 def _binding(body: Sequence[Literal], wanted: set[str]) -> list[Literal] | None:
-    """The literals that are sure, and what else it takes to bind the wanted variables; None if nothing does.
+    """The literals that are sure, and what else it takes to bind the wanted variables; None if
+    nothing does.
 
-    A literal that may fail is left out where it binds none of them: it excludes nobody from the domain.
+    A literal that may fail is left out where it binds none of them: it excludes nobody from the
+    domain.
     """
     sure, rest = sure_and_open(body, ())
     known = _bound(sure)

@@ -18,8 +18,8 @@ from everlog.core.engine.planning.flow_rules import Flow, NoFlow, flow_of
 from everlog.core.engine.planning.normal import Group, NeedsItself, Normaliser
 from everlog.core.engine.planning.systems import Fit, systems, with_auxiliaries
 from everlog.core.evaluate.shapes import shapes_of
-from everlog.core.joins.choice import JoinChoice, choose, growing_relations, refusal_of
-from everlog.core.joins.strategies import AUTO, DELTA, JOINS
+from everlog.core.joins.join_strategies import AUTO, DELTA, JOINS
+from everlog.core.joins.strategy_choice import JoinChoice, choose, growing_relations, refusal_of
 from everlog.core.program import Program
 from everlog.core.program.dependencies import Unit, units
 from everlog.core.storage.tables import Shape
@@ -47,7 +47,9 @@ class NoSuchStrategy(ValueError):
 
 @frozen
 class PlannedUnit:
-    """A unit with its strategy.  `unit.rules` are in normal form unless the strategy is `recompute`."""
+    """A unit with its strategy.  `unit.rules` are in normal form unless the strategy is
+    `recompute`.
+    """
 
     unit: Unit
     strategy: str
@@ -91,8 +93,9 @@ class Plan:
 def make_plan(program: Program, asked: Mapping[str, str] | None = None) -> Plan:
     """The plan of a checked program.
 
-    `asked` names strategies for relations, for rules (`path#2`), or for whatever it serves (`*`); it goes before
-    what the program's text says.  Raises NoSuchStrategy where one cannot serve what it was asked for.
+    `asked` names strategies for relations, for rules (`path#2`), or for whatever it serves (`*`);
+    it goes before what the program's text says.  Raises NoSuchStrategy where one cannot serve what
+    it was asked for.
     """
     plan, refused = _made(program, dict(asked or {}))
     if refused:
@@ -176,7 +179,9 @@ class Wishes:
         return self._asked.get(rule.name) or self._asked.get(rule.head.relation) or rule.strategy
 
     def unit(self, unit: Unit) -> str:
-        """The strategy that was asked for a unit as a whole: any of a recursive one, `recompute` of another."""
+        """The strategy that was asked for a unit as a whole: any of a recursive one, `recompute` of
+        another.
+        """
         found = ""
         for rule in unit.rules:
             wish = self._of(rule)
@@ -234,7 +239,9 @@ class Wishes:
             self.refused[rule.name] = f"`{FLOW}` cannot keep {', '.join(unit.relations)}: {why}", ""
 
     def unkept(self, unit: Unit, program: Program, strategy: str) -> None:
-        """Note who reads an auxiliary relation of another system than the one that keeps the unit, if one does."""
+        """Note who reads an auxiliary relation of another system than the one that keeps the unit,
+        if one does.
+        """
         if any(rule.name in self.refused for rule in unit.rules):
             return
         kept: set[str] = set()

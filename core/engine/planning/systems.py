@@ -1,10 +1,10 @@
 """Systems that keep a recursive relation with auxiliary relations: what the engine asks of one.
 
-A system serves recursive units of one shape, transitive closure say.  Which systems there are, and what shapes
-they know, is for whoever provides them (`ies`, after Libkin and Wong); the engine knows this protocol, and the
-providers by their names, as it would know plug-ins.  A program asks for one by name, as for any strategy; its
-auxiliary relations are then relations of the program like any other, named after the relation that they help to
-keep (`path.tree`), and belong to its unit.
+A system serves recursive units of one shape, transitive closure say.  Which systems there are, and
+what shapes they know, is for whoever provides them (`ies`, after Libkin and Wong); the engine knows
+this protocol, and the providers by their names, as it would know plug-ins.  A program asks for one
+by name, as for any strategy; its auxiliary relations are then relations of the program like any
+other, named after the relation that they help to keep (`path.tree`), and belong to its unit.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ from everlog.core.program import Program, Relation, Row
 from everlog.core.program.dependencies import Unit
 from everlog.core.program.values import EvaluationError
 
-# relation → what went, what came; pairs that have a method `fans(key)` are taken as {key: values}, set by set
+# relation → what went, what came; pairs that have a method `fans(key)` are taken as {key: values},
+# set by set
 RowChanges: TypeAlias = Mapping[str, tuple[Collection[Row], Collection[Row]]]
 
 
 class Refused(EvaluationError):
-    """A system cannot follow an update, such as an edge that closes a cycle; everything is as it was before."""
+    """A system cannot follow an update, such as an edge that closes a cycle; everything is as it
+    was before.
+    """
 
 
 class Maintained(Protocol):
@@ -37,7 +40,9 @@ class Maintained(Protocol):
         """One fact came or went: what changed, of auxiliary relations only if one was read before."""
 
     def rows(self, relation: str) -> Iterable[Row]:
-        """The answer or an auxiliary relation; the changes of one that was read are told from then on."""
+        """The answer or an auxiliary relation; the changes of one that was read are told from then
+        on.
+        """
 
     def check(self) -> None:
         """Assert every invariant."""
@@ -55,7 +60,9 @@ class Fit:
 
 @frozen
 class Described:
-    """What `explain` tells of a system: its title, its auxiliary relations with arity, growth and cost."""
+    """What `explain` tells of a system: its title, its auxiliary relations with arity, growth and
+    cost.
+    """
 
     name: str
     title: str

@@ -5,6 +5,6 @@
 | `store` | tables, changes, witnesses and group values; rules compiled and bound to them |
 | `step` | turns, spreading, undo |
 | `changes` | what a step tells |
-| `state` | what a unit keeps, as columns that a file can hold |
+| `saved_state` | what a unit keeps, as columns that a file can hold |
 | `broken` | an engine that could not take a step back |
 """

@@ -1,7 +1,8 @@
 """One step on its way through the units: whose turn is next, what changed, how to undo it.
 
 Whatever changes the state writes down first how to take it back, in a way that works whether or not
-the change was made.  So an error, a limit or Ctrl-C in the middle of a step ends in the state of before.
+the change was made.  So an error, a limit or Ctrl-C in the middle of a step ends in the state of
+before.
 """
 
 from __future__ import annotations

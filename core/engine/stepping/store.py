@@ -1,8 +1,8 @@
 """What an engine holds: tables, the changes being spread, witnesses, the values of groups.
 
-Compiled rules ask for indexes by name.  Besides tables there are `Δ` names (the change of a relation
-while it is being spread, for rules that read it twice), the values of groups, and witnesses.  All are
-kept in place for the life of the store, so that a rule is bound to them once.
+Compiled rules ask for indexes by name.  Besides tables there are `Δ` names (the change of a
+relation while it is being spread, for rules that read it twice), the values of groups, and
+witnesses.  All are kept in place for the life of the store, so that a rule is bound to them once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def is_other_size(before: int, now: int) -> bool:
 
 @define
 class RuleTime:
-    """How often a rule ran, for how long (measured in some of many small steps), and its compilation."""
+    """How often a rule ran, for how long (measured in some of many small steps), and its
+    compilation.
+    """
 
     runs: int = 0
     seconds: float = 0.0

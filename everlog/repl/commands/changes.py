@@ -15,8 +15,8 @@ THEME = "Changes"
 @command(".watch", "[REL | ATOM]", "tell changes of this alone", THEME, words=None, completes=("fact",))
 def watch(session: Session, words: Words) -> None:
     """
-    `.watch path`, or only some of its facts: `.watch path(1, x)`.  Changes of what is not watched are then only
-    counted. Without an argument, what is watched.
+    `.watch path`, or only some of its facts: `.watch path(1, x)`.  Changes of what is not watched
+    are then only counted. Without an argument, what is watched.
     """
     from everlog.api.parameters import Given
     from everlog.api.rows import Pattern, pattern_of

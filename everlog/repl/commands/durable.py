@@ -1,7 +1,8 @@
-"""Commands of databases that are kept in files: `.open`, `.save`, `.checkpoint`, and the past of such a database.
+"""Commands of databases that are kept in files: `.open`, `.save`, `.checkpoint`, and the past of
+such a database.
 
-While the prompt looks at a state of the past, that is the session's database, which nobody can change; the one in
-the file waits as `session.present`.
+While the prompt looks at a state of the past, that is the session's database, which nobody can
+change; the one in the file waits as `session.present`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from everlog.repl.table import CommandError, Words, command
 if TYPE_CHECKING:
     from everlog.repl.screen import Screen
     from everlog.repl.session import Session
-    from everlog.store.database import DurableDatabase
+    from everlog.store.durable_database import DurableDatabase
     from everlog.store.past import Past
 
 THEME = "Databases in files"
@@ -34,15 +35,16 @@ READ_ONLY = "read-only"
 )
 def open_database(session: Session, words: Words) -> None:
     """
-    From now on each step is on disk before it is told.  A file that is not there is made, with PROGRAM and the
-    facts that its `.input` directives name, or empty; one that is there goes on where it was, with the facts that
-    it has, and with PROGRAM if one is given.  With read-only it can be looked at, also while somebody else writes
-    to it.  What was in memory alone is left; `.save` keeps it.  If FILE cannot be opened, everything stays as it
-    is.  Without FILE, the file is closed, and an empty database begins in memory.
+    From now on each step is on disk before it is told.  A file that is not there is made, with
+    PROGRAM and the facts that its `.input` directives name, or empty; one that is there goes on
+    where it was, with the facts that it has, and with PROGRAM if one is given.  With read-only it
+    can be looked at, also while somebody else writes to it.  What was in memory alone is left;
+    `.save` keeps it.  If FILE cannot be opened, everything stays as it is.  Without FILE, the file
+    is closed, and an empty database begins in memory.
     """
-    from everlog.repl.opening import begun, described, open_file, other_program
+    from everlog.repl.open_database import begun, described, open_file, other_program
     from everlog.repl.transactions import refuse_in_transaction
-    from everlog.store.database import DurableDatabase
+    from everlog.store.durable_database import DurableDatabase
 
     refuse_in_transaction(session, "a database is opened")
     former = session.present or session.opened
@@ -76,12 +78,13 @@ def open_database(session: Session, words: Words) -> None:
 )
 def save(session: Session, words: Words) -> None:
     """
-    A name that ends in .db, .sqlite or .everlog becomes a database, for `.open` and `--db`: with the program, and
-    of a database that is kept in a file with all of its history.  Such a file must not be there yet.  Any other
-    name is that of a folder, where each relation gets a file of its given facts.  The database at the prompt stays
-    the one that it was: `.open PATH` goes on with the copy.
+    A name that ends in .db, .sqlite or .everlog becomes a database, for `.open` and `--db`: with
+    the program, and of a database that is kept in a file with all of its history.  Such a file must
+    not be there yet.  Any other name is that of a folder, where each relation gets a file of its
+    given facts.  The database at the prompt stays the one that it was: `.open PATH` goes on with
+    the copy.
     """
-    from everlog.repl.opening import described
+    from everlog.repl.open_database import described
 
     session.db.save(Path(words[0]).expanduser())
     session.screen.line(f"{words[0]}: {described(session.db)}")
@@ -96,8 +99,8 @@ def save(session: Session, words: Words) -> None:
 )
 def checkpoint(session: Session, words: Words) -> None:
     """
-    Opening is quick after it, and the file as small as can be.  STEPS is how many steps back `.as-of` will lead: a
-    number, or all; without it as many as the last time, at first 1000.
+    Opening is quick after it, and the file as small as can be.  STEPS is how many steps back
+    `.as-of` will lead: a number, or all; without it as many as the last time, at first 1000.
     """
     database = _kept(session)
     if words and words[0] != "all" and not words[0].isdecimal():
@@ -116,11 +119,11 @@ def checkpoint(session: Session, words: Words) -> None:
 )
 def as_of(session: Session, words: Words) -> None:
     """
-    `.as-of 3 path(1, x)` runs one line on that state, a query or a command; facts and rules are those of then.
-    `.as-of 3` alone stays there, where nothing can be changed; `.as-of now` comes back.  Step 0 is what the file
-    began with.  Without a step, how far back history goes.
+    `.as-of 3 path(1, x)` runs one line on that state, a query or a command; facts and rules are
+    those of then.  `.as-of 3` alone stays there, where nothing can be changed; `.as-of now` comes
+    back.  Step 0 is what the file began with.  Without a step, how far back history goes.
     """
-    from everlog.repl.opening import described
+    from everlog.repl.open_database import described
     from everlog.repl.transactions import refuse_in_transaction
 
     database = _kept(session)
@@ -154,8 +157,8 @@ def as_of(session: Session, words: Words) -> None:
 )
 def diff(session: Session, words: Words) -> None:
     """
-    `.diff 3 5 path`: how the state after step 5 differs from that after step 3, in `path`.  Without the second
-    step, how the present differs; without REL, in all relations.
+    `.diff 3 5 path`: how the state after step 5 differs from that after step 3, in `path`.  Without
+    the second step, how the present differs; without REL, in all relations.
     """
     from everlog.repl.telling import tell
 
@@ -186,14 +189,14 @@ def _told(screen: Screen, steps: list[Past]) -> Iterator[str]:
 
 def _asked(line: str, relations: Mapping[str, object]) -> str:
     """A line that can only be a query may go without its mark."""
-    from everlog.repl import lines
+    from everlog.repl import continuation
 
-    is_statement = lines.read_line(line, relations).kind == lines.STATEMENTS
+    is_statement = continuation.read_line(line, relations).kind == continuation.STATEMENTS
     return f"{line}?" if is_statement and not line.rstrip().endswith(".") else line
 
 
 def _kept(session: Session) -> DurableDatabase:
-    from everlog.store.database import DurableDatabase
+    from everlog.store.durable_database import DurableDatabase
 
     database = session.present or session.db
     if not isinstance(database, DurableDatabase):

@@ -25,10 +25,11 @@ THEME = "Facts in files"
 )
 def import_facts(session: Session, words: Words) -> None:
     """
-    The name of the file says how it is written: .csv, .tsv, .facts, .txt, .json, .jsonl, .parquet, .arrow,
-    .sqlite, .duckdb, texts also with .gz or .zst; postgresql://host/database is a database. KEY=VALUE says it
-    more exactly, with the parameters of `.input`: delimiter=; headers=true columns=2:0 IO=sqlite dbtable=t
-    rejects=bad.jsonl. Either all facts are inserted, as one step, or none. `.import REL FILE` means the same.
+    The name of the file says how it is written: .csv, .tsv, .facts, .txt, .json, .jsonl, .parquet,
+    .arrow, .sqlite, .duckdb, texts also with .gz or .zst; postgresql://host/database is a database.
+    KEY=VALUE says it more exactly, with the parameters of `.input`: delimiter=; headers=true
+    columns=2:0 IO=sqlite dbtable=t rejects=bad.jsonl. Either all facts are inserted, as one step,
+    or none. `.import REL FILE` means the same.
     """
     from everlog.core.program.fact_rows import declared
     from everlog.files import read_facts
@@ -51,8 +52,8 @@ def import_facts(session: Session, words: Words) -> None:
 )
 def export_facts(session: Session, words: Words) -> None:
     """
-    As `.import`, the other way round.  A .csv has the names of its columns on top, unless headers=false.
-    The file appears whole, or stays as it was.
+    As `.import`, the other way round.  A .csv has the names of its columns on top, unless
+    headers=false.  The file appears whole, or stays as it was.
     """
     from everlog.core.program.fact_rows import declared
     from everlog.files import write_facts

@@ -41,7 +41,8 @@ def prof(session: Session, words: Words) -> None:
 @command(".mem", "", "memory of the process and of each relation", THEME, words=(0, 0))
 def mem(session: Session, words: Words) -> None:
     """
-    Bytes of a relation are those of its tables, indexes, counts and witnesses, without the values in them.
+    Bytes of a relation are those of its tables, indexes, counts and witnesses, without the values
+    in them.
     """
     from everlog.core.runtime.guards import memory_in_use
     from everlog.repl.modes import table_lines
@@ -70,8 +71,9 @@ def progress(session: Session, words: Words) -> None:
 )
 def limit(session: Session, words: Words) -> None:
     """
-    NAME is `seconds`, `memory` (such as 800M), `facts` (derived in one step) or `iterations` (of a recursion
-    that computes new values).  A step that goes past one is given up, and everything is as before.
+    NAME is `seconds`, `memory` (such as 800M), `facts` (derived in one step) or `iterations` (of a
+    recursion that computes new values).  A step that goes past one is given up, and everything is
+    as before.
     """
     from attrs import evolve
 

@@ -16,7 +16,8 @@ THEME = "Answers"
 @command(".mode", "[table|csv|json|dl]", "how rows are written", THEME, completes=("|".join(MODES),))
 def mode(session: Session, words: Words) -> None:
     """
-    A table; CSV with quotes; JSON, a list of objects; or facts of the language.  Without a word, the present one.
+    A table; CSV with quotes; JSON, a list of objects; or facts of the language.  Without a word,
+    the present one.
     """
     change_or_show(session, "mode", words)
 
@@ -32,8 +33,9 @@ def maxrows(session: Session, words: Words) -> None:
 @command(".output", "[FILE]", "write answers to a file from now on", THEME, completes=("file",))
 def output(session: Session, words: Words) -> None:
     """
-    The file begins anew; without FILE answers go to the screen again.  Errors always do.  `.output path` where
-    `path` is a relation is the directive of the language: a file of that name is `./path`.
+    The file begins anew; without FILE answers go to the screen again.  Errors always do.
+    `.output path` where `path` is a relation is the directive of the language: a file of that name
+    is `./path`.
     """
     if not words or words[0] == "stdout":
         session.screen.to_screen()

@@ -17,10 +17,11 @@ _USAGE = '.param NAME VALUE, where VALUE is a constant such as 5, 1.5 or "ann"'
 @command(".param", "[NAME [VALUE | off]]", "give the parameter `$NAME` a value", THEME, words=None)
 def param(session: Session, words: Words) -> None:
     """
-    After `.param user "ann"`, `?- age($user, x).` asks with that value, and so do `.why`, `.why-not` and `.watch`.
-    `.param user off` takes it away; without a value it is shown, without a name all are.
+    After `.param user "ann"`, `?- age($user, x).` asks with that value, and so do `.why`,
+    `.why-not` and `.watch`.  `.param user off` takes it away; without a value it is shown, without
+    a name all are.
     """
-    from everlog.dsl.facts import read_constant
+    from everlog.dsl.fact_text import read_constant
 
     name, _, text = (words[0] if words else "").partition(" ")
     name, text = name.removeprefix("$"), text.strip()
@@ -50,7 +51,7 @@ def _line(parameter: tuple[str, Value]) -> str:
 
 def parameters_for(session: Session, text: str) -> dict[str, Value]:
     """The values of the parameters that stand in a text."""
-    from everlog.dsl.queries import parameters_of
+    from everlog.dsl.query_check import parameters_of
 
     names = parameters_of(text) if "$" in text else []
     for name in names:

@@ -18,11 +18,11 @@ THEME = "Programs"
 )
 def load(session: Session, words: Words) -> None:
     """
-    The program takes the place of the present one, with its rules and its facts.  The files of its `.input`
-    directives are looked for in FOLDER, else where `-F` says, else here.  If it has mistakes, everything stays
-    as it is.
+    The program takes the place of the present one, with its rules and its facts.  The files of its
+    `.input` directives are looked for in FOLDER, else where `-F` says, else here.  If it has
+    mistakes, everything stays as it is.
     """
-    from everlog.repl.opening import load_program
+    from everlog.repl.open_database import load_program
     from everlog.repl.transactions import refuse_in_transaction
 
     refuse_in_transaction(session, "a program is loaded")
@@ -35,10 +35,11 @@ def load(session: Session, words: Words) -> None:
 @command(".reload", "", "read the file of the program again; facts stay", THEME, words=(0, 0))
 def reload(session: Session, words: Words) -> None:
     """
-    Rules become those of the file; what was inserted stays, and only what depends on a difference is computed.
-    Rules that were typed at the prompt are not in the file: they go, and are printed, to be typed again.
+    Rules become those of the file; what was inserted stays, and only what depends on a difference
+    is computed.  Rules that were typed at the prompt are not in the file: they go, and are printed,
+    to be typed again.
     """
-    from everlog.repl.opening import asks_for_functors, functions_for
+    from everlog.repl.open_database import asks_for_functors, functions_for
     from everlog.repl.transactions import refuse_in_transaction, told
 
     refuse_in_transaction(session, "a program is loaded")
@@ -66,8 +67,9 @@ def reload(session: Session, words: Words) -> None:
 )
 def read(session: Session, words: Words) -> None:
     """
-    A file that ends in .dl is a program: its statements are added as one, whatever their order.  Any other file is
-    a script of lines; an error is told with its line, and the lines after it are run (but see `.set bail`).
+    A file that ends in .dl is a program: its statements are added as one, whatever their order.
+    Any other file is a script of lines; an error is told with its line, and the lines after it are
+    run (but see `.set bail`).
     """
     from everlog.repl.statements import run_statements
 
@@ -91,8 +93,9 @@ def read(session: Session, words: Words) -> None:
 )
 def check(session: Session, words: Words) -> None:
     """
-    Without FILE every relation is computed from what is given, and compared with the one that has followed each
-    step; every invariant of the engine is looked at, too.  With FILE all mistakes of that program are told.
+    Without FILE every relation is computed from what is given, and compared with the one that has
+    followed each step; every invariant of the engine is looked at, too.  With FILE all mistakes of
+    that program are told.
     """
     if words:
         _check_file(session, Path(words[0]).expanduser())

@@ -19,7 +19,8 @@ THEME = "Relations"
 @command(".tables", "[PATTERN]", "the relations, their columns and sizes", THEME, completes=("relation",))
 def tables(session: Session, words: Words) -> None:
     """
-    PATTERN may have `*` and `?`.  The last column says how a relation is kept: `given` has no rules.
+    PATTERN may have `*` and `?`.  The last column says how a relation is kept: `given` has no
+    rules.
     """
     from everlog.repl.modes import table_lines
 
@@ -83,7 +84,7 @@ def dump(session: Session, words: Words) -> None:
 
 
 def _program(session: Session) -> Iterator[str]:
-    from everlog.dsl.facts import fact_text
+    from everlog.dsl.fact_text import fact_text
 
     yield from session.db.statements()
     for name, relation in session.db.relations.items():

@@ -44,8 +44,8 @@ def _chosen(session: Session, name: str) -> list[str]:
 @command(".class", "[NAME]", "the class of each rule, and what one update costs", THEME, completes=("name",))
 def class_(session: Session, words: Words) -> None:
     """
-    Hierarchical, acyclic, cyclic or recursive, the widths w and ŵ, and the promise of the strategy in use.
-    NAME is a rule or a relation; `.plan NAME` says why.
+    Hierarchical, acyclic, cyclic or recursive, the widths w and ŵ, and the promise of the strategy
+    in use.  NAME is a rule or a relation; `.plan NAME` says why.
     """
     from everlog.repl.telling import told_rules
 
@@ -56,8 +56,8 @@ def class_(session: Session, words: Words) -> None:
 @command(".plan", "[NAME]", "how relations are kept current, and why so", THEME, completes=("name",))
 def plan(session: Session, words: Words) -> None:
     """
-    Of everything, or of one relation or rule, as `everlog explain` has it.  The language's own `.plan 0:(2,1)`
-    stands on the line of its rule.
+    Of everything, or of one relation or rule, as `everlog explain` has it.  The language's own
+    `.plan 0:(2,1)` stands on the line of its rule.
     """
     if words and ":" in words[0]:
         raise CommandError("the plan of a rule stands on the line of that rule")
@@ -96,8 +96,8 @@ def code(session: Session, words: Words) -> None:
 )
 def drop(session: Session, words: Words) -> None:
     """
-    A rule such as `path#2`, or a relation with its declaration, rules, facts and directives; nothing else may
-    use it.
+    A rule such as `path#2`, or a relation with its declaration, rules, facts and directives;
+    nothing else may use it.
     """
     from everlog.repl.transactions import refuse_in_transaction, told
 

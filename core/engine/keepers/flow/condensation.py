@@ -1,23 +1,27 @@
-"""The strongly connected components of a graph whose steps come and go, in an order that every step follows.
+"""The strongly connected components of a graph whose steps come and go, in an order that every step
+follows.
 
-What flows along the steps of a graph is the same for all nodes that lead to each other, and may be settled from
-the sources on, component by component.  So one wants to know the components at any time, and an order of them
-in which no step leads back.
+What flows along the steps of a graph is the same for all nodes that lead to each other, and may be
+settled from the sources on, component by component.  So one wants to know the components at any
+time, and an order of them in which no step leads back.
 
-*A step goes* from u to v inside a component: it stays whole exactly if u still leads to v, which two searches
-find out, one from either side, the smaller one first.  If not, one of them has found a part that fell off, and
-its neighbours tell whether others did; the parts take places between that of the whole and the next one.
+*A step goes* from u to v inside a component: it stays whole exactly if u still leads to v, which
+two searches find out, one from either side, the smaller one first.  If not, one of them has found a
+part that fell off, and its neighbours tell whether others did; the parts take places between that
+of the whole and the next one.
 
-*A step comes* from u to v in another component: if v's place is the later one, nothing is to be done.
-Otherwise there are two ways out: what v leads to before u's place may move behind u, or what leads to u
-behind v's place may move ahead of v.  Both are searched for side by side, and the one that is found first, at
-less cost, moves.  If v leads to u, what lies on a way between them becomes one component.
+*A step comes* from u to v in another component: if v's place is the later one, nothing is to be
+done.  Otherwise there are two ways out: what v leads to before u's place may move behind u, or what
+leads to u behind v's place may move ahead of v.  Both are searched for side by side, and the one
+that is found first, at less cost, moves.  If v leads to u, what lies on a way between them becomes
+one component.
 
-The graph itself lives elsewhere (in tables): it is asked for the nodes after and before a node, and shows the
-state after all changes of a step.
+The graph itself lives elsewhere (in tables): it is asked for the nodes after and before a node, and
+shows the state after all changes of a step.
 
-Sources: Pearce, Kelly, A dynamic topological sort algorithm for directed acyclic graphs, JEA 11, 2006;
-Bender, Fineman, Gilbert, Tarjan, A new approach to incremental cycle detection, TALG 12(2), 2015.
+Sources: Pearce, Kelly, A dynamic topological sort algorithm for directed acyclic graphs, JEA 11,
+2006; Bender, Fineman, Gilbert, Tarjan, A new approach to incremental cycle detection, TALG 12(2),
+2015.
 """
 
 from __future__ import annotations
@@ -34,7 +38,9 @@ _MANY = 64  # nodes, from which on a large component is looked for before all ar
 
 
 class Steps(Protocol):
-    """A graph: the nodes that one step leads to, and those it comes from; of one node, or of any of several."""
+    """A graph: the nodes that one step leads to, and those it comes from; of one node, or of any of
+    several.
+    """
 
     def after(self, node: Any) -> set[Any]: ...
     def before(self, node: Any) -> set[Any]: ...
@@ -139,7 +145,9 @@ class Condensation:
     # ── steps that go ────────────────────────────────────────────────────────────────────────
 
     def remove(self, gone: Collection[tuple[Any, Any]]) -> list[list[Component]]:
-        """Follow steps that went; for each component that is no longer whole its parts, the largest one first."""
+        """Follow steps that went; for each component that is no longer whole its parts, the largest
+        one first.
+        """
         inside: dict[Component, list[tuple[Any, Any]]] = {}
         touched: set[Any] = set()
         for start, end in gone:
@@ -165,11 +173,13 @@ class Condensation:
         return split
 
     def _cut(self, component: Component, start: Any, end: Any) -> Sequence[Collection[Any]]:
-        """One step inside of a component went: the parts that this leaves, in order, if there are several.
+        """One step inside of a component went: the parts that this leaves, in order, if there are
+        several.
 
-        No simple way to its start, and none from its end, took that step: so its end still leads to every node,
-        and every node to its start.  Unless the start leads to the end, what leads to the end (`back`) is one
-        component therefore, what the start leads to (`forth`) is another, and the rest lies between them.
+        No simple way to its start, and none from its end, took that step: so its end still leads to
+        every node, and every node to its start.  Unless the start leads to the end, what leads to
+        the end (`back`) is one component therefore, what the start leads to (`forth`) is another,
+        and the rest lies between them.
         """
         nodes, after, before = component.nodes, self.steps.after_any, self.steps.before_any
         assert isinstance(nodes, set)
@@ -197,12 +207,14 @@ class Condensation:
         return [back, *self._sorted(led - held), held, *self._sorted(rest - led), forth]
 
     def _held(self, nodes: set[Any], fallen: set[Any], anchor: Any, next_to: AnyNext) -> set[Any] | None:
-        """What still holds together when some nodes, next to a step that went, have fallen off a component.
+        """What still holds together when some nodes, next to a step that went, have fallen off a
+        component.
 
-        From elsewhere nothing but that step led into what fell off at its end: so all nodes hold together that
-        the `anchor`, its start or any other node that did not fall off, still leads to; and it leads to all if it
-        leads to the neighbours of what fell off.  If it fell off at the step's start, the same is true of what
-        leads to the anchor.  None if nobody knows: the anchor itself may be about to fall off.
+        From elsewhere nothing but that step led into what fell off at its end: so all nodes hold
+        together that the `anchor`, its start or any other node that did not fall off, still leads
+        to; and it leads to all if it leads to the neighbours of what fell off.  If it fell off at
+        the step's start, the same is true of what leads to the anchor.  None if nobody knows: the
+        anchor itself may be about to fall off.
         """
         forwards = next_to == self.steps.after_any
         held, new = nodes - fallen, fallen
@@ -231,8 +243,8 @@ class Condensation:
     def _search(self, nodes: set[Any], start: Any, end: Any) -> tuple[set[Any], set[Any], bool] | None:
         """None if a node leads to another inside of `nodes`.
 
-        If not, what the first leads to and what leads to the second, as far as they are known: one is complete,
-        the first one if the answer says True.
+        If not, what the first leads to and what leads to the second, as far as they are known: one
+        is complete, the first one if the answer says True.
         """
         after, before = self.steps.after_any, self.steps.before_any
         forth, back = {start}, {end}
@@ -255,7 +267,8 @@ class Condensation:
     def _sorted(self, nodes: set[Any]) -> list[Collection[Any]]:
         """The components of some nodes among themselves, in order.
 
-        Where there is a large one, it is found faster by what leads to one of its nodes, and what this leads to.
+        Where there is a large one, it is found faster by what leads to one of its nodes, and what
+        this leads to.
         """
         if len(nodes) > _MANY:
             some = next(iter(nodes))
@@ -270,7 +283,9 @@ class Condensation:
 
     @staticmethod
     def _within(nodes: set[Any], start: Any, next_to: AnyNext) -> set[Any]:
-        """What is to be reached from a node inside of some nodes, itself included; from front to front in C."""
+        """What is to be reached from a node inside of some nodes, itself included; from front to
+        front in C.
+        """
         found, new = {start}, {start}
         while new:
             new = (next_to(new) & nodes) - found
@@ -314,7 +329,9 @@ class Condensation:
         return [one for one in merged if one.parts and of[next(iter(one.nodes))] is one]
 
     def _reorder(self, tail: Component, head: Component) -> Component | None:
-        """Make room for a step from `tail` back to `head`; the component that has become of both, if one has."""
+        """Make room for a step from `tail` back to `head`; the component that has become of both,
+        if one has.
+        """
         forwards, found, links = self._nearer(tail, head)
         at, room = (tail, self.places.behind) if forwards else (head, self.places.ahead)
         circle = _linked(at, links) if at in found else set()
@@ -323,10 +340,12 @@ class Condensation:
         return self._merge(circle, at) if circle else None
 
     def _nearer(self, tail: Component, head: Component) -> tuple[bool, set[Component], Links]:
-        """What `head` leads to as far as `tail`, or what leads to `tail` from `head` on: the one that costs less.
+        """What `head` leads to as far as `tail`, or what leads to `tail` from `head` on: the one
+        that costs less.
 
-        True for the first.  Both are searched for side by side, until one of them is complete; nothing beyond the
-        other end is wanted, so that is not gone on from.  Links lead back to where a search has come from.
+        True for the first.  Both are searched for side by side, until one of them is complete;
+        nothing beyond the other end is wanted, so that is not gone on from.  Links lead back to
+        where a search has come from.
         """
         low, high = head.place, tail.place
         forth, back = {head}, {tail}

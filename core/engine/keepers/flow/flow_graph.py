@@ -51,7 +51,9 @@ def _along_any(steps: tuple[Index, ...], nodes: Iterable[Any]) -> Fan:
 
 @frozen
 class Sources:
-    """What comes to nodes from outside: `at` has elements by node, one index for each rule; `nodes` turns them."""
+    """What comes to nodes from outside: `at` has elements by node, one index for each rule; `nodes`
+    turns them.
+    """
 
     at: tuple[Index, ...]
     nodes: tuple[Index, ...]

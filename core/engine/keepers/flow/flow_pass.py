@@ -1,10 +1,11 @@
 """One pass over the components that may change, each after all that come before it.
 
-Tables are only read: `lost` and `gained` have what is to change in them.  Sets are shared between nodes
-that lose or gain the same, and never changed.
+Tables are only read: `lost` and `gained` have what is to change in them.  Sets are shared between
+nodes that lose or gain the same, and never changed.
 
-Behind a large component there may be hundreds of nodes that all lose or gain the same few elements.  So where
-nothing else waits to be settled, what a few elements lead to is found for all nodes at once (`flow_wave`).
+Behind a large component there may be hundreds of nodes that all lose or gain the same few elements.
+So where nothing else waits to be settled, what a few elements lead to is found for all nodes at
+once (`flow_wave`).
 """
 
 from __future__ import annotations

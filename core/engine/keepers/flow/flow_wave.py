@@ -1,8 +1,8 @@
 """One element on its way through all nodes behind a component, as sets of nodes.
 
-What happens to one element does not depend on any other.  So where a component loses or gains a few, each is
-followed by itself, and instead of a set of elements for each node there is a set of nodes for each element: a
-search that goes from front to front in C.
+What happens to one element does not depend on any other.  So where a component loses or gains a
+few, each is followed by itself, and instead of a set of elements for each node there is a set of
+nodes for each element: a search that goes from front to front in C.
 
 Nodes of one component have an element together: the first one that is met brings the others.
 """
@@ -37,15 +37,18 @@ class Wave:
         self.lost, self.gained = lost, gained
 
     def gains(self, element: Any, behind: Nodes) -> Found:
-        """The nodes that the component brings a new element to: all that it leads to, up to those that have it."""
+        """The nodes that the component brings a new element to: all that it leads to, up to those
+        that have it.
+        """
         get = self.facts.get
         return self._reached(behind, lambda nodes: [node for node in nodes if element not in get(node, NOTHING)])
 
     def loses(self, element: Any, behind: Nodes, settled: Collection[Any]) -> Found:
         """The nodes that had an element from the component alone, whose nodes are `settled`.
 
-        All that may have it from there are found first; those among them that have it from elsewhere (from a
-        source, or from a node that is not one of them) keep it, and so does what these lead to.
+        All that may have it from there are found first; those among them that have it from
+        elsewhere (from a source, or from a node that is not one of them) keep it, and so does what
+        these lead to.
         """
         get, graph = self.facts.get, self.graph
         alone, larger = self._reached(
@@ -69,7 +72,9 @@ class Wave:
         return alone - safe, [nodes for nodes in larger if nodes not in safe_larger]
 
     def _reached(self, front: Nodes, wanted: Callable[[Collection[Any]], Iterable[Any]]) -> Found:
-        """The wanted nodes of a front, and all that are to be reached from these through such nodes."""
+        """The wanted nodes of a front, and all that are to be reached from these through such
+        nodes.
+        """
         of, together, after = self.parts.of, self.parts.together, self.graph.after_any
         alone: Nodes = set()
         larger: list[Nodes] = []
@@ -90,7 +95,9 @@ class Wave:
 
 
 class Blocks:
-    """Nodes that lose, or gain, the same elements: sets of nodes and sets of elements, for few elements."""
+    """Nodes that lose, or gain, the same elements: sets of nodes and sets of elements, for few
+    elements.
+    """
 
     def __init__(self) -> None:
         self._alone: list[tuple[Nodes, Fan]] = []

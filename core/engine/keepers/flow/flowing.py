@@ -1,17 +1,18 @@
 """Recursive units that carry a column along: sets that flow along the steps of a graph.
 
-`path(x, z) :- path(x, y), edge(y, z)` hands every x that y has on to z.  So z has what its *sources* bring there
-(`path(x, z) :- edge(x, z)`), and all that its neighbours before it have.  Nodes that lead to each other have the
-same set, and with their strongly connected components in order (`condensation`) each has to be looked
-at once:
+`path(x, z) :- path(x, y), edge(y, z)` hands every x that y has on to z.  So z has what its
+*sources* bring there (`path(x, z) :- edge(x, z)`), and all that its neighbours before it have.
+Nodes that lead to each other have the same set, and with their strongly connected components in
+order (`condensation`) each has to be looked at once:
 
-*Losses*: a component may lose what a lost step brought, what a component before it has lost, and what a source no
-longer gives.  Of these it loses what nothing else brings: all that comes before it is settled already, so that
-nothing holds itself up.  *Gains* likewise, and in the same pass.
+*Losses*: a component may lose what a lost step brought, what a component before it has lost, and
+what a source no longer gives.  Of these it loses what nothing else brings: all that comes before it
+is settled already, so that nothing holds itself up.  *Gains* likewise, and in the same pass.
 
-The nodes of a component share one set in the table (`core.storage.shared_fans`).  No witness is kept, so a closure
-costs no more memory than its distinct sets, and a step that changes no fact costs hardly more than finding that
-out.  A proof is found when it is asked for: the shortest way back to a source.
+The nodes of a component share one set in the table (`core.storage.shared_fans`).  No witness is
+kept, so a closure costs no more memory than its distinct sets, and a step that changes no fact
+costs hardly more than finding that out.  A proof is found when it is asked for: the shortest way
+back to a source.
 
 The unit's rules have been brought into two forms by `core.engine.planning.flow_rules`:
 
@@ -32,7 +33,7 @@ from everlog.core.engine.keepers.flow.places import Component
 from everlog.core.engine.keepers.keeper import Derivation, Keeper, table_snapshot
 from everlog.core.engine.planning.flow_rules import sources_and_steps
 from everlog.core.engine.planning.plan import PlannedUnit
-from everlog.core.engine.stepping.state import Columns, facts_from, shared_columns, shared_from
+from everlog.core.engine.stepping.saved_state import Columns, facts_from, shared_columns, shared_from
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store
 from everlog.core.evaluate.carried import flow
@@ -185,7 +186,8 @@ class FlowKeeper(Keeper):
         return change
 
     def _limit(self, change: Pass, parts: list[Component], away: Iterable[Pair]) -> None:
-        """One step went, and a component fell apart: its largest part keeps all but what came by the others.
+        """One step went, and a component fell apart: its largest part keeps all but what came by
+        the others.
 
         Whatever came to its own nodes, from a source or from outside, still does.
         """
@@ -201,7 +203,9 @@ class FlowKeeper(Keeper):
     # ── who shares ───────────────────────────────────────────────────────────────────────────
 
     def _aligned(self, parts: Condensation) -> list[Component]:
-        """Have no two components share a fan; those with several fans, as if they had just been put together."""
+        """Have no two components share a fan; those with several fans, as if they had just been put
+        together.
+        """
         found = []
         seen: set[int] = set()
         untouched = [Component((node,)) for node in self.facts.keys() - parts.of.keys()]  # by any step

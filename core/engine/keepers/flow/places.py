@@ -1,7 +1,8 @@
-"""Components in an order that changes: each has a place, a number, and between any two there is room for others.
+"""Components in an order that changes: each has a place, a number, and between any two there is
+room for others.
 
-Only numbers are compared, so moving one component touches no other.  When there is no room left between two,
-all of them get new places, with as much room as at first; that is rare.
+Only numbers are compared, so moving one component touches no other.  When there is no room left
+between two, all of them get new places, with as much room as at first; that is rare.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ SHARE = 64  # of the room that there is, that one move takes: thousands of them 
 class Component:
     """Nodes that lead to each other.
 
-    `parts` is not empty while the component is made of several that were apart before the present changes.
-    `leads_to` and `comes_from` are the nodes around a component of several, once somebody has asked for them.
+    `parts` is not empty while the component is made of several that were apart before the present
+    changes.  `leads_to` and `comes_from` are the nodes around a component of several, once somebody
+    has asked for them.
     """
 
     __slots__ = ("comes_from", "leads_to", "nodes", "parts", "place")

@@ -1,9 +1,9 @@
 """Whether a proof leads through a suspect: the witnesses of a fact, followed up to what is given.
 
-When few facts lose their witness, most have another derivation, and all that rests on them could stay
-as it is.  But a derivation may rest on the very fact that it is to prove.  To know, its facts are followed
-up along their witnesses: a way that ends in given facts is well-founded, one that comes to a fact without a
-witness is not, for suspects have none.
+When few facts lose their witness, most have another derivation, and all that rests on them could
+stay as it is.  But a derivation may rest on the very fact that it is to prove.  To know, its facts
+are followed up along their witnesses: a way that ends in given facts is well-founded, one that
+comes to a fact without a witness is not, for suspects have none.
 """
 
 from __future__ import annotations
@@ -97,7 +97,8 @@ def premises_of(rule: Rule, unit: Iterable[str]) -> Premises | None:
 
 
 def argument_texts(rule: Rule, atom: Atom, shown: Mapping[Variable, str], values: list[Any]) -> list[str] | None:
-    """Python for the arguments of an atom that a rule's witness used, given those of the head that are `shown`.
+    """Python for the arguments of an atom that a rule's witness used, given those of the head that
+    are `shown`.
 
     Constants are added to `values`.  None if an argument is computed, or not to be seen.
     """

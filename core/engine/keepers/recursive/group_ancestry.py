@@ -1,9 +1,9 @@
 """Whether proofs lead through a suspect, for whole sets of facts at a time.
 
 Where rules carry a column along, one witness stands for a set of facts (`GroupedProofs`): all the
-`path(x, z)` that came from `path(x, y), edge(y, z)`.  Such a set is followed up as a whole: from `z` to
-`y`, cut there by the witnesses that it meets, and so on up to given facts.  What comes to a place without
-a witness on the way is not founded: see core.engine.keepers.recursive.ancestry.
+`path(x, z)` that came from `path(x, y), edge(y, z)`.  Such a set is followed up as a whole: from
+`z` to `y`, cut there by the witnesses that it meets, and so on up to given facts.  What comes to a
+place without a witness on the way is not founded: see core.engine.keepers.recursive.ancestry.
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ class GroupAncestry:
     def _climb(
         self, key: Value, witness: Any, values: set[Any], above: dict[Place, set[Any]], known: dict[Fact, bool]
     ) -> bool:
-        """Add the places that a derivation of these values used; False if it is not founded for any of them."""
+        """Add the places that a derivation of these values used; False if it is not founded for any
+        of them.
+        """
         places, facts = self._lifted[witness[0]]
         for fact in facts(key, witness):
             founded = known.get(fact)
@@ -89,7 +91,8 @@ class GroupAncestry:
 
 
 def lifted_premises(rule: Rule, proofs: Mapping[str, Proofs]) -> Lifted | None:
-    """Functions from a key and a witness to the places where the values were before, and to single facts.
+    """Functions from a key and a witness to the places where the values were before, and to single
+    facts.
 
     None where what a rule used depends on the value in another way.
 

@@ -7,8 +7,8 @@ A witness is a tuple: the number of a rule, and the hidden values of its body.  
                   that one witness serves.  Where a rule carries a column along (`path(x, z) :- path(x, y),
                   edge(y, z)` carries x) these sets are large, and all work on them runs in C.
 
-What a round derives is collected in the same form (`new`), grouped with the set of all values beside it:
-{key: (values, {witness: values})}.
+What a round derives is collected in the same form (`new`), grouped with the set of all values
+beside it:  {key: (values, {witness: values})}.
 """
 
 from __future__ import annotations
@@ -16,7 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from everlog.core.engine.stepping.state import Columns, grouped_columns, grouped_from, plain_columns, plain_from
+from everlog.core.engine.stepping.saved_state import (
+    Columns,
+    grouped_columns,
+    grouped_from,
+    plain_columns,
+    plain_from,
+)
 from everlog.core.program import Row
 from everlog.core.storage import forms
 from everlog.core.storage.tables import Facts, Shape
@@ -55,7 +61,9 @@ class Proofs(Protocol):
         """A container for the suspects that rules find."""
 
     def taken(self, found: Any) -> tuple[Facts, Taken]:
-        """The facts that were found and still have their witness, which is taken from them; what to `put` back."""
+        """The facts that were found and still have their witness, which is taken from them; what to
+        `put` back.
+        """
 
     def get(self, row: Row) -> Any:
         """The witness of a fact, or None."""
@@ -120,7 +128,9 @@ class PlainProofs:
 
 
 class GroupedProofs:
-    """Invariant: the sets of one key are disjoint, and none is empty; a key may be left without any."""
+    """Invariant: the sets of one key are disjoint, and none is empty; a key may be left without
+    any.
+    """
 
     def __init__(self, shape: Shape, data: dict[Any, dict[Any, set[Any]]]) -> None:
         self.shape, self.data = shape, data

@@ -1,20 +1,22 @@
 """Recursive units: one well-founded witness per fact.
 
-Beside each fact stands one derivation of it: the rule, and the values of the variables that the head
-does not show.  The derivation used only facts that were there before, so the witnesses form a forest.
+Beside each fact stands one derivation of it: the rule, and the values of the variables that the
+head does not show.  The derivation used only facts that were there before, so the witnesses form a
+forest.
 
 *Insert*: semi-naive rounds from what is new; a fact that is new takes the derivation that made it.
 
 *Delete*: a fact becomes suspect when its witness used a fact that went or is suspect; not when just
-any derivation did, as delete-and-rederive has it.  Suspects stay in their places.  Each one that has
-another derivation from facts that are not suspect is saved with that as its witness, and may save
-others.  Those that are left go.
+any derivation did, as delete-and-rederive has it.  Suspects stay in their places.  Each one that
+has another derivation from facts that are not suspect is saved with that as its witness, and may
+save others.  Those that are left go.
 
-A step hears of losses and gains of other relations one relation after the other.  Losses mark suspects
-at once, while the facts that a witness used are still in the tables.  Gains wait until the turn of the
-unit: by then all that the rules read is in its new state.
+A step hears of losses and gains of other relations one relation after the other.  Losses mark
+suspects at once, while the facts that a witness used are still in the tables.  Gains wait until the
+turn of the unit: by then all that the rules read is in its new state.
 
-Source: ../shared/notes/recursion.md; Gupta, Mumick, Subrahmanian, SIGMOD 1993 (delete-and-rederive).
+Source: ../shared/notes/recursion.md; Gupta, Mumick, Subrahmanian, SIGMOD 1993
+(delete-and-rederive).
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ from everlog.core.engine.keepers.recursive.ancestry import Ancestry
 from everlog.core.engine.keepers.recursive.group_ancestry import GroupAncestry
 from everlog.core.engine.keepers.recursive.proofs import GroupedProofs, PlainProofs, Proofs
 from everlog.core.engine.planning.plan import PlannedUnit
-from everlog.core.engine.stepping.state import Columns
+from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store, Task
 from everlog.core.program import Atom, Negation, Row, Rule, Variable
@@ -111,7 +113,8 @@ class RecursiveKeeper(Keeper):
     def _restoring(self, rule: Rule) -> Task:
         """The rule for those of its facts that are suspects, from facts that are not."""
         asked = Atom(_SUSPECTS + rule.head.relation, rule.head.args)
-        # a head that computes cannot be run backwards: then facts come first, and suspects are looked up
+        # a head that computes cannot be run backwards: then facts come first, and suspects are
+        # looked up
         computes = any(isinstance(a, p.Call) for a in rule.head.args)
         body = (asked, *rule.body, *self._not_suspect(rule, None))
         position = None if computes else 0
@@ -172,7 +175,9 @@ class RecursiveKeeper(Keeper):
         return listener
 
     def _taken(self, step: Step, name: str, runs: list[tuple[Task, Facts]]) -> Facts:
-        """The facts of a relation that rules find suspect, and that were not; they lose their witnesses."""
+        """The facts of a relation that rules find suspect, and that were not; they lose their
+        witnesses.
+        """
         proofs = self.proofs[name]
         found = proofs.found()
         with step.guard.shield:
@@ -243,7 +248,9 @@ class RecursiveKeeper(Keeper):
         return lost
 
     def _find_suspects(self, step: Step, frontier: dict[str, Facts]) -> None:
-        """Everything whose witness leads to one of the given suspects, but for what is spared on the way."""
+        """Everything whose witness leads to one of the given suspects, but for what is spared on
+        the way.
+        """
         chances = CHANCES if self._groups is not None else 1
         while frontier:
             for name, facts in frontier.items():
@@ -266,7 +273,8 @@ class RecursiveKeeper(Keeper):
         return sum(size_of(self.shapes[name], of) for name, of in facts.items())
 
     def _spared(self, step: Step, suspects: dict[str, Facts], number: int) -> dict[str, Facts]:
-        """Facts that lost their witness and have another derivation get it at once, if it is well-founded.
+        """Facts that lost their witness and have another derivation get it at once, if it is
+        well-founded.
 
         The suspects that are left.  All that rested on the others stays as it is.
         """
@@ -295,7 +303,9 @@ class RecursiveKeeper(Keeper):
         return {name: facts for name, facts in left.items() if facts}
 
     def _restored(self, suspects: dict[str, Facts]) -> dict[str, Any]:
-        """Those of some suspects that are given, or have a derivation from facts that are not suspect."""
+        """Those of some suspects that are given, or have a derivation from facts that are not
+        suspect.
+        """
         new: dict[str, Any] = {}
         for name, facts in suspects.items():
             out = new[name] = {}

@@ -1,0 +1,370 @@
+"""Rules: the body, then the head at the bottom; and aggregates, which are bodies with a sum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence, Set
+from itertools import product
+from typing import Any
+
+from attrs import define, field
+
+from everlog.core import program as p
+from everlog.core.codegen.agenda import variables_of_literal
+from everlog.core.codegen.body import aggregated_sets, delta_position, set_variables, without_calls
+from everlog.core.codegen.code_lines import Line, Loop, Test, Values, comment, identifier
+from everlog.core.codegen.failures import FailurePoint
+from everlog.core.codegen.joins import JoinWriter
+from everlog.core.codegen.writer import DELTA, Compiled, NoSet, deeper, same, tuple_text
+from everlog.core.program import (
+    Aggregate,
+    Atom,
+    Failure,
+    Literal,
+    Rule,
+    Variable,
+)
+from everlog.core.program.bodies import may_fail
+from everlog.core.storage.tables import Shape
+
+
+def compile_rule(
+    rule: Rule,
+    delta: int | None,
+    shapes: Mapping[str, Shape],
+    sizes: Mapping[str, int],
+    functors: Mapping[str, p.Functor],
+    writer: Callable[..., RuleWriter] | None = None,
+    sets: bool = True,
+    known: bool = False,
+) -> Compiled:
+    """The function that derives `rule`; with `delta` the body atom at that position reads Δ.
+
+    `writer` says what becomes of a derivation (see `core.codegen.derivations`); by default its fact
+    is added to a set.  Without `sets` no variable is one: better where Δ has few facts of a key.
+    With `known`, sets of facts are left out that the head's relation has: most of what a recursion
+    derives.
+    """
+    body = without_calls(rule.body)
+    make = writer or RuleWriter
+    sets = sets and not may_fail(rule.head)  # what may fail there is computed when the rest holds
+    candidates = set_variables(rule, body, delta, shapes) if sets else []
+    for candidate in [*candidates, None]:
+        try:
+            return make(shapes, sizes, functors, candidate, known=known).rule(rule, body, delta)
+        except NoSet:
+            continue
+    raise AssertionError("a rule without set variable always compiles")
+
+
+def compile_late(
+    rule: Rule,
+    delta: int,
+    shapes: Mapping[str, Shape],
+    sizes: Mapping[str, int],
+    functors: Mapping[str, p.Functor],
+    known: bool,
+) -> Compiled | None:
+    """The function that derives `rule` from another atom than Δ, by one union of fans of Δ each
+    time.
+
+    Where Δ has many keys those are fewer and larger operations:
+    `points_to(v, o) :- load(v, p), points_to(p, q), Δ(q, o)` is one union for each load.  None if
+    the rule has no such form.
+    """
+    body = without_calls(rule.body)
+    position = delta_position(rule.body, body, delta)
+    assert position is not None
+    atom = body[position]
+    if not isinstance(atom, Atom) or sum(literal is atom for literal in body) > 1 or may_fail(rule.head):
+        return None
+    for candidate, turned in product(set_variables(rule, body, None, shapes), (True, False)):
+        try:
+            writer = RuleWriter(shapes, sizes, functors, candidate, known=known, late=atom, turned=turned)
+            found = writer.rule(rule, body, delta)
+        except NoSet:
+            continue
+        scans = sum(isinstance(line, Loop) and line.values.items for line in writer.all_lines)
+        if found.driver is not None and writer.unions_of_delta and scans == 1:
+            return found
+    return None
+
+
+@define
+class RuleWriter(JoinWriter):
+    """Writes rules and aggregates."""
+
+    written: Rule = field(factory=lambda: Rule(Atom("", ()), ()))
+    parameters: tuple[str, ...] = ()
+
+    def rule(self, rule: Rule, body: list[Literal], delta: int | None) -> Compiled:
+        position = delta_position(rule.body, body, delta)
+        self.written = rule
+        self.kept = self.variables_to_keep(rule, body)
+        self.join(body, position, lambda: self.emit_head(rule.head))
+        return self.finish(rule, delta)
+
+    def variables_to_keep(self, rule: Rule, body: list[Literal]) -> frozenset[Variable]:
+        """What the head needs; any other variable may vanish in a union of sets."""
+        return frozenset(v for arg in rule.head.args for v in p.variables_of(arg))
+
+    @property
+    def all_lines(self) -> list[Line]:
+        return [*self.helpers, *self.lines]
+
+    def finish(self, rule: Rule, delta: int | None) -> Compiled:
+        order = list(self.accesses.values())
+        version = "" if delta is None else f"   Δ at body atom {delta + 1}"
+        name = identifier("r_", rule.name or rule.head.relation) + ("" if delta is None else f"_delta{delta}")
+        text = [Line(0, f"def make({', '.join(['_lookup', *order])}):"), Line(1, comment(f"{rule}{version}"))]
+        constants = ", ".join(f"{name} = {value!r}" for name, value in self.expressions.constants.items())
+        text += [Line(1, comment(f"where {constants}"))] if constants else []
+        text += [
+            *self.helpers,
+            Line(1, f"def {name}({', '.join(['_delta', '_new', *self.parameters])}):"),
+            *deeper(self.lines),
+            Line(1, f"return {name}"),
+        ]
+        source = "\n".join(map(str, text))
+        scope: dict[str, Any] = dict(self.expressions.scope)
+        exec(compile(source, f"<{identifier('rule ', rule.name)}>", "exec"), scope)  # our own text, made above
+        index = self.driver.index if self.late is not None and self.driver is not None else ""
+        driver = order.index(index) if index in order else None
+        first = self.lines[0]
+        from_delta = isinstance(first, Loop) and first.values.index == DELTA.text
+        return Compiled(source, tuple(self.accesses), scope["make"], driver, self.only_new, from_delta)
+
+    # ── failures ─────────────────────────────────────────────────────────────────────────────
+
+    def fail(self, error: str, bound: dict[Variable, str]) -> None:
+        if self.written.failure is Failure.NOTHING:
+            return
+        here = {v: name for v, name in bound.items() if name not in self.out_of_reach}
+        body = list(self.whole)
+        if self.delta is not None and self.is_delta_bound(here.keys()):
+            del body[self.delta]  # it is a fact of Δ, which need not be in its table
+        shape = self.shapes.get(self.written.head.relation)
+        point = FailurePoint(self.written, shape, body, list(here), self.solutions)
+        name = self.expressions.named("fail", point)
+        self.line(f"{name}({', '.join(['_lookup', '_new', error, *here.values()])})")
+
+    def is_delta_bound(self, bound: Set[Variable]) -> bool:
+        assert self.delta is not None
+        literal = self.whole[self.delta]
+        return bound >= set(variables_of_literal(literal))
+
+    def solutions(self, body: Sequence[Literal], given: Sequence[Variable], new: Sequence[Variable]) -> Compiled:
+        """A generator of the values of some variables, from those of others, for which literals
+        hold.
+        """
+        return SolutionWriter(self.shapes, self.sizes, self.functors, None).solved(body, given, new)
+
+    # ── heads ────────────────────────────────────────────────────────────────────────────────
+
+    def emit_head(self, head: Atom) -> None:
+        shape = self.shapes[head.relation]
+        if self.set_variable is not None:
+            self.emit_set(head, shape)
+            return
+        values = [self.expr(a) for a in head.args]
+        self.emit_row(shape, values)
+
+    def emit_row(self, shape: Shape, values: list[str]) -> None:
+        if shape.arity != 2:
+            value = values[0] if shape.arity == 1 else tuple_text(values)
+            if not self.emit_comprehension(value):
+                self.line(f"_new.add({value})")
+        else:
+            key, fan = values[shape.key], values[shape.fan]
+            self.line(f"_k = {key}")
+            self.line("_a = _new.get(_k)")
+            self.line(f"if _a is None: _new[_k] = {{{fan}}}")
+            self.line(f"else: _a.add({fan})")
+
+    def emit_comprehension(self, value: str, into: str = "_new.update") -> bool:
+        """The innermost loop, with nothing but tests in it, as one comprehension: twice as fast."""
+        found = self.innermost_loop()
+        if found is not None:
+            loop, tests = found
+            self.line(f"{into}([{value} {loop.header}{''.join(tests)}])")
+        return found is not None
+
+    def innermost_loop(self) -> tuple[Loop, list[str]] | None:
+        """A loop that has nothing but tests in it, and those, taken back; None if there is none."""
+        at = len(self.lines)
+        tests: list[str] = []
+        while at and isinstance(test := self.lines[at - 1], Test) and test.depth == self.depth:
+            tests.insert(0, f" if {test.condition}")
+            at -= 1
+        loop = self.lines[at - 1] if at else None
+        if not isinstance(loop, Loop) or loop.depth != self.depth - 1:
+            return None
+        del self.lines[at - 1 :]
+        self.depth -= 1
+        return loop, tests
+
+    def emit_set(self, head: Atom, shape: Shape) -> None:
+        variable = self.set_variable
+        assert variable is not None
+        if variable not in head.args:  # only whether there is a value matters
+            self.any_value()
+            self.emit_row(shape, [self.expr(a) for a in head.args])
+            return
+        known = self.known and shape.arity == 2
+        values = self.intersection() if known else self.single_set()
+        if shape.arity == 1:
+            self.line(f"_new |= {values}")
+        elif shape.arity == 2:
+            self.line(f"_k = {self.expr(head.args[shape.key])}")
+            new = self.owned(values)
+            if known:
+                there = self.index(head.relation, (shape.key,), (shape.fan,))
+                self.line(f"_f = {there}.get(_k)")
+                self.line(f"_n = {new} if _f is None else {values} - _f")
+                if self.dropped:
+                    self.line(f"_n.discard({self.dropped})")
+                self.line(f"if not _n: {self.skip()}")
+                new = values = "_n"
+                self.only_new = True
+            self.line("_a = _new.get(_k)")
+            self.line(f"if _a is None: _new[_k] = {new}")
+            self.line(f"else: _a |= {values}")
+        else:
+            columns = [values if a == variable else f"({self.expr(a)},)" for a in head.args]
+            self.take_loop_into(columns, head)
+            self.line(f"_new.update(_product({', '.join(columns)}))")
+
+    def take_loop_into(self, columns: list[str], head: Atom) -> None:
+        """A loop over the values of a column, with nothing in it, becomes a factor of the product
+        of columns.
+        """
+        names = [self.bound.get(arg) if isinstance(arg, Variable) else None for arg in head.args]
+        last = self.lines[-1] if self.loops else None
+        if not isinstance(last, Loop) or len(last.targets) != 1 or names.count(last.targets[0]) != 1:
+            return
+        place = names.index(last.targets[0])
+        others = [arg for column, arg in enumerate(head.args) if column != place and arg != self.set_variable]
+        if self.loop_without([*self.names_in(others), *self.sets]):
+            columns[place] = str(self.leave_loop().values)
+
+    def any_value(self) -> None:
+        """Go on only where the sets have a value in common."""
+        if len(self.sets) == 2 and not self.dropped:
+            self.line(f"if {self.sets[0]}.isdisjoint({self.sets[1]}): {self.skip()}")
+        else:
+            self.single_set()
+
+    # ── aggregates ───────────────────────────────────────────────────────────────────────────
+
+    def aggregate(self, literal: Aggregate) -> None:
+        """A call of the function that computes the aggregate for the outer variables, remembered."""
+        function = f"_agg{self.expressions.number()}"
+        self.helpers += self.aggregate_function(function, literal)
+        arguments = ", ".join(self.bound[v] for v in literal.outer)
+        if literal.result in self.bound:
+            value = self.temporary()
+            self.line(f"{value} = {function}({arguments})")
+            self.test(f"{value} is not None and ({same(value, self.bound[literal.result])})")
+        else:
+            name = self.name(literal.result)
+            self.line(f"{name} = {function}({arguments})")
+            self.line(f"if {name} is None: {self.skip()}")
+            self.bound[literal.result] = name
+
+    def aggregate_function(self, function: str, literal: Aggregate) -> list[Line]:
+        body = without_calls(literal.body)
+        candidates = [] if may_fail(literal.target) else aggregated_sets(literal, body)
+        for candidate in [*candidates, None]:
+            inner = RuleWriter(self.shapes, self.sizes, self.functors, candidate)
+            inner.accesses, inner.expressions = self.accesses.copy(), self.expressions
+            inner.kept = frozenset(v for x in body for v in variables_of_literal(x))  # all of them count
+            parameters = []
+            for variable in literal.outer:
+                inner.bound[variable] = inner.name(variable)
+                parameters.append(inner.bound[variable])
+            try:
+                inner.join(body, None, lambda inner=inner: inner.accumulate(literal))  # type: ignore[misc]
+            except NoSet:
+                continue
+            self.accesses.update(inner.accesses)
+            return inner.aggregate_text(function, parameters, literal)
+        raise AssertionError("an aggregate without set variable always compiles")
+
+    def aggregate_text(self, function: str, parameters: list[str], literal: Aggregate) -> list[Line]:
+        key = parameters[0] if len(parameters) == 1 else tuple_text(parameters)
+        text = [Line(1, comment(str(literal))), Line(1, f"{function}_known = {{}}")]
+        text += self.helpers
+        text += [Line(1, f"def {function}_run(_new{''.join(', ' + x for x in parameters)}):")]
+        text += deeper(self.lines)
+        text += [
+            Line(1, f"def {function}({', '.join(parameters)}):"),
+            Line(2, f"_v = {function}_known.get({key}, _MISSING)"),
+            Line(2, "if _v is _MISSING:"),
+            Line(3, "_new = []"),
+            Line(3, f"{function}_run(_new{''.join(', ' + x for x in parameters)})"),
+            Line(3, f"_v = {function}_known[{key}] = _total_{literal.op}_{literal.kind}(_new)"),
+            Line(2, "return _v"),
+        ]
+        return text
+
+    def number_of_turns(self) -> str:
+        """How often the innermost loop comes to its bottom: where it has no tests it need not be
+        run.
+        """
+        found = self.innermost_loop()
+        if found is None:
+            return "1"
+        loop, tests = found
+        if tests or not loop.values.sized:
+            return f"_sum([1 {loop.header}{''.join(tests)}])"
+        return f"_len({loop.values})"
+
+    def accumulate(self, literal: Aggregate) -> None:
+        """At the bottom of an aggregate's body: note the value, or the whole set, of its target."""
+        if literal.op == "count":
+            if self.set_variable is not None:
+                self.line(f"_new.append(_len({self.single_set()}))")
+            else:
+                self.line(f"_new.append({self.number_of_turns()})")
+            return
+        assert literal.target is not None
+        if self.set_variable is None:
+            value = self.expr(literal.target)
+            if not self.emit_comprehension(value, "_new.extend"):
+                self.line(f"_new.append({value})")
+        else:
+            self.line(f"_new.extend({self.single_set()})")
+
+
+class Yielding:
+    """Of a writer of rules: it writes a generator, in which no set is made before the first answer."""
+
+    __slots__ = ()
+
+    def variables_to_keep(self, rule: Rule, body: list[Literal]) -> frozenset[Variable]:
+        """All: a variable that vanishes does so in a union, which would be made at once."""
+        shown = frozenset(v for arg in rule.head.args for v in p.variables_of(arg))
+        return shown | frozenset(v for x in body for v in variables_of_literal(x))
+
+    def emit_head(self: Any, head: Atom) -> None:
+        self.line(f"yield {tuple_text([self.expr(arg) for arg in head.args])}")
+
+    def restricted(self, container: Values, variable: Variable) -> Values:
+        return container
+
+    def call_part(self: Any, call: str) -> None:
+        self.line(f"yield from {call}")
+
+    def solved(self: Any, body: Sequence[Literal], given: Sequence[Variable], new: Sequence[Variable]) -> Compiled:
+        """The literals as a generator; what fails in one of them is left to the caller."""
+        self.guards = False
+        for variable in given:
+            self.bound[variable] = self.name(variable)
+        self.parameters = tuple(self.bound.values())
+        rule = Rule(Atom("", tuple(new)), tuple(body), "open conditions")
+        compiled: Compiled = self.rule(rule, without_calls(body), None)
+        return compiled
+
+
+@define
+class SolutionWriter(Yielding, RuleWriter):
+    """Writes literals as a generator of the values for which they hold."""

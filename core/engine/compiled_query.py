@@ -1,0 +1,136 @@
+"""Queries of a running engine: bodies compiled to generators over its tables and their indexes.
+
+A query changes nothing but that the tables get the indexes it asks for.  The order of its joins is
+chosen by the sizes that relations have, and again when they have others.  Its answers are those of
+the state in which it is run: whoever goes through them must stop when the engine has made a step.
+
+The parameters of a query are variables that its first atom binds.  That atom is compiled as a
+change is:  its one fact, the values of the parameters, comes with each run.  So a query is compiled
+once for all values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain
+from typing import Any
+
+from attrs import evolve
+
+from everlog.core.codegen import Access, Compiled, compile_rule
+from everlog.core.codegen.answers import ASKED, AnswerWriter, may_repeat
+from everlog.core.engine.engine import Engine
+from everlog.core.engine.stepping.store import Store, is_other_size
+from everlog.core.program import PARAMETERS, Atom, Row, Rule, Wildcard, atoms_of
+from everlog.core.program.values import EvaluationError
+from everlog.core.storage.lazy_index import Rented
+from everlog.core.storage.tables import Shape, rough_size
+
+_LARGE = 10_000  # facts of a table whose index takes long enough to build that one would notice
+
+
+class Question:
+    """The alternatives of a query, compiled at the first run and when sizes have changed.
+
+    >>> from everlog.core.program.executor import Update
+    >>> from everlog.core.program import Atom, Variable
+    >>> from everlog.dsl.check import compile_text
+    >>> engine = Engine(compile_text(".decl e(x:number, y:number)  e(1, 2).  e(2, 3).  e(2, 4)."))
+    >>> x, y, z = map(Variable, "xyz")
+    >>> question = Question(engine, [Rule(Atom("?-", (x, z)), (Atom("e", (x, y)), Atom("e", (y, z))))])
+    >>> sorted(question.answers())
+    [(1, 3), (1, 4)]
+    >>> from_x = Question(engine, [Rule(Atom("?-", (y,)), (Atom("$", (x,)), Atom("e", (x, y))))])
+    >>> sorted(from_x.answers((1,))), sorted(from_x.answers((2,)))
+    ([(2,)], [(3,), (4,)])
+    """
+
+    def __init__(self, engine: Engine, rules: Sequence[Rule]) -> None:
+        self._engine, self._rules = engine, [_with_rows(rule) for rule in rules]
+        self._distinct = len(rules) < 2 and not any(may_repeat(_showing_parameters(rule)) for rule in rules)
+        reads = dict.fromkeys(atom.relation for rule in rules for atom, _ in atoms_of(rule.body))
+        self._reads = tuple(name for name in reads if name != PARAMETERS)
+        self._code: list[Compiled] = []
+        self._sizes: dict[str, int] = {}
+
+    def answers(self, parameters: Row = ()) -> Iterator[Row]:
+        """The answers, each once, in no order; the first as soon as it is found.
+
+        `parameters` are the values of the query's parameters, in the order of its first atom.
+
+        Cost: that of the joins, as far as they are gone through; indexes that are not there yet are
+        built on the way, when lookups have cost as much.
+        """
+        store = self._engine.store_for(self._reads)
+        tables = {name: store.tables[name] for name in self._reads}
+        sizes = {name: rough_size(table.shape, table.facts) for name, table in tables.items()}
+        if not self._code or any(is_other_size(self._sizes[name], size) for name, size in sizes.items()):
+            compiled = [self._compiled(rule, store, sizes) for rule in self._rules]
+            self._code, self._sizes = compiled, sizes  # together: a limit may be met at any time
+        runs: list[Any] = []
+        given: Any = parameters if len(parameters) == 1 else (_padded(parameters, 0),)
+        for rule, code in zip(self._rules, self._code, strict=True):
+            run: Any = code.bound_to(partial(_index, store))
+            runs.append(_telling(rule, run(given, None)))  # a generator
+        found = runs[0] if len(runs) == 1 else chain.from_iterable(runs)
+        return found if self._distinct else _once(found)
+
+    def _compiled(self, rule: Rule, store: Store, sizes: Mapping[str, int]) -> Compiled:
+        first = _parameters(rule)
+        shapes = store.shapes if first is None else {**store.shapes, PARAMETERS: Shape(len(first.args))}
+        functors, delta = self._engine.program.functors, None if first is None else 0
+        return compile_rule(rule, delta, shapes, sizes, functors, AnswerWriter, sets=False)
+
+
+def _parameters(rule: Rule) -> Atom | None:
+    """The atom that binds the parameters, if there are any."""
+    first = rule.body[0] if rule.body else None
+    return first if isinstance(first, Atom) and first.relation == PARAMETERS else None
+
+
+def _padded(row: tuple[Any, ...], filler: Any) -> tuple[Any, ...]:
+    """Three columns instead of two: pairs are kept as fans, and would not be bound both at once."""
+    return (*row, filler) if len(row) == 2 else row
+
+
+def _with_rows(rule: Rule) -> Rule:
+    first = _parameters(rule)
+    if first is None:
+        return rule
+    return evolve(rule, body=(Atom(PARAMETERS, _padded(first.args, Wildcard())), *rule.body[1:]))
+
+
+def _showing_parameters(rule: Rule) -> Rule:
+    """The rule as if it told its parameters: they are the same in all of its answers."""
+    first = _parameters(rule)
+    return rule if first is None else evolve(rule, head=Atom("", rule.head.args + first.args))
+
+
+def _index(store: Store, access: Access) -> Any:
+    """The index that code asks for; of a large table, one that is built only if it is asked for
+    much.
+    """
+    if not access.relation.startswith(ASKED):
+        return store.index(access)
+    table = store.tables[access.relation.removeprefix(ASKED)]
+    if table.find(access.key, access.rest) is None and rough_size(table.shape, table.facts) > _LARGE:
+        return Rented(table, access.key, access.rest)
+    return table.index(access.key, access.rest)
+
+
+def _telling(rule: Rule, found: Any) -> Iterator[Row]:
+    """The answers; an error names the query."""
+    try:
+        yield from found
+    except EvaluationError as error:
+        raise error.with_rule(rule.written, str(rule.origin)) from error.__cause__
+
+
+def _once(found: Iterable[Row]) -> Iterator[Row]:
+    seen: set[Row] = set()
+    add = seen.add
+    for row in found:
+        if row not in seen:
+            add(row)
+            yield row

@@ -1,0 +1,185 @@
+"""Which strategy keeps the join of a rule that is not recursive, and why.
+
+| body | facts come and go | facts only come |
+|---|---|---|
+| hierarchical | view tree | view tree |
+| acyclic or cyclic | first-order delta, then generations (`auto`) | calibrated bags |
+
+First-order delta needs no structure of its own, so it also serves where it does exactly what the
+view tree would: two atoms, each of whose own variables is shown by the head.  Then every match of
+an update is an answer that changes, and the indexes of the two atoms are the view tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from attrs import frozen
+
+from everlog.core.classify.classes import is_hierarchical
+from everlog.core.classify.multivariate import multivariate_width
+from everlog.core.classify.query import Query, merged_variables, query_of
+from everlog.core.codegen.agenda import variables_of_literal
+from everlog.core.joins.join_strategies import AUTO, CALIBRATED, DELTA, JOINS, NAIVE, VIEW_TREE
+from everlog.core.program import (
+    Aggregate,
+    Atom,
+    Call,
+    Comparison,
+    Constant,
+    Kind,
+    Literal,
+    Negation,
+    Program,
+    Rule,
+    Variable,
+    atoms_of,
+    variables_of,
+)
+
+
+@frozen
+class JoinChoice:
+    """The strategy of one rule, and the reason for it."""
+
+    strategy: str
+    why: str
+
+
+def choose(rule: Rule, program: Program, growing: Collection[str], wish: str = "") -> JoinChoice:
+    """The strategy for a rule in normal form.  `growing` are the relations that lose no facts."""
+    if wish:
+        return JoinChoice(wish, "asked for")
+    if sum(isinstance(literal, Atom) for literal in rule.body) < 2:
+        return JoinChoice(DELTA, "no join")
+    query = query_of(rule)
+    obstacle = structural_obstacle(rule, program)
+    if obstacle:
+        return JoinChoice(DELTA, obstacle)
+    if is_hierarchical(query):
+        if is_its_own_view_tree(rule, query):
+            return JoinChoice(DELTA, "hierarchical; of two atoms, the indexes of delta are the view tree")
+        refusal = JOINS[VIEW_TREE].refusal(query)
+        return JoinChoice(DELTA, refusal) if refusal else JoinChoice(VIEW_TREE, "hierarchical")
+    if all(atom.relation in growing for atom in query.atoms):
+        refusal = JOINS[CALIBRATED].refusal(query)
+        return JoinChoice(DELTA, refusal) if refusal else JoinChoice(CALIBRATED, "its facts only come")
+    if JOINS[AUTO].refusal(query):
+        return JoinChoice(DELTA, JOINS[AUTO].refusal(query))
+    if multivariate_width(query).value >= 2:
+        return JoinChoice(DELTA, "not hierarchical, and ŵ - 1 is 1: nothing beats delta")
+    return JoinChoice(AUTO, "not hierarchical, and facts may go")
+
+
+def refusal_of(rule: Rule, program: Program, wish: str) -> str:
+    """Why a strategy for joins cannot keep a rule; nothing if it can."""
+    if wish in (DELTA, NAIVE):
+        return ""
+    return structural_obstacle(rule, program) or JOINS[wish].refusal(query_of(rule))
+
+
+def structural_obstacle(rule: Rule, program: Program) -> str:
+    """What of a rule a view of its join cannot express."""
+    positive = {literal.relation for literal in rule.body if isinstance(literal, Atom)}
+    for literal in rule.body:
+        match literal:
+            case Atom(args=args) if any(isinstance(arg, Call) for arg in args):
+                return f"`{literal}` computes an argument"
+            case Negation() | Aggregate():
+                for atom, _ in atoms_of((literal,)):
+                    if atom.relation in positive:
+                        return f"`{atom.relation}` is joined and also stands in `{literal}`"
+            case _:
+                pass
+    for name in sorted(positive):
+        if name in program.relations and program.relations[name].equivalence:
+            return f"`{name}` is an equivalence relation, whose pairs are not stored one by one"
+    if merged_variables(rule):
+        return "an equality joins two of its variables"
+    return ""
+
+
+def is_its_own_view_tree(rule: Rule, query: Query) -> bool:
+    """Whether first-order delta meets nothing but answers that change."""
+    if len(query.atoms) > 2:
+        return False
+    one, other = (set(atom.variables) for atom in query.atoms)
+    return one ^ other <= set(shown_variables(rule, query))
+
+
+def selections(rule: Rule) -> dict[int, list[Comparison]]:
+    """Comparisons that only look at one atom, by the number of that atom: they select from its
+    rows.
+
+    >>> from everlog.core.program import Constant, Kind, Variable
+    >>> x, y = Variable("x"), Variable("y")
+    >>> large = Comparison(">", y, Constant(7, Kind.NUMBER), Kind.NUMBER)
+    >>> {n: [str(c) for c in found] for n, found in selections(
+    ...     Rule(Atom("q", (x,)), (Atom("r", (x,)), Atom("s", (x, y)), large))).items()}
+    {1: ['y > 7']}
+    """
+    scopes = [{v for a in x.args for v in variables_of(a)} for x in rule.body if isinstance(x, Atom)]
+    found: dict[int, list[Comparison]] = {}
+    for literal in rule.body:
+        if isinstance(literal, Comparison) and _is_plain(literal):
+            used = {side for side in (literal.left, literal.right) if isinstance(side, Variable)}
+            home = next((number for number, scope in enumerate(scopes) if used and used <= scope), None)
+            if home is not None:
+                found.setdefault(home, []).append(literal)
+    return found
+
+
+def _is_plain(literal: Comparison) -> bool:
+    """A comparison of values as they are, that means the same in Python."""
+    ops = {"=", "!="} if literal.kind is Kind.SYMBOL else {"=", "!=", "<", "<=", ">", ">="}
+    sides = isinstance(literal.left, Variable | Constant) and isinstance(literal.right, Variable | Constant)
+    return sides and literal.op in ops and literal.kind is not Kind.FLOAT
+
+
+def above_the_join(rule: Rule) -> list[Literal]:
+    """What of a body is neither an atom nor a selection from one."""
+    selected = [literal for found in selections(rule).values() for literal in found]
+    return [x for x in rule.body if not isinstance(x, Atom) and not any(x is s for s in selected)]
+
+
+def shown_variables(rule: Rule, query: Query) -> tuple[str, ...]:
+    """The variables of the join that the head or what stands above the join asks for."""
+    above = {v.name for literal in above_the_join(rule) for v in variables_of_literal(literal)}
+    return tuple(v for v in query.variables if v in query.free or v in above)
+
+
+def shows_head_only(rule: Rule) -> bool:
+    """Whether nothing stands above the join, and the head computes nothing."""
+    return not above_the_join(rule) and not any(isinstance(arg, Call) for arg in rule.head.args)
+
+
+def growing_relations(program: Program) -> frozenset[str]:
+    """The relations that lose no facts: declared `.insert_only`, or derived from such without
+    negation.
+
+    A fact that a user gives to a derived relation, and takes back, is followed all the same: only
+    the promise about the cost is not about that.
+    """
+    if not any(relation.insert_only for relation in program.relations.values()):
+        return frozenset()
+    readers: dict[str, list[Rule]] = {}
+    derived: set[str] = set()
+    for rule in program.rules:
+        derived.add(rule.head.relation)
+        for atom, _ in atoms_of(rule.body):
+            readers.setdefault(atom.relation, []).append(rule)
+    grows = derived | {name for name, relation in program.relations.items() if relation.insert_only}
+    shrinking = {name for name, relation in program.relations.items() if relation.choices or name not in grows}
+    shrinking |= {*program.limits, *(s.dominated.relation for s in program.subsumptions)}
+    shrinking |= {rule.head.relation for rule in program.rules if not _only_adds(rule.body)}
+    waiting = list(shrinking)
+    while waiting:
+        for rule in readers.get(waiting.pop(), ()):
+            if rule.head.relation not in shrinking:
+                shrinking.add(rule.head.relation)
+                waiting.append(rule.head.relation)
+    return frozenset(program.relations.keys() - shrinking)
+
+
+def _only_adds(body: Iterable[Literal]) -> bool:
+    return not any(isinstance(literal, Negation | Aggregate) for literal in body)

@@ -1,0 +1,122 @@
+"""Tuples with weights, and the hash tries that joins walk along.
+
+An index of an input answers one question of a generic join: given values for some of its variables,
+which values has the next one?  It maps a key to {value: number of rows}, so that values come and go
+with the rows.  Indexes are made when a join is compiled, and followed from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
+from typing import Any
+
+from sortedcontainers import SortedDict
+
+from everlog.core.program import Row
+
+Key = Any
+
+
+def picker(schema: Sequence[str], wanted: Sequence[str]) -> Callable[[Row], Key]:
+    """From a row to the key of some of its variables: a tuple, or the bare value of one.
+
+    >>> picker("abc", "c")((1, 2, 3)), picker("abc", "ca")((1, 2, 3)), picker("abc", "")((1, 2, 3))
+    (3, (3, 1), ())
+    """
+    if not wanted:
+        return lambda row: ()
+    return itemgetter(*(schema.index(v) for v in wanted))
+
+
+def row_picker(schema: Sequence[str], wanted: Sequence[str]) -> Callable[[Row], Row]:
+    """The same, but always a tuple."""
+    if len(wanted) == 1:
+        place = schema.index(wanted[0])
+        return lambda row: (row[place],)
+    return picker(schema, wanted)
+
+
+class Index:
+    """{key: {value: number of rows}} over one input."""
+
+    __slots__ = ("entries", "key", "ordered", "value")
+
+    def __init__(self, schema: Sequence[str], key: Sequence[str], value: str, ordered: bool) -> None:
+        self.key, self.value = picker(schema, key), picker(schema, (value,))
+        self.ordered = ordered
+        self.entries: dict[Key, Any] = {}
+
+    def add(self, row: Row) -> None:
+        key, value = self.key(row), self.value(row)
+        values = self.entries.get(key)
+        if values is None:
+            values = self.entries[key] = SortedDict() if self.ordered else {}
+        values[value] = values.get(value, 0) + 1
+
+    def remove(self, row: Row) -> None:
+        key, value = self.key(row), self.value(row)
+        values = self.entries[key]
+        number = values[value] - 1
+        if number:
+            values[value] = number
+        else:
+            del values[value]
+            if not values:
+                del self.entries[key]
+
+
+class Input:
+    """The tuples of one atom, or of a view, each with a weight that is not zero.
+
+    Invariants:
+      I1  a row is in `rows` exactly while its weight is not zero;
+      I2  every index holds exactly the rows of `rows`.
+    """
+
+    __slots__ = ("_listed", "indexes", "rows", "schema")
+
+    def __init__(self, schema: Sequence[str]) -> None:
+        self.schema = tuple(schema)
+        self.rows: dict[Row, int] = {}
+        self.indexes: dict[tuple[tuple[str, ...], str, bool], Index] = {}
+        self._listed: list[Index] = []
+
+    def index(self, key: Sequence[str], value: str, ordered: bool = False) -> dict[Key, Any]:
+        name = tuple(key), value, ordered
+        found = self.indexes.get(name)
+        if found is None:
+            found = self.indexes[name] = Index(self.schema, key, value, ordered)
+            self._listed.append(found)
+            for row in self.rows:
+                found.add(row)
+        return found.entries
+
+    def add(self, row: Row, weight: int) -> int:
+        """Add to the weight of a row; the weight that it had.
+
+        Cost: O(1) for each index, and only when the row comes or goes.
+        """
+        before = self.rows.get(row, 0)
+        now = before + weight
+        if now:
+            self.rows[row] = now
+            if not before:
+                for index in self._listed:
+                    index.add(row)
+        elif before:
+            del self.rows[row]
+            for index in self._listed:
+                index.remove(row)
+        return before
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def check(self) -> None:
+        assert all(self.rows.values()), "I1"
+        for (key, value, ordered), index in self.indexes.items():
+            fresh = Index(self.schema, key, value, ordered)
+            for row in self.rows:
+                fresh.add(row)
+            assert fresh.entries == index.entries, f"I2: {key} {value}"

@@ -1,0 +1,181 @@
+"""Facts as text: `edge(1, "a").` to a row and back, and updates `+edge(1, 2).` of a stream."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from attrs import frozen
+
+from everlog.core.program import Constant, Kind, Relation, Row, Value, values
+from everlog.core.program.executor import Update
+from everlog.dsl import ast
+from everlog.dsl.diagnostics import Report
+from everlog.dsl.kinds import not_a_float, number_value
+from everlog.dsl.lexer import Token, lex
+from everlog.dsl.lower import constant
+from everlog.dsl.parser import parse_text
+from everlog.dsl.source import Source
+
+ValueOf: TypeAlias = Callable[[str, Kind], Value]  # the value of a parameter, in a column of some kind
+
+
+class FactTextError(ValueError):
+    """A text that is no fact of a declared relation; the message says why."""
+
+
+@frozen
+class PatternText:
+    """A query `path(1, y)`: its relation, its constants and parameters by column (None and ""
+    elsewhere), and for each column the first one with the same variable (or itself).
+    """
+
+    relation: str
+    constants: tuple[Value | None, ...]
+    parameters: tuple[str, ...]
+    same: tuple[int, ...]
+
+
+def fact_text(relation: Relation, row: Row) -> str:
+    """A fact as the language writes it.
+
+    >>> from everlog.core.program import Column
+    >>> fact_text(Relation("p", (Column("x", Kind.NUMBER), Column("y", Kind.SYMBOL))), (1, "a"))
+    'p(1, "a")'
+    """
+    values = (str(Constant(v, c.kind)) for v, c in zip(row, relation.columns, strict=True))
+    return f"{relation.name}({', '.join(values)})"
+
+
+def is_fact(statement: ast.Statement) -> bool:
+    """Whether a statement is a fact of constants, which is stored; one that computes is a rule
+    without a body.
+
+    >>> [is_fact(s) for s in parse_text("p(1). p(-1.5, -inf). p(2 + 3). p(x) :- q(x).")[0].statements]
+    [True, True, False, False]
+    """
+    match statement:
+        case ast.FactLine():
+            return True
+        case ast.Clause(heads=[head], body=None):
+            return all(map(_is_constant, head.args))
+    return False
+
+
+def _is_constant(term: ast.Term) -> bool:
+    match term:
+        case ast.Number() | ast.Unsigned() | ast.Float() | ast.String() | ast.Name(name="inf" | "nan"):
+            return True
+        case ast.Functor(name="neg", args=[ast.Name(name="inf")]):
+            return True
+    return False
+
+
+def read_update(text: str, relations: Mapping[str, Relation]) -> Update:
+    """An update: `+fact.` or `fact.` inserts, `-fact.` deletes; the full stop may be left out."""
+    body = text.strip()
+    insert = not body.startswith("-")
+    name, row = read_fact(body[1:] if body[:1] in ("+", "-") else body, relations)
+    return Update(name, row, insert)
+
+
+def read_fact(text: str, relations: Mapping[str, Relation], value_of: ValueOf | None = None) -> tuple[str, Row]:
+    """A fact: its relation and its row; `value_of` gives the values of parameters, where some may
+    stand.
+    """
+    atom, relation = _declared_atom(text, relations)
+    row: list[Value] = []
+    for arg, column in zip(atom.args, relation.columns, strict=True):
+        if isinstance(arg, ast.Parameter) and value_of is not None:
+            row.append(value_of(arg.name, column.kind))
+        else:
+            row.append(_value(arg, column.kind, text))
+    return atom.name, tuple(row)
+
+
+def read_pattern(text: str, relations: Mapping[str, Relation]) -> PatternText:
+    """The query of one atom that a text is, or FactTextError."""
+    atom, relation = _declared_atom(text, relations)
+    constants: list[Value | None] = [None] * relation.arity
+    parameters = [""] * relation.arity
+    same = list(range(relation.arity))
+    seen: dict[str, int] = {}
+    for column, (arg, declared) in enumerate(zip(atom.args, relation.columns, strict=True)):
+        match arg:
+            case ast.Name(name=name):
+                same[column] = seen.setdefault(name, column)
+            case ast.Parameter(name=name):
+                parameters[column] = name
+            case ast.Underscore():
+                pass
+            case _:
+                constants[column] = _value(arg, declared.kind, text)
+    return PatternText(atom.name, tuple(constants), tuple(parameters), tuple(same))
+
+
+def read_constant(text: str) -> Value | None:
+    """The value of a constant of the language; None if the text is none.
+
+    >>> read_constant('"a b"'), read_constant("-3"), read_constant("7u"), read_constant("1.5"), read_constant("a")
+    ('a b', -3, 7, 1.5, None)
+    """
+    report = Report(Source(text))
+    words = [word.value if isinstance(word, Token) else word for word in lex(text, report)]
+    match [] if report.items else words:
+        case ["-", (ast.Number() | ast.Float()) as term]:
+            kind = Kind.FLOAT if isinstance(term, ast.Float) else Kind.NUMBER
+            return -constant(term, kind).value  # type: ignore[operator]  # no symbol
+        case [(ast.Number() | ast.Unsigned() | ast.Float() | ast.String()) as term]:
+            return constant(term, Kind.NUMBER).value
+    return None
+
+
+def _declared_atom(text: str, relations: Mapping[str, Relation]) -> tuple[ast.Atom, Relation]:
+    atom = _atom(text)
+    relation = relations.get(atom.name)
+    if relation is None:
+        raise FactTextError(f"undefined relation `{atom.name}`")
+    if len(atom.args) != relation.arity:
+        raise FactTextError(f"`{relation}` has {relation.arity} column(s), {len(atom.args)} given")
+    return atom, relation
+
+
+def _atom(text: str) -> ast.Atom:
+    body = text.strip()
+    tree, report = parse_text(body if body.endswith(".") else body + ".", "fact")
+    if report.errors:
+        raise FactTextError(f"`{text.strip()}`: {report.errors[0].message}")
+    match tree.statements:
+        case [ast.Clause(heads=[atom], body=None)]:
+            return atom
+        case [ast.FactLine(name=name, values=values)]:
+            args: list[ast.Term] = [ast.String(v) if isinstance(v, str) else ast.Number(str(v)) for v in values]
+            return ast.Atom(name, args)
+        case _:
+            raise FactTextError(f"`{text.strip()}` is not one fact")
+
+
+def _value(term: ast.Term, kind: Kind, text: str) -> Value:
+    if kind is Kind.FLOAT and isinstance(term, ast.Name | ast.Functor):
+        sign, name = (-1.0, term.args[0]) if isinstance(term, ast.Functor) and term.name == "neg" else (1.0, term)
+        if isinstance(name, ast.Name) and name.name in ("inf", "nan"):
+            return values.NAN if name.name == "nan" else sign * math.inf
+    fits = {
+        ast.String: (Kind.SYMBOL,),
+        ast.Number: (Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT),
+        ast.Unsigned: (Kind.UNSIGNED,),
+        ast.Float: (Kind.FLOAT,),
+    }.get(type(term), ())
+    if isinstance(term, ast.Parameter):
+        raise FactTextError(f"`{text.strip()}`: a parameter stands in a query; a fact has the value itself")
+    if kind not in fits:
+        raise FactTextError(f"`{text.strip()}`: a {kind} constant is expected in each {kind} column")
+    if isinstance(term, ast.Number | ast.Unsigned) and kind is not Kind.FLOAT:
+        low, high = (-(2**63), 2**63 - 1) if kind is Kind.NUMBER else (0, 2**64 - 1)
+        if not low <= number_value(term.text) <= high:
+            raise FactTextError(f"`{text.strip()}`: `{term.text}` does not fit a 64-bit {kind}")
+    problem = not_a_float(term, kind)
+    if problem is not None:
+        raise FactTextError(f"`{text.strip()}`: {problem}")
+    return constant(term, kind).value

@@ -1,0 +1,111 @@
+"""What is typed at a prompt: statements, each with its mark, and whether more has to come.
+
+The grammar knows no `+edge(1, 2).`, `-edge(1, 2).` or `?- path(1, x), x > 3.`  The parser itself
+says where a mark can stand: a sign, or `?-`, is one exactly where the text could also end.  There
+it is taken out of the tokens (for `?-` the head of a rule is put in), so the grammar stays as it
+is, messages point at their places, and several statements may share a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from attrs import frozen
+
+from everlog.core.runtime.collector import collector_paused
+from everlog.dsl import ast
+from everlog.dsl.automaton import automaton
+from everlog.dsl.diagnostics import Report
+from everlog.dsl.lexer import Token
+from everlog.dsl.parser import Parser
+from everlog.dsl.source import Source
+
+QUERY = "?-"
+
+
+@frozen
+class Typed:
+    """A statement with its mark: nothing, `+`, `-` or `?-`; `pos` is where the mark stands."""
+
+    mark: str
+    statement: ast.Statement
+    pos: int
+    end: int
+
+
+@frozen
+class Reading:
+    """A text that was typed: its statements, what is wrong with it, and whether it stops in
+    mid-air.
+    """
+
+    source: Source
+    statements: tuple[Typed, ...]
+    report: Report
+    more: bool
+
+
+def read_typed(text: str, file: str = "<typed>") -> Reading:
+    """
+    >>> reading = read_typed("+edge(1, 2). -edge(3, 4). ?- path(1, x), x > 3.")
+    >>> [(typed.mark, type(typed.statement).__name__) for typed in reading.statements]
+    [('+', 'Clause'), ('-', 'Clause'), ('?-', 'Clause')]
+    >>> read_typed("path(x, z) :- path(x, y),").more, read_typed("path(x, z) :- path(x, y)) .").more
+    (True, False)
+    """
+    source = Source(text, file)
+    report = Report(source)
+    parser = Parser(automaton(), source, report)
+    marks: dict[int, tuple[str, int]] = {}  # where a statement begins: its mark, and where that stands
+    with collector_paused():
+        program = parser.run(lambda tokens: _without_marks(parser, tokens, marks))
+    statements = []
+    for statement in program.statements:
+        mark, pos = marks.pop(statement.pos, ("", statement.pos))
+        statements.append(Typed(mark, statement, pos, statement.end))
+    errors = report.errors
+    unclosed = bool(errors) and errors[0].code == "DL002"  # a comment or a symbol
+    more = parser.stopped_early or unclosed or (not errors and bool(marks))
+    return Reading(source, tuple(statements), report, more)
+
+
+def _without_marks(parser: Parser, tokens: Iterator[Any], marks: dict[int, tuple[str, int]]) -> Iterator[Any]:
+    """The tokens without marks, which are written down in `marks`."""
+    sign: tuple[str, int] | None = None
+    for token in tokens:
+        if sign is not None:
+            marks[token.pos] = sign
+            sign = None
+        elif _is_sign(token) and _may_end(parser):
+            sign = token.value, token.pos
+            continue
+        elif _is_question(token) and _may_end(parser):
+            after = next(tokens)
+            if isinstance(after, Token) and after.type == "MINUS" and after.pos == token.end:
+                marks[token.pos] = QUERY, token.pos
+                yield from _head_at(token.pos, after.end)
+            else:
+                yield from (token, after)
+            continue
+        yield token
+
+
+def _may_end(parser: Parser) -> bool:
+    return parser.machine.accepts(parser.states, "$END")
+
+
+def _is_sign(token: Any) -> bool:
+    return isinstance(token, Token) and token.value in ("+", "-")
+
+
+def _is_question(token: Any) -> bool:
+    return isinstance(token, ast.Name) and token.name == "?"
+
+
+def _head_at(pos: int, end: int) -> Iterator[Any]:
+    """`?- body.` is read as a rule `?() :- body.`"""
+    yield ast.Name("?", pos, end)
+    yield Token("LPAREN", "(", end, end)
+    yield Token("RPAREN", ")", end, end)
+    yield Token("IF", ":-", end, end)

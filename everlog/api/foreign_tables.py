@@ -1,0 +1,230 @@
+"""Tables of others as columns: pandas, Polars, Arrow, numpy, whatever speaks Arrow, or a dict of
+columns.
+
+Each library has its own types; here they are told apart as far as facts need it, and nulls are
+found.  Values become lists in C.  No library is imported: a table brings its own.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from attrs import frozen
+
+from everlog.core.program.values import NAN
+from everlog.extras import optional
+
+INTEGER, FLOAT, TEXT, BYTES, OBJECT, OTHER = "integer", "float", "text", "bytes", "object", "other"
+
+
+@frozen
+class GivenColumn:
+    """One column of a table: its name and type as the table has them, and how to get at its values.
+
+    `form` is what its type says about all values.  `missing` is the first row without a value, or
+    None.
+    """
+
+    name: str
+    type: str
+    form: str
+    missing: int | None
+    values: Callable[[], list[Any]]
+
+
+Table: TypeAlias = list[GivenColumn]
+
+
+def columns_of(given: object) -> Table | None:
+    """The columns of a table, or None if it is none that is known here.
+
+    >>> [(column.name, column.form) for column in columns_of({"x": [1, 2], "y": ["a", "b"]})]
+    [('x', 'object'), ('y', 'object')]
+    >>> columns_of([(1, "a")])
+    """
+    if isinstance(given, list | tuple | set | frozenset):
+        return None
+    library = type(given).__module__.partition(".")[0]
+    reader = _READERS.get(library)
+    if reader is not None:
+        return reader(given)
+    if isinstance(given, Mapping):
+        return [_column_of_mapping(str(name), column) for name, column in given.items()]
+    if hasattr(given, "__arrow_c_stream__"):
+        return _of_arrow(optional("pyarrow", "arrow", f"a table of {library}").table(given))
+    return None
+
+
+def _column_of_mapping(name: str, column: Any) -> GivenColumn:
+    library = type(column).__module__.partition(".")[0]
+    if library in _SERIES and getattr(column, "ndim", 1) == 1:
+        return _SERIES[library](name, column)
+    values = list(column) if not isinstance(column, str | bytes) else [column]
+    return GivenColumn(name, "Python objects", OBJECT, None, lambda: values)
+
+
+# ── pandas and numpy ─────────────────────────────────────────────────────────────────────────
+
+
+def _of_pandas(given: Any) -> Table | None:
+    if not hasattr(given, "columns"):  # a Series: rows of one value, which are no rows
+        return None
+    return [_pandas_series(str(name), given.iloc[:, place]) for place, name in enumerate(given.columns)]
+
+
+def _pandas_series(name: str, series: Any) -> GivenColumn:
+    pandas = sys.modules["pandas"]
+    kind, type_ = pandas.api.types, series.dtype
+    if isinstance(type_, pandas.CategoricalDtype):
+        type_ = type_.categories.dtype
+    if kind.is_bool_dtype(type_):
+        form = OTHER
+    elif kind.is_integer_dtype(type_):
+        form = INTEGER
+    elif kind.is_float_dtype(type_):
+        form = FLOAT
+    elif kind.is_object_dtype(type_):
+        form = OBJECT
+    elif kind.is_string_dtype(type_):
+        form = TEXT
+    else:
+        form = OTHER
+    missing = None
+    plain_float = form == FLOAT and type(series.dtype).__module__.startswith("numpy")  # there NaN is a value
+    if not plain_float and form != OBJECT:
+        none = series.isna().to_numpy()
+        missing = int(none.argmax()) if none.any() else None
+
+    def values() -> list[Any]:
+        if form == FLOAT:
+            return _floats((series.to_numpy("float64") + 0.0).tolist())
+        listed: list[Any] = series.tolist()
+        return listed
+
+    return GivenColumn(name, str(series.dtype), form, missing, values)
+
+
+def _of_numpy(given: Any) -> Table | None:
+    if getattr(given, "dtype", None) is None or given.ndim != 2:
+        return None
+    return [_numpy_column(str(place), given[:, place]) for place in range(given.shape[1])]
+
+
+def _numpy_column(name: str, column: Any) -> GivenColumn:
+    form = {"i": INTEGER, "u": INTEGER, "f": FLOAT, "U": TEXT, "O": OBJECT}.get(column.dtype.kind, OTHER)
+
+    def values() -> list[Any]:
+        listed: list[Any] = (column.astype("float64") + 0.0 if form == FLOAT else column).tolist()
+        return _floats(listed) if form == FLOAT else listed
+
+    return GivenColumn(name, str(column.dtype), form, None, values)
+
+
+# ── Polars ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _of_polars(given: Any) -> Table | None:
+    if hasattr(given, "collect"):  # a LazyFrame
+        given = given.collect()
+    if not hasattr(given, "get_columns"):
+        return None
+    return [_polars_series(series.name, series) for series in given.get_columns()]
+
+
+def _polars_series(name: str, series: Any) -> GivenColumn:
+    polars = sys.modules["polars"]
+    type_ = series.dtype
+    if type_.is_integer():
+        form = INTEGER
+    elif type_.is_float():
+        form = FLOAT
+    elif type_ in (polars.String, polars.Categorical, polars.Enum):
+        form = TEXT
+    elif type_ == polars.Binary:
+        form = BYTES
+    else:
+        form = OBJECT if type_ == polars.Object else OTHER
+    missing = int(series.is_null().arg_max()) if series.null_count() else None
+
+    def values() -> list[Any]:
+        listed: list[Any] = (series.cast(polars.Float64) + 0.0 if form == FLOAT else series).to_list()
+        return _floats(listed) if form == FLOAT else listed
+
+    return GivenColumn(name, str(type_), form, missing, values)
+
+
+# ── Arrow ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _of_arrow(given: Any) -> Table | None:
+    if not hasattr(given, "column_names") and hasattr(given, "schema"):  # a reader of batches
+        given = given.read_all() if hasattr(given, "read_all") else given
+    if not hasattr(given, "column_names"):
+        return None
+    return [_arrow_column(name, given.column(place)) for place, name in enumerate(given.column_names)]
+
+
+def _arrow_column(name: str, column: Any) -> GivenColumn:
+    arrow = optional("pyarrow", "arrow", "a table of Arrow")
+    types, type_ = arrow.types, column.type
+    if types.is_dictionary(type_):
+        column = column.cast(type_.value_type)
+    plain = column.type
+    if types.is_integer(plain):
+        form = INTEGER
+    elif types.is_floating(plain):
+        form = FLOAT
+    elif types.is_string(plain) or types.is_large_string(plain) or _is_view(types, "string", plain):
+        form = TEXT
+    elif types.is_binary(plain) or types.is_large_binary(plain) or _is_view(types, "binary", plain):
+        form = BYTES
+    else:
+        form = OTHER
+    missing = column.is_null().to_pylist().index(True) if column.null_count else None
+
+    def values() -> list[Any]:
+        if form == FLOAT:
+            compute = optional("pyarrow.compute", "arrow", "a table of Arrow")
+            return _floats(_listed(compute.add(column.cast(arrow.float64()), 0.0)))
+        return _listed(column) if form == INTEGER else column.to_pylist()
+
+    return GivenColumn(name, str(type_), form, missing, values)
+
+
+def _is_view(types: Any, what: str, type_: Any) -> bool:
+    test = getattr(types, f"is_{what}_view", None)  # of newer versions
+    return test is not None and test(type_)
+
+
+def _listed(column: Any) -> list[Any]:
+    """Numbers without nulls: by way of numpy, where it is installed, twenty times as fast."""
+    try:
+        listed: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
+    except (ImportError, TypeError):  # of a chunked column it takes no argument
+        try:
+            listed = column.to_numpy().tolist()
+        except ImportError:
+            listed = column.to_pylist()
+    return listed
+
+
+_READERS: Mapping[str, Callable[[Any], Table | None]] = {
+    "pandas": _of_pandas,
+    "polars": _of_polars,
+    "pyarrow": _of_arrow,
+    "numpy": _of_numpy,
+}
+_SERIES: Mapping[str, Callable[[str, Any], GivenColumn]] = {
+    "pandas": _pandas_series,
+    "polars": _polars_series,
+    "pyarrow": _arrow_column,
+    "numpy": _numpy_column,
+}
+
+
+def _floats(values: list[float]) -> list[float]:
+    """Floats in which there is one NaN only, ours."""
+    return [value if value == value else NAN for value in values] if any(map(math.isnan, values)) else values

@@ -1,0 +1,163 @@
+r"""What a line is, and whether it is complete.
+
+    .tables                         a command: a word with a dot that is no directive of the language
+    .decl edge(x:number)            statements of the language, up to where the parser has all it needs
+    +edge(1, 2). -edge(2, 3).       facts in and out, in one step
+    -path#2.                        a rule goes
+    ?- path(1, x), x > 3.           a query; `path(1, x), x > 3?` is the same
+    begin    commit    rollback     a transaction; with `;` also DDlog's other words
+
+`.output` and `.plan` are words of both worlds: `.output path` is the directive where `path` is a
+relation, and the command where it is a file; `.plan` on a line of its own is the command.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from attrs import frozen
+
+from everlog.dsl.keywords import DIRECTIVES, PREPROCESSOR
+from everlog.repl import ddlog
+
+COMMAND, QUERY, DROP, DDLOG, STATEMENTS, NOTHING = "command", "query", "drop", "ddlog", "statements", "nothing"
+
+OF_THE_LANGUAGE = set(DIRECTIVES) - {".plan", ".strategy"} | {".include"}
+_WORD = re.compile(r"\.[A-Za-z][\w-]*|\.(?=\s|$)")
+_DROPS = re.compile(r"(?:\s*-\s*[?\w]+(?:\.[?\w]+)*#[0-9]+\s*\.?)+\s*")
+_RULE_NAME = re.compile(r"[?\w]+(?:\.[?\w]+)*#[0-9]+")
+_RELATIONS = re.compile(r"\.output\s+([?\w]+(?:\.[?\w]+)*)\s*(?:\(.*|,.*|)", re.DOTALL)
+_MACRO = re.compile(rf"#\s*(?:{'|'.join(PREPROCESSOR)})\b")
+_IDLE = re.compile(rf"(?:\s+|//[^\n]*|(?!{_MACRO.pattern})#[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)+")
+_COMMENT = re.compile(  # what is never closed goes to the end, and stays
+    r'("(?:\\.|[^"\\])*+(?:"|\Z)|"(?:\\.|[^"\\])*+\\\Z)|//[^\n]*|/\*(?:[^*]|\*(?!/))*+\*/|(/\*.*\Z)', re.DOTALL
+)
+
+
+@frozen
+class Line:
+    """What was typed, and of which kind it is; for a command its name, for a query its body alone."""
+
+    kind: str
+    text: str
+    name: str = ""
+
+
+def read_line(text: str, relations: Collection[str] = ()) -> Line:
+    """
+    >>> read_line(".count path").name, read_line(".decl p(x:number)").kind, read_line("// hello").kind
+    ('.count', 'statements', 'nothing')
+    >>> read_line(".output path", ["path"]).kind, read_line(".output path.txt", ["path"]).kind
+    ('statements', 'command')
+    >>> read_line("?- path(1, x), x > 3.").text, read_line("path(1, x)?").text
+    ('path(1, x), x > 3', 'path(1, x)')
+    """
+    body = without_comments_before(text).strip()
+    if not body:
+        return Line(NOTHING, "")
+    if body.startswith("."):
+        return _with_dot(body, relations)
+    written, body = body, _COMMENT.sub(lambda found: found[1] or found[2] or _blanks(found[0]), body).strip()
+    if ddlog.is_statement(body):
+        return Line(DDLOG, body)
+    if _DROPS.fullmatch(body):
+        return Line(DROP, body)
+    query = _query(body)
+    return Line(STATEMENTS, written) if query is None else Line(QUERY, query)
+
+
+def is_complete(text: str, relations: Collection[str] = ()) -> bool:
+    """Whether a text can be run, or is beyond repair; else more of it has to come.
+
+    >>> is_complete("path(x, z) :- path(x, y),"), is_complete("path(x, z) :- edge(x, z).")
+    (False, True)
+    >>> is_complete(".comp C {"), is_complete(".tables"), is_complete("insert edge(1, 2),")
+    (False, True, False)
+    """
+    if _opens_comment(text):
+        return False
+    line = read_line(text, relations)
+    match line.kind:
+        case "statements":
+            if has_macros(line.text):
+                return _macros_complete(line.text)
+            from everlog.dsl.prompt_input import read_typed
+
+            return not read_typed(line.text).more
+        case "ddlog":
+            return ddlog.is_complete(line.text)
+        case _:
+            return True
+
+
+def apart(text: str) -> bool:
+    """Whether the lines of a text that was pasted are to be run one by one: some are no statements.
+
+    >>> apart("edge(1, 2).\\n.tables"), apart("path(x, y) :-\\n  edge(x, y).\\n.decl p(x:number)")
+    (True, False)
+    """
+    parts = text.strip().split("\n")
+    return len(parts) > 1 and any(read_line(part).kind in (COMMAND, QUERY, DROP, DDLOG) for part in parts)
+
+
+def rules_named(text: str) -> list[str]:
+    """The rules that a line drops.
+
+    >>> rules_named("-path#2. -edge#1.")
+    ['path#2', 'edge#1']
+    """
+    return _RULE_NAME.findall(text)
+
+
+def without_comments_before(text: str) -> str:
+    """Blanks instead of the comments that a text begins with: what follows stays in its place."""
+    found = _IDLE.match(text)
+    return text if found is None else _blanks(found[0]) + text[found.end() :]
+
+
+def _blanks(text: str) -> str:
+    return re.sub(r"[^\n]", " ", text)
+
+
+def _with_dot(body: str, relations: Collection[str]) -> Line:
+    found = _WORD.match(body)
+    word = found[0] if found else ""
+    if word in OF_THE_LANGUAGE and (word != ".output" or _is_directive(body, relations)):
+        return Line(STATEMENTS, body)
+    return Line(COMMAND, body[len(word) :].strip(), word or body.split()[0])
+
+
+def _is_directive(body: str, relations: Collection[str]) -> bool:
+    """Whether `.output …` speaks of a relation, and not of a file."""
+    found = _RELATIONS.fullmatch(body)
+    return found is not None and (found[1] in relations or "(" in body or "," in body)
+
+
+def _query(body: str) -> str | None:
+    if body.endswith("?") and not body.startswith("?-"):
+        return body[:-1].strip()
+    if body.startswith("?-") and body.endswith("."):
+        from everlog.dsl.prompt_input import read_typed
+
+        reading = read_typed(body)
+        if len(reading.statements) <= 1:  # one query, right or wrong
+            return body[2:-1].strip()
+    return None
+
+
+def _opens_comment(text: str) -> bool:
+    rest = without_comments_before(text).lstrip()
+    return rest.startswith("/*")
+
+
+def has_macros(text: str) -> bool:
+    """Whether a text has lines for the preprocessor."""
+    return any(_MACRO.match(line.lstrip()) for line in text.splitlines())
+
+
+def _macros_complete(text: str) -> bool:
+    """`#if` waits for its `#endif`, and a line that ends in a backslash for the next one."""
+    words = re.findall(r"^\s*#\s*(if|ifdef|ifndef|endif)\b", text, re.MULTILINE)
+    opened = sum(1 if word != "endif" else -1 for word in words)
+    return opened <= 0 and not text.endswith("\\")

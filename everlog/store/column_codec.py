@@ -1,0 +1,161 @@
+r"""Columns of values as bytes: exact, quick to read back, and harmless whatever the bytes are.
+
+A few values are JSON, which anybody can read in the file.  Many are written by kind: integers as
+the narrowest array that holds them, floats bit by bit, symbols as a list of the different ones and
+their places in it.  Python's arrays and `json` do the work in C; nothing here runs code that a file
+brings along, as `pickle` would, or trusts its bytes, as `marshal` does.
+
+Integers of 64 bits, signed or not, need no care of SQLite, as it never sees them.  Symbols that are
+no UTF-8 (surrogate escapes) survive as JSON's `\udc80`.  There is one NaN in a running engine, and
+here it comes back.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import sys
+from array import array
+from collections.abc import Callable, Sequence
+from operator import ne
+from typing import Any, TypeAlias
+
+from everlog.core.program import Value
+from everlog.core.program.values import NAN
+
+Column: TypeAlias = Sequence[Value]
+
+FEW = 24  # values, up to which JSON is as short
+_RANGES = [
+    (-(2**7), 2**7, "b"),
+    (-(2**15), 2**15, "h"),
+    (-(2**31), 2**31, "i"),
+    (-(2**63), 2**63, "q"),
+    (0, 2**64, "Q"),
+]
+_HEAD = struct.Struct("<cQ")  # the form of a column, and how many bytes it takes
+_MARK = b"\x01"  # what is written by kind begins with it: JSON does not
+
+
+class BadRecord(ValueError):
+    """Bytes that are not what was written."""
+
+
+def encoded_columns(columns: Sequence[Column]) -> bytes:
+    """Columns as bytes.
+
+    >>> encoded_columns([[1, 2], ["a", "b"]])
+    b'[[1,2],["a","b"]]'
+    >>> many = [range(1000), [0.5, NAN] * 500, ["a", "b"] * 500]
+    >>> len(encoded_columns(many)) < 12000, [c[:3] for c in decoded_columns(encoded_columns(many))]
+    (True, [[0, 1, 2], [0.5, nan, 0.5], ['a', 'b', 'a']])
+    """
+    if sum(map(len, columns)) <= FEW:
+        return _json(list(map(list, columns)))
+    parts = [_MARK]
+    for column in columns:
+        form, data = _by_kind(column)
+        parts += [_HEAD.pack(form.encode(), len(data)), data]
+    return b"".join(parts)
+
+
+def decoded_columns(data: bytes, shared: dict[str, str] | None = None) -> list[list[Any]]:
+    """The columns of some bytes; symbols that are equal are one object, as far as `shared` knows
+    them.
+    """
+    shared = {} if shared is None else shared
+    try:
+        if data[:1] != _MARK:
+            columns = _from_json(data)
+            if not all(isinstance(column, list) for column in columns):
+                raise BadRecord("no columns")
+            return [_one_object_each(column, shared) for column in columns]
+        columns, place = [], 1
+        while place < len(data):
+            form, length = _HEAD.unpack_from(data, place)
+            place += _HEAD.size
+            columns.append(_FORMS[form.decode()](data[place : place + length], shared))
+            place += length
+        if place != len(data):
+            raise BadRecord("cut off")
+        return columns
+    except (ValueError, KeyError, TypeError, IndexError, struct.error, RecursionError) as problem:
+        raise BadRecord(str(problem)) from problem
+
+
+# ── forms ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _by_kind(column: Column) -> tuple[str, bytes]:
+    types = set(map(type, column))
+    if types == {int}:
+        low, high = min(column), max(column)
+        for least, past, code in _RANGES:
+            if least <= low and high < past:  # type: ignore[operator]
+                return code, _array(code, column)
+    if types == {float}:
+        return "d", _array("d", column)
+    if types == {str}:
+        places = {symbol: place for place, symbol in enumerate(dict.fromkeys(column))}
+        different = _json(list(places))
+        form, which = _by_kind(list(map(places.__getitem__, column)))
+        return "s", struct.pack("<Qc", len(different), form.encode()) + different + which
+    return "j", _json(list(column))  # empty, or of several kinds
+
+
+def _symbols(data: bytes, shared: dict[str, str]) -> list[Any]:
+    length, form = struct.unpack_from("<Qc", data)
+    start = struct.calcsize("<Qc")
+    different = _one_object_each(_from_json(data[start : start + length]), shared)
+    return list(map(different.__getitem__, _FORMS[form.decode()](data[start + length :], shared)))
+
+
+def _floats(data: bytes, shared: dict[str, str]) -> list[Any]:
+    column = _values("d", data)
+    return [NAN if x != x else x for x in column] if any(map(ne, column, column)) else column
+
+
+def _array(code: str, column: Column) -> bytes:
+    values = array(code, column)  # type: ignore[type-var]
+    if sys.byteorder == "big":
+        values.byteswap()
+    return values.tobytes()
+
+
+def _values(code: str, data: bytes) -> list[Any]:
+    values = array(code)
+    values.frombytes(data)
+    if sys.byteorder == "big":
+        values.byteswap()
+    return values.tolist()
+
+
+def _integers(code: str) -> Callable[[bytes, dict[str, str]], list[Any]]:
+    return lambda data, shared: _values(code, data)
+
+
+_FORMS: dict[str, Callable[[bytes, dict[str, str]], list[Any]]] = {
+    **{code: _integers(code) for _, _, code in _RANGES},
+    "d": _floats,
+    "s": _symbols,
+    "j": lambda data, shared: _one_object_each(_from_json(data), shared),
+}
+
+
+# ── JSON ─────────────────────────────────────────────────────────────────────────────────────
+
+_CONSTANTS = {"NaN": NAN, "Infinity": float("inf"), "-Infinity": float("-inf")}
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode("ascii")
+
+
+def _from_json(data: bytes) -> Any:
+    return json.loads(data, parse_constant=_CONSTANTS.__getitem__)
+
+
+def _one_object_each(column: list[Any], shared: dict[str, str]) -> list[Any]:
+    if str in map(type, column):
+        return [shared.setdefault(x, x) if x.__class__ is str else x for x in column]
+    return column

@@ -1,0 +1,146 @@
+"""A database in a file: all that a `Database` can do, and its past.
+
+Each step is written before anybody is told of it; one that cannot be written is undone.  Reading is
+from memory, as ever: the file is read when it is opened, and for the past.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+
+from everlog.api.changes import Changes
+from everlog.api.database import Database
+from everlog.api.live import LiveText
+from everlog.core.engine import Engine
+from everlog.core.program import Value
+from everlog.store import past, recovery
+from everlog.store.copying import is_file_name
+from everlog.store.errors import ReadOnly
+from everlog.store.file import DatabaseFile
+from everlog.store.past import Past
+from everlog.store.program_text import Written
+
+
+class DurableDatabase(Database):
+    """What `Database.open` gives.  Use it in a `with` block, or `close` it.
+
+    `step` is the number of the last step: 0 for what the database began with.  Only what changes
+    given facts or the program is a step; inserting what is there is none.
+    """
+
+    def __init__(
+        self,
+        file: DatabaseFile,
+        engine: Engine,
+        written: Written,
+        functors: Mapping[str, Callable[..., Value]],
+        strategies: Mapping[str, str],
+        read_only: bool,
+    ) -> None:
+        self._file = file
+        self._step = file.step
+        live = written if isinstance(written, LiveText) else None
+        self._begin(engine, live, functors, strategies)
+        self.closed = False
+        if read_only:
+            self._writer.state.shut(ReadOnly, f"{file.path} was opened with read_only=True")
+        else:
+            self._writer.keep_in(file)
+        self.read_only = read_only
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._file.path
+
+    @property
+    def step(self) -> int:
+        """The number of the last step."""
+        return self._step if self.read_only else self._file.step
+
+    @property
+    def oldest(self) -> int:
+        """The oldest state that `as_of` leads back to."""
+        return self._file.oldest
+
+    @property
+    def positions(self) -> Mapping[str, str]:
+        """How far each source of changes has been read, as the file says: see `apply`."""
+        return self._file.positions()
+
+    # ── writing ──────────────────────────────────────────────────────────────────────────────
+
+    def checkpoint(self, *, history: int | str | None = None, state: bool | None = None) -> None:
+        """Write the facts as they are now, so that opening is quick, and drop steps of long ago.
+
+        `history` is how many steps back `as_of` will lead: "all", or a number; None is what
+        `Database.open` was told last, or 1000.  `state` says whether what rules have derived is
+        written too, so that it need not be computed at opening; None measures which is faster.
+        """
+        from everlog.store.opening import number_of_steps
+
+        self._writer.require_idle()
+        kept = number_of_steps(history, self._file.history)
+        _, text = self._file.program_at(self.step)
+        recovery.write_checkpoint(self._file, self._engine, text, self._strategies, kept, state)
+
+    def save(self, path: Path | str) -> None:
+        """As `Database.save`; a database file gets all of the history, too."""
+        if is_file_name(path):
+            self._file.copy_to(Path(path).absolute())
+        else:
+            super().save(path)
+
+    # ── following ────────────────────────────────────────────────────────────────────────────
+
+    def refresh(self) -> Changes:
+        """Of a database that was opened with `read_only=True`: follow what was written since, step
+        by step.
+
+        Subscribers are told of each step; what is returned is the sum of all changes.
+        """
+        if not self.read_only:
+            return Changes({}, self.relations)
+        return past.follow(self)
+
+    # ── the past ─────────────────────────────────────────────────────────────────────────────
+
+    def as_of(self, step: int) -> Database:
+        """The state after a step of the past: a database that can be read, and does not change."""
+        return past.moment(self, step).as_of()
+
+    def diff(self, before: int, after: int, relation: str | None = None) -> Changes:
+        """How the state after one step differs from that after another: in a relation, or in all."""
+        first, last = sorted((before, after))
+        return past.difference(past.moment(self, first, last), before > after, relation)
+
+    def history(self, relation: str) -> list[Past]:
+        """Each step that changed a relation, as far back as history goes: its number, its time, its
+        changes.
+        """
+        return past.of_relation(past.moment(self, self.oldest, self.step), relation)
+
+    # ── the end ──────────────────────────────────────────────────────────────────────────────
+
+    def close(self) -> None:
+        """Give the file back.  What is in memory can still be read; nothing can be written any
+        more.
+        """
+        if not self.closed:
+            self._step = self.step
+            self.closed = self.read_only = True
+            self._writer.state.shut(ReadOnly, f"the database {self.path} is closed")
+            self._file.close()
+
+    def __enter__(self) -> DurableDatabase:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]}, step {self.step} of {self.path}>"
