@@ -30,7 +30,7 @@ from everlog.core.storage.tables import Shape, rough_size
 _LARGE = 10_000  # facts of a table whose index takes long enough to build that one would notice
 
 
-class Question:
+class CompiledQuery:
     """The alternatives of a query, compiled at the first run and when sizes have changed.
 
     >>> from everlog.core.program.executor import Update
@@ -38,10 +38,10 @@ class Question:
     >>> from everlog.dsl.check import compile_text
     >>> engine = Engine(compile_text(".decl e(x:number, y:number)  e(1, 2).  e(2, 3).  e(2, 4)."))
     >>> x, y, z = map(Variable, "xyz")
-    >>> question = Question(engine, [Rule(Atom("?-", (x, z)), (Atom("e", (x, y)), Atom("e", (y, z))))])
-    >>> sorted(question.answers())
+    >>> query = CompiledQuery(engine, [Rule(Atom("?-", (x, z)), (Atom("e", (x, y)), Atom("e", (y, z))))])
+    >>> sorted(query.answers())
     [(1, 3), (1, 4)]
-    >>> from_x = Question(engine, [Rule(Atom("?-", (y,)), (Atom("$", (x,)), Atom("e", (x, y))))])
+    >>> from_x = CompiledQuery(engine, [Rule(Atom("?-", (y,)), (Atom("$", (x,)), Atom("e", (x, y))))])
     >>> sorted(from_x.answers((1,))), sorted(from_x.answers((2,)))
     ([(2,)], [(3,), (4,)])
     """
