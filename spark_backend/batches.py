@@ -36,7 +36,7 @@ class SparkState:
     def __init__(
         self, spark: SparkSession, program: Program, folder: str | Path, settings: Settings = DEFAULT
     ) -> None:
-        self._spark, self._program, self._settings = spark, program, settings
+        self._spark, self._program = spark, program
         self._planned = plan(program, settings)
         self._folder = Folder(folder, program)
         self._tables = Tables(spark, program, self._folder, self._planned)
@@ -71,7 +71,7 @@ class SparkState:
         return 0 if table is None else table.size
 
     def explain(self) -> str:
-        return "\n".join(f"{one.name}: {way_of(one)}" for one in self._planned)
+        return "\n".join(f"{one.name}: {way_of(one)}" for one in self._planned.units)
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────
 
@@ -88,7 +88,7 @@ class SparkState:
                 commit = self._folder.commit
                 version = commit.version - (len(commit.batches) - 1 - commit.batches.index(batch))
                 return Applied(batch, version, {}, self._folder.path / "changes" / str(version), repeated=True)
-            applying = Following(self._tables, self._planned, self._settings, writing, given, taken)
+            applying = Following(self._tables, self._planned, writing, given, taken)
             try:
                 return applying.run(batch)
             finally:
