@@ -33,7 +33,7 @@ from everlog.core.program import (
     Variable,
     Wildcard,
 )
-from everlog.core.program.bodies import apart, binds, is_ready, may_fail, schedule, sure_and_open
+from everlog.core.program.bodies import binds, is_ready, may_fail, schedule, sure_and_open
 from everlog.spark_backend.bindings import Bindings, Facts, only
 from everlog.spark_backend.column_types import HOLDS, TYPES, frame_of_rows, names_of
 from everlog.spark_backend.expressions import Expressions
@@ -74,8 +74,6 @@ class Body:
         """
         bound = set() if start is None else {variable.name for variable in start.names}
         parts = [(place, literal) for place, literal in enumerate(body)]
-        if schedule(body, bound)[1] or any(map(may_fail, body)):
-            parts = [(place, part) for place, literal in parts for part in apart(literal)]
         places = {id(literal): None if inner else place for place, literal in parts}
         found = start
         rest, waiting = sure_and_open([literal for _, literal in parts], bound)
