@@ -962,7 +962,7 @@ def test_io_json_is_the_screen_and_standard_input_unless_a_file_is_named(tmp_pat
 
 def test_what_leads_out_of_a_folder_follows_from_the_table_of_formats() -> None:
     """A format that is added is refused in foreign directives until its entry says `in_folder`."""
-    assert IN_FOLDER == {"arrow", "file", "jsonfile", "jsonl", "parquet", "stdout"}
+    assert {"arrow", "file", "jsonfile", "jsonl", "parquet", "stdout"} == IN_FOLDER
     for way, entry in FORMATS.items():
         assert (named_place({"IO": way}) is None) == entry.in_folder
         for parameter in (*entry.parameters.split(), *FILE_NAMES, "fact-dir", "output-dir", "no-such"):
