@@ -10,10 +10,10 @@ at a body, so there is one definition, and reference, engine, proofs and Spark f
   3. If no condition excludes a choice, it derives the head when none is open; otherwise the rule fails.
 
 So what a filter excludes may as well not be computed: `s = 10 / x, x != 0` never fails, in whatever
-order it is written.  An argument that a positive atom computes is a condition of its own, of which
-every body has been made (`program.flat_body`): `q(10 / x)` is `q(c), c = 10 / x`.  The body of an aggregate is a body: an aggregate fails for
-values of its outer variables if its body or its target does.  A functor is strict: it fails if one
-of its arguments does.
+order it is written.  An argument that a positive atom computes is a condition of its own, and every
+body has it as one (`program.flat_body`): `q(10 / x)` is `q(c), c = 10 / x`.  The body of an
+aggregate is a body: an aggregate fails for values of its outer variables if its body or its target
+does.  A functor is strict: it fails if one of its arguments does.
 """
 
 from __future__ import annotations

@@ -130,52 +130,7 @@ class Comparison:
         return f"{self.left} {self.op} {self.right}"
 
 
-@frozen
-class Aggregate:
-    """`result = op target : { body }`, computed once for each binding of the `outer` variables.
-
-    The aggregate runs over the set of bindings of *all* variables of `body` (where wildcards count,
-    the checker has named them).  `min`, `max` and `mean` over nothing have no value, and then the
-    literal has no match.  `partial` says that it may fail, where `body` no longer shows that
-    (core.engine.planning.normal).
-    """
-
-    result: Variable
-    op: str
-    target: Term | None
-    body: Body = field(converter=lambda body: flat_body(body))
-    outer: tuple[Variable, ...]
-    kind: Kind
-    partial: bool = False
-
-    def __str__(self) -> str:
-        target = "" if self.target is None else f" {self.target}"
-        return f"{self.result} = {self.op}{target} : {{ {', '.join(map(str, written_body(self.body)))} }}"
-
-
-@frozen
-class Range:
-    """`result = range(start, stop, step)`: one match per value, `stop` excluded.
-
-    Without a step it counts from `start` towards `stop`, up or down.
-    """
-
-    result: Variable
-    start: Term
-    stop: Term
-    step: Term | None
-    kind: Kind
-
-    def __str__(self) -> str:
-        args = [self.start, self.stop] + ([] if self.step is None else [self.step])
-        return f"{self.result} = range({', '.join(map(str, args))})"
-
-
-Literal: TypeAlias = Atom | Negation | Comparison | Aggregate | Range
 Body: TypeAlias = "tuple[Literal, ...]"
-
-
-# ── computed arguments ───────────────────────────────────────────────────────────────────────
 
 
 def flat_body(body: Body) -> Body:
@@ -234,6 +189,50 @@ def _with_terms(atom: Atom, terms: Mapping[Term, Term]) -> Atom:
     return Atom(atom.relation, tuple(terms.get(arg, arg) for arg in atom.args))
 
 
+@frozen
+class Aggregate:
+    """`result = op target : { body }`, computed once for each binding of the `outer` variables.
+
+    The aggregate runs over the set of bindings of *all* variables of `body` (where wildcards count,
+    the checker has named them).  `min`, `max` and `mean` over nothing have no value, and then the
+    literal has no match.  `partial` says that it may fail, where `body` no longer shows that
+    (core.engine.planning.normal).
+    """
+
+    result: Variable
+    op: str
+    target: Term | None
+    body: Body = field(converter=flat_body)
+    outer: tuple[Variable, ...]
+    kind: Kind
+    partial: bool = False
+
+    def __str__(self) -> str:
+        target = "" if self.target is None else f" {self.target}"
+        return f"{self.result} = {self.op}{target} : {{ {', '.join(map(str, written_body(self.body)))} }}"
+
+
+@frozen
+class Range:
+    """`result = range(start, stop, step)`: one match per value, `stop` excluded.
+
+    Without a step it counts from `start` towards `stop`, up or down.
+    """
+
+    result: Variable
+    start: Term
+    stop: Term
+    step: Term | None
+    kind: Kind
+
+    def __str__(self) -> str:
+        args = [self.start, self.stop] + ([] if self.step is None else [self.step])
+        return f"{self.result} = range({', '.join(map(str, args))})"
+
+
+Literal: TypeAlias = Atom | Negation | Comparison | Aggregate | Range
+
+
 # ── rules, relations, directives ─────────────────────────────────────────────────────────────
 
 
@@ -265,7 +264,7 @@ class Rule:
     """
 
     head: Atom
-    body: Body = field(converter=lambda body: flat_body(body))
+    body: Body = field(converter=flat_body)
     name: str = ""
     origin: Origin = field(factory=Origin, eq=False)
     strategy: str = ""
@@ -288,7 +287,7 @@ class Subsumption:
 
     dominated: Atom
     dominating: Atom
-    body: Body = field(converter=lambda body: flat_body(body))
+    body: Body = field(converter=flat_body)
     origin: Origin = field(factory=Origin, eq=False)
 
     def __str__(self) -> str:
