@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
-from everlog.core.program import Atom, Comparison, Rule, Variable, is_computed, variables_of
+from everlog.core.program import Atom, Comparison, Rule, Variable, variables_of, written_body
 
 
 @frozen
@@ -75,11 +75,9 @@ def query_of(rule: Rule) -> Query:
     """
     merged = merged_variables(rule)
     atoms = []
-    for literal in rule.body:
+    for literal in written_body(rule.body):
         if isinstance(literal, Atom):
-            names = [
-                merged.get(a.name, a.name) for a in literal.args if isinstance(a, Variable) and not is_computed(a)
-            ]
+            names = [merged.get(a.name, a.name) for a in literal.args if isinstance(a, Variable)]
             atoms.append(QueryAtom(literal.relation, tuple(dict.fromkeys(names))))
     shown = {merged.get(v.name, v.name) for arg in rule.head.args for v in variables_of(arg)}
     inside = {v for atom in atoms for v in atom.variables}

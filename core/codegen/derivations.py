@@ -46,7 +46,8 @@ def hidden_variables(rule: Rule) -> tuple[Variable, ...]:
     y
     """
     found = dict.fromkeys(v for literal in rule.body for v in variables_of_literal(literal))
-    hidden = (v for v in found if v not in rule.head.args and not p.is_computed(v))
+    computed = p.computed_arguments(rule.body)
+    hidden = (v for v in found if v not in rule.head.args and v not in computed)
     return tuple(sorted(hidden, key=lambda v: v.name))
 
 

@@ -161,14 +161,22 @@ def flat_body(body: Body) -> Body:
     return tuple(out)
 
 
-def is_computed(term: Term) -> bool:
-    """Whether a term is the variable of a computed argument: no name of a text has a parenthesis."""
-    return isinstance(term, Variable) and "(" in term.name
+def computed_arguments(body: Body) -> dict[Term, Term]:
+    """The variables of computed arguments, each with what the body says that it is.
+
+    No name of a text has a parenthesis.  Part of a body may have such a variable without its
+    equality: there it is a variable like others.
+    """
+    return {
+        x.left: x.right
+        for x in body
+        if isinstance(x, Comparison) and isinstance(x.left, Variable) and "(" in x.left.name
+    }
 
 
 def written_body(body: Body) -> list[Literal]:
     """The body with computed arguments where they were written."""
-    terms: dict[Term, Term] = {x.left: x.right for x in body if isinstance(x, Comparison) and is_computed(x.left)}
+    terms = computed_arguments(body)
     if not terms:
         return list(body)
     out: list[Literal] = []

@@ -67,7 +67,7 @@ from everlog.core.program import (
     Term,
     Variable,
     Wildcard,
-    is_computed,
+    computed_arguments,
 )
 
 N = 6  # the prefix on which streams are compared
@@ -650,10 +650,10 @@ def holds(literal: Literal, binding: Mapping[Variable, int], tables: Tables) -> 
 def derivations(head: Atom, body: tuple[Literal, ...], tables: Tables) -> ZSet[Any]:
     """How many bindings of all variables derive each head row."""
     bindings = [dict(zip(VARIABLES, values, strict=True)) for values in product(DOMAIN, repeat=4)]
-    for literal in body:
-        if isinstance(literal, Comparison) and isinstance(literal.left, Variable) and is_computed(literal.left):
-            for b in bindings:
-                b[literal.left] = value(literal.right, b)
+    for computed, term in computed_arguments(body).items():
+        assert isinstance(computed, Variable)
+        for b in bindings:
+            b[computed] = value(term, b)
     return ZSet.of(
         tuple(value(arg, b) for arg in head.args)
         for b in bindings
