@@ -11,10 +11,10 @@ from attrs import frozen
 from everlog.core.program import Constant, Kind, Relation, Row, Value, values
 from everlog.core.program.executor import Update
 from everlog.dsl import ast
+from everlog.dsl.checks.kinds import not_a_float, number_value
+from everlog.dsl.checks.lower import constant
 from everlog.dsl.diagnostics import Report
-from everlog.dsl.kinds import not_a_float, number_value
 from everlog.dsl.lexer import Token, lex
-from everlog.dsl.lower import constant
 from everlog.dsl.parser import parse_text
 from everlog.dsl.query_text import ParsedQuery
 from everlog.dsl.source import Source

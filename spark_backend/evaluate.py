@@ -24,7 +24,6 @@ from everlog.core import program as p
 from everlog.core.program import Atom, Program, Row, Rule
 from everlog.core.program.fact_rows import declared, fact_rows
 from everlog.core.runtime.guards import LimitExceeded
-from everlog.spark_backend.bindings import Facts
 from everlog.spark_backend.column_types import (
     collected,
     fetch,
@@ -34,14 +33,16 @@ from everlog.spark_backend.column_types import (
     schema_of,
     sendable,
 )
-from everlog.spark_backend.cubes import Cubes
-from everlog.spark_backend.cyclic import CyclicJoin
+from everlog.spark_backend.cyclic.cubes import Cubes
+from everlog.spark_backend.cyclic.cyclic_joins import CyclicJoin
 from everlog.spark_backend.decomposed import decomposed
 from everlog.spark_backend.frame_gc import forget_frames
+from everlog.spark_backend.frames.bindings import Facts
+from everlog.spark_backend.frames.marks import evaluation_error
+from everlog.spark_backend.frames.rule_frames import Rules, distinct, union
 from everlog.spark_backend.in_process import arrow_of, computed
 from everlog.spark_backend.inputs import Input, conforming, is_frame
 from everlog.spark_backend.iterate import Iteration, Progress
-from everlog.spark_backend.marks import evaluation_error
 from everlog.spark_backend.plan import (
     DECOMPOSED,
     GIVEN,
@@ -53,7 +54,6 @@ from everlog.spark_backend.plan import (
     plan,
     unit_atoms,
 )
-from everlog.spark_backend.rule_frames import Rules, distinct, union
 from everlog.spark_backend.settings import DEFAULT, Settings, partitions_of
 
 if TYPE_CHECKING:

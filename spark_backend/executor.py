@@ -2,7 +2,7 @@
 evaluated after each.
 
 This is the executor that tests hold to the reference, and what serves a small stream of steps on a
-large base.  What changes large results by batches is `spark_backend.batches`.
+large base.  What changes large results by batches is `spark_backend.batches.spark_state`.
 
 The base is what was given at first, a frame of any size, and an overlay of the facts that steps
 inserted or deleted since.  One job evaluates the program and compares it with the state before: it

@@ -23,8 +23,8 @@ from attrs import evolve, field, frozen
 from everlog.core import program as p
 from everlog.core.program import Atom, Program, Rule, Variable
 from everlog.core.program.dependencies import Unit, units
-from everlog.spark_backend.cyclic import CyclicJoin, cyclic_join
-from everlog.spark_backend.expressions import NotOnSpark, refuse
+from everlog.spark_backend.cyclic.cyclic_joins import CyclicJoin, cyclic_join
+from everlog.spark_backend.frames.expressions import NotOnSpark, refuse
 from everlog.spark_backend.in_process import program_of
 from everlog.spark_backend.settings import DEFAULT, Settings
 

@@ -21,8 +21,8 @@ from everlog.core.engine import Engine
 from everlog.core.engine.compiled_query import CompiledQuery
 from everlog.core.program import Row
 from everlog.core.program.fact_rows import FactError
+from everlog.dsl.checks.query_check import EMPTY, Scope, check_query, unfit_value
 from everlog.dsl.diagnostics import DatalogError
-from everlog.dsl.query_check import EMPTY, Scope, check_query, unfit_value
 from everlog.dsl.query_text import ParsedQuery, parse_query
 from everlog.functors import require_functors
 

@@ -108,7 +108,7 @@ def job_of(program: Program, arguments: argparse.Namespace) -> Job:
     """The job that a command line describes, checked as far as can be done without Spark."""
     from everlog.spark.facts_in import check_inputs, has_scheme
     from everlog.spark.outputs import check_outputs
-    from everlog.spark_backend.expressions import NotOnSpark
+    from everlog.spark_backend.frames.expressions import NotOnSpark
     from everlog.spark_backend.plan import plan
 
     refuse_arguments(arguments)

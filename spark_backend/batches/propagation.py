@@ -21,15 +21,15 @@ from attrs import frozen
 from everlog.core.program import Aggregate, Program
 from everlog.core.program.bodies import rule_may_fail
 from everlog.core.program.executor import InsertOnly
-from everlog.spark_backend.bindings import Facts
+from everlog.spark_backend.batches.deltas import SIGN, Deltas, Versions
+from everlog.spark_backend.batches.parquet_state import Folder, Table, Writing
 from everlog.spark_backend.column_types import frame_of_rows, kinds_of, names_of, schema_of
-from everlog.spark_backend.deltas import SIGN, Deltas, Versions
 from everlog.spark_backend.evaluate import evaluate_plan
+from everlog.spark_backend.frames.bindings import Facts
+from everlog.spark_backend.frames.rule_frames import Rules
 from everlog.spark_backend.inputs import Input
 from everlog.spark_backend.iterate import Checkpoints, Iteration, release
-from everlog.spark_backend.parquet_state import Folder, Table, Writing
 from everlog.spark_backend.plan import DECOMPOSED, GIVEN, IN_PROCESS, ITERATED, Planned, SparkPlan
-from everlog.spark_backend.rule_frames import Rules
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -16,9 +16,9 @@ from everlog.core import program as core
 from everlog.core.program import Kind
 from everlog.core.program.functors import BUILTINS
 from everlog.dsl import ast
-from everlog.dsl.clauses import FlatClause, Hoisted, Literal
-from everlog.dsl.inference import FIXED, INFIX
-from everlog.dsl.kinds import ClauseKinds, number_value
+from everlog.dsl.checks.clauses import FlatClause, Hoisted, Literal
+from everlog.dsl.checks.inference import FIXED, INFIX
+from everlog.dsl.checks.kinds import ClauseKinds, number_value
 from everlog.dsl.walk import everything_below
 
 MAX_DEPTH = 12

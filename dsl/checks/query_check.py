@@ -25,18 +25,18 @@ from attrs import evolve, frozen
 from everlog.core import program as core
 from everlog.core.program import Column, Kind
 from everlog.dsl import ast
-from everlog.dsl.clauses import FlatClause, Hoisted, flat_clauses, fresh, restart_fresh_names
-from everlog.dsl.declarations import Declarations, Signature
+from everlog.dsl.checks.clauses import FlatClause, Hoisted, flat_clauses, fresh, restart_fresh_names
+from everlog.dsl.checks.declarations import Declarations, Signature
+from everlog.dsl.checks.inline import expand
+from everlog.dsl.checks.kinds import ClauseKinds
+from everlog.dsl.checks.lower import Lowering
+from everlog.dsl.checks.name_checks import check_names
+from everlog.dsl.checks.scopes import resolve
+from everlog.dsl.checks.types import Types
 from everlog.dsl.diagnostics import DatalogError, Report, deep_nesting
-from everlog.dsl.inline import expand
-from everlog.dsl.kinds import ClauseKinds
 from everlog.dsl.lexer import lex
-from everlog.dsl.lower import Lowering
-from everlog.dsl.name_checks import check_names
 from everlog.dsl.query_text import FILE, NOWHERE, ParsedQuery
-from everlog.dsl.scopes import resolve
 from everlog.dsl.source import Source
-from everlog.dsl.types import Types
 from everlog.dsl.walk import MAX_ATOMS, everything_below, rebuilt, too_many_atoms
 
 HEAD = "?-"  # no relation can have this name

@@ -1,7 +1,7 @@
 """Results that live on Spark, kept current by batches of inserts and deletes.
 
-The state is Parquet (`spark_backend.parquet_state`).  A batch goes through the units in order, and
-each follows the change of what it reads (`spark_backend.propagation`).  What changed is written as
+The state is Parquet (`spark_backend.batches.parquet_state`).  A batch goes through the units in order, and
+each follows the change of what it reads (`spark_backend.batches.propagation`).  What changed is written as
 Parquet beside the new tables, and one rename makes all of it the state.  Deletes of a batch come
 before its inserts.
 """
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from everlog.core.program import Program
 from everlog.core.program.fact_rows import declared
+from everlog.spark_backend.batches.parquet_state import Folder
+from everlog.spark_backend.batches.propagation import Applied, Following, Tables, way_of
 from everlog.spark_backend.evaluate import telling
 from everlog.spark_backend.inputs import Input, frame_of_input
-from everlog.spark_backend.parquet_state import Folder
 from everlog.spark_backend.plan import plan
-from everlog.spark_backend.propagation import Applied, Following, Tables, way_of
 from everlog.spark_backend.settings import DEFAULT, Settings
 
 if TYPE_CHECKING:
