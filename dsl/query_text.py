@@ -133,7 +133,7 @@ def parameters_of(text: str) -> list[str]:
 
 
 def _bounds(text: str) -> tuple[int, int]:
-    """Where the body begins and ends: what stands outside is overwritten, so that places stay true."""
+    """Where the body begins and ends; blanks replace the rest, so that places stay true."""
     end = max((part.end() for part in _PARTS.finditer(text) if not part["aside"]), default=0)
     begin = _MARKS.match(text)
     start = begin.end() if begin is not None else 0
