@@ -19,12 +19,12 @@ from typing import Any
 from attrs import evolve
 
 from everlog.core.codegen import Access, Compiled, compile_rule
-from everlog.core.codegen.answers import ASKED, AnswerWriter, may_repeat
+from everlog.core.codegen.answers import LAZY, AnswerWriter, may_repeat
 from everlog.core.engine.engine import Engine
 from everlog.core.engine.stepping.store import Store, is_other_size
 from everlog.core.program import PARAMETERS, Atom, Row, Rule, Wildcard, atoms_of
 from everlog.core.program.values import EvaluationError
-from everlog.core.storage.lazy_index import Rented
+from everlog.core.storage.lazy_index import LazyIndex
 from everlog.core.storage.tables import Shape, rough_size
 
 _LARGE = 10_000  # facts of a table whose index takes long enough to build that one would notice
@@ -111,11 +111,11 @@ def _index(store: Store, access: Access) -> Any:
     """The index that code asks for; of a large table, one that is built only if it is asked for
     much.
     """
-    if not access.relation.startswith(ASKED):
+    if not access.relation.startswith(LAZY):
         return store.index(access)
-    table = store.tables[access.relation.removeprefix(ASKED)]
+    table = store.tables[access.relation.removeprefix(LAZY)]
     if table.find(access.key, access.rest) is None and rough_size(table.shape, table.facts) > _LARGE:
-        return Rented(table, access.key, access.rest)
+        return LazyIndex(table, access.key, access.rest)
     return table.index(access.key, access.rest)
 
 

@@ -31,7 +31,7 @@ class Kind(StrEnum):
     SYMBOL = "symbol"
 
 
-PARAMETERS = "$"  # the relation that binds the parameters of a query: one fact, which comes with the question
+PARAMETERS = "$"  # the relation that binds the parameters of a query: one fact, which comes with each run
 
 
 # ── terms ────────────────────────────────────────────────────────────────────────────────────

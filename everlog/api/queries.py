@@ -26,7 +26,7 @@ from everlog.dsl.diagnostics import DatalogError
 from everlog.dsl.query_text import ParsedQuery, parse_query
 from everlog.functors import require_functors
 
-_Ask: TypeAlias = Callable[[Given], Result]
+_Run: TypeAlias = Callable[[Given], Result]
 _MOST = 1000  # queries that are remembered
 _MOST_TEXT = 200_000  # and the characters of their texts
 
@@ -45,7 +45,7 @@ class Queries:
         self._engine, self._relations, self._state = engine, relations, state
         self._declared = scope
         self._scope: Scope | None = None
-        self._known: dict[object, _Ask] = {}
+        self._known: dict[object, _Run] = {}
         self._characters = 0  # of the texts of those that are known
 
     def ask(self, query: str | ParsedQuery, given: Given = NOTHING_GIVEN, *, bindings: bool = False) -> Result:
@@ -73,7 +73,7 @@ class Queries:
         except ParameterError as problem:
             raise QueryError(unfit_value(text, problem.name, problem.why).report) from None
 
-    def _read(self, query: ParsedQuery, given: Given, bindings: bool) -> _Ask:
+    def _read(self, query: ParsedQuery, given: Given, bindings: bool) -> _Run:
         if bindings or query.atom is None:
             return self._conjunction(query, given, bindings)
         try:
@@ -86,7 +86,7 @@ class Queries:
             return self._atom(pattern)
         return lambda given: self._atom(pattern.filled(given))(given)
 
-    def _atom(self, pattern: Pattern) -> _Ask:
+    def _atom(self, pattern: Pattern) -> _Run:
         relation, bound, equal = pattern.relation, pattern.bound, pattern.equal
         engine, name = self._engine, relation.name
 
@@ -104,7 +104,7 @@ class Queries:
             size=lambda: engine.size(name),
         )
 
-    def _conjunction(self, query: ParsedQuery, given: Given, bindings: bool = False) -> _Ask:
+    def _conjunction(self, query: ParsedQuery, given: Given, bindings: bool = False) -> _Run:
         if self._scope is None:
             self._scope = (self._declared() or EMPTY).having(self._relations, self._engine.program.functors)
         try:
