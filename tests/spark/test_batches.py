@@ -182,7 +182,7 @@ DRIVER = """
 import os, signal, sys
 from pathlib import Path
 from everlog.dsl.check import compile_text
-from everlog.spark_backend.batches.spark_state import parquet_state as states
+from everlog.spark_backend.batches import parquet_state as states
 from everlog.spark_backend.batches import SparkState
 from everlog.spark_backend.spark_session import spark_session
 
