@@ -119,23 +119,22 @@ def memory_of(work: Callable[[], object]) -> int:
     return size
 
 
-def main() -> None:
-    asked = options(__doc__, tuples=10**6, toggles=20_000)
-    small = asked.small
-    tuples = 10**4 if small else asked.tuples
-    toggles = 1000 if small else asked.toggles
-
+def hostile(tuples: int, toggles: int, small: bool) -> None:
+    """Two hubs: each update of first-order delta meets many partners."""
     print(f"hostile: two hubs, {tuples} tuples")
     loaded, stream = hubs(tuples, toggles)
     delta, _, _ = seconds_of("delta", loaded, stream[:60])
     times = {"delta": delta}
     for strategy in ("generations", "auto"):
-        times[strategy], _, view = seconds_of(strategy, loaded, stream)
+        times[strategy], _, _ = seconds_of(strategy, loaded, stream)
     print("  " + ", ".join(f"{name} {t * 1e6:.1f} µs" for name, t in times.items()) + " an update")
     at_least("hostile triangle, auto against first-order delta", times["delta"] / times["auto"], 20, small)
     best = min(times["delta"], times["generations"])
     at_most("hostile triangle, auto against the best single strategy", times["auto"] / best, 2.5, small=small)
 
+
+def benign(tuples: int, toggles: int, small: bool) -> None:
+    """Streams on which first-order delta is hard to beat."""
     for title, make in (("benign, random sparse", sparse), ("benign, window", window)):
         loaded, stream = make(tuples // 10, toggles * 2)
         pairs = []
@@ -149,6 +148,9 @@ def main() -> None:
         print(f"{title}: delta {first * 1e6:.1f} µs, auto {second * 1e6:.1f} µs, {view.strategy} at the end")  # type: ignore[attr-defined]
         at_most(f"{title}, auto against first-order delta", second / first, 1.3, small=small)
 
+
+def load(tuples: int, small: bool) -> None:
+    """All tuples at once, and the first updates."""
     print(f"load: {tuples} tuples at once")
     loaded, _ = sparse(tuples, 1)
     taken = {}
@@ -161,9 +163,11 @@ def main() -> None:
             view.insert(atom, probe)
             list(view.delta(atom, probe))
         taken[strategy] = time.process_time() - start
-    load = taken["generations"] / taken["delta"]
-    at_most("load and first updates, generations against delta", load, 3, small=small)
+    ratio = taken["generations"] / taken["delta"]
+    at_most("load and first updates, generations against delta", ratio, 3, small=small)
 
+
+def memory(tuples: int, toggles: int, small: bool) -> None:
     loaded, stream = hubs(tuples // 10, toggles // 10)
     size = {
         strategy: memory_of(lambda strategy=strategy: seconds_of(strategy, loaded, stream))
@@ -171,6 +175,8 @@ def main() -> None:
     }
     at_most("memory of auto against delta, hostile", size["auto"] / size["delta"], 4, small=small)
 
+
+def benign_in_engine(tuples: int, toggles: int, small: bool) -> None:
     loaded, stream = sparse(tuples // 10, toggles)
     names = ("r", "s", "t")
     spent: dict[str, list[float]] = {"delta": [], "auto": []}
@@ -186,8 +192,11 @@ def main() -> None:
     print(f"engine: a benign stream through Database: {told} an update")
     at_most("benign in the engine, auto against delta", min(spent["auto"]) / min(spent["delta"]), 1.3, small=small)
 
+
+def hostile_in_engine(tuples: int, toggles: int, small: bool) -> None:
     print("engine: the hostile stream through Database")
     loaded, stream = hubs(tuples, toggles)
+    times = {}
     for strategy in ("delta", "auto"):
         facts = {"s": loaded[1], "t": loaded[2]}
         db = Database.from_text(PROGRAM, facts=facts, strategies={"q": strategy})
@@ -200,6 +209,19 @@ def main() -> None:
             f"  {strategy} {times[strategy] * 1e6:.1f} µs an update; {db.explain('q#1').splitlines()[-1].strip()}"
         )
     at_least("hostile triangle in the engine, auto against delta", times["delta"] / times["auto"], 20, small)
+
+
+def main() -> None:
+    asked = options(__doc__, tuples=10**6, toggles=20_000)
+    small = asked.small
+    tuples = 10**4 if small else asked.tuples
+    toggles = 1000 if small else asked.toggles
+    hostile(tuples, toggles, small)
+    benign(tuples, toggles, small)
+    load(tuples, small)
+    memory(tuples, toggles, small)
+    benign_in_engine(tuples, toggles, small)
+    hostile_in_engine(tuples, toggles, small)
 
 
 if __name__ == "__main__":

@@ -15,22 +15,22 @@ from everlog.core import program as core
 from everlog.core.program import Kind
 from everlog.core.runtime.collector import collector_paused
 from everlog.dsl import ast
-from everlog.dsl.auxiliaries import declare_auxiliaries
-from everlog.dsl.clauses import FlatClause, flat_clauses, restart_fresh_names
-from everlog.dsl.components import flatten
-from everlog.dsl.declarations import Declarations, declarations
+from everlog.dsl.checks.auxiliaries import declare_auxiliaries
+from everlog.dsl.checks.clauses import FlatClause, flat_clauses, restart_fresh_names
+from everlog.dsl.checks.components import flatten
+from everlog.dsl.checks.declarations import Declarations, declarations
+from everlog.dsl.checks.directives import Directives, check_directives
+from everlog.dsl.checks.inline import expand
+from everlog.dsl.checks.kinds import ClauseKinds
+from everlog.dsl.checks.lower import Lowering
+from everlog.dsl.checks.name_checks import check_names, is_ground
+from everlog.dsl.checks.query_check import Scope, scope_of
+from everlog.dsl.checks.scopes import resolve
+from everlog.dsl.checks.stratify import check_strata, may_count
 from everlog.dsl.diagnostics import Diagnostic, Report, deep_nesting
-from everlog.dsl.directives import Directives, check_directives
-from everlog.dsl.inline import expand
-from everlog.dsl.kinds import ClauseKinds
-from everlog.dsl.lower import Lowering
-from everlog.dsl.name_checks import check_names, is_ground
 from everlog.dsl.parser import parse
 from everlog.dsl.preprocess import Problem, load, preprocess_text
-from everlog.dsl.query_check import Scope, scope_of
-from everlog.dsl.scopes import resolve
 from everlog.dsl.source import Source
-from everlog.dsl.stratify import check_strata, may_count
 
 _UNREAD = ("DL00", "DL01", "DL1")  # codes of text that could not be read
 

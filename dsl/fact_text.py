@@ -11,11 +11,12 @@ from attrs import frozen
 from everlog.core.program import Constant, Kind, Relation, Row, Value, values
 from everlog.core.program.executor import Update
 from everlog.dsl import ast
+from everlog.dsl.checks.kinds import not_a_float, number_value
+from everlog.dsl.checks.lower import constant
 from everlog.dsl.diagnostics import Report
-from everlog.dsl.kinds import not_a_float, number_value
 from everlog.dsl.lexer import Token, lex
-from everlog.dsl.lower import constant
 from everlog.dsl.parser import parse_text
+from everlog.dsl.query_text import ParsedQuery
 from everlog.dsl.source import Source
 
 ValueOf: TypeAlias = Callable[[str, Kind], Value]  # the value of a parameter, in a column of some kind
@@ -94,9 +95,12 @@ def read_fact(text: str, relations: Mapping[str, Relation], value_of: ValueOf | 
     return atom.name, tuple(row)
 
 
-def read_pattern(text: str, relations: Mapping[str, Relation]) -> PatternText:
-    """The query of one atom that a text is, or FactTextError."""
-    atom, relation = _declared_atom(text, relations)
+def pattern_text(query: ParsedQuery, relations: Mapping[str, Relation]) -> PatternText:
+    """The pattern that a query of one atom is, or FactTextError."""
+    text, atom = query.text, query.atom
+    if atom is None:
+        raise FactTextError(f"`{text.strip()}`: {query.syntax_error() or 'this is not one atom'}")
+    relation = _declared(atom, relations)
     constants: list[Value | None] = [None] * relation.arity
     parameters = [""] * relation.arity
     same = list(range(relation.arity))
@@ -133,12 +137,16 @@ def read_constant(text: str) -> Value | None:
 
 def _declared_atom(text: str, relations: Mapping[str, Relation]) -> tuple[ast.Atom, Relation]:
     atom = _atom(text)
+    return atom, _declared(atom, relations)
+
+
+def _declared(atom: ast.Atom, relations: Mapping[str, Relation]) -> Relation:
     relation = relations.get(atom.name)
     if relation is None:
         raise FactTextError(f"undefined relation `{atom.name}`")
     if len(atom.args) != relation.arity:
         raise FactTextError(f"`{relation}` has {relation.arity} column(s), {len(atom.args)} given")
-    return atom, relation
+    return relation
 
 
 def _atom(text: str) -> ast.Atom:

@@ -19,6 +19,7 @@ from everlog.dsl.automaton import automaton
 from everlog.dsl.diagnostics import Report
 from everlog.dsl.lexer import Token
 from everlog.dsl.parser import Parser
+from everlog.dsl.query_text import ParsedQuery, parsed
 from everlog.dsl.source import Source
 
 QUERY = "?-"
@@ -44,6 +45,35 @@ class Reading:
     statements: tuple[Typed, ...]
     report: Report
     more: bool
+
+    def query(self, typed: Typed) -> ParsedQuery:
+        """The query that a statement with the mark `?-` is.
+
+        >>> reading = read_typed("+edge(1, 2). ?- path(1, x), x > 3.")
+        >>> reading.query(reading.statements[1]).text
+        'path(1, x), x > 3'
+        """
+        clause, report = typed.statement, Report(self.source)
+        if isinstance(clause, ast.Clause) and (extra := clause.plan or clause.strategy):
+            report.error("DL010", "a query has no plan and no strategy", extra)
+        return self._parsed(typed.pos, typed.end, [clause], report)
+
+    def only_query(self) -> ParsedQuery | None:
+        """The query that the whole text is, right or wrong; None if it has other statements, too.
+
+        >>> read_typed("?- path(1, x). +edge(1, 2).").only_query() is None
+        True
+        """
+        if len(self.statements) > 1:
+            return None
+        if self.report.errors:
+            return self._parsed(0, len(self.source.text), [], self.report)
+        return self.query(self.statements[0])
+
+    def _parsed(self, pos: int, end: int, clauses: list[ast.Statement], report: Report) -> ParsedQuery:
+        written = self.source.text[pos + len(QUERY) : end - 1]
+        blanks = len(written) - len(written.lstrip())
+        return parsed(written.strip(), clauses, report, pos + len(QUERY) + blanks)
 
 
 def read_typed(text: str, file: str = "<typed>") -> Reading:

@@ -25,11 +25,12 @@ from everlog.api.changes import Changes
 from everlog.api.database import Database
 from everlog.api.lifecycle import NestedWrite
 from everlog.api.live import RuleError
+from everlog.api.parameters import given
 from everlog.api.results import Result
 from everlog.core.program.fact_rows import FactError
 from everlog.core.program.values import EvaluationError
 from everlog.dsl.diagnostics import DatalogError
-from everlog.dsl.query_check import parameters_of
+from everlog.dsl.query_text import parse_query
 from everlog.functors import FunctorError
 
 PROGRAM, STEP, QUERY = "program", "step", "query"
@@ -117,7 +118,8 @@ class Magics:
                 last = None
             try:
                 if kind == QUERY:
-                    last = database.query(text, **self._variables(text))
+                    query = parse_query(text)
+                    last = database._queries.ask(query, given(self._variables(query.parameters)))
                 elif kind == STEP:
                     last = database.apply(text)
                 else:
@@ -126,10 +128,9 @@ class Magics:
                 raise _usage_error(str(error)) from None
         return last
 
-    def _variables(self, text: str) -> dict[str, object]:
+    def _variables(self, names: list[str]) -> dict[str, object]:
         """The values of the notebook's variables that a query has parameters for."""
         known = self._shell.user_ns
-        names = parameters_of(text) if "$" in text else []
         for name in names:
             if name not in known:
                 raise _usage_error(f"parameter `${name}` has no value: the notebook has no variable `{name}`")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from everlog.dsl.diagnostics import Report
 from everlog.dsl.source import Source
-from everlog.ies.nrc.evaluate import evaluate
+from everlog.ies.nrc.compiled_terms import evaluate
 from everlog.ies.nrc.parser import parse_system
 from everlog.ies.nrc.types import Base, Type, Value, columns
 from everlog.ies.nrc.value_text import row_of, value_text

@@ -20,7 +20,7 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-from everlog.ies.nrc.evaluate import compile_term
+from everlog.ies.nrc.compiled_terms import compile_term
 from everlog.ies.nrc.indexes import carry
 from everlog.ies.nrc.terms import Bind, Pattern, Term
 from everlog.ies.nrc.types import Base, Value, inhabits

@@ -30,7 +30,7 @@ from attrs import evolve
 
 from everlog.dsl.diagnostics import Report
 from everlog.ies.nrc.check import type_of
-from everlog.ies.nrc.evaluate import compile_term
+from everlog.ies.nrc.compiled_terms import compile_term
 from everlog.ies.nrc.terms import (
     Bind,
     Comprehension,

@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from everlog.core.program import Program
-from everlog.spark_backend.bindings import Facts
 from everlog.spark_backend.column_types import kinds_of, names_of, widened
+from everlog.spark_backend.frames.bindings import Facts
 from everlog.spark_backend.in_process import program_of
 from everlog.spark_backend.plan import Planned, unit_atoms
 from everlog.spark_backend.tasks import run_in_tasks, task_of

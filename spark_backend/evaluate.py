@@ -24,7 +24,6 @@ from everlog.core import program as p
 from everlog.core.program import Atom, Program, Row, Rule
 from everlog.core.program.fact_rows import declared, fact_rows
 from everlog.core.runtime.guards import LimitExceeded
-from everlog.spark_backend.bindings import Facts
 from everlog.spark_backend.column_types import (
     collected,
     fetch,
@@ -34,16 +33,27 @@ from everlog.spark_backend.column_types import (
     schema_of,
     sendable,
 )
-from everlog.spark_backend.cubes import Cubes
-from everlog.spark_backend.cyclic import cyclic_join
+from everlog.spark_backend.cyclic.cubes import Cubes
+from everlog.spark_backend.cyclic.cyclic_joins import CyclicJoin
 from everlog.spark_backend.decomposed import decomposed
 from everlog.spark_backend.frame_gc import forget_frames
-from everlog.spark_backend.in_process import arrow_of, computed, program_of
+from everlog.spark_backend.frames.bindings import Facts
+from everlog.spark_backend.frames.marks import evaluation_error
+from everlog.spark_backend.frames.rule_frames import Rules, distinct, union
+from everlog.spark_backend.in_process import arrow_of, computed
 from everlog.spark_backend.inputs import Input, conforming, is_frame
 from everlog.spark_backend.iterate import Iteration, Progress
-from everlog.spark_backend.marks import evaluation_error
-from everlog.spark_backend.plan import DECOMPOSED, GIVEN, IN_PROCESS, ITERATED, PLAN, Planned, plan, unit_atoms
-from everlog.spark_backend.rule_frames import Rules, distinct, union
+from everlog.spark_backend.plan import (
+    DECOMPOSED,
+    GIVEN,
+    IN_PROCESS,
+    ITERATED,
+    PLAN,
+    Planned,
+    SparkPlan,
+    plan,
+    unit_atoms,
+)
 from everlog.spark_backend.settings import DEFAULT, Settings, partitions_of
 
 if TYPE_CHECKING:
@@ -119,8 +129,23 @@ def evaluate(
     """
     for name in (*(inputs or ()), *(wanted or ())):
         declared(program.relations, name)
+    return evaluate_plan(spark, plan(program, settings), inputs, progress, wanted, unique, dear)
+
+
+def evaluate_plan(
+    spark: SparkSession,
+    planned: SparkPlan,
+    inputs: Mapping[str, Input] | None = None,
+    progress: Progress | None = None,
+    wanted: Collection[str] | None = None,
+    unique: bool = False,
+    dear: Collection[str] = (),
+) -> Evaluated:
+    """As `evaluate`, of a program that was planned before."""
+    for name in (*(inputs or ()), *(wanted or ())):
+        declared(planned.program.relations, name)
     forget_frames()
-    return Evaluator(spark, program, settings, progress, dear).run(inputs or {}, wanted, unique)
+    return Evaluator(spark, planned, progress, dear).run(inputs or {}, wanted, unique)
 
 
 @frozen
@@ -133,14 +158,14 @@ class Evaluator:
     def __init__(
         self,
         spark: SparkSession,
-        program: Program,
-        settings: Settings,
+        planned: SparkPlan,
         progress: Progress | None,
         dear: Collection[str] = (),
     ) -> None:
-        self._spark, self._program, self._settings, self._progress = spark, program, settings, progress
+        self._spark, self._planned, self._progress = spark, planned, progress
+        self._program, self._settings = planned.program, planned.settings
         self._dear = frozenset(dear)
-        self._rules = Rules(spark, program)
+        self._rules = Rules(spark, planned.program)
         self._facts: dict[str, Facts] = {}
         self._rows: dict[str, list[Row]] = {}  # of relations whose rows are at hand
         self._raw: set[str] = set()  # inputs that are read where they lie
@@ -151,7 +176,7 @@ class Evaluator:
         self._few = False
 
     def run(self, inputs: Mapping[str, Input], wanted: Collection[str] | None, unique: bool) -> Evaluated:
-        planned = plan(self._program, self._settings, wanted)
+        planned = self._planned.needed(wanted)
         given = {
             name: self._given(name, inputs.get(name), unique) for one in planned for name in one.unit.relations
         }
@@ -197,7 +222,7 @@ class Evaluator:
     def _plan(self, one: Planned, given: Mapping[str, _Given], uses: Counter[str]) -> None:
         (name,) = one.unit.relations
         parts = [given[name].facts] if given[name].rows != [] or not one.unit.rules else []
-        parts += [self._derived(rule) for rule in one.unit.rules]
+        parts += [self._derived(rule, join) for rule, join in zip(one.unit.rules, one.cyclic, strict=True)]
         atoms = [atom for rule in one.unit.rules for atom, _ in p.atoms_of(rule.body)]
         weight = 1 + sum(self._weights[atom.relation] for atom in atoms)
         facts = union(parts)
@@ -215,8 +240,7 @@ class Evaluator:
             facts = distinct(facts)
         self._facts[name], self._weights[name] = facts, weight
 
-    def _derived(self, rule: Rule) -> Facts:
-        join = cyclic_join(rule)
+    def _derived(self, rule: Rule, join: CyclicJoin | None) -> Facts:
         if join is not None:
             cubes = self._cubes()
             found = cubes and self._rules.cubed(rule, self._lookup, join, cubes)
@@ -317,11 +341,9 @@ class Evaluator:
         rows = fetch({name: (frame, kinds[name]) for name, frame in asked.items()}, limit)
         if rows is None:
             return None
-        written = set(map(id, self._program.rules))  # without those that spell out an equivalence
-        own = program_of(self._program, one.unit, [rule for rule in one.unit.rules if id(rule) in written])
         try:
             most = None if limit is None else self._settings.most
-            tables = computed(own, one.unit.relations, {**inputs, **rows}, most)
+            tables = computed(self._planned.alone(one).program, one.unit.relations, {**inputs, **rows}, most)
         except LimitExceeded:
             if limit is None:
                 raise
@@ -332,4 +354,4 @@ class Evaluator:
         return out
 
 
-__all__ = ["Evaluated", "evaluate", "schema_of", "telling"]
+__all__ = ["Evaluated", "evaluate", "evaluate_plan", "schema_of", "telling"]

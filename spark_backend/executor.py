@@ -2,7 +2,7 @@
 evaluated after each.
 
 This is the executor that tests hold to the reference, and what serves a small stream of steps on a
-large base.  What changes large results by batches is `spark_backend.batches`.
+large base.  What changes large results by batches is `spark_backend.batches.spark_state`.
 
 The base is what was given at first, a frame of any size, and an overlay of the facts that steps
 inserted or deleted since.  One job evaluates the program and compares it with the state before: it
@@ -31,7 +31,7 @@ from everlog.spark_backend.column_types import (
     unwidened,
     widened,
 )
-from everlog.spark_backend.evaluate import Evaluated, evaluate, telling
+from everlog.spark_backend.evaluate import Evaluated, evaluate_plan, telling
 from everlog.spark_backend.inputs import Input, frame_of_input
 from everlog.spark_backend.plan import plan
 from everlog.spark_backend.settings import DEFAULT, Settings
@@ -63,10 +63,8 @@ class SparkRun:
     def __init__(
         self, spark: SparkSession, program: Program, settings: Settings, inputs: Mapping[str, Input]
     ) -> None:
-        from attrs import evolve
-
-        plan(program, settings)  # refuses what cannot run
-        self._spark, self._program, self._settings = spark, evolve(program, facts={}), settings
+        self._planned = plan(program, settings).without_facts()
+        self._spark, self._program = spark, self._planned.program
         self._given = {
             name: frame_of_input(spark, source, declared(program.relations, name))
             for name, source in inputs.items()
@@ -131,7 +129,7 @@ class SparkRun:
 
     def _become(self, overlay: dict[str, dict[Row, bool]]) -> Changes:
         """Evaluate the program on a base, and go over to it; the changes."""
-        found = evaluate(self._spark, self._program, self._base(overlay), self._settings, unique=True)
+        found = evaluate_plan(self._spark, self._planned, self._base(overlay), unique=True)
         names = list(self._program.relations)
         with telling(self._program):
             changes = self._compared(found, names)

@@ -21,12 +21,12 @@ from attrs import define, field, frozen
 
 from everlog.core.program import Atom, Rule, Variable
 from everlog.core.program.dependencies import Unit
-from everlog.spark_backend.bindings import Facts
-from everlog.spark_backend.body_frames import Lookup
 from everlog.spark_backend.column_types import names_of
 from everlog.spark_backend.frame_gc import forget_frames
+from everlog.spark_backend.frames.bindings import Facts
+from everlog.spark_backend.frames.body_frames import Lookup
+from everlog.spark_backend.frames.rule_frames import Rules, distinct, union
 from everlog.spark_backend.plan import unit_atoms
-from everlog.spark_backend.rule_frames import Rules, distinct, union
 from everlog.spark_backend.settings import ITERATION, Settings, is_local, partitions_of, tuned
 
 if TYPE_CHECKING:

@@ -23,8 +23,9 @@ from attrs import evolve, field, frozen
 from everlog.core import program as p
 from everlog.core.program import Atom, Program, Rule, Variable
 from everlog.core.program.dependencies import Unit, units
-from everlog.spark_backend.cyclic import cyclic_join
-from everlog.spark_backend.expressions import NotOnSpark, refuse
+from everlog.spark_backend.cyclic.cyclic_joins import CyclicJoin, cyclic_join
+from everlog.spark_backend.frames.expressions import NotOnSpark, refuse
+from everlog.spark_backend.in_process import program_of
 from everlog.spark_backend.settings import DEFAULT, Settings
 
 GIVEN, PLAN, DECOMPOSED, ITERATED, IN_PROCESS = "given", "plan", "decomposed", "iterated", "in process"
@@ -42,6 +43,7 @@ class Planned:
     way: str
     why: str
     carried: Mapping[str, int] = field(factory=dict)
+    cyclic: tuple[CyclicJoin | None, ...] = ()  # of each rule, where the way is `plan`
 
     @property
     def name(self) -> str:
@@ -55,27 +57,50 @@ class Planned:
         return tuple(name for name in found if name not in self.unit.relations)
 
 
-def plan(
-    program: Program, settings: Settings = DEFAULT, wanted: Collection[str] | None = None
-) -> tuple[Planned, ...]:
-    """The units in order, those that `wanted` relations need (None: all)."""
+@frozen
+class SparkPlan:
+    """A program with the ways of its units, in order.  A run makes one, and every evaluation in it
+    uses that.
+    """
+
+    program: Program
+    settings: Settings
+    units: tuple[Planned, ...]
+
+    def needed(self, wanted: Collection[str] | None) -> tuple[Planned, ...]:
+        """The units that these relations need (None: all)."""
+        if wanted is None:
+            return self.units
+        needed = set(wanted)
+        kept = []
+        for one in reversed(self.units):
+            if needed.intersection(one.unit.relations):
+                kept.append(one)
+                needed.update(one.reads)
+        return tuple(reversed(kept))
+
+    def alone(self, one: Planned) -> SparkPlan:
+        """The plan of one unit: what it reads is given."""
+        written = set(map(id, self.program.rules))  # without those that spell out an equivalence
+        program = program_of(self.program, one.unit, [rule for rule in one.unit.rules if id(rule) in written])
+        given = [Planned(Unit((name,), (), False, ()), GIVEN, "read") for name in one.reads]
+        return SparkPlan(program, self.settings, (*given, one))
+
+    def without_facts(self) -> SparkPlan:
+        """The same plan for a program whose facts come with each evaluation."""
+        return evolve(self, program=evolve(self.program, facts={}))
+
+
+def plan(program: Program, settings: Settings = DEFAULT) -> SparkPlan:
+    """How each unit of a program runs.  NotOnSpark if the program has what cannot."""
     _refuse(program)
-    planned = [_planned(program, unit, settings) for unit in units(program)]
-    if wanted is None:
-        return tuple(planned)
-    needed = set(wanted)
-    kept = []
-    for one in reversed(planned):
-        if needed.intersection(one.unit.relations):
-            kept.append(one)
-            needed.update(one.reads)
-    return tuple(reversed(kept))
+    return SparkPlan(program, settings, tuple(_planned(program, unit, settings) for unit in units(program)))
 
 
 def explain(program: Program, settings: Settings = DEFAULT) -> str:
     """How each unit of a program runs on Spark, one line each."""
     lines = []
-    for one in plan(program, settings):
+    for one in plan(program, settings).units:
         small = one.way in (DECOMPOSED, ITERATED) and settings.recursion == "auto"
         also = f"; in process if it reads at most {settings.small} rows" if small else ""
         lines.append(f"{one.name}: {one.way} ({one.why}{also})")
@@ -111,8 +136,9 @@ def _planned(program: Program, unit: Unit, settings: Settings) -> Planned:
     if not unit.recursive:
         if not unit.rules:
             return Planned(unit, GIVEN, "no rules")
-        cyclic = settings.cyclic != "plan" and any(map(cyclic_join, unit.rules))
-        return Planned(unit, PLAN, f"not recursive{_CUBE if cyclic else ''}")
+        joins = tuple(map(cyclic_join, unit.rules))
+        in_tasks = settings.cyclic != "plan" and any(joins)
+        return Planned(unit, PLAN, f"not recursive{_CUBE if in_tasks else ''}", cyclic=joins)
     if any(name in program.limits for name in unit.relations):
         return Planned(unit, IN_PROCESS, "`.limitsize` stops between two rounds")
     if settings.recursion == IN_PROCESS:

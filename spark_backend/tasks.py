@@ -17,8 +17,8 @@ from attrs import frozen
 from everlog.core.program import Kind, Program, Row
 from everlog.core.program.values import EvaluationError
 from everlog.spark_backend.column_types import arrow_array, kinds_of, names_of, python_rows, slots_of
+from everlog.spark_backend.frames.marks import marked
 from everlog.spark_backend.in_process import columns_of, computed
-from everlog.spark_backend.marks import marked
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -44,8 +44,9 @@ from everlog.core.program.executor import Changes, Executor, InsertOnly, Recompu
 from everlog.core.program.values import EvaluationError
 from everlog.dsl.check import diagnose
 from everlog.dsl.diagnostics import DatalogError, Report
-from everlog.dsl.fact_text import FactTextError, fact_text, read_pattern, read_update
+from everlog.dsl.fact_text import FactTextError, fact_text, pattern_text, read_update
 from everlog.dsl.preprocess import load, preprocess_text
+from everlog.dsl.query_text import parse_query
 from everlog.files.text_values import sorted_rows
 
 ROOT = Path(__file__).parent.parent
@@ -328,7 +329,7 @@ class Session:
 
     def do_query(self, block: Block) -> list[str]:
         program = self._program()
-        pattern = read_pattern(block.argument, program.relations)
+        pattern = pattern_text(parse_query(block.argument), program.relations)
         name, constants, same = pattern.relation, pattern.constants, pattern.same
         answers = {}
         for executor, run in self._attempt():

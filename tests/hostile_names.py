@@ -23,7 +23,7 @@ from engines import EXECUTORS
 import everlog
 from everlog import Database
 from everlog.core.engine import Engine, Incremental
-from everlog.core.engine.compiled_query import Question
+from everlog.core.engine.compiled_query import CompiledQuery
 from everlog.core.evaluate import reference, seminaive
 from everlog.core.program import Atom, Kind, Program, Row, Rule, Variable
 from everlog.core.program.executor import Update
@@ -251,7 +251,7 @@ def agrees(case: Hostile, executors: Sequence[str]) -> None:
         engine.check()
     for rule in case.program.rules[-3:]:  # of those that were added to the shape
         if all(isinstance(arg, Variable) for arg in rule.head.args):
-            found = Question(single, [Rule(Atom("?-", rule.head.args), rule.body)]).answers()
+            found = CompiledQuery(single, [Rule(Atom("?-", rule.head.args), rule.body)]).answers()
             assert set(found) == expected[rule.head.relation]
     if not case.turn:
         _is_asked_well(case, expected)

@@ -33,9 +33,39 @@ ROOMS = (
     "proofs",
 )
 HEAVY = {"pyspark", "numpy", "scipy", "pandas", "pyarrow", "duckdb", "psycopg", "matplotlib", "zstandard"}
+CODE = sorted(path for folder in (*ALLOWED, "bench") for path in (ROOT / folder).rglob("*.py"))
 FILES = [path for folder in ALLOWED for path in sorted((ROOT / folder).rglob("*.py"))]
 TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
 MOST_MODULES = 20  # in a folder, unless its README says why
+MOST_LINES = 60  # of a function
+# Names of modules that several folders share, each for one idea.
+SHARED_NAMES = {
+    "builder": "reductions of a grammar to nodes",
+    "changes": "what a step changed",
+    "check": "what is wrong with a text, before it runs",
+    "costs": "what an update costs: promised, and counted",
+    "durable": "databases in files",
+    "errors": "what can go wrong, in one package",
+    "executor": "the protocol of everything that runs a program",
+    "explain": "why and how relations are kept",
+    "expressions": "terms and comparisons, written for an executor",
+    "functors": "functions of the language",
+    "ies": "incremental evaluation systems, of a user and measured",
+    "lexer": "characters to tokens",
+    "parameters": "values for `$name`",
+    "parser": "tokens to a tree",
+    "plan": "which unit runs how",
+    "postgres": "PostgreSQL",
+    "printer": "a tree to text",
+    "programs": "the programs that are shipped",
+    "recomputed": "everything is evaluated again",
+    "settings": "what a user can set",
+    "sqlite": "SQLite",
+    "transactions": "several updates as one step",
+    "triggers": "triggers of a database",
+    "types": "types of a language",
+    "walk": "visits of all nodes of a tree",
+}
 
 
 def named(path: Path) -> str:
@@ -143,6 +173,30 @@ def test_pyspark_belongs_to_one_folder() -> None:
 
 def test_every_module_says_what_it_is_for() -> None:
     assert not [named(path) for path, tree in TREES.items() if not ast.get_docstring(tree)]
+
+
+def test_no_function_is_longer_than_a_screen() -> None:
+    """What is longer has two ideas, or is a table of data, which stands in its module."""
+    long = {
+        (named(path), node.name): size
+        for path in CODE
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (size := (node.end_lineno or 0) - node.lineno + 1) > MOST_LINES
+    }
+    assert not long
+
+
+def test_two_modules_share_a_name_only_for_one_idea() -> None:
+    """Workloads and competitors are named after what is measured, and count apart."""
+    homes: dict[str, list[str]] = {}
+    for path in CODE:
+        measured = path.parent in (ROOT / "bench/workloads", ROOT / "bench/competitors")
+        if not path.name.startswith("__") and not measured:
+            homes.setdefault(path.stem, []).append(named(path))
+    shared = {name: files for name, files in homes.items() if len(files) > 1}
+    assert not {name: files for name, files in shared.items() if name not in SHARED_NAMES}
+    assert not SHARED_NAMES.keys() - shared.keys(), "these are names of one module by now"
 
 
 def test_a_large_folder_says_why_it_is_one() -> None:

@@ -16,7 +16,7 @@ from everlog.core.codegen.rule_code import RuleWriter, Yielding
 from everlog.core.program import Atom, Constant, Rule, Wildcard
 from everlog.core.storage.tables import Columns
 
-ASKED = "asked in "  # before a relation's name: an index that need not be there as a whole
+LAZY = "lazily "  # before the name of a relation: its index need not be there as a whole
 
 
 def may_repeat(rule: Rule) -> bool:
@@ -55,4 +55,4 @@ class AnswerWriter(Yielding, RuleWriter):
         """Indexes are asked for keys one by one, so that whoever binds the code may do without
         building them.
         """
-        return super().index(ASKED + relation if key else relation, key, rest)
+        return super().index(LAZY + relation if key else relation, key, rest)

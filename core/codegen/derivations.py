@@ -38,14 +38,17 @@ FEW = 16  # values of a fan that are looked up one by one
 
 
 def hidden_variables(rule: Rule) -> tuple[Variable, ...]:
-    """The variables of a rule's body that its head does not show as they are, sorted by name.
+    """The variables of a rule's body that its head does not show as they are, sorted by name; but
+    for computed arguments, which follow from the others.
 
     >>> x, y, z = map(Variable, "xyz")
     >>> print(*hidden_variables(Rule(Atom("path", (x, z)), (Atom("path", (x, y)), Atom("edge", (y, z))))))
     y
     """
     found = dict.fromkeys(v for literal in rule.body for v in variables_of_literal(literal))
-    return tuple(sorted((v for v in found if v not in rule.head.args), key=lambda v: v.name))
+    computed = p.computed_arguments(rule.body)
+    hidden = (v for v in found if v not in rule.head.args and v not in computed)
+    return tuple(sorted(hidden, key=lambda v: v.name))
 
 
 def is_risky(rule: Rule, failing: Collection[str]) -> bool:
@@ -65,18 +68,18 @@ class LivingWriter(RuleWriter):
     single: bool = False  # one atom is all that the body has
     risky: bool = False  # whether a condition may fail
 
-    def variables_to_keep(self, rule: Rule, body: list[Literal]) -> frozenset[Variable]:
+    def variables_to_keep(self, rule: Rule) -> frozenset[Variable]:
         scope = self.expressions.scope
         scope.update(_count=_count_elements, _fromkeys=dict.fromkeys, _next=next, _iter=iter)
         self.hidden, self.head_args = hidden_variables(rule), rule.head.args
-        return frozenset(v for x in body for v in variables_of_literal(x)) | frozenset(
+        return frozenset(v for x in rule.body for v in variables_of_literal(x)) | frozenset(
             v for a in rule.head.args for v in p.variables_of(a)
         )
 
-    def rule(self, rule: Rule, body: list[Literal], delta: int | None) -> Compiled:
-        self.from_delta, self.single = delta is not None, sum(isinstance(x, Atom) for x in body) == 1
+    def rule(self, rule: Rule, delta: int | None) -> Compiled:
+        self.from_delta, self.single = delta is not None, sum(isinstance(x, Atom) for x in rule.body) == 1
         self.risky = is_risky(rule, self.failing)
-        return super().rule(rule, body, delta)
+        return super().rule(rule, delta)
 
     def restricted(self, container: Values, variable: Variable) -> Values:
         """From a change, a small fan is not cut down: that costs more than to look each value up."""

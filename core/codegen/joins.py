@@ -35,7 +35,7 @@ class JoinWriter(AtomWriter):
     whole: Sequence[Literal] = ()  # the body
     delta: int | None = None  # the place of the atom that is read from Δ
 
-    def join(self, body: list[Literal], delta: int | None, emit: Callable[[], None]) -> None:
+    def join(self, body: Sequence[Literal], delta: int | None, emit: Callable[[], None]) -> None:
         """Loops and tests for the whole body, then `emit` at the bottom."""
         agenda = Agenda(body, self.set_variable)
         self.agenda = agenda

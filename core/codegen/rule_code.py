@@ -10,7 +10,7 @@ from attrs import define, field
 
 from everlog.core import program as p
 from everlog.core.codegen.agenda import variables_of_literal
-from everlog.core.codegen.body import aggregated_sets, delta_position, set_variables, without_calls
+from everlog.core.codegen.body import aggregated_sets, set_variables
 from everlog.core.codegen.code_lines import Line, Loop, Test, Values, comment, identifier
 from everlog.core.codegen.failures import FailurePoint
 from everlog.core.codegen.joins import JoinWriter
@@ -44,13 +44,12 @@ def compile_rule(
     With `known`, sets of facts are left out that the head's relation has: most of what a recursion
     derives.
     """
-    body = without_calls(rule.body)
     make = writer or RuleWriter
     sets = sets and not may_fail(rule.head)  # what may fail there is computed when the rest holds
-    candidates = set_variables(rule, body, delta, shapes) if sets else []
+    candidates = set_variables(rule, shapes) if sets else []
     for candidate in [*candidates, None]:
         try:
-            return make(shapes, sizes, functors, candidate, known=known).rule(rule, body, delta)
+            return make(shapes, sizes, functors, candidate, known=known).rule(rule, delta)
         except NoSet:
             continue
     raise AssertionError("a rule without set variable always compiles")
@@ -71,16 +70,13 @@ def compile_late(
     `points_to(v, o) :- load(v, p), points_to(p, q), Δ(q, o)` is one union for each load.  None if
     the rule has no such form.
     """
-    body = without_calls(rule.body)
-    position = delta_position(rule.body, body, delta)
-    assert position is not None
-    atom = body[position]
-    if not isinstance(atom, Atom) or sum(literal is atom for literal in body) > 1 or may_fail(rule.head):
+    atom = rule.body[delta]
+    if not isinstance(atom, Atom) or sum(literal is atom for literal in rule.body) > 1 or may_fail(rule.head):
         return None
-    for candidate, turned in product(set_variables(rule, body, None, shapes), (True, False)):
+    for candidate, turned in product(set_variables(rule, shapes), (True, False)):
         try:
             writer = RuleWriter(shapes, sizes, functors, candidate, known=known, late=atom, turned=turned)
-            found = writer.rule(rule, body, delta)
+            found = writer.rule(rule, delta)
         except NoSet:
             continue
         scans = sum(isinstance(line, Loop) and line.values.items for line in writer.all_lines)
@@ -96,14 +92,13 @@ class RuleWriter(JoinWriter):
     written: Rule = field(factory=lambda: Rule(Atom("", ()), ()))
     parameters: tuple[str, ...] = ()
 
-    def rule(self, rule: Rule, body: list[Literal], delta: int | None) -> Compiled:
-        position = delta_position(rule.body, body, delta)
+    def rule(self, rule: Rule, delta: int | None) -> Compiled:
         self.written = rule
-        self.kept = self.variables_to_keep(rule, body)
-        self.join(body, position, lambda: self.emit_head(rule.head))
+        self.kept = self.variables_to_keep(rule)
+        self.join(rule.body, delta, lambda: self.emit_head(rule.head))
         return self.finish(rule, delta)
 
-    def variables_to_keep(self, rule: Rule, body: list[Literal]) -> frozenset[Variable]:
+    def variables_to_keep(self, rule: Rule) -> frozenset[Variable]:
         """What the head needs; any other variable may vanish in a union of sets."""
         return frozenset(v for arg in rule.head.args for v in p.variables_of(arg))
 
@@ -271,7 +266,7 @@ class RuleWriter(JoinWriter):
             self.bound[literal.result] = name
 
     def aggregate_function(self, function: str, literal: Aggregate) -> list[Line]:
-        body = without_calls(literal.body)
+        body = literal.body
         candidates = [] if may_fail(literal.target) else aggregated_sets(literal, body)
         for candidate in [*candidates, None]:
             inner = RuleWriter(self.shapes, self.sizes, self.functors, candidate)
@@ -340,10 +335,10 @@ class Yielding:
 
     __slots__ = ()
 
-    def variables_to_keep(self, rule: Rule, body: list[Literal]) -> frozenset[Variable]:
+    def variables_to_keep(self, rule: Rule) -> frozenset[Variable]:
         """All: a variable that vanishes does so in a union, which would be made at once."""
         shown = frozenset(v for arg in rule.head.args for v in p.variables_of(arg))
-        return shown | frozenset(v for x in body for v in variables_of_literal(x))
+        return shown | frozenset(v for x in rule.body for v in variables_of_literal(x))
 
     def emit_head(self: Any, head: Atom) -> None:
         self.line(f"yield {tuple_text([self.expr(arg) for arg in head.args])}")
@@ -361,7 +356,7 @@ class Yielding:
             self.bound[variable] = self.name(variable)
         self.parameters = tuple(self.bound.values())
         rule = Rule(Atom("", tuple(new)), tuple(body), "open conditions")
-        compiled: Compiled = self.rule(rule, without_calls(body), None)
+        compiled: Compiled = self.rule(rule, None)
         return compiled
 
 

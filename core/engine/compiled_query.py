@@ -19,18 +19,18 @@ from typing import Any
 from attrs import evolve
 
 from everlog.core.codegen import Access, Compiled, compile_rule
-from everlog.core.codegen.answers import ASKED, AnswerWriter, may_repeat
+from everlog.core.codegen.answers import LAZY, AnswerWriter, may_repeat
 from everlog.core.engine.engine import Engine
 from everlog.core.engine.stepping.store import Store, is_other_size
 from everlog.core.program import PARAMETERS, Atom, Row, Rule, Wildcard, atoms_of
 from everlog.core.program.values import EvaluationError
-from everlog.core.storage.lazy_index import Rented
+from everlog.core.storage.lazy_index import LazyIndex
 from everlog.core.storage.tables import Shape, rough_size
 
 _LARGE = 10_000  # facts of a table whose index takes long enough to build that one would notice
 
 
-class Question:
+class CompiledQuery:
     """The alternatives of a query, compiled at the first run and when sizes have changed.
 
     >>> from everlog.core.program.executor import Update
@@ -38,10 +38,10 @@ class Question:
     >>> from everlog.dsl.check import compile_text
     >>> engine = Engine(compile_text(".decl e(x:number, y:number)  e(1, 2).  e(2, 3).  e(2, 4)."))
     >>> x, y, z = map(Variable, "xyz")
-    >>> question = Question(engine, [Rule(Atom("?-", (x, z)), (Atom("e", (x, y)), Atom("e", (y, z))))])
-    >>> sorted(question.answers())
+    >>> query = CompiledQuery(engine, [Rule(Atom("?-", (x, z)), (Atom("e", (x, y)), Atom("e", (y, z))))])
+    >>> sorted(query.answers())
     [(1, 3), (1, 4)]
-    >>> from_x = Question(engine, [Rule(Atom("?-", (y,)), (Atom("$", (x,)), Atom("e", (x, y))))])
+    >>> from_x = CompiledQuery(engine, [Rule(Atom("?-", (y,)), (Atom("$", (x,)), Atom("e", (x, y))))])
     >>> sorted(from_x.answers((1,))), sorted(from_x.answers((2,)))
     ([(2,)], [(3,), (4,)])
     """
@@ -111,11 +111,11 @@ def _index(store: Store, access: Access) -> Any:
     """The index that code asks for; of a large table, one that is built only if it is asked for
     much.
     """
-    if not access.relation.startswith(ASKED):
+    if not access.relation.startswith(LAZY):
         return store.index(access)
-    table = store.tables[access.relation.removeprefix(ASKED)]
+    table = store.tables[access.relation.removeprefix(LAZY)]
     if table.find(access.key, access.rest) is None and rough_size(table.shape, table.facts) > _LARGE:
-        return Rented(table, access.key, access.rest)
+        return LazyIndex(table, access.key, access.rest)
     return table.index(access.key, access.rest)
 
 

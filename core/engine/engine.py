@@ -42,7 +42,7 @@ from everlog.core.runtime.collector import collector_paused, without_collections
 from everlog.core.runtime.guards import Broken, Guard, LimitExceeded, Limits, Progress
 from everlog.core.storage import forms
 from everlog.core.storage.equivalence import Classes
-from everlog.core.storage.lazy_index import Rented
+from everlog.core.storage.lazy_index import LazyIndex
 from everlog.core.storage.shared_fans import SharedTable
 from everlog.core.storage.tables import Facts, Table, facts_of, size_of, sorted_rows
 
@@ -545,7 +545,7 @@ class Engine:
             columns = [*key, *rest]
             order = [columns.index(c) for c in range(len(columns))]
             wanted = tuple(bound[c] for c in key)
-            for found in Rented(table, key, rest).get(wanted[0] if len(key) == 1 else wanted):
+            for found in LazyIndex(table, key, rest).get(wanted[0] if len(key) == 1 else wanted):
                 values = (*wanted, found) if len(rest) == 1 else (*wanted, *found)
                 yield tuple(values[n] for n in order)
 

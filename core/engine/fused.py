@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import define, field
 
-from everlog.core.codegen.body import delta_position, without_calls
 from everlog.core.codegen.code_lines import Line, Values, comment, identifier
 from everlog.core.codegen.derivations import LivingWriter
 from everlog.core.codegen.expressions import Expressions
@@ -171,11 +170,10 @@ class Function:
 
     def rule(self, depth: int, task: Task, keeper: DerivingKeeper, sign: str, row: list[str]) -> None:
         rule, position = task.rule, task.position
-        body = without_calls(rule.body)
         sizes = self.store.sizes(rule)
         writer = RowRule(self.store.shapes, sizes, self.store.functors, None, function=self, delta_values=row)
         writer.expressions, writer.written = self.expressions, rule
-        writer.kept = writer.variables_to_keep(rule, body)
+        writer.kept = writer.variables_to_keep(rule)
         writer.from_delta, writer.depth, writer.loops = True, depth + 1, 1
         pending = self.pending[id(keeper)]
 
@@ -186,7 +184,7 @@ class Function:
             writer.line(f"_f = {fact}")
             writer.line(f"{pending}[_f] = {pending}.get(_f, 0) {sign} 1")
 
-        writer.join(body, delta_position(rule.body, body, position), emit)
+        writer.join(rule.body, position, emit)
         if writer.helpers or writer.pending:
             raise CannotFuse(rule.name)
         self.line(depth, f"for _ in _ONCE:  {comment(str(rule))}" if writer.skips else comment(str(rule)))

@@ -10,14 +10,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from everlog.core import program as p
-from everlog.core.engine.keepers.counted import DerivingKeeper
 from everlog.core.engine.keepers.keeper import Keeper
 from everlog.core.engine.keepers.recomputed import RecomputeKeeper, chain_counters
 from everlog.core.engine.keepers.unit_strategies import keeper_of
 from everlog.core.engine.planning.plan import Plan, PlannedUnit
 from everlog.core.engine.stepping.step import Readers
 from everlog.core.engine.stepping.store import Store
-from everlog.core.joins.join_strategies import AUTO, DELTA
 from everlog.core.program import Program, Row, Rule
 from everlog.core.storage import forms
 from everlog.core.storage.tables import Facts
@@ -74,17 +72,8 @@ class Network:
                 seen.add(keeper.number)
 
     def strategy_now(self, rule: Rule) -> str:
-        """How a rule is kept at present: that of its unit, or of its join where that has one of its
-        own.
-        """
-        keeper = self.home[rule.head.relation]
-        if isinstance(keeper, DerivingKeeper):
-            joined, choice = keeper.joined.get(rule.name), keeper.planned.joins.get(rule.name)
-            if joined is not None:
-                return joined.strategy
-            if choice is not None:
-                return DELTA if choice.strategy == AUTO else choice.strategy
-        return keeper.planned.strategy
+        """How a rule is kept at present."""
+        return self.home[rule.head.relation].strategy_now(rule)
 
     def listen_again(self) -> None:
         """Some keeper wants to hear of changes in another way."""

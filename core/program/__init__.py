@@ -39,9 +39,12 @@ from everlog.core.program.program import (
     Wildcard,
     atoms_of,
     calls_of,
+    computed_arguments,
+    flat_body,
     invents,
     quoted,
     variables_of,
+    written_body,
 )
 
 __all__ = [
@@ -71,7 +74,10 @@ __all__ = [
     "Wildcard",
     "atoms_of",
     "calls_of",
+    "computed_arguments",
+    "flat_body",
     "invents",
     "quoted",
     "variables_of",
+    "written_body",
 ]

@@ -16,12 +16,12 @@ from typing import Any
 from everlog.core.storage.tables import Columns, Table, rough_size
 
 
-class Rented:
+class LazyIndex:
     """An index, as far as it is asked for keys one by one.
 
     >>> from everlog.core.storage.tables import Shape, facts_of
     >>> table = Table(Shape(2, fan=0), facts_of(Shape(2, fan=0), [(1, "a"), (1, "b"), (2, "a"), (3, "a")]))
-    >>> index = Rented(table, (0,), (1,))
+    >>> index = LazyIndex(table, (0,), (1,))
     >>> sorted(index.get(1)), table.indexes
     (['a', 'b'], {})
     >>> [sorted(index.get(n)) for n in (2, 3)], list(table.indexes)

@@ -27,7 +27,7 @@ from everlog.core.program import Program, Row, Value
 from everlog.core.program.executor import Update
 from everlog.core.program.fact_rows import declared, plain_test
 from everlog.core.runtime.guards import Limits, Progress
-from everlog.dsl.query_check import Scope
+from everlog.dsl.checks.query_check import Scope
 from everlog.files import connect
 from everlog.files.connect import Parameter, Where
 from everlog.functors import functors_beside

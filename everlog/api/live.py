@@ -24,12 +24,12 @@ from everlog.core import program as core
 from everlog.core.program import Program, Rule, Value
 from everlog.dsl import ast
 from everlog.dsl.check import diagnose_in_scope
+from everlog.dsl.checks.query_check import Scope
 from everlog.dsl.diagnostics import DatalogError, Report
 from everlog.dsl.fact_text import is_fact
 from everlog.dsl.parser import parse_text
 from everlog.dsl.preprocess import Problem, load, preprocess_text
 from everlog.dsl.printer import print_statement
-from everlog.dsl.query_check import Scope
 from everlog.dsl.source import Source
 from everlog.functors import bind, require_functors
 

@@ -1,8 +1,8 @@
 """What a query found: rows that are looked for when somebody asks for them.
 
 A `Result` is of the state in which the query was asked.  It is gone through lazily: the first row
-is there at once, however many follow, in no particular order.  Whoever wants them sorted, counted
-or compared has them all found first, and then kept.
+is there at once, however many follow, in no particular order.  To count, sort or compare them finds
+all rows and keeps them; only sorting and comparing sorts them.
 
 A step changes the tables under it.  So before a step, results that somebody still holds are
 completed if they have few rows (`KEPT`); the others are of a state that is gone, and say so when
@@ -50,8 +50,8 @@ class Result(Tabular, Sequence[Row]):
     >>> len(found), found[0], (2, 4) in found, found == [(2, 4)]
     (1, (2, 4), True, True)
 
-    `rows()`, `len`, indexing and `==` find all rows, sort them, and keep them; so do `to_pandas()`,
-    `to_polars()` and `to_arrow()`.
+    `rows()`, indexing and `==` find all rows, sort them, and keep them; so do `to_pandas()`,
+    `to_polars()` and `to_arrow()`.  `len` and `list` find them without sorting.
     """
 
     def __init__(
@@ -101,6 +101,7 @@ class Result(Tabular, Sequence[Row]):
         if self._sorted is None:
             if self._found is not None:
                 self._sorted = sorted_rows(self._relation, self._found)
+                self._found = None
             else:
                 self._fresh()
                 self._sorted = self._state.read(self._found_sorted)
@@ -182,12 +183,19 @@ class Result(Tabular, Sequence[Row]):
         return stream
 
     def __len__(self) -> int:
-        if self._found is not None:
-            return len(self._found)
-        if self._sorted is None and self._size is not None:
+        """How many rows there are; they are found and kept for it, but not sorted.
+
+        `list`, `tuple` and `sorted` ask for the length of what they go through, after `iter` and
+        before the first row.  So they cost one search, as a loop does.
+        """
+        known = self._sorted if self._found is None else self._found
+        if known is None:
             self._fresh()
-            return self._state.read(self._size)
-        return len(self._all())
+            if self._size is not None:
+                return self._state.read(self._size)
+            known = self._found = self._state.read(lambda: list(self._find()))
+            self._done()
+        return len(known)
 
     def __bool__(self) -> bool:
         return next(iter(self), None) is not None

@@ -13,11 +13,11 @@ from attrs import field, frozen
 
 from everlog.api.dataframes import Tabular
 from everlog.api.parameters import Given
-from everlog.core.program import Relation, Row, Value
+from everlog.core.program import Kind, Relation, Row, Value
 from everlog.core.program.executor import Update
 from everlog.core.program.fact_rows import FactError, checked_row, declared, fact_rows, shown
-from everlog.dsl.fact_text import FactTextError, read_fact, read_pattern, read_update
-from everlog.dsl.query_check import parameters_of
+from everlog.dsl.fact_text import FactTextError, pattern_text, read_fact, read_update
+from everlog.dsl.query_text import ParsedQuery
 
 Relations: TypeAlias = Mapping[str, Relation]
 Step: TypeAlias = str | Iterable[Update | str | tuple[str, Any, int]]
@@ -74,12 +74,19 @@ def fact(
             raise FactError("values are given for parameters, and there is no text that could have some")
         relation = declared(relations, text_or_relation)
         return relation.name, checked_row(relation, row)
+    used: set[str] = set()
+
+    def value_of(name: str, kind: Kind) -> Value:
+        assert given is not None
+        used.add(name)
+        return given.value(name, kind)
+
     try:
-        found = read_fact(text_or_relation, relations, None if given is None else given.value)
+        found = read_fact(text_or_relation, relations, None if given is None else value_of)
     except FactTextError as problem:
         raise FactError(str(problem)) from None
     for name in () if given is None else given.values:
-        if name not in parameters_of(text_or_relation):
+        if name not in used:
             raise FactError(f"`{text_or_relation.strip()}` has no parameter `${name}`")
     return found
 
@@ -111,17 +118,18 @@ class Pattern:
         return all(row[i] is row[j] or row[i] == row[j] for i, j in self.equal)
 
 
-def pattern_of(relations: Relations, text: str) -> Pattern:
-    """The query of one atom that a text is, or FactError.
+def pattern_of(relations: Relations, query: ParsedQuery) -> Pattern:
+    """The pattern that a query of one atom is, or FactError.
 
     >>> from everlog.core.program import Column, Kind
+    >>> from everlog.dsl.query_text import parse_query
     >>> relation = Relation("r", tuple(Column(name, Kind.NUMBER) for name in "abc"))
-    >>> found = pattern_of({"r": relation}, "r(x, 7, x)")
-    >>> found.bound, found.equal, pattern_of({"r": relation}, "r(x, $id, _)").parameters
+    >>> found = pattern_of({"r": relation}, parse_query("r(x, 7, x)"))
+    >>> found.bound, found.equal, pattern_of({"r": relation}, parse_query("r(x, $id, _)")).parameters
     ({1: 7}, ((2, 0),), {1: 'id'})
     """
     try:
-        read = read_pattern(text, relations)
+        read = pattern_text(query, relations)
     except FactTextError as problem:
         raise FactError(str(problem)) from None
     return Pattern(

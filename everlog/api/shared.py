@@ -84,9 +84,9 @@ class SharedDatabase:
         with self._turns:
             yield self._database
 
-    def _asked(self, question: Callable[[Database], _T]) -> _T:
+    def _asked(self, read: Callable[[Database], _T]) -> _T:
         with self._turns:
-            return question(self._database)
+            return read(self._database)
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────
 

@@ -81,7 +81,7 @@ def _explained(program: Program, arguments: argparse.Namespace) -> str:
 
 
 def _on_spark(program: Program) -> str:
-    from everlog.spark_backend.expressions import NotOnSpark
+    from everlog.spark_backend.frames.expressions import NotOnSpark
     from everlog.spark_backend.plan import explain
 
     try:

@@ -57,6 +57,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_database_argument(parser, "facts, steps and positions")
     parser.add_argument("--live", action="store_true", help="go on at the end of the input: more may come")
+    _add_row_arguments(parser)
+    _add_postgres_arguments(parser)
+    parser.add_argument(
+        "-F", "--fact-dir", default=".", metavar="DIR", help="where .facts files are (default: here)"
+    )
+    add_functor_arguments(parser)
+    add_strategy_argument(parser)
+    add_limit_arguments(parser)
+
+
+def _add_row_arguments(parser: argparse.ArgumentParser) -> None:
+    """How relations and tables, rows and facts correspond."""
     parser.add_argument(
         "--table",
         action="append",
@@ -86,6 +98,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--rejects", metavar="FILE", help="add changes that are no facts to this file, and go on")
     parser.add_argument("--no-snapshot", action="store_true", help="to pipes and sockets write changes only")
+
+
+def _add_postgres_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--slot", metavar="NAME", help="of PostgreSQL: keep changes under this name between runs")
     parser.add_argument(
         "--via",
@@ -96,12 +111,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--forget", action="store_true", help="remove what following has left in PostgreSQL, and end"
     )
-    parser.add_argument(
-        "-F", "--fact-dir", default=".", metavar="DIR", help="where .facts files are (default: here)"
-    )
-    add_functor_arguments(parser)
-    add_strategy_argument(parser)
-    add_limit_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

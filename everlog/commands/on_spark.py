@@ -22,6 +22,7 @@ from everlog.files.text_values import FactsError
 from everlog.spark_backend.errors import SparkError
 
 if TYPE_CHECKING:
+    from everlog.spark_backend.plan import SparkPlan
     from everlog.spark_backend.spark_types import SparkSession
 
 Progress = Callable[[str, int, int], None]
@@ -71,9 +72,11 @@ class SparkOptions:
 
 @frozen
 class Job:
-    """A program with the places of its facts: all that a driver needs to run it, wherever that is."""
+    """A planned program with the places of its facts: all that a driver needs to run it, wherever
+    that is.
+    """
 
-    program: Program
+    planned: SparkPlan
     fact_dir: str
     output_dir: str
     missing_ok: bool
@@ -105,14 +108,14 @@ def job_of(program: Program, arguments: argparse.Namespace) -> Job:
     """The job that a command line describes, checked as far as can be done without Spark."""
     from everlog.spark.facts_in import check_inputs, has_scheme
     from everlog.spark.outputs import check_outputs
-    from everlog.spark_backend.expressions import NotOnSpark
+    from everlog.spark_backend.frames.expressions import NotOnSpark
     from everlog.spark_backend.plan import plan
 
     refuse_arguments(arguments)
     check_inputs(program)
     check_outputs(program)
     try:
-        plan(program)
+        planned = plan(program)
     except NotOnSpark as problem:
         raise SparkError(str(problem)) from None
     facts, outputs = arguments.fact_dir, arguments.output_dir
@@ -121,7 +124,7 @@ def job_of(program: Program, arguments: argparse.Namespace) -> Job:
     if program.inputs and not has_scheme(facts) and not Path(facts).is_dir() and not arguments.no_warn:
         raise FactsError(f"fact directory `{facts}` does not exist")
     verbose = bool(arguments.verbose) or sys.stderr.isatty()
-    return Job(program, facts, outputs, bool(arguments.no_warn), verbose)
+    return Job(planned, facts, outputs, bool(arguments.no_warn), verbose)
 
 
 def run_job(job: Job, options: SparkOptions) -> None:
@@ -144,9 +147,9 @@ def evaluate_job(spark: SparkSession, job: Job, tell: Callable[[str], None]) -> 
     from everlog.commands.run import to_screen
     from everlog.spark.facts_in import dear_inputs, load_inputs
     from everlog.spark.outputs import store_facts
-    from everlog.spark_backend.evaluate import evaluate, telling
+    from everlog.spark_backend.evaluate import evaluate_plan, telling
 
-    program = job.program
+    program = job.planned.program
     wanted = [directive.relation for directive in (*program.outputs, *program.printsizes)]
     inputs = load_inputs(spark, program, job.fact_dir, job.missing_ok)
 
@@ -157,7 +160,8 @@ def evaluate_job(spark: SparkSession, job: Job, tell: Callable[[str], None]) -> 
             else f"{unit}: round {number}, {facts} new"
         )
 
-    result = evaluate(spark, program, inputs, progress=progress, wanted=wanted, dear=dear_inputs(program))
+    dear = dear_inputs(program)
+    result = evaluate_plan(spark, job.planned, inputs, progress=progress, wanted=wanted, dear=dear)
     for name, way in result.ways.items():
         if way != "given":
             tell(f"{name}: {way}")

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from everlog.core.engine.planning.plan import STRATEGIES
+from everlog.core.engine.keepers.unit_strategies import STRATEGIES
 from everlog.core.joins.join_strategies import JOINS
 from everlog.explain.drawing import USES, graph, graph_lines, scrolling, sign
 from everlog.explain.markup import Html, anchor, element, link_to, together

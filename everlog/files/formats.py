@@ -27,18 +27,24 @@ from everlog.files.zipped import without_suffix
 
 _TEXT = "delimiter headers attributeNames columns rfc4180 compress compression encoding"
 _JSON = "format compress compression encoding"
+_COLUMNAR = "columns compression"
 _TABLE = "dbname dbtable table query columns mode"
-_COMMON = frozenset("IO name filename rejects null n".split())
+FILE_NAMES = ("filename", "name", "rejects")  # parameters that are names of files
+_COMMON = frozenset("IO null n".split()).union(FILE_NAMES)
 _INPUT = frozenset("columns encoding null query rejects".split())  # to write, they mean nothing
 _SPARK = "partitionColumn lowerBound upperBound numPartitions fetchsize batchsize"  # how fast it is there
 # What Soufflé itself adds to directives.
-_SOUFFLE = frozenset("intermediate params types operation fact-dir output-dir auxArity".split())
+_SOUFFLE = frozenset("intermediate params types operation auxArity".split())
+_FOLDERS = frozenset({"fact-dir", "output-dir"})  # which it adds, too
 
 
 @frozen
 class Format:
     """How facts are read and written, by which names it is known, and which parameters it
     understands.
+
+    `in_folder` says that its facts are in files of the folder of facts, or go to standard output:
+    so its parameters, but for names of files, lead nowhere else.
     """
 
     read: Reader | None
@@ -46,6 +52,7 @@ class Format:
     parameters: str = ""
     suffixes: tuple[str, ...] = ()
     schemes: tuple[str, ...] = ()
+    in_folder: bool = False
 
     def taken(self, verb: str) -> frozenset[str]:
         """The parameters that are understood when facts are read, or written."""
@@ -63,14 +70,18 @@ class Format:
 
 
 FORMATS: Mapping[str, Format] = {
-    "file": Format(read_file, write_file, _TEXT),
+    "file": Format(read_file, write_file, _TEXT, in_folder=True),
     "stdin": Format(read_stdin, None, _TEXT),
-    "stdout": Format(None, write_stdout, _TEXT),
+    "stdout": Format(None, write_stdout, _TEXT, in_folder=True),
     "json": Format(read_json_stream, write_json_stream, _JSON),
-    "jsonfile": Format(read_json_file, write_json_file, _JSON),
-    "jsonl": Format(read_json_lines, write_json_lines, f"{_JSON} mode", (".jsonl", ".ndjson", ".jsonlines")),
-    "parquet": Format(read_parquet, write_parquet, "columns compression mode", (".parquet", ".pq")),
-    "arrow": Format(read_ipc, write_ipc, "columns compression mode", (".arrow", ".feather", ".ipc", ".arrows")),
+    "jsonfile": Format(read_json_file, write_json_file, _JSON, in_folder=True),
+    "jsonl": Format(
+        read_json_lines, write_json_lines, f"{_JSON} mode", (".jsonl", ".ndjson", ".jsonlines"), in_folder=True
+    ),
+    "parquet": Format(read_parquet, write_parquet, f"{_COLUMNAR} mode", (".parquet", ".pq"), in_folder=True),
+    "arrow": Format(
+        read_ipc, write_ipc, f"{_COLUMNAR} mode", (".arrow", ".feather", ".ipc", ".arrows"), in_folder=True
+    ),
     "sqlite": Format(read_sqlite, write_sqlite, _TABLE, (".sqlite", ".sqlite3")),
     "duckdb": Format(read_duckdb, write_duckdb, _TABLE, (".duckdb", ".ddb")),
     "postgres": Format(
@@ -79,13 +90,18 @@ FORMATS: Mapping[str, Format] = {
     "jdbc": Format(read_jdbc, write_jdbc, f"{_TABLE} url user password driver {_SPARK}", (), ("jdbc",)),
 }
 KNOWN_PARAMETERS = _COMMON.union(*(of.parameters.split() for of in FORMATS.values()))
+IN_FOLDER = frozenset(way for way, of in FORMATS.items() if of.in_folder)
+# how facts are laid out in such files, and nothing about where they are
+LAYOUT_PARAMETERS = _COMMON.union(_SOUFFLE, *(FORMATS[way].parameters.split() for way in IN_FOLDER)) - {
+    *FILE_NAMES
+}
 
 
 def check_parameters(relation: str, params: Mapping[str, str], taken: frozenset[str], verb: str) -> None:
     """FactsError where a parameter would mean nothing: what somebody has asked for is not passed
     over.
     """
-    unknown = [key for key in params if key not in taken and key not in _SOUFFLE]
+    unknown = [key for key in params if key not in taken | _SOUFFLE | _FOLDERS]
     if unknown:
         way = way_of(params)
         what = "reads no parameter" if verb == "read" else "writes with no parameter"

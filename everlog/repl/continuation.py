@@ -15,11 +15,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from everlog.dsl.keywords import DIRECTIVES, PREPROCESSOR
 from everlog.repl import ddlog
+
+if TYPE_CHECKING:  # loaded when there is something to parse
+    from everlog.dsl.prompt_input import Reading
+    from everlog.dsl.query_text import ParsedQuery
 
 COMMAND, QUERY, DROP, DDLOG, STATEMENTS, NOTHING = "command", "query", "drop", "ddlog", "statements", "nothing"
 
@@ -37,11 +43,14 @@ _COMMENT = re.compile(  # what is never closed goes to the end, and stays
 
 @frozen
 class Line:
-    """What was typed, and of which kind it is; for a command its name, for a query its body alone."""
+    """What was typed, and of which kind it is; for a command its name, for a query its body alone,
+    and that it was parsed to, if it was.
+    """
 
     kind: str
     text: str
     name: str = ""
+    query: ParsedQuery | None = None
 
 
 def read_line(text: str, relations: Collection[str] = ()) -> Line:
@@ -63,8 +72,11 @@ def read_line(text: str, relations: Collection[str] = ()) -> Line:
         return Line(DDLOG, body)
     if _DROPS.fullmatch(body):
         return Line(DROP, body)
-    query = _query(body)
-    return Line(STATEMENTS, written) if query is None else Line(QUERY, query)
+    if body.endswith("?") and not body.startswith("?-"):
+        return Line(QUERY, body[:-1].strip())
+    if body.startswith("?-") and body.endswith(".") and (query := reading(body).only_query()) is not None:
+        return Line(QUERY, query.body, query=query)
+    return Line(STATEMENTS, written)
 
 
 def is_complete(text: str, relations: Collection[str] = ()) -> bool:
@@ -82,9 +94,7 @@ def is_complete(text: str, relations: Collection[str] = ()) -> bool:
         case "statements":
             if has_macros(line.text):
                 return _macros_complete(line.text)
-            from everlog.dsl.prompt_input import read_typed
-
-            return not read_typed(line.text).more
+            return not reading(line.text).more
         case "ddlog":
             return ddlog.is_complete(line.text)
         case _:
@@ -134,16 +144,14 @@ def _is_directive(body: str, relations: Collection[str]) -> bool:
     return found is not None and (found[1] in relations or "(" in body or "," in body)
 
 
-def _query(body: str) -> str | None:
-    if body.endswith("?") and not body.startswith("?-"):
-        return body[:-1].strip()
-    if body.startswith("?-") and body.endswith("."):
-        from everlog.dsl.prompt_input import read_typed
+@lru_cache(maxsize=1)
+def reading(text: str) -> Reading:
+    """The statements of a text.  The last is remembered: it is asked for once to see whether it is
+    complete, and once more to run it.
+    """
+    from everlog.dsl.prompt_input import read_typed
 
-        reading = read_typed(body)
-        if len(reading.statements) <= 1:  # one query, right or wrong
-            return body[2:-1].strip()
-    return None
+    return read_typed(text, "<prompt>")
 
 
 def _opens_comment(text: str) -> bool:

@@ -158,6 +158,7 @@ class Session:
 
     def do(self, text: str) -> None:
         """Do what was typed; what goes wrong is raised."""
+        from everlog.dsl.query_text import parse_query
         from everlog.repl import continuation, statements, transactions
 
         line = continuation.read_line(text, self.relations)
@@ -169,7 +170,7 @@ class Session:
             case continuation.COMMAND:
                 find_command(line.name).run(self, line.text)
             case continuation.QUERY:
-                statements.ask(self, line.text)
+                statements.ask(self, line.query or parse_query(line.text))
             case continuation.DROP:
                 statements.drop_rules(self, continuation.rules_named(line.text))
             case continuation.DDLOG:

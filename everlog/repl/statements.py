@@ -13,13 +13,13 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from everlog.api.database import Database
-from everlog.api.rows import line_update, pattern_of
+from everlog.api.parameters import Given
+from everlog.api.rows import line_update
 from everlog.core.program import Column, Kind, Relation
-from everlog.core.program.fact_rows import FactError
 from everlog.dsl import ast
 from everlog.dsl.diagnostics import DatalogError
 from everlog.dsl.fact_text import is_fact
-from everlog.dsl.prompt_input import QUERY, Reading, Typed, read_typed
+from everlog.dsl.prompt_input import Reading, Typed
 from everlog.repl import continuation
 from everlog.repl.commands.parameters import parameters_for
 from everlog.repl.modes import show_rows
@@ -31,6 +31,7 @@ from everlog.repl.transactions import apply, import_rows, refuse_in_transaction
 if TYPE_CHECKING:
     from everlog.core.program import Directive
     from everlog.core.program.executor import Update
+    from everlog.dsl.query_text import ParsedQuery
     from everlog.repl.session import Session
 
 ANSWER = "answer"  # the name of the relation that a query's rows are of, where one is needed
@@ -43,7 +44,7 @@ def run_statements(session: Session, text: str) -> None:
     if continuation.has_macros(text):
         add(session, text)
         return
-    reading = read_typed(text, "<prompt>")
+    reading = continuation.reading(text)
     if reading.report.errors:
         raise DatalogError(reading.report)
     if any(_what(typed) == "rule" for typed in reading.statements):
@@ -54,7 +55,7 @@ def run_statements(session: Session, text: str) -> None:
                 apply(session, [_update(session.db, reading, typed) for typed in group])
             case "query":
                 for typed in group:
-                    ask(session, text[typed.pos + len(QUERY) : typed.end - 1])
+                    ask(session, reading.query(typed))
             case "drop":
                 for typed in group:
                     drop(session, text[typed.pos + 1 : typed.end])
@@ -170,23 +171,12 @@ def _letters() -> Iterator[str]:
 # ── queries ──────────────────────────────────────────────────────────────────────────────────
 
 
-def ask(session: Session, body: str) -> None:
+def ask(session: Session, query: ParsedQuery) -> None:
     """Answer a query: the values of its variables, or whether it holds if it has none."""
     if session.pending:
         session.screen.note("(as before the open transaction)")
-    answer(session, session.db, body)
-
-
-def answer(session: Session, database: Database, body: str) -> None:
-    """Answer a query from some database."""
-    given = parameters_for(session, body)
-    found = database.query(body, **given)
-    try:
-        pattern_of(database.relations, body)
-    except FactError:
-        pass
-    else:  # values of variables, not whole facts
-        found = database.query(f"{body.rstrip().removesuffix('.')}, true", **given)
+    given = Given(parameters_for(session, query.parameters))
+    found = session.db._queries.ask(query, given, bindings=True)
     if not found.columns:
         words = ("true", "false") if session.settings.mode == "json" else ("yes", "no")
         session.screen.line(words[0] if found else words[1])

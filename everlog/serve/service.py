@@ -165,13 +165,13 @@ class Service:
 
     # ── jobs ─────────────────────────────────────────────────────────────────────────────────
 
-    def reading(self, question: Callable[[Database], _T], as_of: int | None = None) -> _T:
+    def reading(self, read: Callable[[Database], _T], as_of: int | None = None) -> _T:
         """Ask the state of now, or one of the past; whatever takes longer than a step may is
         stopped.
         """
         database = self.database if as_of is None else self.past(as_of)
         with database._engine.guard:
-            return question(database)
+            return read(database)
 
     def past(self, step: int) -> Database:
         """The state after a step."""

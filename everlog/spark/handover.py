@@ -46,23 +46,25 @@ def database_from_spark(
     left) are the relations to live on, with what they read.  `verify` has Spark evaluate them as
     well, and compares sizes.  `options` are those of `Database`.
     """
-    from everlog.spark_backend.evaluate import evaluate, telling
+    from everlog.spark_backend.evaluate import evaluate_plan, telling
     from everlog.spark_backend.inputs import frame_of_input
+    from everlog.spark_backend.plan import plan
 
     inputs = dict(inputs or {})
     for name in (*inputs, *taken, *(wanted or ())):
         declared(program.relations, name)
     kept = cut_program(program, wanted, taken)
+    planned = plan(program) if taken or verify else None
     with telling(program):
-        result = evaluate(spark, program, inputs, wanted=list(taken)) if taken else {}
+        result = evaluate_plan(spark, planned, inputs, wanted=list(taken)) if planned is not None and taken else {}
         frames = {name: result[name] for name in taken if name in kept.relations}
         for name, source in inputs.items():
             if name in kept.relations and name not in taken:
                 frames[name] = frame_of_input(spark, source, program.relations[name])
         facts = {name: _rows(program, name, frame) for name, frame in frames.items()}
         database = Database(kept, facts=facts, **options)
-        if verify:
-            _compare(evaluate(spark, program, inputs, wanted=list(kept.relations)), database)
+        if planned is not None and verify:
+            _compare(evaluate_plan(spark, planned, inputs, wanted=list(kept.relations)), database)
     return database
 
 

@@ -25,7 +25,6 @@ from everlog.ies.nrc.types import BOOL, NUM, Type, height
 from everlog.ies.nrc.unify import Open, OpenProduct, OpenSet, Unknown, closed, found_of, opened, shown, unify
 
 Scope: TypeAlias = Mapping[str, Open]
-_OPERATORS = {t.Less: "<", t.AtMost: "<=", t.Equal: "=", t.Subset: "subset"}
 
 
 @frozen
@@ -181,7 +180,7 @@ class _Checker:
                 return found
             case t.Single(of):
                 return OpenSet(self.term(of, scope, _element(want)))
-            case t.Union(left, right) | t.Minus(left, right) | t.Intersect(left, right):
+            case t.Union(left, right):
                 return self._sets(left, right, scope, want)
             case t.BigUnion(body, pattern, source):
                 inner = self._generated(pattern, source, scope)
@@ -198,10 +197,13 @@ class _Checker:
                 for side in (left, right):
                     self.term(side, scope, NUM, f"`{op}` wants")
                 return NUM
-            case t.AtMost(left, right) | t.Less(left, right):
-                for side in (left, right):
-                    self.term(side, scope, NUM, f"`{_OPERATORS[type(term)]}` compares")
-                return BOOL
+            case t.AtMost(left, right):
+                return self._compared(left, right, scope, "<=")
+            case _:
+                return self._inferred_short(term, scope, want)
+
+    def _inferred_short(self, term: t.Short, scope: Scope, want: Open | None) -> Open:
+        match term:
             case t.Comprehension(head, qualifiers):
                 return OpenSet(self.term(head, self._qualified(qualifiers, scope), _element(want)))
             case t.SumOf(head, qualifiers):
@@ -217,6 +219,8 @@ class _Checker:
                 if not unify(OpenSet(inside), whole):
                     self._differ("`in`", term, element, inside, of, whole)
                 return BOOL
+            case t.Minus(left, right) | t.Intersect(left, right):
+                return self._sets(left, right, scope, want)
             case t.Subset(left, right):
                 self._sets(left, right, scope, None)
                 return BOOL
@@ -227,12 +231,19 @@ class _Checker:
                 return BOOL
             case t.Not(of):
                 return self.term(of, scope, BOOL, "`not` wants")
+            case t.Less(left, right):
+                return self._compared(left, right, scope, "<")
             case t.Let(pattern, value, body):
                 bound = self._bound(pattern, self.term(value, scope))
                 return self.term(body, {**scope, **bound}, want)
             case t.Call(function, arguments):
                 return self._called(term, function, [self.term(argument, scope) for argument in arguments])
         assert_never(term)
+
+    def _compared(self, left: t.Term, right: t.Term, scope: Scope, operator: str) -> Open:
+        for side in (left, right):
+            self.term(side, scope, NUM, f"`{operator}` compares")
+        return BOOL
 
     def _variable(self, term: t.Term, scope: Scope, name: str) -> Open:
         if name in scope:

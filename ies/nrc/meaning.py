@@ -68,6 +68,11 @@ class _Meaning:
                 return self.arithmetic(term, self.of(term.left, scope), self.of(term.right, scope))
             case t.AtMost(left, right):
                 return self.of(left, scope) <= self.of(right, scope)
+            case _:
+                return self.of_short(term, scope)
+
+    def of_short(self, term: t.Short, scope: Scope) -> Value:
+        match term:
             case t.Comprehension(head, qualifiers):
                 return frozenset(self.of(head, inner) for inner in self.scopes(qualifiers, scope))
             case t.SumOf(head, qualifiers):

@@ -83,14 +83,26 @@ def _shown(term: t.Term) -> tuple[str, int]:
             if elements is not None:
                 return f"{{{_listed(elements)}}}", _TIGHT
             return _infix(left, "union", right, _SETS, _SETS, _SUM)
-        case t.Minus(left, right):
-            return _infix(left, "minus", right, _SETS, _SETS, _SUM)
-        case t.Intersect(left, right):
-            return _infix(left, "intersect", right, _SETS, _SETS, _SUM)
         case t.BigUnion(body, pattern, source):
             return f"union{{{_text(body, _LOOSE)} | {_generator(pattern, source)}}}", _TIGHT
         case t.Sum(body, pattern, source):
             return f"sum{{| {_text(body, _LOOSE)} | {_generator(pattern, source)} |}}", _TIGHT
+        case t.Equal(left, right):
+            return _infix(left, "=", right, _COMPARE, _SETS, _SETS)
+        case t.AtMost(left, right):
+            return _infix(left, "<=", right, _COMPARE, _SETS, _SETS)
+        case t.Arith(op, left, right, modulus):
+            level = _SUM if op in "+-" else _PRODUCT
+            return _infix(left, f"{op}[{modulus}]" if modulus else op, right, level, level, level + 1)
+        case t.If(condition, then, other):
+            words = f"if {_text(condition, _LOOSE)} then {_text(then, _LOOSE)} else {_text(other, _LOOSE)}"
+            return words, _LOOSE
+        case _:
+            return _shown_short(term)
+
+
+def _shown_short(term: t.Short) -> tuple[str, int]:
+    match term:
         case t.Comprehension(head, qualifiers):
             return f"{{{_text(head, _LOOSE)} | {_qualifiers(qualifiers)}}}", _TIGHT
         case t.SumOf(head, qualifiers):
@@ -99,18 +111,18 @@ def _shown(term: t.Term) -> tuple[str, int]:
             return f"exists{{{_qualifiers(qualifiers)}}}", _TIGHT
         case t.ForAll(condition, qualifiers):
             return f"all{{{_text(condition, _LOOSE)} | {_qualifiers(qualifiers)}}}", _TIGHT
+        case t.Minus(left, right):
+            return _infix(left, "minus", right, _SETS, _SETS, _SUM)
+        case t.Intersect(left, right):
+            return _infix(left, "intersect", right, _SETS, _SETS, _SUM)
         case t.Not(t.Equal(left, right)):
             return _infix(left, "!=", right, _COMPARE, _SETS, _SETS)
         case t.Not(t.In(element, of)):
             return _infix(element, "not in", of, _COMPARE, _SETS, _SETS)
-        case t.Equal(left, right):
-            return _infix(left, "=", right, _COMPARE, _SETS, _SETS)
         case t.In(left, right):
             return _infix(left, "in", right, _COMPARE, _SETS, _SETS)
         case t.Subset(left, right):
             return _infix(left, "subset", right, _COMPARE, _SETS, _SETS)
-        case t.AtMost(left, right):
-            return _infix(left, "<=", right, _COMPARE, _SETS, _SETS)
         case t.Less(left, right):
             return _infix(left, "<", right, _COMPARE, _SETS, _SETS)
         case t.Not(of):
@@ -119,12 +131,6 @@ def _shown(term: t.Term) -> tuple[str, int]:
             return _infix(left, "and", right, _AND, _AND, _NOT)
         case t.Or(left, right):
             return _infix(left, "or", right, _OR, _OR, _AND)
-        case t.Arith(op, left, right, modulus):
-            level = _SUM if op in "+-" else _PRODUCT
-            return _infix(left, f"{op}[{modulus}]" if modulus else op, right, level, level, level + 1)
-        case t.If(condition, then, other):
-            words = f"if {_text(condition, _LOOSE)} then {_text(then, _LOOSE)} else {_text(other, _LOOSE)}"
-            return words, _LOOSE
         case t.Let(pattern, value, body):
             return f"let {pattern_text(pattern)} = {_value(value)} in {_text(body, _LOOSE)}", _LOOSE
         case t.Call(function, arguments):

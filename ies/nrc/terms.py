@@ -274,35 +274,13 @@ class Call(_Node):
     arguments: tuple[Term, ...]
 
 
-Term: TypeAlias = (
-    Var
-    | Const
-    | Tuple
-    | Project
-    | Empty
-    | Single
-    | Union
-    | BigUnion
-    | Sum
-    | Equal
-    | If
-    | Arith
-    | AtMost
-    | Comprehension
-    | SumOf
-    | Exists
-    | ForAll
-    | In
-    | Minus
-    | Intersect
-    | Subset
-    | And
-    | Or
-    | Not
-    | Less
-    | Let
-    | Call
+Core: TypeAlias = (
+    Var | Const | Tuple | Project | Empty | Single | Union | BigUnion | Sum | Equal | If | Arith | AtMost
 )
+Short: TypeAlias = (  # for terms of the core
+    Comprehension | SumOf | Exists | ForAll | In | Minus | Intersect | Subset | And | Or | Not | Less | Let | Call
+)
+Term: TypeAlias = Core | Short
 
 
 @frozen

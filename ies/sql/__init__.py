@@ -2,7 +2,7 @@
 
 | module | holds |
 |---|---|
-| `writer` | the front: `script`, `sql_text` |
+| `system_script` | the front: `script`, `sql_text` |
 | `dialects` | names, types, constants, exact arithmetic of each dialect |
 | `symbolic_values`, `select`, `translate` | terms to SQL by symbolic evaluation |
 | `keeping` | values that are computed once, sets of sets among them |
@@ -14,6 +14,6 @@
 from everlog.ies.sql.dialects import DIALECTS
 from everlog.ies.sql.errors import SqlError
 from everlog.ies.sql.script import Script
-from everlog.ies.sql.writer import NODE_TYPES, script, sql_text
+from everlog.ies.sql.system_script import NODE_TYPES, script, sql_text
 
 __all__ = ["DIALECTS", "NODE_TYPES", "Script", "SqlError", "script", "sql_text"]

@@ -52,7 +52,7 @@ class Translator(Queries):
 
     # ── terms ────────────────────────────────────────────────────────────────────────────────────
 
-    def value(self, term: Term, env: Environment) -> Val:  # one case for each construct
+    def value(self, term: Term, env: Environment) -> Val:
         match term:
             case nrc.Var(name):
                 return env[name]
@@ -75,12 +75,8 @@ class Translator(Queries):
                 return SetVal(lambda: [branch for one in both for branch in one.open()])
             case nrc.BigUnion(body, pattern, source):
                 return self._union_over(body, pattern, self.set(source, env), env)
-            case nrc.Comprehension(head, qualifiers):
-                return SetVal(lambda: self.branches(head, qualifiers, env))
             case nrc.Sum(body, pattern, source):
                 return self._total(body, (nrc.Generator(pattern, source),), env)
-            case nrc.SumOf(head, qualifiers):
-                return self._total(head, qualifiers, env)
             case nrc.Equal(left, right):
                 return self.equal(self.value(left, env), self.value(right, env))
             case nrc.If(condition, then, other):
@@ -90,6 +86,15 @@ class Translator(Queries):
                 return self.dialect.arithmetic(op, a, b, modulus, self.in_trigger)
             case nrc.AtMost(left, right):
                 return self.compared("<=", self.value(left, env), self.value(right, env))
+            case _:
+                return self._short(term, env)
+
+    def _short(self, term: nrc.Short, env: Environment) -> Val:
+        match term:
+            case nrc.Comprehension(head, qualifiers):
+                return SetVal(lambda: self.branches(head, qualifiers, env))
+            case nrc.SumOf(head, qualifiers):
+                return self._total(head, qualifiers, env)
             case nrc.Less(left, right):
                 return self.compared("<", self.value(left, env), self.value(right, env))
             case nrc.Exists(qualifiers):

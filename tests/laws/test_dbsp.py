@@ -67,6 +67,7 @@ from everlog.core.program import (
     Term,
     Variable,
     Wildcard,
+    computed_arguments,
 )
 
 N = 6  # the prefix on which streams are compared
@@ -637,6 +638,8 @@ def holds(literal: Literal, binding: Mapping[Variable, int], tables: Tables) -> 
             return not holds(atom, binding, tables)
         case Aggregate(result=result, outer=outer, body=(Atom(group, _),)):
             return holds(Atom(group, (*outer, result)), binding, tables)
+        case Comparison("=", left, right):
+            return bool(value(left, binding) == value(right, binding))
         case Comparison(left=left, right=right):
             return bool(value(left, binding) < value(right, binding))
         case Range(result=result, stop=stop):
@@ -646,7 +649,11 @@ def holds(literal: Literal, binding: Mapping[Variable, int], tables: Tables) -> 
 
 def derivations(head: Atom, body: tuple[Literal, ...], tables: Tables) -> ZSet[Any]:
     """How many bindings of all variables derive each head row."""
-    bindings = (dict(zip(VARIABLES, values, strict=True)) for values in product(DOMAIN, repeat=4))
+    bindings = [dict(zip(VARIABLES, values, strict=True)) for values in product(DOMAIN, repeat=4)]
+    for computed, term in computed_arguments(body).items():
+        assert isinstance(computed, Variable)
+        for b in bindings:
+            b[computed] = value(term, b)
     return ZSet.of(
         tuple(value(arg, b) for arg in head.args)
         for b in bindings

@@ -26,7 +26,7 @@ from everlog.ies.encodings.binarize import binarize
 from everlog.ies.encodings.flatten import Flat, columns_of, flatten
 from everlog.ies.encodings.orders import Names, Ordering
 from everlog.ies.files import datalog
-from everlog.ies.nrc.evaluate import evaluate
+from everlog.ies.nrc.compiled_terms import evaluate
 from everlog.ies.nrc.parser import parse_system
 from everlog.ies.nrc.printer import system_text
 from everlog.ies.nrc.terms import Minus, Union, Var

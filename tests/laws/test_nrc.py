@@ -15,9 +15,9 @@ from everlog.dsl.diagnostics import DatalogError, Report
 from everlog.dsl.source import Source
 from everlog.ies.nrc import terms as t
 from everlog.ies.nrc.check import check, height_of, type_of
+from everlog.ies.nrc.compiled_terms import evaluate
 from everlog.ies.nrc.desugar import desugar
 from everlog.ies.nrc.errors import CODES, CalculusError
-from everlog.ies.nrc.evaluate import evaluate
 from everlog.ies.nrc.lexer import BEFORE_BRACE, MARKS, RESERVED, SOFT
 from everlog.ies.nrc.meaning import meaning
 from everlog.ies.nrc.parser import parse_definitions, parse_system, parse_term

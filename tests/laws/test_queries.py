@@ -16,7 +16,7 @@ from everlog.core.evaluate import reference
 from everlog.core.program.values import EvaluationError
 from everlog.dsl.check import compile_text
 from everlog.dsl.diagnostics import DatalogError
-from everlog.dsl.query_check import parameters_of
+from everlog.dsl.query_text import parameters_of
 
 _WRONG = {"DL041", "DL042", "DL040", "DL057"}  # what a random aggregate may be: see test_evaluation
 

@@ -31,7 +31,7 @@ from everlog.dsl.check import compile_text  # noqa: E402
 from everlog.dsl.fact_text import FactTextError, read_update  # noqa: E402
 from everlog.spark_backend.column_types import arrow_table, fetch, kinds_of, schema_of  # noqa: E402
 from everlog.spark_backend.evaluate import evaluate  # noqa: E402
-from everlog.spark_backend.expressions import NotOnSpark  # noqa: E402
+from everlog.spark_backend.frames.expressions import NotOnSpark  # noqa: E402
 from everlog.spark_backend.settings import Settings  # noqa: E402
 from everlog.spark_backend.spark_session import spark_session  # noqa: E402
 

@@ -22,7 +22,7 @@ from everlog.dsl.fact_text import FactTextError, read_update
 from everlog.spark_backend.column_types import fetch, kinds_of
 from everlog.spark_backend.evaluate import evaluate
 from everlog.spark_backend.executor import SparkExecutor
-from everlog.spark_backend.expressions import NotOnSpark
+from everlog.spark_backend.frames.expressions import NotOnSpark
 from everlog.spark_backend.plan import plan
 from everlog.spark_backend.settings import tuned
 

@@ -22,7 +22,7 @@ from everlog.core.program.values import EvaluationError
 from everlog.dsl.check import compile_text
 from everlog.spark_backend.column_types import fetch, kinds_of
 from everlog.spark_backend.evaluate import evaluate, telling
-from everlog.spark_backend.expressions import NotOnSpark
+from everlog.spark_backend.frames.expressions import NotOnSpark
 from everlog.spark_backend.settings import Settings
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ from everlog.core.program.fact_rows import FactError
 from everlog.core.program.values import EvaluationError
 from everlog.dsl.check import compile_text
 from everlog.spark_backend.batches import SparkState
+from everlog.spark_backend.batches.parquet_state import Folder, StateError
 from everlog.spark_backend.column_types import fetch, kinds_of
 from everlog.spark_backend.evaluate import evaluate
-from everlog.spark_backend.parquet_state import Folder, StateError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -182,7 +182,7 @@ DRIVER = """
 import os, signal, sys
 from pathlib import Path
 from everlog.dsl.check import compile_text
-from everlog.spark_backend import parquet_state as states
+from everlog.spark_backend.batches import parquet_state as states
 from everlog.spark_backend.batches import SparkState
 from everlog.spark_backend.spark_session import spark_session
 

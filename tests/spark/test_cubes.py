@@ -14,9 +14,18 @@ from specs import tiny
 from everlog.core.evaluate import reference
 from everlog.core.program import Program, Variable
 from everlog.dsl.check import compile_text
-from everlog.spark_backend.cells import Load, Reading, best_split, even_codes, in_cells, load_of, murmur3, role_of
 from everlog.spark_backend.column_types import fetch, kinds_of
-from everlog.spark_backend.cyclic import cyclic_join
+from everlog.spark_backend.cyclic.cells import (
+    Load,
+    Reading,
+    best_split,
+    even_codes,
+    in_cells,
+    load_of,
+    murmur3,
+    role_of,
+)
+from everlog.spark_backend.cyclic.cyclic_joins import cyclic_join
 from everlog.spark_backend.evaluate import evaluate
 from everlog.spark_backend.plan import explain
 from everlog.spark_backend.settings import Settings

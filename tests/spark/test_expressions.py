@@ -34,9 +34,9 @@ from everlog.dsl.check import compile_text
 from everlog.spark_backend.column_types import fetch, kinds_of
 from everlog.spark_backend.evaluate import evaluate, telling
 from everlog.spark_backend.executor import SparkExecutor
-from everlog.spark_backend.expressions import NotOnSpark
+from everlog.spark_backend.frames.expressions import NotOnSpark
+from everlog.spark_backend.frames.marks import evaluation_error
 from everlog.spark_backend.inputs import WrongInput
-from everlog.spark_backend.marks import evaluation_error
 from everlog.spark_backend.plan import explain
 from everlog.spark_backend.settings import Settings, tuned
 

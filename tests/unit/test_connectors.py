@@ -29,7 +29,7 @@ from everlog import Database, FactError, FactsError
 from everlog.cli import main
 from everlog.core.program import Column, Kind, Relation, Row
 from everlog.core.program.values import MASK, NAN
-from everlog.dsl.directives import PARAMETERS
+from everlog.dsl.checks.directives import PARAMETERS
 from everlog.files import KNOWN_PARAMETERS
 from everlog.files.connect import read_facts, write_facts
 from everlog.files.formats import FORMATS, way_of

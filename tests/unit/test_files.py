@@ -24,10 +24,11 @@ from everlog.core.program.values import MASK, NAN, SIGNED_MAX, SIGNED_MIN, decod
 from everlog.files import KNOWN_PARAMETERS, FactsError, read_facts, write_facts, write_size
 from everlog.files.bulk import bulk_rows
 from everlog.files.delimited import careful_rows, read_delimited
-from everlog.files.formats import FORMATS
+from everlog.files.formats import FILE_NAMES, FORMATS, IN_FOLDER, LAYOUT_PARAMETERS
 from everlog.files.layout import layout_of
 from everlog.files.location import Place
 from everlog.files.text_values import sorted_rows
+from everlog.files.within import named_place
 
 N, U, F, S = Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT, Kind.SYMBOL
 
@@ -957,3 +958,14 @@ def test_io_json_is_the_screen_and_standard_input_unless_a_file_is_named(tmp_pat
     ]
     write_facts(EDGE, [(1, 2)], {"IO": "json", "filename": "e.json"}, tmp_path, screen)
     assert list(read_facts(EDGE, {"IO": "json", "filename": "e.json"}, tmp_path)) == [(1, 2)]
+
+
+def test_what_leads_out_of_a_folder_follows_from_the_table_of_formats() -> None:
+    """A format that is added is refused in foreign directives until its entry says `in_folder`."""
+    assert {"arrow", "file", "jsonfile", "jsonl", "parquet", "stdout"} == IN_FOLDER
+    for way, entry in FORMATS.items():
+        assert (named_place({"IO": way}) is None) == entry.in_folder
+        for parameter in (*entry.parameters.split(), *FILE_NAMES, "fact-dir", "output-dir", "no-such"):
+            leads_out = named_place({parameter: "x"}) is not None
+            assert leads_out == (parameter not in LAYOUT_PARAMETERS)
+    assert LAYOUT_PARAMETERS.isdisjoint({*FILE_NAMES, "fact-dir", "output-dir", "dbname", "url", "query", "table"})

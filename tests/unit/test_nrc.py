@@ -13,9 +13,9 @@ from everlog.dsl.diagnostics import DatalogError, Report
 from everlog.dsl.source import Source
 from everlog.ies.nrc import terms as t
 from everlog.ies.nrc.check import check, height_of, type_of
+from everlog.ies.nrc.compiled_terms import compile_term, evaluate, source_of
 from everlog.ies.nrc.desugar import desugar
 from everlog.ies.nrc.errors import CODES, MAX_DEPTH, CalculusError
-from everlog.ies.nrc.evaluate import compile_term, evaluate, source_of
 from everlog.ies.nrc.indexes import _KEPT, carry, index, probe
 from everlog.ies.nrc.meaning import meaning
 from everlog.ies.nrc.parser import parse_definitions, parse_system, parse_term

@@ -12,7 +12,7 @@ from everlog.api.shared import SharedDatabase
 from everlog.core.engine import compiled_query
 from everlog.dsl.check import compile_text
 from everlog.dsl.diagnostics import DatalogError
-from everlog.dsl.query_check import parameters_of
+from everlog.dsl.query_text import parameters_of
 from everlog.repl.loop import run_script
 from everlog.repl.session import Session
 

@@ -12,12 +12,12 @@ at its next turn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from everlog.core.engine.keepers.keeper import Keeper, table_snapshot
 from everlog.core.engine.planning.plan import PlannedUnit
-from everlog.core.engine.planning.systems import Refused
+from everlog.core.engine.planning.systems import Refused, systems
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store
 from everlog.core.program import Row, atoms_of
@@ -36,6 +36,12 @@ class AuxiliaryKeeper(Keeper):
     I2  the table of the answer, and of each auxiliary relation that is read, holds what the system says; but not
         the auxiliary ones while it has `strayed`.
     """
+
+    @classmethod
+    def described(cls, planned: PlannedUnit) -> Iterator[str]:
+        system = systems()[planned.strategy].described
+        yield f"kept by {planned.strategy}: {system.title} ({planned.why})"
+        yield f"one update: {system.cost}"
 
     def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
         super().__init__(store, planned, number)

@@ -35,6 +35,8 @@ class Rows(Collection[Row]):
 class GivenKeeper(Keeper):
     """The table is all there is."""
 
+    about = "facts that are given, and nothing else"
+
     def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
         super().__init__(store, planned, number)
         self.name = planned.unit.relations[0]

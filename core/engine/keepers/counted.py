@@ -17,7 +17,8 @@ from everlog.core.engine.planning.plan import VIEWS, PlannedUnit
 from everlog.core.engine.stepping.saved_state import Columns, count_columns, counts_from, fact_columns, facts_from
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store, Task
-from everlog.core.program import Row
+from everlog.core.joins.join_strategies import AUTO, DELTA
+from everlog.core.program import Row, Rule
 from everlog.core.storage.forms import support
 from everlog.core.storage.tables import Facts, count_one, rows_of, size_of
 
@@ -51,6 +52,15 @@ class DerivingKeeper(Keeper):
         yield from self._whole
         yield from self._versions
         yield from (rule.rest for rule in self.joined.values() if rule.rest is not None)
+
+    def strategy_now(self, rule: Rule) -> str:
+        """That of its join, where that has one of its own."""
+        joined, choice = self.joined.get(rule.name), self.planned.joins.get(rule.name)
+        if joined is not None:
+            return joined.strategy
+        if choice is not None:
+            return DELTA if choice.strategy == AUTO else choice.strategy
+        return super().strategy_now(rule)
 
     def use(self, store: Store) -> None:
         super().use(store)
@@ -183,6 +193,8 @@ class CountKeeper(DerivingKeeper):
         one more), under (key, value) for a binary relation;
     I2  the table holds exactly the facts that have a derivation.
     """
+
+    about = "the number of derivations of each fact"
 
     def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
         super().__init__(store, planned, number)

@@ -65,6 +65,8 @@ class GroupKeeper(DerivingKeeper):
     I2  `values` has the value of every group that is not empty, or differs from the default.
     """
 
+    about = "a running total or an ordered multiset for each group"
+
     def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
         super().__init__(store, planned, number)
         assert planned.group is not None

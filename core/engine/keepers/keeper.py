@@ -15,13 +15,13 @@ exactly the change of a rule's derivations is proved in `core.dbsp.derive`.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from attrs import evolve
 
 from everlog.core import program as p
 from everlog.core.codegen.derivations import LivingWriter
-from everlog.core.dbsp import delta_rules
+from everlog.core.dbsp import delta_rules, each_delta_rule
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Readers, Step
@@ -33,7 +33,9 @@ Derivation = tuple[str, Mapping[str, Value]]  # a rule's name, and values of var
 
 
 class Keeper:
-    """The state of one unit.  Subclasses say how it is maintained."""
+    """The state of one unit.  Subclasses say how it is maintained, and what is told of that."""
+
+    about: ClassVar[str] = ""  # what it keeps, for `explain`
 
     def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
         self.store, self.planned, self.number = store, planned, number
@@ -127,6 +129,31 @@ class Keeper:
 
     def check(self) -> None:
         """Assert every invariant."""
+
+    # ── reports ──────────────────────────────────────────────────────────────────────────────
+
+    @classmethod
+    def described(cls, planned: PlannedUnit) -> Iterator[str]:
+        """How a unit is kept, and why, for `explain`."""
+        yield f"kept by {planned.strategy}: {cls.about} ({planned.why})"
+
+    @classmethod
+    def told_deltas(cls, planned: PlannedUnit) -> Iterator[str]:
+        """What runs when a relation changes that the unit reads, for `explain --deltas`."""
+        for rule in planned.unit.rules:
+            for relation in outside_relations(rule, ()):
+                for delta in each_delta_rule(rule, relation):
+                    yield f"on {delta.event} of {relation}:  {delta}"
+
+    def told_code(self, only: str | None) -> Iterator[str]:
+        """The Python that small steps may run, of all rules, or of one, or of one relation."""
+        for task in self.tasks():
+            if only is None or only in (task.rule.name, task.rule.head.relation):
+                yield task.code().source
+
+    def strategy_now(self, rule: Rule) -> str:
+        """How a rule of the unit is kept at present."""
+        return self.planned.strategy
 
 
 def outside_relations(rule: Rule, unit: Iterable[str]) -> list[str]:

@@ -34,6 +34,13 @@ if TYPE_CHECKING:
 class RecomputeKeeper(Keeper):
     """Invariant: the tables hold the evaluation of the unit on what it reads."""
 
+    about = "computed again when something that it reads has changed"
+
+    @classmethod
+    def told_deltas(cls, planned: PlannedUnit) -> Iterator[str]:
+        """No delta rule runs."""
+        yield from ()
+
     def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
         super().__init__(store, planned, number)
         self.before: RecomputeKeeper | None = None  # the unit with `autoinc()` whose numbers ours follow

@@ -132,7 +132,8 @@ class Normaliser:
         failure = Failure.VALUE if partial else Failure.ERROR
         made = Rule(head, self.body(inner, unit, rule), f"{name}#1", rule.origin, failure=failure)
         self.rules.append(made)
-        return evolve(literal, body=(Atom(name, (*literal.outer, target)),), partial=partial)
+        held = TARGET if isinstance(target, p.Call) else target  # only the relation matters
+        return evolve(literal, body=(Atom(name, (*literal.outer, held)),), partial=partial)
 
     def _grounded(
         self, literal: Aggregate, body: Sequence[Literal], unit: frozenset[str], rule: Rule, name: str

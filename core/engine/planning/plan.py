@@ -26,14 +26,6 @@ from everlog.core.storage.tables import Shape
 
 GIVEN, COUNTS, GROUPS, WITNESS, RECOMPUTE = "given", "counts", "groups", "witness", "recompute"
 FLOW = "flow"
-STRATEGIES: Mapping[str, str] = {
-    GIVEN: "facts that are given, and nothing else",
-    COUNTS: "the number of derivations of each fact",
-    GROUPS: "a running total or an ordered multiset for each group",
-    FLOW: "sets that flow along steps, settled from the sources on",
-    WITNESS: "one well-founded witness for each fact",
-    RECOMPUTE: "computed again when something that it reads has changed",
-}
 RECURSIVE = (FLOW, WITNESS, RECOMPUTE)  # what a user may ask for, of a recursive unit; and systems
 ALL = tuple(dict.fromkeys((*JOINS, *RECURSIVE)))
 VIEWS = tuple(name for name in JOINS if name not in (DELTA, RECOMPUTE, AUTO))  # that keep a view from the start

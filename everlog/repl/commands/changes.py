@@ -21,6 +21,7 @@ def watch(session: Session, words: Words) -> None:
     from everlog.api.parameters import Given
     from everlog.api.rows import Pattern, pattern_of
     from everlog.core.program.fact_rows import declared
+    from everlog.dsl.query_text import parse_query
     from everlog.repl.commands.parameters import parameters_for
 
     if not words:
@@ -29,8 +30,9 @@ def watch(session: Session, words: Words) -> None:
     text = words[0].rstrip(".?")
     relations = session.db.relations
     if "(" in text:
-        given = Given(parameters_for(session, text))
-        session.watched[text] = pattern_of(relations, text).filled(given)
+        query = parse_query(text)
+        given = Given(parameters_for(session, query.parameters))
+        session.watched[text] = pattern_of(relations, query).filled(given)
     else:
         session.watched[text] = Pattern(declared(relations, text))
 

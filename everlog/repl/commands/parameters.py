@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from everlog.repl.table import CommandError, Words, command
@@ -38,7 +39,7 @@ def param(session: Session, words: Words) -> None:
             raise CommandError(f"`{text}` is no constant; usage: {_USAGE}")
         session.parameters[name] = value
     else:
-        session.screen.line(_line((name, parameters_for(session, f"${name}")[name])))
+        session.screen.line(_line((name, parameters_for(session, [name])[name])))
 
 
 def _line(parameter: tuple[str, Value]) -> str:
@@ -49,12 +50,11 @@ def _line(parameter: tuple[str, Value]) -> str:
     return f"${name} = {Constant(value, kind_of_value(value) or Kind.NUMBER)}"
 
 
-def parameters_for(session: Session, text: str) -> dict[str, Value]:
-    """The values of the parameters that stand in a text."""
-    from everlog.dsl.query_check import parameters_of
-
-    names = parameters_of(text) if "$" in text else []
+def parameters_for(session: Session, names: Iterable[str]) -> dict[str, Value]:
+    """The values of parameters, by name."""
+    found = {}
     for name in names:
         if name not in session.parameters:
             raise CommandError(f"parameter `${name}` has no value; give it one: .param {name} VALUE")
-    return {name: session.parameters[name] for name in names}
+        found[name] = session.parameters[name]
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from everlog.dsl.query_text import parameters_of
 from everlog.repl.commands.parameters import parameters_for
 from everlog.repl.table import CommandError, Words, command
 
@@ -21,7 +22,7 @@ def why(session: Session, words: Words) -> None:
     Such as `.why path(1, 3)`.  In mode json, the proof is an object for programs.
     """
     text = _fact(words, ".why")
-    _show(session, session.db.why(text, **parameters_for(session, text)))
+    _show(session, session.db.why(text, **parameters_for(session, parameters_of(text))))
 
 
 @command(
@@ -38,7 +39,7 @@ def why_not(session: Session, words: Words) -> None:
     Such as `.why-not path(3, 1)`.
     """
     text = _fact(words, ".why-not")
-    _show(session, session.db.why_not(text, **parameters_for(session, text)))
+    _show(session, session.db.why_not(text, **parameters_for(session, parameters_of(text))))
 
 
 def _fact(words: Words, name: str) -> str:

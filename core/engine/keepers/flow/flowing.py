@@ -22,7 +22,7 @@ The unit's rules have been brought into two forms by `core.engine.planning.flow_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,7 @@ from everlog.core.engine.keepers.flow.condensation import Condensation
 from everlog.core.engine.keepers.flow.flow_graph import NOTHING, Fan, Graph, Sources
 from everlog.core.engine.keepers.flow.flow_pass import Pass
 from everlog.core.engine.keepers.flow.places import Component
-from everlog.core.engine.keepers.keeper import Derivation, Keeper, table_snapshot
+from everlog.core.engine.keepers.keeper import Derivation, Keeper, outside_relations, table_snapshot
 from everlog.core.engine.planning.flow_rules import sources_and_steps
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.saved_state import Columns, facts_from, shared_columns, shared_from
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 Pair = tuple[Any, Any]
 MANY = 10_000  # facts after which limits are looked at again
 
+_NO_RULE = "no rule runs; what is behind the change is settled, component by component"
+
 
 class FlowKeeper(Keeper):
     """Invariants:
@@ -55,6 +57,8 @@ class FlowKeeper(Keeper):
         that does not come from a source or a given fact;
     I2  `parts`, if there, is the condensation of the steps, and fans are shared by just the nodes of a component.
     """
+
+    about = "sets that flow along steps, settled from the sources on"
 
     def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
         super().__init__(store, planned, number)
@@ -290,6 +294,16 @@ class FlowKeeper(Keeper):
         self.table.replace(facts)
         self._took(perf_counter() - began)
         return {}
+
+    @classmethod
+    def told_deltas(cls, planned: PlannedUnit) -> Iterator[str]:
+        read = [name for rule in planned.unit.rules for name in outside_relations(rule, planned.unit.relations)]
+        yield f"on insert or delete of {', '.join(dict.fromkeys(read))}:  {_NO_RULE}"
+
+    def told_code(self, only: str | None) -> Iterator[str]:
+        yield from super().told_code(only)
+        if only is None or only in self.relations or any(rule.name == only for rule in self.planned.unit.rules):
+            yield f"# {self.planned.name}: {_NO_RULE} (core.engine.keepers.flow.flowing)"
 
     def snapshot(self) -> Callable[[], None]:
         table = table_snapshot(self.store, self.relations)

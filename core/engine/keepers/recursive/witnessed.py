@@ -65,6 +65,8 @@ class RecursiveKeeper(Keeper):
     I3  the witnesses are well-founded.
     """
 
+    about = "one well-founded witness for each fact"
+
     def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
         super().__init__(store, planned, number)
         self.shapes = {name: store.shapes[name] for name in self.relations}

@@ -12,7 +12,7 @@ the old one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,19 +20,16 @@ from attrs import frozen
 
 from everlog.core.program import Aggregate, Program
 from everlog.core.program.bodies import rule_may_fail
-from everlog.core.program.dependencies import Unit, units
 from everlog.core.program.executor import InsertOnly
-from everlog.spark_backend.bindings import Facts
+from everlog.spark_backend.batches.deltas import SIGN, Deltas, Versions
+from everlog.spark_backend.batches.parquet_state import Folder, Table, Writing
 from everlog.spark_backend.column_types import frame_of_rows, kinds_of, names_of, schema_of
-from everlog.spark_backend.deltas import SIGN, Deltas, Versions
-from everlog.spark_backend.evaluate import evaluate
-from everlog.spark_backend.in_process import program_of
+from everlog.spark_backend.evaluate import evaluate_plan
+from everlog.spark_backend.frames.bindings import Facts
+from everlog.spark_backend.frames.rule_frames import Rules
 from everlog.spark_backend.inputs import Input
 from everlog.spark_backend.iterate import Checkpoints, Iteration, release
-from everlog.spark_backend.parquet_state import Folder, Table, Writing
-from everlog.spark_backend.plan import DECOMPOSED, GIVEN, IN_PROCESS, ITERATED, Planned
-from everlog.spark_backend.rule_frames import Rules
-from everlog.spark_backend.settings import Settings
+from everlog.spark_backend.plan import DECOMPOSED, GIVEN, IN_PROCESS, ITERATED, Planned, SparkPlan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -68,9 +65,9 @@ def way_of(one: Planned) -> str:
 class Tables:
     """The tables of a state as frames."""
 
-    def __init__(self, spark: SparkSession, program: Program, folder: Folder, planned: Sequence[Planned]) -> None:
+    def __init__(self, spark: SparkSession, program: Program, folder: Folder, planned: SparkPlan) -> None:
         self.spark, self.program, self._folder = spark, program, folder
-        self._ways = {name: way_of(one) for one in planned for name in one.unit.relations}
+        self._ways = {name: way_of(one) for one in planned.units for name in one.unit.relations}
 
     def table(self, name: str, tables: Mapping[str, Table] | None = None) -> DataFrame | None:
         """A table of the state (or of `tables`); None if it has no rows."""
@@ -98,23 +95,21 @@ class Following:
     def __init__(
         self,
         tables: Tables,
-        planned: Sequence[Planned],
-        settings: Settings,
+        planned: SparkPlan,
         writing: Writing,
         given: Mapping[str, DataFrame],
         taken: Mapping[str, DataFrame],
     ) -> None:
-        self._tables, self._planned, self._settings, self._writing = tables, planned, settings, writing
+        self._tables, self._planned, self._settings, self._writing = tables, planned, planned.settings, writing
         self._given, self._taken = given, taken
         self._spark, self._program = tables.spark, tables.program
-        self._checkpoints = Checkpoints(self._spark, settings)
+        self._checkpoints = Checkpoints(self._spark, planned.settings)
         self._versions: dict[str, Versions] = {}
         self._cuts: list[DataFrame] = []
-        self._original: Mapping[str, Unit] = {n: unit for unit in units(self._program) for n in unit.relations}
 
     def run(self, batch: str) -> Applied:
         changed: dict[str, int] = {}
-        for one in self._planned:
+        for one in self._planned.units:
             bases = {name: self._base(name, one.way == GIVEN) for name in one.unit.relations}
             moved = any(self._versions[name].delta is not None for name in one.reads)
             moved = moved or any(base.delta is not None for base in bases.values())
@@ -325,13 +320,13 @@ class Following:
         """Evaluate the unit on the new facts, and compare."""
         from pyspark.sql import functions as F
 
-        program = program_of(self._program, self._original[one.unit.relations[0]])
+        planned = self._planned.alone(one)
         inputs: dict[str, Input] = {}
-        for name in program.relations:
+        for name in planned.program.relations:
             held = bases[name].new if name in bases else self._versions[name].new
             if held is not None:
                 inputs[name] = held
-        found = evaluate(self._spark, program, inputs, self._settings, unique=True)
+        found = evaluate_plan(self._spark, planned, inputs, unique=True)
         out = {}
         for name in one.unit.relations:
             after, old = found[name].withColumn(SIGN, F.lit(1)), self._versions[name].old

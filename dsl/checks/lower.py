@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, assert_never
 
 from everlog.core import program as core
 from everlog.core.program import Kind
 from everlog.core.program.functors import BUILTINS
 from everlog.dsl import ast
-from everlog.dsl.clauses import FlatClause, Hoisted, Literal
-from everlog.dsl.inference import FIXED, INFIX
-from everlog.dsl.kinds import ClauseKinds, number_value
+from everlog.dsl.checks.clauses import FlatClause, Hoisted, Literal
+from everlog.dsl.checks.inference import FIXED, INFIX
+from everlog.dsl.checks.kinds import ClauseKinds, number_value
 from everlog.dsl.walk import everything_below
 
 MAX_DEPTH = 12
@@ -212,73 +212,73 @@ def _as_float(value: int) -> float:
 
 def _substituted(head: core.Atom, body: list[core.Literal]) -> tuple[core.Atom, list[core.Literal]]:
     """Use up equalities of a variable with a variable or a constant."""
-    binding: dict[str, core.Term] = {}
+    names, rest = _Renaming(), []
+    for literal in body:
+        if not (isinstance(literal, core.Comparison) and literal.op == "=" and names.takes(literal)):
+            rest.append(literal)
+    if not names.binding:
+        return head, body
+    return names.atom(head), [made for literal in rest for made in names.literals(literal)]
 
-    def find(term: core.Term) -> core.Term:
-        while isinstance(term, core.Variable) and term.name in binding:
-            term = binding[term.name]
+
+class _Renaming:
+    """Variables, each with what it was equated with."""
+
+    def __init__(self) -> None:
+        self.binding: dict[str, core.Term] = {}
+
+    def takes(self, equality: core.Comparison) -> bool:
+        """Whether an equality is used up here."""
+        left, right = self.find(equality.left), self.find(equality.right)
+        if left == right and isinstance(left, core.Variable):
+            return True
+        if isinstance(left, core.Variable) and isinstance(right, core.Variable | core.Constant):
+            self.binding[left.name] = right
+            return True
+        if isinstance(right, core.Variable) and isinstance(left, core.Constant):
+            self.binding[right.name] = left
+            return True
+        return False
+
+    def find(self, term: core.Term) -> core.Term:
+        while isinstance(term, core.Variable) and term.name in self.binding:
+            term = self.binding[term.name]
         return term
 
-    rest: list[core.Literal] = []
-    for literal in body:
-        if isinstance(literal, core.Comparison) and literal.op == "=":
-            left, right = find(literal.left), find(literal.right)
-            if left == right and isinstance(left, core.Variable):
-                continue
-            if isinstance(left, core.Variable) and isinstance(right, core.Variable | core.Constant):
-                binding[left.name] = right
-                continue
-            if isinstance(right, core.Variable) and isinstance(left, core.Constant):
-                binding[right.name] = left
-                continue
-        rest.append(literal)
-    if not binding:
-        return head, body
-
-    def go(term: Any) -> Any:
+    def term(self, term: core.Term) -> core.Term:
         match term:
-            case core.Variable():
-                return find(term)
             case core.Call(name, args, operand, kind):
-                return core.Call(name, tuple(go(a) for a in args), operand, kind)
-            case core.Atom(relation, args):
-                return core.Atom(relation, tuple(go(a) for a in args))
-            case core.Negation(atom):
-                return core.Negation(go(atom))
-            case core.Comparison(op, left, right, kind):
-                return core.Comparison(op, go(left), go(right), kind)
-            case core.Range(result, start, stop, step, kind):
-                return _bound_result(
-                    find(result),
-                    result,
-                    core.Range,
-                    (go(start), go(stop), None if step is None else go(step), kind),
-                )
-            case core.Aggregate(result, op, target, inner, outer, kind):
-                shared = tuple(v for o in outer if isinstance(v := find(o), core.Variable))
-                new_inner = tuple(y for x in inner for y in go_all(x))
-                new_target = None if target is None else go(target)
-                return _bound_result(
-                    find(result),
-                    result,
-                    core.Aggregate,
-                    (op, new_target, new_inner, tuple(dict.fromkeys(shared)), kind),
-                )
+                return core.Call(name, tuple(map(self.term, args)), operand, kind)
             case _:
-                return term
+                return self.find(term)
 
-    def go_all(literal: Any) -> list[Any]:
-        made = go(literal)
-        return made if isinstance(made, list) else [made]
+    def atom(self, atom: core.Atom) -> core.Atom:
+        return core.Atom(atom.relation, tuple(map(self.term, atom.args)))
 
-    return go(head), [y for x in rest for y in go_all(x)]
+    def literals(self, literal: core.Literal) -> list[core.Literal]:
+        """The literal; and a test, where its result was equated with a constant."""
+        match literal:
+            case core.Atom():
+                return [self.atom(literal)]
+            case core.Negation(atom):
+                return [core.Negation(self.atom(atom))]
+            case core.Comparison(op, left, right, kind):
+                return [core.Comparison(op, self.term(left), self.term(right), kind)]
+            case core.Range(result, start, stop, step, kind):
+                by = None if step is None else self.term(step)
+                return self._with_result(result, core.Range, (self.term(start), self.term(stop), by, kind))
+            case core.Aggregate(result, op, target, inner, outer, kind):
+                shared = tuple(dict.fromkeys(v for o in outer if isinstance(v := self.find(o), core.Variable)))
+                body = tuple(made for each in inner for made in self.literals(each))
+                of = None if target is None else self.term(target)
+                return self._with_result(result, core.Aggregate, (op, of, body, shared, kind))
+        assert_never(literal)
 
-
-def _bound_result(
-    found: core.Term, result: core.Variable, node: Any, fields: tuple[Any, ...]
-) -> list[core.Literal]:
-    """An aggregate whose result was equated with a constant keeps its variable and a test."""
-    if isinstance(found, core.Variable):
-        return [node(found, *fields)]
-    kind = fields[-1]
-    return [node(result, *fields), core.Comparison("=", result, found, kind)]
+    def _with_result(self, result: core.Variable, node: Any, fields: tuple[Any, ...]) -> list[core.Literal]:
+        """An aggregate or range whose result was equated with a constant keeps its variable and a
+        test.
+        """
+        found = self.find(result)
+        if isinstance(found, core.Variable):
+            return [node(found, *fields)]
+        return [node(result, *fields), core.Comparison("=", result, found, fields[-1])]

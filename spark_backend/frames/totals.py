@@ -19,9 +19,9 @@ from attrs import frozen
 
 from everlog.core.program import Aggregate, Kind, Term, Variable
 from everlog.core.program.values import NAN
-from everlog.spark_backend.bindings import Bindings, Fresh
 from everlog.spark_backend.column_types import TYPES
-from everlog.spark_backend.functors import as_float, order_key, wrap_sum
+from everlog.spark_backend.frames.bindings import Bindings, Fresh
+from everlog.spark_backend.frames.functors import as_float, order_key, wrap_sum
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

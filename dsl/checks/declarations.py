@@ -9,8 +9,8 @@ from attrs import define, field
 
 from everlog.core.program import Functor, Kind
 from everlog.dsl import ast
+from everlog.dsl.checks.types import PRIMITIVES, Types, declared_types
 from everlog.dsl.diagnostics import Label, Report
-from everlog.dsl.types import PRIMITIVES, Types, declared_types
 
 _STRUCTURES = ("brie", "btree", "btree_delete", "eqrel")
 

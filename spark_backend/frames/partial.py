@@ -17,9 +17,9 @@ from attrs import evolve
 
 from everlog.core.program import Call, Comparison, Literal, Negation, Term, Variable
 from everlog.core.program.bodies import may_fail, names
-from everlog.spark_backend.bindings import Bindings, Fresh, only
 from everlog.spark_backend.column_types import TYPES
-from everlog.spark_backend.expressions import Attempt, Expressions
+from everlog.spark_backend.frames.bindings import Bindings, Fresh, only
+from everlog.spark_backend.frames.expressions import Attempt, Expressions
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -16,7 +16,7 @@ from typing import Any
 from attrs import evolve
 
 from everlog.dsl import ast
-from everlog.dsl.clauses import (
+from everlog.dsl.checks.clauses import (
     LEAVES,
     FlatClause,
     Hoisted,

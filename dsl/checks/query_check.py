@@ -16,7 +16,6 @@ parameters, and no value ever becomes a part of a text.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
@@ -26,27 +25,22 @@ from attrs import evolve, frozen
 from everlog.core import program as core
 from everlog.core.program import Column, Kind
 from everlog.dsl import ast
-from everlog.dsl.clauses import FlatClause, Hoisted, flat_clauses, fresh, restart_fresh_names
-from everlog.dsl.declarations import Declarations, Signature
-from everlog.dsl.diagnostics import DatalogError, Diagnostic, Label, Report, deep_nesting
-from everlog.dsl.inline import expand
-from everlog.dsl.kinds import ClauseKinds
+from everlog.dsl.checks.clauses import FlatClause, Hoisted, flat_clauses, fresh, restart_fresh_names
+from everlog.dsl.checks.declarations import Declarations, Signature
+from everlog.dsl.checks.inline import expand
+from everlog.dsl.checks.kinds import ClauseKinds
+from everlog.dsl.checks.lower import Lowering
+from everlog.dsl.checks.name_checks import check_names
+from everlog.dsl.checks.scopes import resolve
+from everlog.dsl.checks.types import Types
+from everlog.dsl.diagnostics import DatalogError, Report, deep_nesting
 from everlog.dsl.lexer import lex
-from everlog.dsl.lower import Lowering
-from everlog.dsl.name_checks import check_names
-from everlog.dsl.parser import parse
-from everlog.dsl.scopes import resolve
+from everlog.dsl.query_text import FILE, NOWHERE, ParsedQuery
 from everlog.dsl.source import Source
-from everlog.dsl.types import Types
 from everlog.dsl.walk import MAX_ATOMS, everything_below, rebuilt, too_many_atoms
 
 HEAD = "?-"  # no relation can have this name
-FILE = "<query>"
 _FIRST_FRESH = 1_000_000  # past all names that the checker made for the program
-_NOWHERE = -1
-_BEGIN = "query() :-\n"  # before the query, on a line of its own
-_MARKS = re.compile(r"\s*(\?-)?")
-_PARTS = re.compile(r'(?P<aside>\s+|//[^\n]*|/\*.*?\*/)|"(?:[^"\\\n]|\\.)*"|.', re.DOTALL)
 
 
 @frozen
@@ -90,39 +84,36 @@ class Query:
     parameters: Mapping[str, Kind]
 
 
-def check_query(text: str, scope: Scope, given: Mapping[str, Kind | None] | None = None) -> Query:
-    """The query that a text is; it may begin with `?-` and end with `.` or `?`.
+def check_query(
+    query: ParsedQuery, scope: Scope, given: Mapping[str, Kind | None] | None = None, *, bindings: bool = False
+) -> Query:
+    """The query as rules.  Of a single atom it has all columns, or with `bindings` its variables.
 
     `given` has the parameters that values are given for, each with the kind of its value; that
     counts where the place of a parameter leaves its kind open.
 
     >>> edge = core.Relation("edge", (Column("a", Kind.NUMBER), Column("b", Kind.NUMBER)))
-    >>> query = check_query("?- edge(1, x), edge(x, y), y > 3.", EMPTY.having({"edge": edge}, {}))
+    >>> from everlog.dsl.query_text import parse_query
+    >>> scope = EMPTY.having({"edge": edge}, {})
+    >>> query = check_query(parse_query("?- edge(1, x), edge(x, y), y > 3."), scope)
     >>> print(*(column.name for column in query.columns), *query.rules)
     x y ?-(x, y) :- edge(1, x), edge(x, y), y > 3.
-    >>> print(*check_query("edge($from, x)", EMPTY.having({"edge": edge}, {}), {"from": None}).rules)
+    >>> from_here = parse_query("edge($from, x)")
+    >>> print(*check_query(from_here, scope, {"from": None}).rules)
     ?-($from, x) :- $($from), edge($from, x).
+    >>> print(*check_query(from_here, scope, {"from": None}, bindings=True).rules)
+    ?-(x) :- $($from), edge($from, x).
 
     Raises `DatalogError` with every mistake, at its place in the text.
     """
-    source = _source(text)
-    report = Report(source)
+    report = query.new_report()
     with deep_nesting(report):
         try:
-            return _Checker(scope, report, given or {}).query(_clause(source, report))
+            report.raise_errors()
+            return _Checker(scope, report, given or {}).query(query, bindings)
         except DatalogError:
             pass
-    raise DatalogError(Report(Source(text, FILE), _at_home(report, len(text))))
-
-
-def parameters_of(text: str) -> list[str]:
-    """The names of the parameters that stand in a text, right or wrong.
-
-    >>> parameters_of('p($user, x), x != "$none", q($user, $Branch(1))')
-    ['user']
-    """
-    words = lex(text, Report(Source(text, FILE)))
-    return list(dict.fromkeys(word.name for word in words if isinstance(word, ast.Parameter)))
+    raise DatalogError(query.at_home(report))
 
 
 def unfit_value(text: str, name: str, why: str) -> DatalogError:
@@ -134,26 +125,6 @@ def unfit_value(text: str, name: str, why: str) -> DatalogError:
     return DatalogError(report)
 
 
-def _source(text: str) -> Source:
-    """The text as the body of a rule: what is no body is overwritten, so that places stay true."""
-    end = max((part.end() for part in _PARTS.finditer(text) if not part["aside"]), default=0)
-    begin = _MARKS.match(text)
-    start = begin.end() if begin is not None else 0
-    if text[start:end].endswith((".", "?")):
-        end -= 1
-    return Source(f"{_BEGIN}{' ' * start}{text[start:end]} .", FILE)
-
-
-def _clause(source: Source, report: Report) -> ast.Clause:
-    statements = parse(source, report).statements
-    if not report.items and len(statements) > 1:
-        report.error("DL010", "a query is one body of a rule, this is more", statements[1])
-    report.raise_errors()
-    clause = statements[0]
-    assert isinstance(clause, ast.Clause)
-    return clause
-
-
 class _Checker:
     def __init__(self, scope: Scope, report: Report, given: Mapping[str, Kind | None]) -> None:
         self.declared, self.inlined, self.report, self.given = scope.declared, scope.inlined, report, given
@@ -161,14 +132,15 @@ class _Checker:
         self.parameters: dict[str, Kind] = {}  # under the names that they have among variables
         self.inlines = any(signature.inline for signature in self.declared.relations.values())
 
-    def query(self, clause: ast.Clause) -> Query:
+    def query(self, query: ParsedQuery, bindings: bool) -> Query:
         restart_fresh_names(_FIRST_FRESH)
-        self._compare_parameters(clause)
-        whole = self._whole_fact(clause)
+        assert query.clause is not None
+        self._compare_parameters(query.clause)
+        whole = None if bindings else self._whole_fact(query)
+        clause = evolve(query.clause, heads=[ast.Atom(HEAD, [])], body=whole or query.clause.body)
         shown: list[ast.Term] = [*_variables(clause)]
         if whole is not None:
             shown = [_unplaced(arg) for arg in whole.args]
-        clause.heads = [ast.Atom(HEAD, [])]
         self._declare(())
         alternatives = self._checked(clause)
         if whole is not None:
@@ -179,7 +151,8 @@ class _Checker:
             kinds = [self._kind(arg, alternatives) for arg in shown]
         columns = tuple(Column(name, kind) for name, kind in zip(names, kinds, strict=True))
         self._declare(columns)
-        rules = tuple(self._rule(evolve(flat, head=ast.Atom(HEAD, list(shown)))) for flat in alternatives)
+        origin = core.Origin(query.body, FILE, 1)
+        rules = tuple(self._rule(evolve(flat, head=ast.Atom(HEAD, list(shown))), origin) for flat in alternatives)
         self.report.raise_errors()
         parameters = {name[1:]: kind for name, kind in self.parameters.items()}
         return Query(columns, tuple(rule for rule in rules if rule is not None), parameters)
@@ -198,16 +171,13 @@ class _Checker:
                 hint = f"did you mean `${close[0]}`?" if close else ""
                 self.report.error("DL120", f"the query has no parameter `${name}`", clause.body, hint=hint)
 
-    def _whole_fact(self, clause: ast.Clause) -> ast.Atom | None:
+    def _whole_fact(self, query: ParsedQuery) -> ast.Atom | None:
         """The one atom of a query for facts, with a name for each `_`; None for any other query."""
-        atom = clause.body
-        if not isinstance(atom, ast.Atom):
+        atom = query.atom
+        signature = None if atom is None else self.declared.relations.get(atom.name)
+        if atom is None or signature is None or signature.inline:
             return None
-        signature = self.declared.relations.get(atom.name)
-        if signature is None or signature.inline:
-            return None
-        clause.body = evolve(atom, args=[fresh("_", a) if isinstance(a, ast.Underscore) else a for a in atom.args])
-        return clause.body
+        return evolve(atom, args=[fresh("_", a) if isinstance(a, ast.Underscore) else a for a in atom.args])
 
     def _declare(self, columns: tuple[Column, ...]) -> None:
         head = _signature(core.Relation(HEAD, columns))
@@ -260,14 +230,13 @@ class _Checker:
     def _kind(self, term: ast.Term, alternatives: list[FlatClause]) -> Kind:
         return next((kind for flat in alternatives if (kind := flat.kinds.kind(term)) is not None), Kind.NUMBER)
 
-    def _rule(self, flat: FlatClause) -> core.Rule | None:
+    def _rule(self, flat: FlatClause, origin: core.Origin) -> core.Rule | None:
         if not resolve(flat, self.report):
             return None
         kinds = self._infer(flat)
         if flat.false or self.report.errors:
             return None
-        text = self.report.source.text[len(_BEGIN) :].removesuffix(".").strip()
-        return Lowering(kinds, parameters=[*self.parameters]).rule(flat, HEAD, core.Origin(text, FILE, 1))
+        return Lowering(kinds, parameters=[*self.parameters]).rule(flat, HEAD, origin)
 
 
 def _variables(clause: ast.Clause) -> list[ast.Name]:
@@ -289,7 +258,7 @@ def _unplaced(node: Any) -> Any:
     if isinstance(node, Hoisted):
         body = [_unplaced(x) for x in node.body]
         return evolve(node, result=_unplaced(node.result), node=_unplaced(node.node), body=body)
-    return evolve(rebuilt(node, _unplaced), pos=_NOWHERE, end=_NOWHERE)
+    return evolve(rebuilt(node, _unplaced), pos=NOWHERE, end=NOWHERE)
 
 
 def _unplaced_signature(signature: Signature) -> Signature:
@@ -303,33 +272,10 @@ def _signature(relation: core.Relation) -> Signature:
     columns = relation.columns
     return Signature(
         relation.name,
-        ast.Name(relation.name, _NOWHERE, _NOWHERE),
-        [ast.Attribute(c.name, c.kind.value, pos=_NOWHERE, end=_NOWHERE) for c in columns],
+        ast.Name(relation.name, NOWHERE, NOWHERE),
+        [ast.Attribute(c.name, c.kind.value, pos=NOWHERE, end=NOWHERE) for c in columns],
         [column.kind for column in columns],
         [column.kind.value for column in columns],
         frozenset(),
         [],
     )
-
-
-def _at_home(report: Report, length: int) -> list[Diagnostic]:
-    """What is told, with places in the query as it was given, and nowhere else."""
-    out: list[Diagnostic] = []
-    for found in report.errors:
-        labels = tuple(
-            Label(label.pos - len(_BEGIN), label.end - len(_BEGIN), label.text)
-            for label in found.labels
-            if label.pos != _NOWHERE
-        )
-        message = found.message
-        if found.code == "DL010" and found.end == len(report.source.text):  # at the full stop that was added
-            message = message.replace("unexpected `.`", "unexpected end of the query")
-        if message.startswith("head variable"):  # nobody wrote a head
-            message = message.removeprefix("head ").replace("by the body", "by every alternative of the query")
-        if found.pos == _NOWHERE:
-            out.append(evolve(found, message=message, labels=labels))
-        else:
-            at = min(max(found.pos - len(_BEGIN), 0), length)
-            out.append(evolve(found, message=message, pos=at, end=found.end - len(_BEGIN), labels=labels))
-    placed = {found.code for found in out if found.pos != _NOWHERE}
-    return [found for found in out if found.pos != _NOWHERE or found.code not in placed]

@@ -41,11 +41,11 @@ from everlog.core.program import (
     Variable,
     variables_of,
 )
-from everlog.spark_backend.bindings import Bindings
-from everlog.spark_backend.body_frames import Body
-from everlog.spark_backend.cells import CELL, MARK, Reading, best_split, in_cells, load_of, role_of
 from everlog.spark_backend.column_types import names_of, widened
-from everlog.spark_backend.cyclic import CyclicJoin
+from everlog.spark_backend.cyclic.cells import CELL, MARK, Reading, best_split, in_cells, load_of, role_of
+from everlog.spark_backend.cyclic.cyclic_joins import CyclicJoin
+from everlog.spark_backend.frames.bindings import Bindings
+from everlog.spark_backend.frames.body_frames import Body
 from everlog.spark_backend.tasks import run_in_tasks, task_of
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ shares most with what is bound.  An atom that binds nothing new is a semi-join, 
 anti-join, and an aggregate a grouping that is joined on.
 
 What may fail comes last, when atoms and sure conditions have chosen what to compute it for
-(`spark_backend.partial`).  Where it is the key of a join, bindings for which it has a value are
+(`spark_backend.frames.partial`).  Where it is the key of a join, bindings for which it has a value are
 joined by it, and the others with all there is.
 """
 
@@ -33,12 +33,12 @@ from everlog.core.program import (
     Variable,
     Wildcard,
 )
-from everlog.core.program.bodies import apart, binds, is_ready, may_fail, schedule, sure_and_open
-from everlog.spark_backend.bindings import Bindings, Facts, only
+from everlog.core.program.bodies import binds, is_ready, may_fail, schedule, sure_and_open
 from everlog.spark_backend.column_types import HOLDS, TYPES, frame_of_rows, names_of
-from everlog.spark_backend.expressions import Expressions
-from everlog.spark_backend.partial import Attempts, all_there, binders_first, bound_side, is_open, kept
-from everlog.spark_backend.totals import TARGET, totalled
+from everlog.spark_backend.frames.bindings import Bindings, Facts, only
+from everlog.spark_backend.frames.expressions import Expressions
+from everlog.spark_backend.frames.partial import Attempts, all_there, binders_first, bound_side, is_open, kept
+from everlog.spark_backend.frames.totals import TARGET, totalled
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -74,8 +74,6 @@ class Body:
         """
         bound = set() if start is None else {variable.name for variable in start.names}
         parts = [(place, literal) for place, literal in enumerate(body)]
-        if schedule(body, bound)[1] or any(map(may_fail, body)):
-            parts = [(place, part) for place, literal in parts for part in apart(literal)]
         places = {id(literal): None if inner else place for place, literal in parts}
         found = start
         rest, waiting = sure_and_open([literal for _, literal in parts], bound)

@@ -16,9 +16,8 @@ from everlog.core.program.fact_rows import exact_float
 from everlog.core.program.values import integer
 from everlog.dsl import ast
 from everlog.dsl.builder import LONG
-from everlog.dsl.clauses import FlatClause, Hoisted, Literal
-from everlog.dsl.diagnostics import Label
-from everlog.dsl.inference import (
+from everlog.dsl.checks.clauses import FlatClause, Hoisted, Literal
+from everlog.dsl.checks.inference import (
     FIXED,
     FLOAT,
     INFIX,
@@ -31,6 +30,7 @@ from everlog.dsl.inference import (
     article,
     shown,
 )
+from everlog.dsl.diagnostics import Label
 
 LITERALS = (ast.Number, ast.Float, ast.Unsigned, ast.String)
 

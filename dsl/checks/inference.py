@@ -15,8 +15,8 @@ from attrs import define, field
 
 from everlog.core.program import Kind
 from everlog.dsl import ast
-from everlog.dsl.clauses import LEAVES, Hoisted, Literal
-from everlog.dsl.declarations import Declarations, Signature
+from everlog.dsl.checks.clauses import LEAVES, Hoisted, Literal
+from everlog.dsl.checks.declarations import Declarations, Signature
 from everlog.dsl.diagnostics import Diagnostic, Label, Report
 
 # Between their operands; the others are written as calls, or in front of one operand.

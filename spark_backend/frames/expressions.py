@@ -1,7 +1,7 @@
 """Terms and comparisons as Column expressions that mean exactly what they mean in process.
 
-What Spark can say exactly is an expression (`spark_backend.functors`); the rest is computed by our
-own functions in Python workers (`spark_backend.workers`).
+What Spark can say exactly is an expression (`spark_backend.frames.functors`); the rest is computed by our
+own functions in Python workers (`spark_backend.frames.workers`).
 
 What may fail has no value where it does, and an error beside it: `Attempt`.  An error is raised at
 the end of a rule, for bindings that nothing excludes (`raising`).  Its message has a
@@ -18,9 +18,18 @@ from attrs import frozen
 from everlog.core.program import Call, Constant, Functor, Kind, Program, Term, Variable
 from everlog.core.program.values import encoded
 from everlog.spark_backend.column_types import TYPES, stored
-from everlog.spark_backend.functors import DIVISIONS, FLOAT, NATIVE, NUMBER, SYMBOL, UNSIGNED, compared, to_text
-from everlog.spark_backend.marks import marked
-from everlog.spark_backend.workers import Compared, Named, Ranged, Users, Worked, worked
+from everlog.spark_backend.frames.functors import (
+    DIVISIONS,
+    FLOAT,
+    NATIVE,
+    NUMBER,
+    SYMBOL,
+    UNSIGNED,
+    compared,
+    to_text,
+)
+from everlog.spark_backend.frames.marks import marked
+from everlog.spark_backend.frames.workers import Compared, Named, Ranged, Users, Worked, worked
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

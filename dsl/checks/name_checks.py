@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from everlog.dsl import ast
-from everlog.dsl.declarations import Declarations, Signature
+from everlog.dsl.checks.declarations import Declarations, Signature
 from everlog.dsl.diagnostics import Label, Report
 from everlog.dsl.walk import MAX_ATOMS, too_many_atoms
 

@@ -26,7 +26,7 @@ LEAVES = (ast.Name, ast.Underscore, ast.Number, ast.String, ast.Float, ast.Unsig
 class Hoisted:
     """`result ← node`, where the node is an aggregate or a range taken out of a term.
 
-    Of an aggregate, `dsl.scopes` fills in the literals of its body and the `outer` variables that
+    Of an aggregate, `dsl.checks.scopes` fills in the literals of its body and the `outer` variables that
     it shares with the clause around it.
     """
 
@@ -54,7 +54,7 @@ Literal: TypeAlias = ast.Atom | ast.Not | ast.Constraint | Hoisted
 class FlatClause:
     """`false` marks a body that holds for no values: the clause is checked, then dropped.
 
-    `kinds` are filled in by `dsl.kinds`.
+    `kinds` are filled in by `dsl.checks.kinds`.
     """
 
     head: ast.Atom

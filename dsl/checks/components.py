@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from attrs import define, evolve, field
 
 from everlog.dsl import ast
-from everlog.dsl.auxiliaries import auxiliary_names
+from everlog.dsl.checks.auxiliaries import auxiliary_names
 from everlog.dsl.diagnostics import Label, Report
 from everlog.dsl.walk import rebuilt
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from everlog.core.program import Program, Rule, Variable
-from everlog.spark_backend.bindings import Bindings, Facts
-from everlog.spark_backend.body_frames import Body, Lookup, without_repeats
 from everlog.spark_backend.column_types import HOLDS, TYPES
-from everlog.spark_backend.cubes import Cubes
-from everlog.spark_backend.cyclic import CyclicJoin, cyclic_join
-from everlog.spark_backend.expressions import Expressions
+from everlog.spark_backend.cyclic.cubes import Cubes
+from everlog.spark_backend.cyclic.cyclic_joins import CyclicJoin, cyclic_join
+from everlog.spark_backend.frames.bindings import Bindings, Facts
+from everlog.spark_backend.frames.body_frames import Body, Lookup, without_repeats
+from everlog.spark_backend.frames.expressions import Expressions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

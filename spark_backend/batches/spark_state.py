@@ -1,7 +1,7 @@
 """Results that live on Spark, kept current by batches of inserts and deletes.
 
-The state is Parquet (`spark_backend.parquet_state`).  A batch goes through the units in order, and
-each follows the change of what it reads (`spark_backend.propagation`).  What changed is written as
+The state is Parquet (`spark_backend.batches.parquet_state`).  A batch goes through the units in order, and
+each follows the change of what it reads (`spark_backend.batches.propagation`).  What changed is written as
 Parquet beside the new tables, and one rename makes all of it the state.  Deletes of a batch come
 before its inserts.
 """
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from everlog.core.program import Program
 from everlog.core.program.fact_rows import declared
+from everlog.spark_backend.batches.parquet_state import Folder
+from everlog.spark_backend.batches.propagation import Applied, Following, Tables, way_of
 from everlog.spark_backend.evaluate import telling
 from everlog.spark_backend.inputs import Input, frame_of_input
-from everlog.spark_backend.parquet_state import Folder
 from everlog.spark_backend.plan import plan
-from everlog.spark_backend.propagation import Applied, Following, Tables, way_of
 from everlog.spark_backend.settings import DEFAULT, Settings
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class SparkState:
     def __init__(
         self, spark: SparkSession, program: Program, folder: str | Path, settings: Settings = DEFAULT
     ) -> None:
-        self._spark, self._program, self._settings = spark, program, settings
+        self._spark, self._program = spark, program
         self._planned = plan(program, settings)
         self._folder = Folder(folder, program)
         self._tables = Tables(spark, program, self._folder, self._planned)
@@ -71,7 +71,7 @@ class SparkState:
         return 0 if table is None else table.size
 
     def explain(self) -> str:
-        return "\n".join(f"{one.name}: {way_of(one)}" for one in self._planned)
+        return "\n".join(f"{one.name}: {way_of(one)}" for one in self._planned.units)
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────
 
@@ -88,7 +88,7 @@ class SparkState:
                 commit = self._folder.commit
                 version = commit.version - (len(commit.batches) - 1 - commit.batches.index(batch))
                 return Applied(batch, version, {}, self._folder.path / "changes" / str(version), repeated=True)
-            applying = Following(self._tables, self._planned, self._settings, writing, given, taken)
+            applying = Following(self._tables, self._planned, writing, given, taken)
             try:
                 return applying.run(batch)
             finally:

@@ -4,7 +4,7 @@ Spark's arithmetic depends on the session (ANSI mode raises on overflow, the oth
 null), so nothing here relies on it: a sum is `try_add`, and only where that has no answer the slow
 exact way.  Unsigned order flips the sign bit; a symbol is ordered by bytes, with the bytes that are
 no UTF-8 moved to where Python's order of strings has them.  What divides does not look for zero:
-`spark_backend.expressions` has done so.
+`spark_backend.frames.expressions` has done so.
 """
 
 from __future__ import annotations

@@ -15,11 +15,11 @@ from attrs import evolve
 
 from everlog.core.program.dependencies import components
 from everlog.dsl import ast
-from everlog.dsl.clauses import FlatClause, Hoisted, Literal, fresh, names_of, names_of_literal, negated
-from everlog.dsl.declarations import Declarations
+from everlog.dsl.checks.clauses import FlatClause, Hoisted, Literal, fresh, names_of, names_of_literal, negated
+from everlog.dsl.checks.declarations import Declarations
+from everlog.dsl.checks.scopes import renamed
+from everlog.dsl.checks.stratify import counter_in, counter_of, may_count
 from everlog.dsl.diagnostics import Report
-from everlog.dsl.scopes import renamed
-from everlog.dsl.stratify import counter_in, counter_of, may_count
 from everlog.dsl.walk import rebuilt
 
 MAX_EXPANSIONS = 10_000

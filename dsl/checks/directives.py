@@ -9,7 +9,7 @@ from attrs import frozen
 from everlog.core import program as core
 from everlog.core.program.values import integer
 from everlog.dsl import ast
-from everlog.dsl.declarations import Declarations
+from everlog.dsl.checks.declarations import Declarations
 from everlog.dsl.diagnostics import Label, Report
 
 # What is understood somewhere; anything else is tolerated with a warning.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from everlog.core.program import Column, Relation
 from everlog.dsl import ast
-from everlog.dsl.declarations import Declarations, Signature
+from everlog.dsl.checks.declarations import Declarations, Signature
 
 if TYPE_CHECKING:
     from everlog.core.engine.planning.systems import Offer

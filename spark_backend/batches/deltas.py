@@ -34,9 +34,9 @@ from everlog.core.program import (
     Variable,
     Wildcard,
 )
-from everlog.spark_backend.bindings import Facts
 from everlog.spark_backend.column_types import HOLDS, names_of
-from everlog.spark_backend.rule_frames import Rules, distinct
+from everlog.spark_backend.frames.bindings import Facts
+from everlog.spark_backend.frames.rule_frames import Rules, distinct
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

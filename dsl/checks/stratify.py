@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from everlog.core.program.dependencies import components, cycle_through
 from everlog.dsl import ast
-from everlog.dsl.clauses import FlatClause, Hoisted, Literal
-from everlog.dsl.declarations import Declarations
+from everlog.dsl.checks.clauses import FlatClause, Hoisted, Literal
+from everlog.dsl.checks.declarations import Declarations
 from everlog.dsl.diagnostics import Label, Report
 
 
