@@ -1,11 +1,11 @@
-"""Which variables are grounded, and which an aggregate shares with the rule around it.
+"""Which variables are grounded, and which an aggregate shares with its rule.
 
-A variable is grounded by a positive atom, or by an equality whose other side is grounded.  Inside
-an aggregate a variable that is grounded outside is that variable, unless the target names it; that
-one, and one that occurs nowhere outside, is local and is renamed apart.  One that occurs outside
-but is grounded only inside is a *witness*: after `m = max n : {p(n, y)}`, `y` are the values that
-go with the maximum.  Then the body is joined once more outside, with its target equal to the
-result.
+A positive atom grounds a variable, and so does an equality whose other side is grounded.  Inside an
+aggregate, a variable that is grounded outside is that variable, unless the target names it. A
+variable of the target, or one that occurs nowhere outside, is local and gets a fresh name.  A
+variable that occurs outside but is grounded only inside is a *witness*: after `m = max n : {p(n,
+y)}`, `y` takes the values that go with the maximum.  For a witness, the body is joined once more
+outside, with its target equal to the result.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from everlog.dsl.walk import everything_below, rebuilt, replaced
 
 
 def resolve(clause: FlatClause, report: Report, head_grounded: bool = False) -> bool:
-    """Scope the aggregates of a clause in place and check that every variable is grounded.
+    """Scope a clause's aggregates in place; check that all variables are grounded.
 
-    With `head_grounded` (a clause of an inlined relation) the head grounds its variables.
-    False where something was told.
+    With `head_grounded` (a clause of an inlined relation) the head grounds its variables. Returns
+    False if it reported an error.
     """
     if not head_grounded and _plainly_grounded(clause):
         return True
@@ -56,7 +56,7 @@ def resolve(clause: FlatClause, report: Report, head_grounded: bool = False) -> 
     if not loose:
         return True
     told: set[str] = set()
-    written = [n for n in loose if clause.origin.pos <= n.pos < clause.origin.end]  # not what was inlined
+    written = [n for n in loose if clause.origin.pos <= n.pos < clause.origin.end]  # without inlined ones
     for name in written or loose:
         if name.name not in told:
             told.add(name.name)
@@ -65,7 +65,7 @@ def resolve(clause: FlatClause, report: Report, head_grounded: bool = False) -> 
 
 
 def _plainly_grounded(clause: FlatClause) -> bool:
-    """The common case, decided in one pass: positive atoms bind all, and nothing is nested."""
+    """Whether positive atoms bind all variables, and nothing is nested: one pass."""
     known: set[str] = set()
     asking: list[ast.Term] = list(clause.head.args)
     for literal in clause.body:
@@ -111,7 +111,7 @@ class _Level:
         self.failed = False
 
     def settle(self) -> list[Literal]:
-        """Ground what equalities, ranges and aggregates ground, each when it is ready."""
+        """Ground variables by equalities, ranges and aggregates, each when it is ready."""
         equalities = [x for x in self.body if isinstance(x, ast.Constraint) and x.op == "="]
         waiting = [x for x in self.body if isinstance(x, Hoisted)]
         extra: list[Literal] = []
@@ -165,7 +165,7 @@ class _Level:
         return shared <= self.known
 
     def _shadow(self, hoisted: Hoisted, equalities: list[ast.Constraint]) -> bool:
-        """`y = min y : {p(y)}`: what only the result grounds outside is local inside."""
+        """`y = min y : {p(y)}`: a variable that only the result grounds is local inside."""
         node = hoisted.node
         if not isinstance(node, ast.Aggregate) or hoisted.closed:
             return False
@@ -178,8 +178,9 @@ class _Level:
         return bool(hidden) and hidden == loose
 
     def _shadow_target(self, hoisted: Hoisted) -> None:
-        """`p(x), n = sum x : {q(x)}`: what the target names is its own, whatever has that name
-        outside.
+        """`p(x), n = sum x : {q(x)}`: a variable of the target is local.
+
+        A variable of the same name outside is another one.
         """
         shadowed = hoisted.targets & self.occurring & self.known
         if shadowed and isinstance(hoisted.node, ast.Aggregate) and not hoisted.closed:
@@ -200,7 +201,7 @@ class _Level:
         return loose <= probe.known
 
     def _export_witness(self, hoisted: Hoisted) -> list[Literal]:
-        """The body once more, outside: its witnesses keep their names, the rest is renamed."""
+        """The body again, outside: its witnesses keep their names, the rest is renamed."""
         node = hoisted.node
         assert isinstance(node, ast.Aggregate)
         assert node.target is not None
@@ -215,9 +216,9 @@ class _Level:
         return copy
 
     def _pulled_out(self, hoisted: Hoisted) -> Hoisted | None:
-        """An inner min or max that does not need the aggregate around it, moved out of it.
+        """Inner `min` and `max` that do not need the aggregate around them, moved out.
 
-        Its witnesses are then witnesses at this level: `count : {p(x), x > min y : {q(y, w)}}`
+        Their witnesses are then witnesses at this level: `count : {p(x), x > min y : {q(y, w)}}`
         gives w as `m = min y : {q(y, w)}, count : {p(x), x > m}` does.
         """
         node = hoisted.node
@@ -235,7 +236,7 @@ class _Level:
         return None
 
     def _close(self, hoisted: Hoisted) -> None:
-        """Settle the body of an aggregate: locals renamed apart, wildcards named."""
+        """Settle the body of an aggregate: fresh names for locals and wildcards."""
         node = hoisted.node
         if not isinstance(node, ast.Aggregate) or hoisted.closed:
             return
@@ -310,7 +311,7 @@ def _conjunction(node: ast.Aggregate, report: Report) -> list[Literal] | None:
         )
         return None
     literals, possible = hoist_body(bodies[0])
-    if not possible:  # `false`: no values at all
+    if not possible:  # `false`: never holds
         zero, one = ast.Number("0", node.pos, node.end), ast.Number("1", node.pos, node.end)
         literals.append(ast.Constraint("=", zero, one, pos=node.pos, end=node.end))
     return literals
@@ -360,8 +361,8 @@ def _counts_tuples(body: list[Literal]) -> bool:
     """Whether `_` counts: `count : {p(x, _)}` counts the facts of p.
 
     In a body of several atoms, of an atom with a repeated variable, or with an aggregate or a range
-    inside, only the values of named variables count.  (So Soufflé: it first puts those in a
-    relation.)
+    inside, only the values of named variables count.  (Soufflé does the same: it first puts those
+    in a relation.)
     """
     atoms = [x for x in body if isinstance(x, ast.Atom)]
     if len(atoms) > 1 or any(isinstance(x, Hoisted) for x in body):
@@ -371,7 +372,7 @@ def _counts_tuples(body: list[Literal]) -> bool:
 
 
 def _named_wildcards(literal: Literal) -> Literal:
-    """`_` in a positive atom as a variable of its own."""
+    """The literal with a variable for each `_` in a positive atom."""
     if isinstance(literal, ast.Atom) and any(isinstance(a, ast.Underscore) for a in literal.args):
         return evolve(literal, args=[fresh("_", a) if isinstance(a, ast.Underscore) else a for a in literal.args])
     return literal
