@@ -1,8 +1,8 @@
-"""Reductions of the grammar to terms: what each production of `grammar.lark` builds.
+"""Builds terms: one method for each production of `grammar.lark`.
 
-Nodes are made while the automaton runs, each with its place.  What the grammar cannot see is told
-here: a pattern that binds a name twice, a modulus that is no prime, a term that is nested too
-deeply for the stages after.
+The automaton makes nodes while it runs, each with its place.  The builder reports errors that the
+grammar cannot see: a pattern that binds a name twice, a modulus that is not prime, a term that is
+nested too deeply.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SET_OPERATIONS: dict[str, Callable[..., t.Term]] = {
 
 
 def span(children: list[Any]) -> dict[str, Any]:
-    """From the first to the last child."""
+    """The span from the first to the last child."""
     first, last = children[0], children[-1]
     pos = first.start_pos if isinstance(first, Token) else first.pos
     end = last.end_pos if isinstance(last, Token) else last.end
@@ -56,21 +56,21 @@ class TypeAt:
 
 
 class TermBuilder(Transformer[Token, Any]):
-    """One method for each production; `report` belongs to the text that is being parsed."""
+    """One method per production; `report` belongs to the text being parsed."""
 
     report: Report
 
     def begin(self, report: Report) -> None:
         self.report = report
         self._depths: dict[int, int] = {}
-        self._enclosed: dict[int, t.Term] = {}  # what stands in parentheses, by identity
+        self._enclosed: dict[int, t.Term] = {}  # terms in parentheses, by identity
         self._too_deep = False
 
     def finish(self) -> None:
         self._depths, self._enclosed = {}, {}
 
     def made(self, node: Any, children: list[Any]) -> Any:
-        """Note how deep a node is; a term past the limit becomes a leaf, once it is told."""
+        """Record the depth of a node; a term past the limit is reported and cut."""
         depth = 1 + max((self._depths.get(id(child), 0) for child in children), default=0)
         if depth > MAX_DEPTH:
             if not self._too_deep:
@@ -179,7 +179,7 @@ class TermBuilder(Transformer[Token, Any]):
 
     def parenthesised(self, children: list[Any]) -> t.Term:
         inside = children[1]
-        node: t.Term = evolve(inside, **span(children))  # the parentheses belong to its place
+        node: t.Term = evolve(inside, **span(children))  # the span includes the parentheses
         self._depths[id(node)] = self._depths.get(id(inside), 1)
         self._enclosed[id(node)] = node
         return node
@@ -239,7 +239,7 @@ class TermBuilder(Transformer[Token, Any]):
         return self.made(make(*nodes(children), **span(children)), children)  # type: ignore[no-any-return]
 
     def _int(self, token: Token) -> int:
-        if len(token.value) > 4000:  # what Python reads from text without being asked
+        if len(token.value) > 4000:  # Python's own limit for reading integers
             self.tell("NRC010", "this number has too many digits", token)
             return 1
         return int(token.value)
@@ -269,7 +269,7 @@ class TermBuilder(Transformer[Token, Any]):
         return node
 
     def check_pattern(self, pattern: t.Pattern) -> None:
-        """Every name of a pattern is bound once."""
+        """Check that a pattern binds every name once."""
         self._distinct([(bind.name, bind) for bind in binds(pattern) if bind.name != "_"], "pattern variable")
 
     def _distinct(self, names: list[tuple[str, Any]], what: str) -> None:
@@ -300,7 +300,7 @@ class TermBuilder(Transformer[Token, Any]):
 
 
 def _as_pattern(term: t.Term) -> t.Pattern | None:
-    """The pattern that a term is the text of, if it is one."""
+    """The term read as a pattern, if it is one."""
     match term:
         case t.Var(name):
             return t.Bind(name, pos=term.pos, end=term.end)

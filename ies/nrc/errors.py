@@ -1,14 +1,14 @@
-"""What can go wrong in the calculus: the codes of its diagnostics, and the error of an evaluation.
+"""Errors of the calculus: codes of its diagnostics, and the evaluation error.
 
-A text that does not parse or check is told as a `dsl.diagnostics.Report`, all of it at once.  A
-checked term can fail in one way only: it divides by zero.  That is a `CalculusError`, which names
-the place of the division.
+A `dsl.diagnostics.Report` holds all errors of a text that does not parse or check.  A checked term
+can fail in one way only: it divides by zero.  That is a `CalculusError` with the place of the
+division.
 """
 
 from __future__ import annotations
 
-MAX_DEPTH = 100  # how deep a term may be nested
-MAX_CALLS = 5_000  # how often functions may be put in the place of their calls
+MAX_DEPTH = 100  # levels of nesting of a term
+MAX_CALLS = 5_000  # function calls that are inlined
 
 CODES: dict[str, str] = {
     "NRC001": "a character that begins no word",
@@ -26,7 +26,7 @@ CODES: dict[str, str] = {
     "NRC030": "a type that is not the one wanted",
     "NRC031": "two types that must be the same, and are not",
     "NRC032": "a projection of what is no tuple, or beyond its parts",
-    "NRC033": "a pattern that does not fit what it takes apart",
+    "NRC033": "a pattern that does not fit its value",
     "NRC034": "an empty set whose type nothing says",
     "NRC050": "two relations of a system with one name",
     "NRC051": "an input or an answer that is nested",
@@ -39,8 +39,9 @@ CODES: dict[str, str] = {
 
 
 class CalculusError(ArithmeticError):
-    """An evaluation that has no value.  `pos` and `end` are offsets in the text of the term, -1 if
-    not known.
+    """An evaluation without a value.
+
+    `pos` and `end` are offsets in the text of the term, -1 if not known.
     """
 
     def __init__(self, message: str, pos: int = -1, end: int = -1) -> None:

@@ -1,8 +1,8 @@
-"""How the columns of a relation are called in a database.
+"""The names of a relation's columns in a database.
 
-A system names no columns, but its text does: the Datalog query says path(x, y), what a relation
-holds is told as "(x, y, n): n paths …", and an update binds (u, v).  The first of these that fits
-is taken, else c1, c2, ….
+A system names no columns, but its text does: the Datalog query has path(x, y), the meaning of a
+relation reads "(x, y, n): n paths …", and an update binds (u, v).  The first of these that fits is
+taken, else c1, c2, ….
 """
 
 from __future__ import annotations
