@@ -22,12 +22,12 @@ def declare_auxiliaries(statements: Iterable[ast.Statement], declared: Declarati
 
     A relation that the program declares stays as it is.
     """
-    for clause, wish, offer in _rules_with_systems(statements):
+    for clause, strategy, offer in _rules_with_systems(statements):
         for head in clause.heads:
             signature = declared.relations.get(head.name)
             if signature is not None and signature.sound:
                 for relation in offer.auxiliaries(_relation(signature)):
-                    declared.relations.setdefault(relation.name, _signature(relation, wish, declared))
+                    declared.relations.setdefault(relation.name, _signature(relation, strategy, declared))
 
 
 def auxiliary_names(statements: Iterable[ast.Statement]) -> set[str]:
@@ -42,14 +42,14 @@ def auxiliary_names(statements: Iterable[ast.Statement]) -> set[str]:
 
 def _rules_with_systems(statements: Iterable[ast.Statement]) -> Iterator[tuple[ast.Clause, ast.Strategy, Offer]]:
     """The rules that name a system, each with that system."""
-    wishes = [(s, s.strategy) for s in statements if isinstance(s, ast.Clause) and s.strategy is not None]
-    if wishes:
+    requested = [(s, s.strategy) for s in statements if isinstance(s, ast.Clause) and s.strategy is not None]
+    if requested:
         from everlog.core.engine.planning.systems import systems  # loaded lazily: few programs need it
 
         offers = systems()
-        for clause, wish in wishes:
-            if wish.name in offers:
-                yield clause, wish, offers[wish.name]
+        for clause, strategy in requested:
+            if strategy.name in offers:
+                yield clause, strategy, offers[strategy.name]
 
 
 def _relation(signature: Signature) -> Relation:
@@ -57,14 +57,14 @@ def _relation(signature: Signature) -> Relation:
     return Relation(signature.name, tuple(Column(a.name, kind, a.type_name) for a, kind in columns))
 
 
-def _signature(relation: Relation, wish: ast.Strategy, declared: Declarations) -> Signature:
+def _signature(relation: Relation, strategy: ast.Strategy, declared: Declarations) -> Signature:
     """The relation as if it were declared where the strategy is named."""
     types = [column.type_name or str(column.kind) for column in relation.columns]
     return Signature(
         relation.name,
-        ast.Name(relation.name, pos=wish.pos, end=wish.end),
+        ast.Name(relation.name, pos=strategy.pos, end=strategy.end),
         [
-            ast.Attribute(c.name, t, pos=wish.pos, end=wish.end)
+            ast.Attribute(c.name, t, pos=strategy.pos, end=strategy.end)
             for c, t in zip(relation.columns, types, strict=True)
         ],
         [column.kind for column in relation.columns],

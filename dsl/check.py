@@ -216,7 +216,7 @@ class _Checker:
         rules: list[core.Rule] = []
         subsumptions: list[core.Subsumption] = []
         counts: dict[str, int] = {}
-        wishes: dict[str, ast.Strategy] = {}
+        requested: dict[str, ast.Strategy] = {}
         for flat in expanded:
             if inlining and not resolve(flat, self.report):
                 continue
@@ -231,10 +231,10 @@ class _Checker:
             number = counts[flat.head.name] = counts.get(flat.head.name, 0) + 1
             if not flat.false:
                 rule = Lowering(kinds, counting).rule(flat, f"{flat.head.name}#{number}", origin)
-                wish = flat.origin.strategy if isinstance(flat.origin, ast.Clause) else None
-                if wish is not None:
-                    wishes[rule.name] = wish
-                    rule = evolve(rule, strategy=wish.name)
+                strategy = flat.origin.strategy if isinstance(flat.origin, ast.Clause) else None
+                if strategy is not None:
+                    requested[rule.name] = strategy
+                    rule = evolve(rule, strategy=strategy.name)
                 rules.append(rule)
         if any(not d.warning for d in self.report.items):
             return None
@@ -251,17 +251,17 @@ class _Checker:
             functors=self.declared.functors,
             pragmas=self.declared.pragmas,
         )
-        return program if self._strategies_serve(program, wishes) else None
+        return program if self._strategies_serve(program, requested) else None
 
-    def _strategies_serve(self, program: core.Program, wishes: dict[str, ast.Strategy]) -> bool:
+    def _strategies_serve(self, program: core.Program, requested: dict[str, ast.Strategy]) -> bool:
         """Whether each strategy that a rule names exists and can maintain the rule."""
-        if not wishes:
+        if not requested:
             return True
         from everlog.core.engine.planning.plan import refusals  # loaded lazily: few programs need it
 
         refused = refusals(program)
         for name, (message, hint) in refused.items():
-            self.report.error("DL110", message, wishes.get(name), hint=hint)
+            self.report.error("DL110", message, requested.get(name), hint=hint)
         return not refused
 
     def _origin(self, flat: FlatClause) -> core.Origin:

@@ -66,7 +66,7 @@ class Inference:
     variables: dict[str, Kind] = field(factory=dict)
     types: dict[str, frozenset[str]] = field(factory=dict)
     first: dict[str, ast.Name] = field(factory=dict)
-    told: set[str] = field(factory=set)
+    reported: set[str] = field(factory=set)
     changed: bool = False
 
     def _all_known(self, literals: list[Literal], atoms: list[ast.Atom]) -> bool:
@@ -124,10 +124,10 @@ class Inference:
             self.types[name.name] = frozenset((type_name,))
         elif types != {type_name}:
             met = self.declarations.types.meet_all(types, frozenset((type_name,)))
-            if not met and name.name not in self.told:
-                self.told.add(name.name)
+            if not met and name.name not in self.reported:
+                self.reported.add(name.name)
                 others = " and ".join(f"`{t}`" for t in sorted(types))
-                self._told_name(
+                self._report_name(
                     name,
                     "DL031",
                     f"no type fits variable `{shown(name)}`: it is {others} and `{type_name}`",
@@ -136,13 +136,13 @@ class Inference:
             self.types[name.name] = met
 
     def _mismatch(self, name: ast.Name, known: Kind, kind: Kind) -> None:
-        if name.name in self.told:
+        if name.name in self.reported:
             return
-        self.told.add(name.name)
+        self.reported.add(name.name)
         message = f"variable `{shown(name)}` is {article(known)} and {article(kind)}"
-        self._told_name(name, "DL030", message, "the columns in which it stands must be of one kind")
+        self._report_name(name, "DL030", message, "the columns in which it stands must be of one kind")
 
-    def _told_name(self, name: ast.Name, code: str, message: str, hint: str) -> None:
+    def _report_name(self, name: ast.Name, code: str, message: str, hint: str) -> None:
         first = self.first.get(name.name)
         labels: tuple[Label, ...] = ()
         if first is not None and first.pos != name.pos:
@@ -207,15 +207,15 @@ class Inference:
     def _unshared(self, left: ast.Term, right: ast.Term) -> None:
         """Report, once, that the types of two sides have nothing in common."""
         names = {t.name for t in (left, right) if isinstance(t, ast.Name)}
-        if names & self.told or self.type_of(left) == frozenset() or self.type_of(right) == frozenset():
+        if names & self.reported or self.type_of(left) == frozenset() or self.type_of(right) == frozenset():
             return
-        self.told |= names
+        self.reported |= names
         if isinstance(right, ast.Name):
             left, right = right, left
         if not isinstance(left, ast.Name):
             return  # two casts: reported when terms are verified
         message = f"no type fits both `{shown(right)}` and `{shown(left)}`"
-        self._told_name(left, "DL031", message, "convert one of them with as(…, type)")
+        self._report_name(left, "DL031", message, "convert one of them with as(…, type)")
 
     def _hoisted(self, hoisted: Hoisted) -> None:
         node = hoisted.node

@@ -119,12 +119,12 @@ def _use(atom: ast.Atom, clause: FlatClause) -> list[Literal]:
     names = {n.name for x in clause.body for n in names_of_literal(x)}
     names |= {n.name for a in clause.head.args for n in names_of(a)}
     names |= {n.name for x in clause.body if isinstance(x, Hoisted) for y in x.body for n in names_of_literal(y)}
-    apart = {n: fresh(n.split("@")[0], atom).name for n in names}
+    fresh_names = {n: fresh(n.split("@")[0], atom).name for n in names}
     out: list[Literal] = []
     for formal, actual in zip(clause.head.args, atom.args, strict=True):
         if not isinstance(actual, ast.Underscore):
-            out.append(ast.Constraint("=", renamed(formal, apart), actual, pos=atom.pos, end=atom.end))
-    return out + [renamed(x, apart) for x in clause.body]
+            out.append(ast.Constraint("=", renamed(formal, fresh_names), actual, pos=atom.pos, end=atom.end))
+    return out + [renamed(x, fresh_names) for x in clause.body]
 
 
 def _failure(atom: ast.Atom, clause: FlatClause) -> list[list[Literal]]:

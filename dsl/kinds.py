@@ -94,7 +94,7 @@ class ClauseKinds(Inference):
             return
         left, right = self.kind(constraint.left), self.kind(constraint.right)
         if left is not None and right is not None and left is not right:
-            self.told |= {t.name for t in (constraint.left, constraint.right) if isinstance(t, ast.Name)}
+            self.reported |= {t.name for t in (constraint.left, constraint.right) if isinstance(t, ast.Name)}
             self.report.error(
                 "DL032",
                 f"cannot compare {article(left)} with {article(right)}",
@@ -295,7 +295,7 @@ class ClauseKinds(Inference):
                 given = self.types.get(arg.name)
             elif isinstance(arg, ast.Cast) and arg.type_name in types and types.kind(arg.type_name) is kind:
                 given = frozenset((types.canonical[arg.type_name],))
-            if not given or (isinstance(arg, ast.Name) and arg.name in self.told):
+            if not given or (isinstance(arg, ast.Name) and arg.name in self.reported):
                 continue
             for name in given:
                 if wanted not in types.supertypes[name]:

@@ -118,7 +118,7 @@ class Parser:
                 assert isinstance(program, ast.Program)
                 return self.shallow(program)
             self.stopped_early = self.stopped_early or (stuck is end and not self.errors)
-            self.tell(stuck, last)
+            self.report_error(stuck, last)
             resume = None if stuck is end else self.resynchronize(stuck, tokens)
             if resume is None:
                 return self.rest()
@@ -181,7 +181,7 @@ class Parser:
 
     # ── errors ───────────────────────────────────────────────────────────────────────────────
 
-    def tell(self, token: Any, last: Any) -> None:
+    def report_error(self, token: Any, last: Any) -> None:
         """Report one error: what stands there, what was expected, and a hint if any."""
         self.errors += 1
         if self.errors == MAX_SYNTAX_ERRORS + 1:

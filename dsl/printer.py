@@ -126,8 +126,8 @@ def _statement(statement: ast.Statement) -> str:
     match statement:
         case ast.Clause(heads=heads, body=body, plan=plan, strategy=strategy):
             rest = "" if body is None else f" :- {_formula(body)}"
-            wish = "" if strategy is None else f" .strategy {strategy.name}"
-            return f"{', '.join(map(_formula, heads))}{rest}.{_plan(plan)}{wish}"
+            chosen = "" if strategy is None else f" .strategy {strategy.name}"
+            return f"{', '.join(map(_formula, heads))}{rest}.{_plan(plan)}{chosen}"
         case ast.Subsumption(dominated=low, dominating=high, body=body, plan=plan):
             return f"{_formula(low)} <= {_formula(high)} :- {_formula(body)}.{_plan(plan)}"
         case ast.Directive(kind=kind, relations=relations, params=params):

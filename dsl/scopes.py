@@ -55,33 +55,33 @@ def resolve(clause: FlatClause, report: Report, head_grounded: bool = False) -> 
     loose = [n for n in _level_names(clause) if n.name not in known]
     if not loose:
         return True
-    told: set[str] = set()
+    reported: set[str] = set()
     written = [n for n in loose if clause.origin.pos <= n.pos < clause.origin.end]  # without inlined ones
     for name in written or loose:
-        if name.name not in told:
-            told.add(name.name)
-            _tell_ungrounded(name, clause, report)
+        if name.name not in reported:
+            reported.add(name.name)
+            _report_ungrounded(name, clause, report)
     return False
 
 
 def _plainly_grounded(clause: FlatClause) -> bool:
     """Whether positive atoms bind all variables, and nothing is nested: one pass."""
     known: set[str] = set()
-    asking: list[ast.Term] = list(clause.head.args)
+    read: list[ast.Term] = list(clause.head.args)
     for literal in clause.body:
         if literal.__class__ is ast.Atom:
             for arg in literal.args:
                 if arg.__class__ is ast.Name:
                     known.add(arg.name)
                 else:
-                    asking.append(arg)
+                    read.append(arg)
         elif literal.__class__ is ast.Constraint:
-            asking += (literal.left, literal.right)
+            read += (literal.left, literal.right)
         elif isinstance(literal, ast.Not) and isinstance(literal.formula, ast.Atom):
-            asking += literal.formula.args
+            read += literal.formula.args
         else:
             return False
-    for term in asking:
+    for term in read:
         if term.__class__ is ast.Name:
             if term.name not in known:
                 return False
@@ -140,7 +140,7 @@ class _Level:
             self._close(ready)
             self.known.add(ready.result.name)
         for hoisted in waiting:
-            self._tell_stuck(hoisted, waiting)
+            self._report_stuck(hoisted, waiting)
         return self.body + extra
 
     def _propagate(self, equalities: list[ast.Constraint]) -> None:
@@ -207,9 +207,9 @@ class _Level:
         assert node.target is not None
         witnesses = (_inner_names(node) & self.occurring) - self.known
         body = _conjunction(node, self.report) or []
-        apart = {n: fresh(n, node).name for n in _inner_names(node) - self.occurring}
-        copy = [renamed(x, apart) for x in body]
-        target = renamed(node.target, apart)
+        fresh_names = {n: fresh(n, node).name for n in _inner_names(node) - self.occurring}
+        copy = [renamed(x, fresh_names) for x in body]
+        target = renamed(node.target, fresh_names)
         copy.append(ast.Constraint("=", target, hoisted.result, pos=node.pos, end=node.end))
         hide = {n: fresh(n, node).name for n in witnesses}
         hoisted.node = renamed(node, hide)
@@ -254,20 +254,20 @@ class _Level:
         level = _Level(body, names | self.known, outside | _grounding_atoms(body), self.report)
         hoisted.body, hoisted.outer, hoisted.closed = level.settle(), frozenset(outside), True
         self.failed = self.failed or level.failed
-        told: set[str] = set()
+        reported: set[str] = set()
         for name in [n for x in hoisted.body for n in names_of_literal(x)] + list(names_of(node.target)):
-            if name.name not in level.known and name.name not in told:
-                told.add(name.name)
+            if name.name not in level.known and name.name not in reported:
+                reported.add(name.name)
                 self.failed = True
-                _tell(self.report, name, "is not grounded inside the aggregate")
+                _report_name(self.report, name, "is not grounded inside the aggregate")
 
-    def _tell_stuck(self, hoisted: Hoisted, waiting: list[Hoisted]) -> None:
+    def _report_stuck(self, hoisted: Hoisted, waiting: list[Hoisted]) -> None:
         self.failed = True
         node = hoisted.node
         if isinstance(node, ast.Functor):
             for name in names_of(node):
                 if name.name not in self.known:
-                    _tell(self.report, name, "is not grounded, so the range has no bounds")
+                    _report_name(self.report, name, "is not grounded, so the range has no bounds")
             return
         loose = (_inner_names(node) & self.occurring) - self.known
         inside = _grounding_atoms(_conjunction(node, self.report) or [])
@@ -280,7 +280,7 @@ class _Level:
                 message = f"aggregates depend on each other through `{name.name}`"
                 self.report.items.append(Diagnostic("DL042", message, name.pos, name.end))
             elif name.name not in inside and not _aggregates_in(node.body):
-                _tell(self.report, name, "is not grounded")
+                _report_name(self.report, name, "is not grounded")
             else:
                 message = f"`{name.name}` is grounded only inside this `{node.op}`, but used outside it"
                 hint = "ground it by an atom outside the aggregate; only min and max give witnesses"
@@ -378,12 +378,12 @@ def _named_wildcards(literal: Literal) -> Literal:
     return literal
 
 
-def _tell(report: Report, name: ast.Name, why: str) -> None:
+def _report_name(report: Report, name: ast.Name, why: str) -> None:
     shown = name.name.split("@")[0]
     report.items.append(Diagnostic("DL040", f"variable `{shown}` {why}", name.pos, name.end))
 
 
-def _tell_ungrounded(name: ast.Name, clause: FlatClause, report: Report) -> None:
+def _report_ungrounded(name: ast.Name, clause: FlatClause, report: Report) -> None:
     shown = name.name.split("@")[0]
     labels = []
     for literal in clause.body:

@@ -50,10 +50,10 @@ class Rowwise:
         return []
 
     def insert(self, relation: str, row: Row) -> dict[str, tuple[frozenset[Row], frozenset[Row]]]:
-        return self._told(self.running.insert(relation, row))
+        return self._as_rows(self.running.insert(relation, row))
 
     def delete(self, relation: str, row: Row) -> dict[str, tuple[frozenset[Row], frozenset[Row]]]:
-        return self._told(self.running.delete(relation, row))
+        return self._as_rows(self.running.delete(relation, row))
 
     def view(self, name: str) -> frozenset[Row]:
         return self._rows(name, self.running.view(name))
@@ -64,7 +64,7 @@ class Rowwise:
     def check(self) -> None:
         self.running.check()
 
-    def _told(
+    def _as_rows(
         self, changes: Mapping[str, tuple[frozenset[Value], frozenset[Value]]]
     ) -> dict[str, tuple[frozenset[Row], frozenset[Row]]]:
         return {name: (self._rows(name, gone), self._rows(name, new)) for name, (gone, new) in changes.items()}

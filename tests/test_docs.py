@@ -393,6 +393,30 @@ def test_the_example_of_a_code_gives_that_code() -> None:
         assert languages[-1] == "dl", code
 
 
+# ── links ────────────────────────────────────────────────────────────────────────────────────
+
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as Markdown viewers make them."""
+    text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"], ids=lambda p: p.name)
+def test_every_link_leads_to_a_file_and_a_heading_of_the_project(page: Path) -> None:
+    for target in _LINK.findall(_FENCE.sub("", page.read_text(encoding="utf-8"))):
+        if "://" in target:
+            continue
+        name, _, anchor = target.partition("#")
+        file = (page.parent / name).resolve() if name else page
+        assert file.is_relative_to(ROOT.resolve()), target
+        assert file.exists(), target
+        assert not anchor or anchor in anchors(file), target
+
+
 # ── other systems ────────────────────────────────────────────────────────────────────────────
 
 

@@ -53,7 +53,7 @@ class Names:
     def __init__(self, taken: set[str]) -> None:
         self.taken = taken
 
-    def new(self, wish: str) -> str:
+    def new(self, wanted: str) -> str:
         """The given name, or that name with a number if it is taken.
 
         >>> names = Names({"x"})
@@ -61,9 +61,9 @@ class Names:
         ('x_2', 'x_3', 'y')
         """
         found = (
-            wish
-            if wish not in self.taken
-            else next(name for n in count(2) if (name := f"{wish}_{n}") not in self.taken)
+            wanted
+            if wanted not in self.taken
+            else next(name for n in count(2) if (name := f"{wanted}_{n}") not in self.taken)
         )
         self.taken.add(found)
         return found

@@ -82,7 +82,7 @@ class TermBuilder(Transformer[Token, Any]):
         self._depths[id(node)] = depth
         return node
 
-    def tell(self, code: str, message: str, node: Any, *labels: Label, hint: str = "") -> None:
+    def error(self, code: str, message: str, node: Any, *labels: Label, hint: str = "") -> None:
         pos, end = span([node]).values()
         self.report.items.append(Diagnostic(code, message, pos, end, labels, hint))
 
@@ -135,12 +135,12 @@ class TermBuilder(Transformer[Token, Any]):
         left, operator, right = children
         modulus = 0
         if len(operator.value) > 100:
-            self.tell("NRC013", "this modulus has too many digits", operator)
+            self.error("NRC013", "this modulus has too many digits", operator)
         elif len(operator.value) > 1:
             modulus = int(operator.value[2:-1])
             if not is_prime(modulus):
                 message = f"{modulus} is not a prime number"
-                self.tell("NRC013", message, operator, hint="only a prime makes a field")
+                self.error("NRC013", message, operator, hint="only a prime makes a field")
         node = t.Arith(operator.value[0], left, right, modulus, **span(children))
         return self.made(node, children)  # type: ignore[no-any-return]
 
@@ -148,7 +148,7 @@ class TermBuilder(Transformer[Token, Any]):
         sign, of = children
         if len(sign.value) > 1:
             hint = f"write `0 {sign.value} e`"
-            self.tell("NRC013", f"`{sign.value}` needs something before it", sign, hint=hint)
+            self.error("NRC013", f"`{sign.value}` needs something before it", sign, hint=hint)
         at = span(children)
         match of:
             case t.Const(int() as value) if (
@@ -194,7 +194,7 @@ class TermBuilder(Transformer[Token, Any]):
         stated: TypeAt = children[4]
         if isinstance(stated.type, SetOf):
             return t.Empty(stated.type.element, **span(children))
-        self.tell("NRC030", f"an empty set has a set type, not {stated.type}", stated, hint=f"{{{stated.type}}}")
+        self.error("NRC030", f"an empty set has a set type, not {stated.type}", stated, hint=f"{{{stated.type}}}")
         return t.Empty(**span(children))
 
     def finite(self, children: list[Any]) -> t.Term:
@@ -214,7 +214,7 @@ class TermBuilder(Transformer[Token, Any]):
                 node = t.BigUnion(body, pattern, source, **span(children))
                 return self.made(node, children)  # type: ignore[no-any-return]
         hint = "write `union{ e | pattern in set }`, one inside another for more of them"
-        self.tell("NRC014", "`union{…}` takes one generator", children[0], hint=hint)
+        self.error("NRC014", "`union{…}` takes one generator", children[0], hint=hint)
         return body  # type: ignore[no-any-return]
 
     def sum_of(self, children: list[Any]) -> t.Term:
@@ -240,7 +240,7 @@ class TermBuilder(Transformer[Token, Any]):
 
     def _int(self, token: Token) -> int:
         if len(token.value) > 4000:  # Python's own limit for reading integers
-            self.tell("NRC010", "this number has too many digits", token)
+            self.error("NRC010", "this number has too many digits", token)
             return 1
         return int(token.value)
 
@@ -278,7 +278,7 @@ class TermBuilder(Transformer[Token, Any]):
             if name in first:
                 label = Label(**span([first[name]]), text="first here")
                 hint = "take two names, and compare them with `=`" if what == "pattern variable" else ""
-                self.tell("NRC012", f"{what} `{name}` stands twice", node, label, hint=hint)
+                self.error("NRC012", f"{what} `{name}` stands twice", node, label, hint=hint)
             first.setdefault(name, node)
 
     # ── types ────────────────────────────────────────────────────────────────────────────────

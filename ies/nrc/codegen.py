@@ -112,7 +112,7 @@ class Generator(Looping):
         return name
 
     def _chosen(self, condition: t.Term, then: t.Term, other: t.Term, scope: Scope) -> str:
-        asked = self.value(condition, scope)
+        test = self.value(condition, scope)
         first: Lines = []
         second: Lines = []
         with self.into(first):
@@ -122,16 +122,16 @@ class Generator(Looping):
         if not first and not second:
             match yes, no:
                 case "True", "False":
-                    return asked
+                    return test
                 case "False", "True":
-                    return f"(not {asked})"
+                    return f"(not {test})"
                 case _, "False":
-                    return f"({asked} and {yes})"
+                    return f"({test} and {yes})"
                 case "True", _:
-                    return f"({asked} or {no})"
-            return f"({yes} if {asked} else {no})"
+                    return f"({test} or {no})"
+            return f"({yes} if {test} else {no})"
         name = self.fresh("v")
-        self.body += [f"if {asked}:", [*first, f"{name} = {yes}"], "else:", [*second, f"{name} = {no}"]]
+        self.body += [f"if {test}:", [*first, f"{name} = {yes}"], "else:", [*second, f"{name} = {no}"]]
         return name
 
     def _arithmetic(self, term: t.Arith, left: str, right: str) -> str:

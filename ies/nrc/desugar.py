@@ -49,12 +49,12 @@ class _Desugar:
         self.calls: list[str] = []
         self.called = 0
 
-    def fresh(self, wish: str) -> str:
+    def fresh(self, wanted: str) -> str:
         """A name that is bound once, and nowhere free."""
-        name, number = wish, 1
+        name, number = wanted, 1
         while name in self.used:
             number += 1
-            name = f"{wish.rstrip(_PRIME)}_{number}"
+            name = f"{wanted.rstrip(_PRIME)}_{number}"
         self.used.add(name)
         return name
 
@@ -124,8 +124,8 @@ class _Desugar:
     ) -> t.Term:
         """union{ body | x in source }, or a sum; parts of a pattern are projections of x."""
         over = self.term(source, scope)
-        wish = pattern.name if isinstance(pattern, t.Bind) and pattern.name != "_" else "p"
-        name = self.fresh(wish)
+        wanted = pattern.name if isinstance(pattern, t.Bind) and pattern.name != "_" else "p"
+        name = self.fresh(wanted)
         inner = {**scope, **_projections(pattern, t.Var(name))}
         return make(body(inner), t.Bind(name), over)  # type: ignore[no-any-return]
 

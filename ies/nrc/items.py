@@ -60,7 +60,7 @@ class SystemBuilder(TermBuilder):
         stated: TypeAt = children[3]
         type_ = stated.type
         if not isinstance(type_, SetOf):
-            self.tell("NRC030", f"a relation has a set type, not {type_}", stated, hint=f"write `{{{type_}}}`")
+            self.error("NRC030", f"a relation has a set type, not {type_}", stated, hint=f"write `{{{type_}}}`")
             type_ = SetOf(NUM)
         value = Stored(str(children[1]), type_, self._string(children), **span(children[1:2]))
         return self._item(children[0].value, children[1], value, children)
@@ -126,7 +126,7 @@ class SystemBuilder(TermBuilder):
             clash = next((seen[sign] for sign in seen if ":=" in (sign, item.kind) or sign == item.kind), None)
             if clash is not None:
                 label = Label(clash.pos, clash.end, "given here too")
-                self.tell("NRC015", f"two functions for `{item.name}` in one update", item, label)
+                self.error("NRC015", f"two functions for `{item.name}` in one update", item, label)
             seen.setdefault(item.kind, item)
         changes: dict[str, Change] = {}
         for name, seen in found.items():
@@ -201,12 +201,12 @@ def _sri(by_kind: dict[str, list[Any]], report: Report) -> SriForm | None:
     forms, shows = by_kind.get("sri", []), by_kind.get("shows", [])
     if not forms:
         for item in shows:
-            _tell(report, "`shows` is the last step of `sri`, which is missing", item)
+            _error(report, "`shows` is the last step of `sri`, which is missing", item)
         return None
     for kind in ("on", "initially", "aux"):
         for item in by_kind.get(kind, []):
             label = Label(forms[0].pos, forms[0].end, "here")
-            _tell(report, f"`{kind}` cannot stand beside `sri`, which defines it", item, label)
+            _error(report, f"`{kind}` cannot stand beside `sri`, which defines it", item, label)
     form: SriForm = forms[0].value
     last = shows[0].value if shows else None
     return SriForm(form.element, form.so_far, form.step, form.start, last, form.requirements)
@@ -221,8 +221,8 @@ def _grouped(items: list[Any], key: Any) -> dict[str, list[Any]]:
 
 def _once(items: list[Any], what: str, report: Report) -> None:
     for item in items[1:]:
-        _tell(report, what, item, Label(items[0].pos, items[0].end, "the first"))
+        _error(report, what, item, Label(items[0].pos, items[0].end, "the first"))
 
 
-def _tell(report: Report, message: str, item: Any, *labels: Label) -> None:
+def _error(report: Report, message: str, item: Any, *labels: Label) -> None:
     report.items.append(Diagnostic("NRC015", message, item.pos, item.end, labels))

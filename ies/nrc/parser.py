@@ -124,7 +124,7 @@ class _Run:
             try:
                 result = self.parser.feed_token(token)
             except UnexpectedToken:
-                self._tell(token, tokens[place - 1] if place else None)
+                self._report(token, tokens[place - 1] if place else None)
                 resumed = self._resumed(tokens, place)
                 if resumed is None or len(self.report.items) >= _MAX_ERRORS:
                     return None
@@ -181,7 +181,7 @@ class _Run:
             if terminal == "$END" and trial[-1] == self.parser.parser_state.parse_conf.end_state:
                 return True
 
-    def _tell(self, token: Token, before: Token | None) -> None:
+    def _report(self, token: Token, before: Token | None) -> None:
         pos, end = token.start_pos or 0, token.end_pos or 0
         after = (before.end_pos or 0) if before is not None else 0
         if any(after <= d.pos <= pos and d.code in ("NRC001", "NRC002") for d in self.report.items):

@@ -136,7 +136,7 @@ class SparseMatrix:
     def change(self, u: int, v: int, scales: Scales) -> tuple[Flips, Flips]:
         gone: tuple[list[int], list[int]] = ([], [])
         new: tuple[list[int], list[int]] = ([], [])
-        told = Found(), Found()
+        changed = Found(), Found()
         first, second = scales
         row = dict(self.rows.get(v, {}))
         a, b = row.get(v, (0, 0))
@@ -165,10 +165,10 @@ class SparseMatrix:
                     self.columns[y].remove(x)
                     gone[0].append(x)
                     gone[1].append(y)
-        for found, lists in zip(told, (gone, new), strict=True):
+        for found, lists in zip(changed, (gone, new), strict=True):
             found.add(*lists, None, len(lists[0]))
-        self.size += told[1].size - told[0].size
-        return told
+        self.size += changed[1].size - changed[0].size
+        return changed
 
     def touched(self, u: int, v: int) -> int:
         return (1 + len(self.columns.get(u, ()))) * (1 + len(self.rows.get(v, ())))
@@ -219,14 +219,14 @@ class DenseMatrix:
         ys = np.flatnonzero(rows.any(axis=0))
         if 4 * len(ys) > 3 * self.capacity:
             ys = np.arange(self.capacity)  # copying whole rows is faster then
-        told = Found(), Found()
+        changed = Found(), Found()
         step = max(1, BLOCK // max(1, len(ys)))
         for start in range(0, len(xs), step):
-            self._change_block(xs[start : start + step], ys, columns, rows, told)
-        self.size += told[1].size - told[0].size
-        return told
+            self._change_block(xs[start : start + step], ys, columns, rows, changed)
+        self.size += changed[1].size - changed[0].size
+        return changed
 
-    def _change_block(self, xs: Any, ys: Any, columns: Any, rows: Any, told: tuple[Found, Found]) -> None:
+    def _change_block(self, xs: Any, ys: Any, columns: Any, rows: Any, changed: tuple[Found, Found]) -> None:
         np, whole = self.np, len(ys) == self.capacity
         there: list[Any] = [None, None]  # presence before and after
         for data, column, row in zip(self.data, columns, rows, strict=True):
@@ -240,7 +240,7 @@ class DenseMatrix:
         was, is_ = there[0] != 0, there[1] != 0
         flips = was ^ is_
         if flips.any():
-            for found, side in zip(told, (was, is_), strict=True):
+            for found, side in zip(changed, (was, is_), strict=True):
                 side &= flips
                 found.add(xs, ys, side, int(np.count_nonzero(side)))
 

@@ -204,7 +204,7 @@ class Practical(ABC):
             return {}
         self._permit(relation, row)
         rows.add(row)
-        return _told({relation: ((), (row,)), **self._insert(relation, row)})
+        return _net({relation: ((), (row,)), **self._insert(relation, row)})
 
     def delete(self, relation: str, row: Row) -> Changes:
         """Delete a row; return the lost and new rows of each changed relation."""
@@ -213,7 +213,7 @@ class Practical(ABC):
         if row not in rows:
             return {}
         rows.remove(row)
-        return _told({relation: ((row,), ()), **self._delete(relation, row)})
+        return _net({relation: ((row,), ()), **self._delete(relation, row)})
 
     def track(self) -> None:
         """Report the changes of auxiliary relations from now on, too."""
@@ -311,5 +311,5 @@ class Practical(ABC):
         return tuple(row)
 
 
-def _told(changes: Changes) -> Changes:
+def _net(changes: Changes) -> Changes:
     return {name: change for name, change in changes.items() if change[0] or change[1]}

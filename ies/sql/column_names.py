@@ -32,11 +32,11 @@ def tables(system: System) -> dict[str, Table]:
 
 def _names(system: System, stored: Stored, width: int) -> tuple[str, ...]:
     atom = re.compile(rf"\b{re.escape(stored.name)}\(([^()]*)\)")
-    told = [match.group(1) for match in atom.finditer(system.query)][:1]
+    candidates = [match.group(1) for match in atom.finditer(system.query)][:1]
     meant = re.match(r"\(([^()]*)\)", stored.meaning)
     if meant is not None:
-        told.append(meant.group(1))
-    for words in told:
+        candidates.append(meant.group(1))
+    for words in candidates:
         names = tuple(word.strip() for word in words.split(","))
         if _fit(names, width):
             return names

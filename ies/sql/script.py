@@ -67,13 +67,13 @@ def create(dialect: Dialect, table: Table) -> str:
 def indices(dialect: Dialect, table: Table, lookups: Iterable[frozenset[str]]) -> list[str]:
     """Indexes for lookups that lack the first column of the primary key."""
     wanted = sorted(
-        (asked for asked in lookups if table.columns[0] not in asked), key=lambda a: (-len(a), sorted(a))
+        (lookup for lookup in lookups if table.columns[0] not in lookup), key=lambda a: (-len(a), sorted(a))
     )
     out: dict[tuple[str, ...], None] = {}
-    for asked in wanted:
-        key = tuple(column for column in table.columns if column in asked)
+    for lookup in wanted:
+        key = tuple(column for column in table.columns if column in lookup)
         if not any(known[: len(key)] == key for known in out):
-            out[(*key, *(column for column in table.columns if column not in asked))] = None
+            out[(*key, *(column for column in table.columns if column not in lookup))] = None
     made: list[str] = []
     for key in out:
         name = dialect.quoted(

@@ -191,16 +191,16 @@ class Queries:
         for one in froms:
             if one.table is None:
                 continue
-            asked: set[str] = set()
+            columns: set[str] = set()
             for condition in where.parts or (where,):
                 if condition.equals is None:
                     continue
                 for a, b in (condition.equals, condition.equals[::-1]):
                     outside = one.alias not in {alias for alias, _ in b.columns}
                     if a.column is not None and a.column[0] == one.alias and outside:
-                        asked.add(a.column[1])
-            if asked:
-                self.lookups.setdefault(one.table.name, set()).add(frozenset(asked))
+                        columns.add(a.column[1])
+            if columns:
+                self.lookups.setdefault(one.table.name, set()).add(frozenset(columns))
 
 
 def with_condition(condition: Scalar, branch: Branch) -> Branch:

@@ -215,16 +215,16 @@ def determined(froms: Iterable[From], conditions: Iterable[Scalar], head: Iterab
     determines it, too.
     """
     local = {(one.alias, name) for one in froms for name in one.columns}
-    told = {one.column for one in head if one.column is not None} & local
+    fixed = {one.column for one in head if one.column is not None} & local
     equations = [condition.equals for condition in conditions if condition.equals is not None]
     grows = True
-    while grows and told != local:
+    while grows and fixed != local:
         grows = False
         for left, right in equations:
             for one, other in ((left, right), (right, left)):
-                new = one.column in local and one.column not in told
-                if new and other.columns & local <= told:
+                new = one.column in local and one.column not in fixed
+                if new and other.columns & local <= fixed:
                     assert one.column is not None
-                    told.add(one.column)
+                    fixed.add(one.column)
                     grows = True
-    return told == local
+    return fixed == local
