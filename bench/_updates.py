@@ -66,7 +66,7 @@ def compare(
     print(f"{title}: {sizes}")
     print(
         f"  recomputation {recomputed:.2f} s, load with witnesses {loaded:.2f} s; {len(sample)} facts, "
-        f"{told / len(sample):.0f} changes told a delete"
+        f"{told / len(sample):.0f} changes per delete"
     )
     for what, times in (("delete", deletes), ("insert", inserts), ("both", [*deletes, *inserts])):
         mean, middle, most = statistics.mean(times), statistics.median(times), max(times)

@@ -269,7 +269,7 @@ def against_hand(number: int, small: bool) -> None:
         if {relation: dict(told[relation]) for relation in told} != hand.step(name, a, x, insert):
             fail("R(a,b), S(a,c): the engine and the triggers by hand tell different changes")
     times = by_turns(3, hand=by_hand, planned=database(None), view_tree=database("view_tree"))
-    print(f"R(a,b), S(a,c): {number} single updates with told changes, against triggers by hand")
+    print(f"R(a,b), S(a,c): {number} single updates with their changes, against triggers by hand")
     for name, seconds in times.items():
         print(f"  {name:<10} {', '.join(f'{s / number * 1e6:.1f}' for s in seconds)} µs an update")
     at_most(

@@ -103,7 +103,7 @@ def witnesses(nodes: int, edges: list[Edge], number: int, rounds: int, small: bo
             f"  {name}: load {loaded:.2f} s, recomputation {statistics.mean(bulk):.2f} s,"
             f" delete {milliseconds(statistics.mean(deletes))} (most {milliseconds(max(deletes))}),"
             f" insert {milliseconds(statistics.mean(inserts))} (most {milliseconds(max(inserts))}),"
-            f" {told / len(sample):.0f} pairs told a delete"
+            f" {told / len(sample):.0f} changed pairs per delete"
         )
         at_least(f"closure {nodes}/{len(edges)}, {name}", statistics.mean(bulk) / mean, bar, small)
         del update, pairs
@@ -137,8 +137,8 @@ def matrix(nodes: int, number: int, small: bool) -> None:
                 times.append(time.process_time() - start)
         pairs = system.sizes()["path"]
         print(
-            f"  {name}: {len(edges)} edges, {pairs} pairs, load {loaded:.2f} s, {told / len(times):.0f} pairs told"
-            f" an update, most {milliseconds(max(times))}; some pair is missing with probability at most"
+            f"  {name}: {len(edges)} edges, {pairs} pairs, load {loaded:.2f} s, {told / len(times):.0f} changed"
+            f" pairs per update, most {milliseconds(max(times))}; some pair is missing with probability at most"
             f" {system.error_bound():.0e}"
         )
         at_most(f"matrix, {nodes} nodes, {name}, an update", statistics.mean(times) * 1e3, 60, "ms", small)

@@ -182,7 +182,7 @@ def main() -> None:
                 (db.insert if insert else db.delete)(names[atom], row)
             seconds.append((time.process_time() - start) / len(stream))
     told = ", ".join(f"{strategy} {min(seconds) * 1e6:.1f} µs" for strategy, seconds in spent.items())
-    print(f"engine: a benign stream through Database: {told} an update")
+    print(f"engine: a benign stream through Database: {told} per update")
     at_most("benign in the engine, auto against delta", min(spent["auto"]) / min(spent["delta"]), 1.3, small=small)
 
     print("engine: the hostile stream through Database")

@@ -39,7 +39,10 @@ def main() -> None:
     replay("closure", closure_text, {"edge": random_graph(120, 200, seed=10)}, 120, number)
     replay("join with count", JOIN_COUNT, join, 200, number)
     replay("points-to", POINTS_TO, points_to(400), 400, number)
-    print("  told sums of steps, one by one, batches and text: equal".ljust(92) + "bar: equal              holds")
+    print(
+        "  sums of changes by steps, one by one, batches and text: equal".ljust(92)
+        + "bar: equal              holds"
+    )
 
 
 def replay(title: str, text: str, base: Mapping[str, Sequence[Row]], domain: int, number: int) -> None:
@@ -73,7 +76,7 @@ def replay(title: str, text: str, base: Mapping[str, Sequence[Row]], domain: int
     sums["as text"] = through_the_command(text, base, ways["steps"])
     for way, total in sums.items():
         if total != sums["from scratch"]:
-            fail(f"{title}: {way} told another sum")
+            fail(f"{title}: {way} gave another sum")
     size = sum(map(len, sums["steps"].values()))
     print(f"  {title}: {number} updates, {len(ways['steps'])} steps, net {size} rows; {', '.join(times)}: equal")
 

@@ -250,7 +250,7 @@ async def all_clients(load: Load, clients: int) -> None:
     while time.monotonic() < late and not load.wrong and any(step <= load.told for step in load.seen.values()):
         await asyncio.sleep(0.05)
     if not load.wrong and (len(load.seen) < followers or any(step <= load.told for step in load.seen.values())):
-        load.wrong.append(f"{load.told + 1} steps were told, followers heard of {sorted(load.seen.values())}")
+        load.wrong.append(f"{load.told + 1} steps were reported, followers received {sorted(load.seen.values())}")
     for kind, task in tasks:
         if kind is not follow and not task.done():
             load.wrong.append(f"{kind.__name__} did not end")
@@ -280,9 +280,9 @@ def compare_file(folder: Path, load: Load) -> None:
     with Database.open(folder / "books.db") as database:
         for copy in ("left", "right"):
             if dict(database.view(copy)) != load.books:
-                load.wrong.append(f"{copy} in the file is not what was told")
+                load.wrong.append(f"{copy} in the file is not what was reported")
         if database.step != load.told + 1:
-            load.wrong.append(f"{load.told + 1} steps were told, the file is at step {database.step}")
+            load.wrong.append(f"{load.told + 1} steps were reported, the file is at step {database.step}")
         load.wrong += [f"{name} differs from an evaluation from scratch" for name in database.check()]
 
 
@@ -293,7 +293,7 @@ def report(load: Load, seconds: float) -> None:
         everything += load.took[kind]
         print(line(kind, load.took[kind], seconds))
     print(line("all", everything, seconds))
-    print(f"{load.events} events told to followers, {load.events / seconds:.0f} per s; {load.told} steps")
+    print(f"{load.events} events to followers, {load.events / seconds:.0f} per s; {load.told} steps")
     for what in load.wrong[:20]:
         print(f"WRONG: {what}")
     print(

@@ -215,7 +215,7 @@ def check(steps: Sequence[Step]) -> float:
         for name, apply in others.items():
             found = apply(*step)
             if found != expected:
-                fail(f"step {number}, {step}: {name} told {found}, the triggers {expected}")
+                fail(f"step {number}, {step}: {name} gave {found}, the triggers {expected}")
     return told / len(steps)
 
 
@@ -237,7 +237,7 @@ def main() -> None:
     asked = options(__doc__, steps=100_000, rounds=3)
     steps = make_steps(5_000 if asked.small else asked.steps)
     told = check(steps)
-    print(f"{len(steps)} steps, {told:.1f} rows told a step, the same by all sides in each step")
+    print(f"{len(steps)} steps, {told:.1f} changed rows per step, the same by all sides in each step")
     rounds = [measure(steps) for _ in range(asked.rounds)]
     for name in SIDES:
         times = ", ".join(f"{one[name] / len(steps) * 1e6:.1f}" for one in rounds)

@@ -138,7 +138,7 @@ def update_against_recomputation(workload: str, stream: str, *others: str) -> Ca
         found = best_static(records, solve)
         if found is None or ours is None:
             return Reading(None, ours, why="not measured in this run")
-        why = f"the fastest is {found[0]}; {times(ratio(found[1], told))} with rows of all that changed"
+        why = f"the fastest is {found[0]}; {times(ratio(found[1], told))} with all changed rows"
         return Reading(found[1] / ours, ours, found[1], why=why)
 
     return measure

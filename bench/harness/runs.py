@@ -243,7 +243,7 @@ def verdict(found: Record, reference: Record) -> Record:
         for number, (theirs, expected) in enumerate(both, 1):
             if theirs != expected:
                 where = f"step {number} of {play['stream']} by {play['batch']}"
-                return {"status": WRONG, "why": f"told other changes in {where}"}
+                return {"status": WRONG, "why": f"gave other changes in {where}"}
     return found
 
 

@@ -153,7 +153,7 @@ class Failing(Mistaken):
     ("side", "living", "status", "why"),
     [
         (Side("mistaken", "", str, static=Mistaken), False, WRONG, "rows, ours"),
-        (Side("mistaken", "", str, living=Silent), True, WRONG, "told other changes in step "),
+        (Side("mistaken", "", str, living=Silent), True, WRONG, "gave other changes in step "),
         (Side("mistaken", "", str, static=Failing), False, "failed", "ValueError: no such thing"),
     ],
 )
