@@ -393,7 +393,7 @@ ENTRIES: tuple[Entry, ...] = (
         "DL084",
         "counter in an inlined relation",
         "neither the rules of an inlined relation nor its uses count with `autoinc()`",
-        "Every use would count anew, so the same relation would have different numbers in each place.",
+        "Every use would count again, so the same relation would have different numbers in each place.",
     ),
     # ── not in this language ─────────────────────────────────────────────────────────────────
     Entry(

@@ -121,7 +121,7 @@ def _code_and_asides(text: str) -> tuple[str, list[Lexeme], list[_Piece]]:
 
 
 def _pieces(text: str, words: list[Lexeme], asides: list[_Piece], program: ast.Program) -> list[_Piece]:
-    """Statements, comments and lines in order; a statement includes its inner comments."""
+    """Statements, comments and lines in order; a statement includes inner comments."""
     starts = [*_starts(program.statements), (len(text) + 1, "")]
     rest = iter([*words, ast.Underscore(len(text) + 1)])
     word = next(rest)
@@ -235,7 +235,7 @@ def lay_out(words: Sequence[Word], width: int = WIDTH) -> list[str]:
 
 @define
 class _Layout:
-    """Layout by kind of statement: `x:number` in declarations, `count : { … }` in rules."""
+    """Layout by kind of statement: `x:number` declares, `count : { … }` aggregates."""
 
     kind: str
     width: int

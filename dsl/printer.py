@@ -235,7 +235,7 @@ def _terms(terms: Iterable[ast.Term]) -> str:
 
 
 def _term(term: ast.Term, binds: int = 0) -> str:
-    """In parentheses if it is an operation that binds weaker than `binds`."""
+    """A term, in parentheses if it is an operation that binds weaker than `binds`."""
     match term:
         case ast.Number(text=text) | ast.Float(text=text) | ast.Unsigned(text=text):
             text += "u" * isinstance(term, ast.Unsigned)
@@ -262,8 +262,9 @@ def _term(term: ast.Term, binds: int = 0) -> str:
 
 
 def _chain(name: str, left: ast.Term, right: ast.Term) -> str:
-    """`left name right`.  A chain leans to the left and is as long as its text: walked, not
-    descended.
+    """`left name right`.
+
+    A chain leans to the left and may be long, so this is a loop, not a recursion.
     """
     openings, ends = 0, []
     while True:
@@ -289,7 +290,7 @@ def _call(term: _Call) -> str:
         case ast.Cast(term=inner, type_name=type_name):
             return f"as({_term(inner)}, {_qname(type_name)})"
         case ast.Aggregate(op=op, target=target, body=body):
-            name, _, count = op.partition("/")  # of several targets the tree keeps the first and their number
+            name, _, count = op.partition("/")  # for several targets the tree keeps the first and their number
             targets = [] if target is None else [target] * int(count or 1)
             return f"{name} {_terms(targets)} : {{ {_formula(body)} }}"
         case ast.Counter():

@@ -108,7 +108,10 @@ class BigUnion(_Node):
 
 @frozen
 class Sum(_Node):
-    """Σ{|body | pattern ∈ source|} with duplicates: `sum{| body | pattern in source |}`."""
+    """Σ{|body | pattern ∈ source|}, with duplicates.
+
+    Written `sum{| body | pattern in source |}`.
+    """
 
     body: Term
     pattern: Pattern
