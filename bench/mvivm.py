@@ -1,13 +1,12 @@
-"""Age generations and `auto` against first-order delta, on hostile and benign streams of the
-triangle.
+"""Age generations and `auto` against first-order delta, on triangle streams.
 
-    hostile    two hubs with half of all tuples as neighbours each, disjoint; edges between hubs are toggled
-    benign     a random sparse graph, edges come and go; and a window that slides over a stream of edges
+    hostile    two hubs, each with half of all tuples as neighbours; edges between hubs are toggled
+    benign     a random sparse graph with random updates; and a window that slides over edges
     load       10^6 tuples at once: generations against the indexes of first-order delta
     engine     the same hostile stream through `Database`, as a user has it
 
-Times are of one process, both sides in one run.  `auto` is not told which stream comes; the updates
-in which it moves are in its time.
+Times are of one process, both sides in one run.  `auto` does not know which stream it gets; its
+time includes the updates in which it switches.
 
     python -P bench/mvivm.py [--small] [--tuples 1000000] [--toggles 20000]
 """
@@ -58,7 +57,7 @@ def hubs(tuples: int, toggles: int, number: int = 2) -> tuple[dict[int, list[Row
 
 
 def sparse(tuples: int, updates: int) -> tuple[dict[int, list[Row]], list[Update]]:
-    """Random graphs of degree about 8; a random row goes or comes."""
+    """Random graphs of degree about 8; a random row is inserted or deleted."""
     draw = random.Random(2)
     nodes = tuples // 24
     rows = [
@@ -75,7 +74,7 @@ def sparse(tuples: int, updates: int) -> tuple[dict[int, list[Row]], list[Update
 
 
 def window(tuples: int, updates: int) -> tuple[dict[int, list[Row]], list[Update]]:
-    """Edges in the order of their coming; the oldest goes when one comes."""
+    """A sliding window over edges: each insert deletes the oldest edge."""
     draw = random.Random(3)
     nodes = tuples // 24
     seen: dict[tuple[int, Row], None] = {}
@@ -159,7 +158,7 @@ def load(tuples: int, small: bool) -> None:
         start = time.process_time()
         view.load(loaded)
         probe = (0, -1)
-        for atom in range(3):  # the first updates make the indexes that they need
+        for atom in range(3):  # the first updates build the indexes that they need
             view.insert(atom, probe)
             list(view.delta(atom, probe))
         taken[strategy] = time.process_time() - start
@@ -189,7 +188,7 @@ def benign_in_engine(tuples: int, toggles: int, small: bool) -> None:
                 (db.insert if insert else db.delete)(names[atom], row)
             seconds.append((time.process_time() - start) / len(stream))
     told = ", ".join(f"{strategy} {min(seconds) * 1e6:.1f} µs" for strategy, seconds in spent.items())
-    print(f"engine: a benign stream through Database: {told} an update")
+    print(f"engine: a benign stream through Database: {told} per update")
     at_most("benign in the engine, auto against delta", min(spent["auto"]) / min(spent["delta"]), 1.3, small=small)
 
 

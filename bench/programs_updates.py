@@ -1,16 +1,17 @@
-"""One random input fact deleted, then inserted: same generation and Andersen's points-to analysis.
+"""One random fact deleted, then inserted: same generation and points-to.
 
 The data is generated, with fixed seeds, for 5 000 people and for a C program of 5 000 variables.
-How updates are measured against recomputation: see bench/_updates.py.
+bench/_updates.py measures updates against recomputation.
 
 `family`: twenty generations; couples marry within their generation, some of them strangers without
 known parents; a child has both parents of a couple.  `tree`: a hierarchy in which each newcomer
-reports to someone who is already there, so that one deletion cuts a whole branch off.
+reports to an earlier member, so that one deletion cuts off a whole branch.
 
-`points_to`: functions of about ten variables.  Of the statements 20 % are `v = &o`, 50 % `v = w`,
-18 % `v = *p`, 12 % `*p = v`: about what Hardekopf and Lin count in C programs ("The ant and the
-grasshopper", PLDI 2007).  Most stay within a function; copies between functions pass arguments and
-results, and some functions are called from many places; a few variables are global.
+`points_to` (Andersen's analysis): functions of about ten variables.  Of the statements 20 % are `v
+= &o`, 50 % `v = w`, 18 % `v = *p`, 12 % `*p = v`: about what Hardekopf and Lin count in C programs
+("The ant and the grasshopper", PLDI 2007).  Most stay within a function; copies between functions
+pass arguments and results, and some functions are called from many places; a few variables are
+global.
 
     python -P bench/programs_updates.py [--small] [--facts 100] [--rounds 5] [--size 5000]
 """
@@ -74,10 +75,10 @@ def tree(people: int) -> Rows:
 
 
 class Source:
-    """A made-up program: functions of variables, each variable of a type.
+    """A generated program: functions of variables, each variable of a type.
 
-    A type is a family (a struct, of which few are used everywhere and most in few places) and a
-    depth: 0 is the thing itself, 1 a pointer to it, 2 a pointer to such a pointer.
+    A type is a family (a struct; few are used everywhere and most in few places) and a depth: 0 is
+    the thing itself, 1 a pointer to it, 2 a pointer to such a pointer.
     """
 
     def __init__(self, variables: int) -> None:
@@ -95,19 +96,20 @@ class Source:
 
     def callee(self, caller: int) -> int:
         chance = self.draw.random()
-        if chance < 0.10:  # one of those that everybody calls
+        if chance < 0.10:  # a function with many callers
             return int(self.functions / 20 * self.draw.random() ** 2)
-        if chance < 0.13:  # anybody: recursion, callbacks
+        if chance < 0.13:  # any function: recursion, callbacks
             return self.draw.randrange(self.functions)
         return (caller + 1 + int(self.draw.expovariate(1 / 8))) % self.functions
 
-    def pair(self, apart: float, deeper: int) -> tuple[int, int]:
-        """Two variables, the first so much deeper than the second; in different functions by some
-        chance.
+    def pair(self, across: float, deeper: int) -> tuple[int, int]:
+        """Two variables, the first `deeper` levels above the second.
+
+        They are in different functions with probability `across`.
         """
         while True:
             here = self.draw.randrange(self.functions)
-            there = self.callee(here) if self.draw.random() < apart else here
+            there = self.callee(here) if self.draw.random() < across else here
             left, right = self.within(here), self.within(there)
             (family, depth), (other, other_depth) = self.types[left], self.types[right]
             cast = self.draw.random() < 0.001
@@ -154,8 +156,8 @@ def main() -> None:
         ),  # 3 900 changes each
         ("points-to", POINTS_TO, points_to(size), 100),
     ]
-    for title, text, given, bar in cases:
-        compare(f"{title} {size}", text, given, asked.facts, asked.rounds, bar, asked.small)
+    for title, text, base, bar in cases:
+        compare(f"{title} {size}", text, base, asked.facts, asked.rounds, bar, asked.small)
 
 
 if __name__ == "__main__":

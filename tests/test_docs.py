@@ -366,7 +366,7 @@ _HEADING = re.compile(r"^## (DL[0-9]{3}) (.*)\n\n((?:.+\n)+)", re.MULTILINE)
 
 
 def used_codes() -> set[str]:
-    files = [f for f in (ROOT / "dsl").glob("*.py") if f.name != "catalogue.py"]
+    files = [f for f in (ROOT / "dsl").glob("*.py") if f.name != "diagnostic_codes.py"]
     return {code for file in files for code in _CODE.findall(file.read_text(encoding="utf-8"))}
 
 
@@ -391,6 +391,30 @@ def test_the_example_of_a_code_gives_that_code() -> None:
         assert languages[:2] == ["dl", "text"], code
         assert f"[{code}]" in found[1][2], code
         assert languages[-1] == "dl", code
+
+
+# ── links ────────────────────────────────────────────────────────────────────────────────────
+
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as Markdown viewers make them."""
+    text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"], ids=lambda p: p.name)
+def test_every_link_leads_to_a_file_and_a_heading_of_the_project(page: Path) -> None:
+    for target in _LINK.findall(_FENCE.sub("", page.read_text(encoding="utf-8"))):
+        if "://" in target:
+            continue
+        name, _, anchor = target.partition("#")
+        file = (page.parent / name).resolve() if name else page
+        assert file.is_relative_to(ROOT.resolve()), target
+        assert file.exists(), target
+        assert not anchor or anchor in anchors(file), target
 
 
 # ── other systems ────────────────────────────────────────────────────────────────────────────

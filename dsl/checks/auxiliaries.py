@@ -1,7 +1,7 @@
-"""Auxiliary relations that nobody declares: a system that a rule asks for brings them along.
+"""Auxiliary relations, declared by the systems that rules name in `.strategy`.
 
-`.strategy tc_witness` after a rule of `path` makes `path.tree` a relation of the program, to be
-read by rules, queries and `.output` like any other.
+`.strategy tc_witness` after a rule of `path` makes `path.tree` a relation of the program. Rules,
+queries and `.output` read it like any other.
 """
 
 from __future__ import annotations
@@ -18,37 +18,38 @@ if TYPE_CHECKING:
 
 
 def declare_auxiliaries(statements: Iterable[ast.Statement], declared: Declarations) -> None:
-    """Add the auxiliary relations of the systems that rules ask for; one that is declared stays as
-    it is.
+    """Declare the auxiliary relations of the systems that rules name.
+
+    A relation that the program declares stays as it is.
     """
-    for clause, wish, offer in _asking(statements):
+    for clause, strategy, offer in _rules_with_systems(statements):
         for head in clause.heads:
             signature = declared.relations.get(head.name)
             if signature is not None and signature.sound:
                 for relation in offer.auxiliaries(_relation(signature)):
-                    declared.relations.setdefault(relation.name, _signature(relation, wish, declared))
+                    declared.relations.setdefault(relation.name, _signature(relation, strategy, declared))
 
 
 def auxiliary_names(statements: Iterable[ast.Statement]) -> set[str]:
-    """The names that the auxiliary relations of these rules would have."""
+    """Names of the auxiliary relations that these rules bring in."""
     return {
         f"{head.name}.{name}"
-        for clause, _, offer in _asking(statements)
+        for clause, _, offer in _rules_with_systems(statements)
         for head in clause.heads
         for name, _ in offer.described.auxiliaries
     }
 
 
-def _asking(statements: Iterable[ast.Statement]) -> Iterator[tuple[ast.Clause, ast.Strategy, Offer]]:
-    """The rules that ask for a system."""
-    wishes = [(s, s.strategy) for s in statements if isinstance(s, ast.Clause) and s.strategy is not None]
-    if wishes:
-        from everlog.core.engine.planning.systems import systems  # what few programs need is not loaded for all
+def _rules_with_systems(statements: Iterable[ast.Statement]) -> Iterator[tuple[ast.Clause, ast.Strategy, Offer]]:
+    """The rules that name a system, each with that system."""
+    requested = [(s, s.strategy) for s in statements if isinstance(s, ast.Clause) and s.strategy is not None]
+    if requested:
+        from everlog.core.engine.planning.systems import systems  # loaded lazily: few programs need it
 
         offers = systems()
-        for clause, wish in wishes:
-            if wish.name in offers:
-                yield clause, wish, offers[wish.name]
+        for clause, strategy in requested:
+            if strategy.name in offers:
+                yield clause, strategy, offers[strategy.name]
 
 
 def _relation(signature: Signature) -> Relation:
@@ -56,14 +57,14 @@ def _relation(signature: Signature) -> Relation:
     return Relation(signature.name, tuple(Column(a.name, kind, a.type_name) for a, kind in columns))
 
 
-def _signature(relation: Relation, wish: ast.Strategy, declared: Declarations) -> Signature:
-    """As if it had been declared where the strategy is asked for."""
+def _signature(relation: Relation, strategy: ast.Strategy, declared: Declarations) -> Signature:
+    """The relation as if it were declared where the strategy is named."""
     types = [column.type_name or str(column.kind) for column in relation.columns]
     return Signature(
         relation.name,
-        ast.Name(relation.name, pos=wish.pos, end=wish.end),
+        ast.Name(relation.name, pos=strategy.pos, end=strategy.end),
         [
-            ast.Attribute(c.name, t, pos=wish.pos, end=wish.end)
+            ast.Attribute(c.name, t, pos=strategy.pos, end=strategy.end)
             for c, t in zip(relation.columns, types, strict=True)
         ],
         [column.kind for column in relation.columns],

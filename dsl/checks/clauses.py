@@ -1,8 +1,8 @@
 """Rules as written to flat clauses: one head, a plain list of literals.
 
 Disjunctions are multiplied out and negation is pushed down to atoms and constraints.  Aggregates
-and ranges, which stand inside terms, become literals of their own: `p(x + count : {q(_)})` is
-`p(x + n), n ← count : {q(_)}`.
+and ranges move out of terms and become literals of their own: `p(x + count : {q(_)})` becomes `p(x
++ n), n ← count : {q(_)}`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LEAVES = (ast.Name, ast.Underscore, ast.Number, ast.String, ast.Float, ast.Unsig
 
 @define(hash=False)
 class Hoisted:
-    """`result ← node`, where the node is an aggregate or a range taken out of a term.
+    """`result ← node`: an aggregate or a range taken out of a term.
 
     Of an aggregate, `dsl.checks.scopes` fills in the literals of its body and the `outer` variables that
     it shares with the clause around it.
@@ -35,8 +35,8 @@ class Hoisted:
     body: list[Literal] = field(factory=list)
     outer: frozenset[str] = frozenset()
     closed: bool = False
-    had_aggregate: bool = False  # one that was moved out of it
-    targets: frozenset[str] = frozenset()  # the variables of its target, which are its own
+    had_aggregate: bool = False  # an inner one, which was moved out of it
+    targets: frozenset[str] = frozenset()  # the variables of its target, which are local
 
     @property
     def pos(self) -> int:
@@ -52,7 +52,7 @@ Literal: TypeAlias = ast.Atom | ast.Not | ast.Constraint | Hoisted
 
 @define(hash=False)
 class FlatClause:
-    """`false` marks a body that holds for no values: the clause is checked, then dropped.
+    """One head and a list of literals.
 
     `kinds` are filled in by `dsl.checks.kinds`.
     """
@@ -74,12 +74,12 @@ def fresh(prefix: str, node: Any) -> ast.Name:
 
 
 def restart_fresh_names(first: int = 1) -> None:
-    """Number from the beginning again, so that a program is always lowered to the same rules."""
+    """Restart numbering, so that a program is always lowered to the same rules."""
     _fresh[0] = count(first)
 
 
 def flat_clauses(clause: ast.Clause | ast.Subsumption, report: Report) -> list[FlatClause]:
-    """The clauses that a rule stands for: every head with every alternative of the body."""
+    """The clauses of a rule: every head with every alternative of the body."""
     if isinstance(clause, ast.Subsumption):
         bodies = alternatives(clause.body, report, clause)
         return [_flat(clause.dominated, body, clause, clause.dominating) for body in bodies]
@@ -112,9 +112,9 @@ def _flat(
 
 
 def alternatives(formula: ast.Formula, report: Report, clause: Any) -> list[list[ast.Formula]]:
-    """The conjunctions of which a formula is the disjunction.
+    """The formula in disjunctive normal form, as a list of conjunctions.
 
-    Cost: the size of the result, which is refused past `MAX_BODIES` conjunctions.
+    Cost: the size of the result; more than `MAX_BODIES` conjunctions are an error.
     """
     if isinstance(formula, ast.Atom | ast.Constraint | ast.Truth):
         return [[formula]]
@@ -160,7 +160,7 @@ def _dnf(formula: ast.Formula) -> list[list[ast.Formula]] | None:
 
 
 def negated(formula: ast.Formula) -> ast.Formula:
-    """The formula that holds when this one does not, with `!` pushed inwards."""
+    """The negation of a formula, with `!` pushed inwards."""
     match formula:
         case ast.Atom():
             return ast.Not(formula, pos=formula.pos, end=formula.end)
@@ -227,7 +227,7 @@ def target_names(node: ast.Aggregate) -> frozenset[str]:
 
 
 def _with_plain_target(node: ast.Aggregate) -> ast.Aggregate:
-    """An aggregate or a range inside the target moves into the body, under a name."""
+    """Move an aggregate or a range inside the target into the body, under a name."""
     found: list[Literal] = []
     if node.target is None or (_hoist_term(node.target, found), not found)[1]:
         return node
@@ -253,12 +253,12 @@ def hoist_body(formulas: list[ast.Formula]) -> tuple[list[Literal], bool]:
 
 
 def names_of(term: ast.Term | None) -> Iterator[ast.Name]:
-    """The variables of a term (hoisted terms are out of it already), from left to right."""
+    """The variables of a term, from left to right (hoisted terms are already out)."""
     return (node for node in everything_below(term) if isinstance(node, ast.Name))
 
 
 def names_of_literal(literal: Literal) -> Iterator[ast.Name]:
-    """The variables of a literal at its own level: not those inside an aggregate."""
+    """The variables of a literal at its own level, not those inside an aggregate."""
     match literal:
         case ast.Atom(args=args) | ast.Not(formula=ast.Atom(args=args)):
             for arg in args:

@@ -1,10 +1,10 @@
-"""Components gone: `.comp` and `.init` become a flat list of statements with dotted names.
+"""Expands `.comp` and `.init` into a flat list of statements with dotted names.
 
-An instance `.init c = C<A>` copies what C and its bases declare: relation `r` becomes `c.r`, a
-type likewise, a formal type parameter becomes the actual one.  A name that the instance does not
-declare is looked for outside, outermost last.  Bases come first; what a component overrides is
-left out of its bases.  A rule whose head is no relation of the instance belongs to the scope
-around it.
+An instance `.init c = C<A>` copies the declarations of C and its bases: relation `r` becomes `c.r`,
+types likewise, and an actual type replaces each formal type parameter.  A name that the instance
+does not declare is looked up in the scopes around it, innermost first.  Bases come first; a
+relation that a component overrides is left out of its bases.  A rule whose head is not a relation
+of the instance belongs to the scope around it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _N = TypeVar("_N")
 
 @define
 class _Scope:
-    """The components that are visible here, with the scope around."""
+    """The components that are visible here, with the scope around them."""
 
     components: dict[str, ast.Component] = field(factory=dict)
     around: _Scope | None = None
@@ -41,7 +41,7 @@ class _Scope:
 
 
 def flatten(program: ast.Program, report: Report) -> list[ast.Statement]:
-    """The statements of a program, with every component instance written out."""
+    """The statements of a program with every component instance expanded."""
     statements = program.statements
     if not any(isinstance(s, ast.Component | ast.Init | ast.Override) for s in statements):
         return statements
@@ -68,7 +68,7 @@ def flatten(program: ast.Program, report: Report) -> list[ast.Statement]:
 
 
 def _inner_scope(component: ast.Component, scope: _Scope) -> _Scope:
-    """What is visible inside a component: its own components, those of its bases, those around."""
+    """The scope inside a component: its own components, its bases', the outer ones."""
     visible: dict[str, ast.Component] = {}
     for current in _lineage([(component, scope)]):
         for item in current.items:
@@ -82,7 +82,7 @@ def _bases(component: ast.Component, scope: _Scope) -> list[tuple[ast.Component,
 
 
 def _lineage(start: list[tuple[ast.Component, _Scope]]) -> Iterator[ast.Component]:
-    """Components and all that they inherit from, each once."""
+    """Components and all components that they inherit from, each once."""
     todo = start
     seen: set[int] = set()
     while todo:
@@ -98,7 +98,10 @@ def _lineage(start: list[tuple[ast.Component, _Scope]]) -> Iterator[ast.Componen
 
 @define
 class _Content:
-    """What an instance contributes; `orphans` are clauses whose head belongs further out."""
+    """The statements of an instance.
+
+    `orphans` are clauses whose head belongs to a scope further out.
+    """
 
     items: list[ast.Statement] = field(factory=list)
     orphans: list[ast.Statement] = field(factory=list)
@@ -106,15 +109,15 @@ class _Content:
 
 @define
 class _Copies:
-    """How many statements of components were written out so far."""
+    """Number of statements expanded from components so far."""
 
     made: int = 0
 
     def too_many(self, more: int, node: ast.Node, report: Report) -> bool:
-        """Count more of them; past the limit it is told once, and nothing more is written out."""
+        """Count more statements; past the limit, report it once and return True."""
         before, self.made = self.made, self.made + more
         if before <= MAX_COPIES < self.made:
-            message = f"components are more than {MAX_COPIES} statements when all instances are written out"
+            message = f"components expand to more than {MAX_COPIES} statements"
             report.error("DL072", message, node)
         return self.made > MAX_COPIES
 
@@ -170,9 +173,9 @@ def _collect(
     copies: _Copies,
     trail: tuple[str, ...] = (),
 ) -> None:
-    """Everything that `component` and its bases declare, bases first."""
+    """Collect all declarations of `component` and its bases, bases first."""
     if component.type.name in trail:
-        return  # a cycle of inheritance, told by _check_components
+        return  # a cycle of inheritance, reported by _check_components
     if copies.too_many(1 + len(component.items) + len(content.items) // 8, component, report):
         return
     inner = _inner_scope(component, scope)
@@ -301,7 +304,7 @@ def _components(items: Iterable[ast.Statement], report: Report) -> dict[str, ast
 def _check_components(
     items: Iterable[ast.Statement], scope: _Scope, report: Report, params: frozenset[str] = frozenset()
 ) -> None:
-    """Components that are used exist and get their parameters; none inherits from itself."""
+    """Check that used components exist, get their parameters, and have no cycle."""
     for item in items:
         match item:
             case ast.Init(component=use):
@@ -328,7 +331,7 @@ def _check_use(use: ast.ComponentType, scope: _Scope, report: Report, params: fr
 
 
 def _check_overrides(item: ast.Component, scope: _Scope, report: Report) -> None:
-    """What is overridden is declared `overridable` in a base."""
+    """Check that each overridden relation is declared `overridable` in a base."""
     qualified: dict[str, tuple[bool, ast.Name]] = {}
     for current in _lineage(_bases(item, scope)):
         for decl in current.items:
@@ -358,8 +361,9 @@ def _check_overrides(item: ast.Component, scope: _Scope, report: Report) -> None
 def _without_redefined_types(
     component: ast.Component, items: list[ast.Statement], report: Report
 ) -> list[ast.Statement]:
-    """An instance may not declare a type that a base of it declares already.  (Relations: see
-    declarations.)
+    """Drop and report types that a base of the instance already declares.
+
+    `dsl.declarations` does the same for relations.
     """
     seen: dict[str, ast.TypeDecl] = {}
     out: list[ast.Statement] = []
@@ -374,7 +378,7 @@ def _without_redefined_types(
 
 
 def _check_clashes(statements: list[ast.Statement], report: Report) -> None:
-    """At the top level types, relations, components and instances share one space of names."""
+    """Check that top-level types, relations, components and instances share no name."""
     names: dict[str, Any] = {}
     for item in statements:
         if isinstance(item, ast.RelationDecl):
@@ -392,7 +396,7 @@ def _check_clashes(statements: list[ast.Statement], report: Report) -> None:
 
 
 def _check_instances(statements: Iterable[ast.Statement], report: Report) -> set[int]:
-    """Which instances have the name of an earlier one: they are told, and not made."""
+    """Report instances with the name of an earlier one, and return them."""
     seen: dict[str, ast.Init] = {}
     twice: set[int] = set()
     for statement in statements:

@@ -1,4 +1,4 @@
-"""What a program declares: its relations, types, functors and directives, each checked."""
+"""The declarations of a program: relations, types and functors, each checked."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Declarations:
 
 
 def declarations(statements: Iterable[ast.Statement], report: Report) -> Declarations:
-    """Everything that is declared; mistakes are told, and what is unsound is marked so."""
+    """All declarations; errors are reported and unsound ones are marked."""
     statements = list(statements)
     out = Declarations(declared_types(statements, report))
     for statement in statements:

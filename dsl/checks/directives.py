@@ -1,6 +1,4 @@
-"""`.input`, `.output`, `.printsize`, `.limitsize`, `.insert_only`: which relations, with which
-parameters.
-"""
+"""Checks `.input`, `.output`, `.printsize`, `.limitsize` and `.insert_only`."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from everlog.dsl import ast
 from everlog.dsl.checks.declarations import Declarations
 from everlog.dsl.diagnostics import Label, Report
 
-# What is understood somewhere; anything else is tolerated with a warning.
+# Known parameters; any other gets a warning.
 PARAMETERS = frozenset(
     "IO filename delimiter headers rfc4180 compress columns name dbname attributeNames format n"
     " intermediate params types operation fact-dir output-dir auxArity"
@@ -21,7 +19,7 @@ PARAMETERS = frozenset(
 )
 
 
-_DIGITS = 18  # of a size: no relation has more facts
+_DIGITS = 18  # of a size; no relation has more facts
 
 
 @frozen

@@ -1,10 +1,10 @@
-"""Kinds and types of the terms of a clause, inferred from the columns they stand in.
+"""Infers kinds and types of a clause's terms from the columns they stand in.
 
-Two questions are answered together.  *Kind*: is a term a number, an unsigned, a float or a symbol?
-Columns say so for variables; a bare `1` takes the kind of what it meets; an operator takes the
-kind of its operands.  *Type*: is a variable of a declared subtype?  A positive atom gives its
-column's type to a variable; several columns give the types below all of theirs; a head or a
-negated atom only asks.  What constants and functors compute fits every type of its kind.
+*Kind*: is a term a number, an unsigned, a float or a symbol?  Columns decide it for variables; a
+bare `1` takes the kind of the term it meets; an operator takes the kind of its operands.  *Type*:
+is a variable of a declared subtype?  A positive atom gives its column's type to a variable; several
+columns give the types below all of theirs; a head or a negated atom only requires a type.  Results
+of functors and constants fit every type of their kind.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from everlog.dsl.checks.clauses import LEAVES, Hoisted, Literal
 from everlog.dsl.checks.declarations import Declarations, Signature
 from everlog.dsl.diagnostics import Diagnostic, Label, Report
 
-# Between their operands; the others are written as calls, or in front of one operand.
+# Infix operators; the others are written as calls, or before one operand.
 INFIX = frozenset("+ - * / ^ % band bor bxor bshl bshr bshru land lor lxor".split())
 
 NUMBER, UNSIGNED, FLOAT, SYMBOL = Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT, Kind.SYMBOL
@@ -59,18 +59,18 @@ STRING_TESTS = frozenset({"match", "contains", "not_match", "not_contains"})
 
 @define
 class Inference:
-    """The kinds of one clause: of its variables by name, of its other terms by identity."""
+    """The kinds of one clause: of variables by name, of other terms by identity."""
 
     declarations: Declarations
     report: Report
     variables: dict[str, Kind] = field(factory=dict)
     types: dict[str, frozenset[str]] = field(factory=dict)
     first: dict[str, ast.Name] = field(factory=dict)
-    told: set[str] = field(factory=set)
+    reported: set[str] = field(factory=set)
     changed: bool = False
 
     def _all_known(self, literals: list[Literal], atoms: list[ast.Atom]) -> bool:
-        """Whether the positive atoms told the kind of every variable, and types need no sharing."""
+        """Whether positive atoms decide every variable's kind, and no types are shared."""
         terms: list[ast.Term] = [a for x in atoms for a in x.args]
         for literal in literals:
             match literal:
@@ -98,7 +98,7 @@ class Inference:
     # ── positive atoms give kinds and types ──────────────────────────────────────────────────
 
     def _source(self, atom: ast.Atom, signature: Signature | None) -> bool:
-        """Take kinds and types from a positive atom; True where every argument is a plain variable."""
+        """Take kinds and types from a positive atom; True if all arguments are variables."""
         if signature is None or len(signature.kinds) != len(atom.args):
             return False
         simple = True
@@ -124,10 +124,10 @@ class Inference:
             self.types[name.name] = frozenset((type_name,))
         elif types != {type_name}:
             met = self.declarations.types.meet_all(types, frozenset((type_name,)))
-            if not met and name.name not in self.told:
-                self.told.add(name.name)
+            if not met and name.name not in self.reported:
+                self.reported.add(name.name)
                 others = " and ".join(f"`{t}`" for t in sorted(types))
-                self._told_name(
+                self._report_name(
                     name,
                     "DL031",
                     f"no type fits variable `{shown(name)}`: it is {others} and `{type_name}`",
@@ -136,13 +136,13 @@ class Inference:
             self.types[name.name] = met
 
     def _mismatch(self, name: ast.Name, known: Kind, kind: Kind) -> None:
-        if name.name in self.told:
+        if name.name in self.reported:
             return
-        self.told.add(name.name)
+        self.reported.add(name.name)
         message = f"variable `{shown(name)}` is {article(known)} and {article(kind)}"
-        self._told_name(name, "DL030", message, "the columns in which it stands must be of one kind")
+        self._report_name(name, "DL030", message, "the columns in which it stands must be of one kind")
 
-    def _told_name(self, name: ast.Name, code: str, message: str, hint: str) -> None:
+    def _report_name(self, name: ast.Name, code: str, message: str, hint: str) -> None:
         first = self.first.get(name.name)
         labels: tuple[Label, ...] = ()
         if first is not None and first.pos != name.pos:
@@ -184,7 +184,7 @@ class Inference:
         self._share_types(constraint.left, constraint.right)
 
     def type_of(self, term: ast.Term) -> frozenset[str] | None:
-        """The types of a variable or a cast; None for what fits every type of its kind."""
+        """The types of a variable or a cast; None if it fits every type of its kind."""
         if isinstance(term, ast.Name):
             return self.types.get(term.name)
         if isinstance(term, ast.Cast):
@@ -205,17 +205,17 @@ class Inference:
                 self.types[side.name], self.changed = shared, True
 
     def _unshared(self, left: ast.Term, right: ast.Term) -> None:
-        """No type is below those of both sides: told once."""
+        """Report, once, that the types of two sides have nothing in common."""
         names = {t.name for t in (left, right) if isinstance(t, ast.Name)}
-        if names & self.told or self.type_of(left) == frozenset() or self.type_of(right) == frozenset():
+        if names & self.reported or self.type_of(left) == frozenset() or self.type_of(right) == frozenset():
             return
-        self.told |= names
+        self.reported |= names
         if isinstance(right, ast.Name):
             left, right = right, left
         if not isinstance(left, ast.Name):
-            return  # two casts: told when terms are verified
+            return  # two casts: reported when terms are verified
         message = f"no type fits both `{shown(right)}` and `{shown(left)}`"
-        self._told_name(left, "DL031", message, "convert one of them with as(…, type)")
+        self._report_name(left, "DL031", message, "convert one of them with as(…, type)")
 
     def _hoisted(self, hoisted: Hoisted) -> None:
         node = hoisted.node
@@ -244,7 +244,7 @@ class Inference:
     # ── kinds of terms ───────────────────────────────────────────────────────────────────────
 
     def kind(self, term: ast.Term) -> Kind | None:
-        """The kind of a term where it is known; None for a number literal that fits several."""
+        """The kind of a term if it is known; None for a literal that fits several kinds."""
         match term:
             case ast.Name(name=name):
                 return self.variables.get(name)
@@ -292,7 +292,7 @@ class Inference:
                 return None
 
     def push(self, term: ast.Term, kind: Kind) -> None:
-        """Ask a term to be of a kind: settles variables and literals that were still open."""
+        """Require a kind of a term: decides variables and literals that were open."""
         match term:
             case ast.Name(name=name):
                 if name not in self.variables:
@@ -311,12 +311,12 @@ class Inference:
                 pass
 
     def settled(self, term: ast.Term) -> Kind:
-        """The kind of a term after inference; numbers that nothing decides are `number`."""
+        """The kind of a term after inference; undecided numbers are `number`."""
         return self.kind(term) or NUMBER
 
 
 def _operands(term: ast.Functor) -> list[ast.Term]:
-    """The operands of a tree of overloaded operators, which are all of one kind.  Cost: linear."""
+    """The operands of a tree of overloaded operators, all of one kind.  Cost: linear."""
     out: list[ast.Term] = []
     todo: list[ast.Term] = [term]
     while todo:

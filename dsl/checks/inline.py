@@ -1,9 +1,9 @@
-"""Inlined relations gone: each use is replaced by the bodies that define the relation.
+"""Replaces each use of an inlined relation by the bodies that define it.
 
-An inlined relation need not be finite: `.decl even(x:number) inline`, `even(x) :- x % 2 = 0.`
-makes sense wherever `x` is bound.  So inlining is part of the meaning, not an optimization.
-A use `r(t…)` becomes one alternative per clause of `r`, with its head equated to the use; under
-`!` each clause must fail, which its checker allows only when it brings no variables of its own.
+An inlined relation need not be finite: `.decl even(x:number) inline`, `even(x) :- x % 2 = 0.` makes
+sense wherever `x` is bound.  So inlining is part of the meaning, not an optimization. A use `r(t…)`
+becomes one alternative per clause of `r`, with its head equated to the use.  Under `!` each clause
+must fail; the checker allows this only if the clause has no variables of its own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MAX_LITERALS = 200_000
 
 
 def expand(clauses: list[FlatClause], declared: Declarations, report: Report) -> list[FlatClause]:
-    """The clauses of the relations that are not inlined, free of inlined atoms."""
+    """The clauses of relations that are not inlined, without inlined atoms."""
     inlined = [name for name, s in declared.relations.items() if s.inline]
     if not inlined:
         return clauses
@@ -39,11 +39,11 @@ def expand(clauses: list[FlatClause], declared: Declarations, report: Report) ->
         return [c for c in clauses if c.head.name not in inlined]
     order = [name for group in components(_uses(definitions)) for name in group if name in inlined]
     made = 0
-    for name in order:  # what is used comes first, so its bodies are free of inlined atoms
+    for name in order:  # dependencies first, so their bodies have no inlined atoms
         definitions[name] = [e for c in definitions[name] for e in _expanded(c, definitions, report)]
         made += sum(len(clause.body) for clause in definitions[name])
         if made > MAX_LITERALS:
-            message = f"inlined relations have more than {MAX_LITERALS} conditions when they are written out"
+            message = f"inlined relations expand to more than {MAX_LITERALS} conditions"
             report.error("DL015", message, declared.relations[name].node)
             return [c for c in clauses if c.head.name not in inlined]
     kept = [c for c in clauses if c.head.name not in inlined]
@@ -87,7 +87,7 @@ def _expanded(clause: FlatClause, definitions: dict[str, list[FlatClause]], repo
 
 
 def _growth(literal: Literal, definitions: dict[str, list[FlatClause]]) -> tuple[int, int]:
-    """How many ways there are in which a literal can hold, and how long the longest is; at least."""
+    """Lower bounds: the number of ways a literal can hold, and the longest of them."""
     match literal:
         case ast.Atom() if literal.name in definitions:
             found = [clause for clause in definitions[literal.name] if not clause.false]
@@ -115,20 +115,20 @@ def _choices(literal: Literal, definitions: dict[str, list[FlatClause]]) -> list
 
 
 def _use(atom: ast.Atom, clause: FlatClause) -> list[Literal]:
-    """The body of `clause`, its variables renamed apart, its head equated with `atom`."""
+    """The body of `clause` with fresh variables and its head equated with `atom`."""
     names = {n.name for x in clause.body for n in names_of_literal(x)}
     names |= {n.name for a in clause.head.args for n in names_of(a)}
     names |= {n.name for x in clause.body if isinstance(x, Hoisted) for y in x.body for n in names_of_literal(y)}
-    apart = {n: fresh(n.split("@")[0], atom).name for n in names}
+    fresh_names = {n: fresh(n.split("@")[0], atom).name for n in names}
     out: list[Literal] = []
     for formal, actual in zip(clause.head.args, atom.args, strict=True):
         if not isinstance(actual, ast.Underscore):
-            out.append(ast.Constraint("=", renamed(formal, apart), actual, pos=atom.pos, end=atom.end))
-    return out + [renamed(x, apart) for x in clause.body]
+            out.append(ast.Constraint("=", renamed(formal, fresh_names), actual, pos=atom.pos, end=atom.end))
+    return out + [renamed(x, fresh_names) for x in clause.body]
 
 
 def _failure(atom: ast.Atom, clause: FlatClause) -> list[list[Literal]]:
-    """The ways in which `atom` does not follow by `clause`: one of its conditions fails."""
+    """The ways in which `clause` does not derive `atom`: one of its conditions fails."""
     binding: dict[str, Any] = {}
     conditions: list[Literal] = []
     for formal, actual in zip(clause.head.args, atom.args, strict=True):

@@ -1,7 +1,7 @@
-"""Kinds and types checked: what does not fit the place where it stands.
+"""Checks that each term has the kind and type that its place needs.
 
-Inference settles every kind that can be known; here each term is asked whether it is of the kind
-that its place wants, and each variable of a head whether it is of its column's type.
+`dsl.inference` finds every kind that can be known.  This module compares each term's kind with its
+place, and the type of each head variable with its column.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LITERALS = (ast.Number, ast.Float, ast.Unsigned, ast.String)
 
 @define
 class ClauseKinds(Inference):
-    """The kinds of one clause: of its variables by name; of its terms by asking."""
+    """The kinds of one clause: of its variables by name; of its terms on request."""
 
     def infer(self, clause: FlatClause) -> None:
         clause.kinds = self
@@ -69,7 +69,7 @@ class ClauseKinds(Inference):
                     self._check_atom(literal)
                     self._check_computed(literal)
                 case ast.Not(formula=ast.Atom() as atom):
-                    self._check_atom(atom)  # under `!` kinds suffice
+                    self._check_atom(atom)  # under `!` only kinds are checked
                 case ast.Constraint():
                     self._check_constraint(literal)
                 case Hoisted(node=node, result=result, body=inner):
@@ -94,7 +94,7 @@ class ClauseKinds(Inference):
             return
         left, right = self.kind(constraint.left), self.kind(constraint.right)
         if left is not None and right is not None and left is not right:
-            self.told |= {t.name for t in (constraint.left, constraint.right) if isinstance(t, ast.Name)}
+            self.reported |= {t.name for t in (constraint.left, constraint.right) if isinstance(t, ast.Name)}
             self.report.error(
                 "DL032",
                 f"cannot compare {article(left)} with {article(right)}",
@@ -108,9 +108,7 @@ class ClauseKinds(Inference):
         self._check_sides(constraint)
 
     def _check_computed(self, atom: ast.Atom) -> None:
-        """Types: what is computed in a positive atom, and has a type, must have one of its
-        column's.
-        """
+        """Check types: a computed, typed argument of a positive atom fits its column."""
         signature = self.declarations.relations.get(atom.name)
         if signature is None or len(signature.types) != len(atom.args):
             return
@@ -123,7 +121,7 @@ class ClauseKinds(Inference):
                 self.report.error("DL031", message, arg, label)
 
     def _check_sides(self, constraint: ast.Constraint) -> None:
-        """Types: two casts have a type in common; what is computed is no value of a union."""
+        """Check types: two casts share a type; a computed value is not of a union."""
         left, right = constraint.left, constraint.right
         a, b = self.type_of(left), self.type_of(right)
         if isinstance(left, ast.Cast) and isinstance(right, ast.Cast) and not self._meet(left, b):
@@ -138,14 +136,14 @@ class ClauseKinds(Inference):
         return given is None or types is None or bool(self.declarations.types.meet_all(given, types))
 
     def _no_union(self, computed: ast.Term, types: frozenset[str] | None, at: Any) -> None:
-        """An operator neither takes nor gives values of a union: which member would they be of?"""
+        """Report an operator on values of a union: no member type would be right."""
         if not isinstance(computed, ast.Functor) or computed.name not in INFIX:
             return
         if self.declarations.types.only_unions(types):
             name = ", ".join(f"`{t}`" for t in sorted(types or ()))
             self.report.error(
                 "DL033",
-                f"`{computed.name}` has no meaning for values of the union {name}",
+                f"`{computed.name}` is not defined for values of the union {name}",
                 at,
                 hint="give the values a type that is no union, as in as(x, number)",
             )
@@ -171,7 +169,7 @@ class ClauseKinds(Inference):
             self._no_union(node.target, self.type_of(hoisted.result), node.target)
 
     def check_term(self, term: ast.Term, wanted: Kind) -> None:
-        """Say where a term, or a part of it, is not of the kind that its place asks for."""
+        """Report where a term, or a part of it, is not of the kind that its place needs."""
         match term:
             case ast.Name():
                 known = self.variables.get(term.name, wanted)
@@ -269,7 +267,7 @@ class ClauseKinds(Inference):
                 allowed = ", ".join(k.value for k in Kind if k in kinds)
                 self.report.error(
                     "DL033",
-                    f"`{_operator(name)}` has no meaning for {article(known or wanted)}; it takes {allowed}",
+                    f"`{_operator(name)}` is not defined for {article(known or wanted)}; it takes {allowed}",
                     term,
                 )
             return
@@ -280,7 +278,7 @@ class ClauseKinds(Inference):
     # ── heads ask for types ────────────────────────────────────────────────
 
     def _sink(self, atom: ast.Atom) -> None:
-        """Types: what a head derives must be of its column's type."""
+        """Check types: a term in a head has its column's type."""
         signature = self.declarations.relations.get(atom.name)
         if signature is None or len(signature.types) != len(atom.args):
             return
@@ -297,7 +295,7 @@ class ClauseKinds(Inference):
                 given = self.types.get(arg.name)
             elif isinstance(arg, ast.Cast) and arg.type_name in types and types.kind(arg.type_name) is kind:
                 given = frozenset((types.canonical[arg.type_name],))
-            if not given or (isinstance(arg, ast.Name) and arg.name in self.told):
+            if not given or (isinstance(arg, ast.Name) and arg.name in self.reported):
                 continue
             for name in given:
                 if wanted not in types.supertypes[name]:
@@ -328,9 +326,7 @@ def _operator(name: str) -> str:
 
 
 def not_a_float(term: Any, kind: Kind) -> str | None:
-    """Why no float is a literal that stands where one is wanted; None where one is, but for its
-    last digits.
-    """
+    """Why a literal is not a float; None if it is one, up to its last digits."""
     if kind is not Kind.FLOAT or not isinstance(term, ast.Float | ast.Number):
         return None
     if isinstance(term, ast.Number):

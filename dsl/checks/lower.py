@@ -1,9 +1,9 @@
 """Flat, checked clauses to `core` rules.
 
-Kinds are known now: literals get their values, operators their overloads.  Equalities between
-variables vanish by renaming, and an equality with a constant by substitution, so that the engine
-sees constants where they stand.  Expressions nested deeper than generated code may be are cut
-into pieces with names of their own.
+Kinds are known now: literals get their values, operators their overloads.  Renaming removes
+equalities between variables, and substitution removes equalities with constants, so that the engine
+sees constants in place.  Expressions that are too deep for generated code are cut into pieces with
+names of their own.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Lowering:
             case ast.Cast(term=inner, type_name=type_name):
                 target = self.kinds.declarations.types.kind(type_name)
                 if isinstance(inner, ast.Number) and target is not Kind.SYMBOL:
-                    return constant(inner, target), 0  # a literal is of the type that it is cast to
+                    return constant(inner, target), 0  # a literal has the type that it is cast to
                 source = self.kinds.settled(inner)
                 value, depth = self.sized(inner, source)
                 return (
@@ -161,9 +161,7 @@ class Lowering:
     def applied(
         self, name: str, args: list[tuple[core.Term, int]], kinds: list[Kind], operand: Kind, result: Kind
     ) -> tuple[core.Term, int]:
-        """A functor applied to terms with their depths; those that are too deep get names of their
-        own.
-        """
+        """A functor applied to terms with their depths; terms too deep get names."""
         lowered: list[core.Term] = []
         depth = 0
         for (value, inner), kind in zip(args, kinds, strict=True):
@@ -178,7 +176,7 @@ class Lowering:
 
 
 def _counted(literal: core.Literal, position: int) -> core.Literal:
-    """Where facts are numbered every column counts, so `_` in a positive atom is a variable."""
+    """The literal with a variable for each `_`: a numbered rule counts every column."""
     if not isinstance(literal, core.Atom):
         return literal
     args = [
@@ -189,7 +187,7 @@ def _counted(literal: core.Literal, position: int) -> core.Literal:
 
 
 def constant(term: Any, kind: Kind) -> core.Constant:
-    """The value of a literal that stands where `kind` is wanted."""
+    """The value of a literal where `kind` is expected."""
     if isinstance(term, ast.String):
         return core.Constant(term.value, Kind.SYMBOL)
     if isinstance(term, ast.Float):

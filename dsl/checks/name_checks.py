@@ -1,4 +1,4 @@
-"""Names and places: relations exist with that arity, `_` and counters stand where they may.
+"""Checks names and places: relations exist, `_` and counters are allowed here.
 
 One walk over a clause as it was written, before anything is rewritten.
 """
@@ -18,7 +18,7 @@ _CONSTANTS = (ast.Number, ast.String, ast.Float, ast.Unsigned)
 def check_names(
     clause: ast.Clause | ast.Subsumption, declared: Declarations, report: Report, *, parameters: bool = False
 ) -> bool:
-    """False where the clause cannot be understood further; a query may have `parameters`."""
+    """Whether the clause can be checked further; a query may have `parameters`."""
     walk = _Walk(declared, report, parameters)
     if isinstance(clause, ast.Subsumption):
         walk.subsumption(clause)
@@ -35,7 +35,7 @@ def check_names(
 
 
 def is_ground(atom: ast.Atom, ranges: bool = False) -> bool:
-    """Whether a fact has no variables; with `ranges`, it may have ranges and aggregates."""
+    """Whether a fact has no variables; `ranges` allows ranges and aggregates."""
 
     def constant(term: ast.Term) -> bool:
         match term:

@@ -1,17 +1,16 @@
-"""A query: the body of a rule that nobody declared, checked as rules are.
+"""A query: a rule body without a head, checked as rules are.
 
-A query has no head, so one is made for it: the variables that stand in it, in the order in which
-they first occur, or for a single atom all columns of its relation.  The checker is asked twice.
-Without a head it says what is wrong with the query itself; then the kinds of the variables are
-known, the head is declared with them, and the body is lowered to core rules: several where it has
-`;`.
+The checker makes a head: the variables of the query in the order in which they first occur, or for
+a single atom all columns of its relation.  It runs twice.  Without a head it finds the errors of
+the query itself.  Then the kinds of the variables are known, the head is declared with them, and
+the body is lowered to core rules: several if it has `;`.
 
-What the program has declared is remembered as a `Scope`, without its places: a diagnostic of a
-query points into the query, and says in its hint what is declared elsewhere.
+A `Scope` holds the declarations of the program, without positions: a diagnostic of a query points
+into the query, and its hint names declarations elsewhere.
 
-A parameter, `$name`, is checked as a constant whose kind its place tells, and lowered to a variable
-that the first atom of the body binds.  So the rules of a query hold for all values of its
-parameters, and no value ever becomes a part of a text.
+A parameter, `$name`, is checked as a constant whose kind its place decides, and lowered to a
+variable that the first atom of the body binds.  So the rules of a query hold for all values of its
+parameters, and a value never becomes part of a text.
 """
 
 from __future__ import annotations
@@ -45,20 +44,20 @@ _FIRST_FRESH = 1_000_000  # past all names that the checker made for the program
 
 @frozen
 class Scope:
-    """What a query may name: relations, types and functors, and the clauses of inlined relations."""
+    """The names a query may use: relations, types, functors, inlined clauses."""
 
     declared: Declarations
     inlined: tuple[FlatClause, ...] = ()
 
     def having(self, relations: Mapping[str, core.Relation], functors: Mapping[str, core.Functor]) -> Scope:
-        """The scope with relations that no text declares, too."""
+        """The scope with more relations, which no text declares."""
         known = self.declared.relations
         more = {name: _signature(relation) for name, relation in relations.items() if name not in known}
         return evolve(self, declared=evolve(self.declared, relations={**known, **more}, functors=dict(functors)))
 
 
 def scope_of(declared: Declarations, clauses: Iterable[FlatClause]) -> Scope:
-    """What queries need to know of a program that was checked."""
+    """The scope of a checked program."""
     relations = {name: _unplaced_signature(signature) for name, signature in declared.relations.items()}
     inlined = [clause for clause in clauses if declared.relations[clause.head.name].inline]
     return Scope(
@@ -75,9 +74,7 @@ EMPTY = Scope(Declarations(Types()))
 
 @frozen
 class Query:
-    """A query that is right: its columns, a rule for each of its alternatives, its parameters with
-    their kinds.
-    """
+    """A correct query: its columns, a rule per alternative, and its parameters' kinds."""
 
     columns: tuple[Column, ...]
     rules: tuple[core.Rule, ...]
@@ -89,8 +86,8 @@ def check_query(
 ) -> Query:
     """The query as rules.  Of a single atom it has all columns, or with `bindings` its variables.
 
-    `given` has the parameters that values are given for, each with the kind of its value; that
-    counts where the place of a parameter leaves its kind open.
+    `given` maps each parameter with a value to the kind of that value; it decides where the place
+    of a parameter leaves its kind open.
 
     >>> edge = core.Relation("edge", (Column("a", Kind.NUMBER), Column("b", Kind.NUMBER)))
     >>> from everlog.dsl.query_text import parse_query
@@ -104,7 +101,7 @@ def check_query(
     >>> print(*check_query(from_here, scope, {"from": None}, bindings=True).rules)
     ?-(x) :- $($from), edge($from, x).
 
-    Raises `DatalogError` with every mistake, at its place in the text.
+    Raises `DatalogError` with every error, at its place in the text.
     """
     report = query.new_report()
     with deep_nesting(report):
@@ -120,7 +117,7 @@ def unfit_value(text: str, name: str, why: str) -> DatalogError:
     """The error of a query whose parameter got a value that it cannot have."""
     report = Report(Source(text, FILE))
     places = [w for w in lex(text, report) if isinstance(w, ast.Parameter) and w.name == name]
-    report.items.clear()  # that the text is right is known
+    report.items.clear()  # the text is known to be correct
     report.error("DL120", f"parameter `${name}`: {why}", next(iter(places), None))
     return DatalogError(report)
 
@@ -128,8 +125,8 @@ def unfit_value(text: str, name: str, why: str) -> DatalogError:
 class _Checker:
     def __init__(self, scope: Scope, report: Report, given: Mapping[str, Kind | None]) -> None:
         self.declared, self.inlined, self.report, self.given = scope.declared, scope.inlined, report, given
-        self.nodes: dict[str, ast.Parameter] = {}  # where each parameter stands first
-        self.parameters: dict[str, Kind] = {}  # under the names that they have among variables
+        self.nodes: dict[str, ast.Parameter] = {}  # the first use of each parameter
+        self.parameters: dict[str, Kind] = {}  # by their names among the variables
         self.inlines = any(signature.inline for signature in self.declared.relations.values())
 
     def query(self, query: ParsedQuery, bindings: bool) -> Query:
@@ -158,7 +155,7 @@ class _Checker:
         return Query(columns, tuple(rule for rule in rules if rule is not None), parameters)
 
     def _compare_parameters(self, clause: ast.Clause) -> None:
-        """Each parameter has a value, and each value a parameter."""
+        """Check that each parameter has a value, and each value a parameter."""
         for node in everything_below(clause.body):
             if isinstance(node, ast.Parameter):
                 self.nodes.setdefault(node.name, node)
@@ -206,14 +203,12 @@ class _Checker:
         return out
 
     def _settle_parameters(self, flats: list[FlatClause]) -> None:
-        """Find the kind of each parameter: that of its place, in whatever alternative, or else of
-        its value.
-        """
+        """Find each parameter's kind: from its place in any alternative, or its value."""
         if not self.nodes:
             return
         places: dict[str, Kind] = {}
         for flat in flats:
-            kinds = ClauseKinds(self.declared, Report(self.report.source))  # which nobody reads
+            kinds = ClauseKinds(self.declared, Report(self.report.source))  # a report that is dropped
             kinds.infer(flat)
             places = kinds.variables | places
         for name, node in self.nodes.items():
@@ -240,8 +235,9 @@ class _Checker:
 
 
 def _variables(clause: ast.Clause) -> list[ast.Name]:
-    """The variables of a body where they first occur, but for those inside aggregates, and `_` or
-    `_x`.
+    """The variables of a body in order of first use, without `_`, `_x` and inner ones.
+
+    Inner variables are those of aggregates.
     """
     found: dict[str, ast.Name] = {}
     for node in everything_below(clause.body, stop=ast.Aggregate):
@@ -254,7 +250,7 @@ def _variables(clause: ast.Clause) -> list[ast.Name]:
 
 
 def _unplaced(node: Any) -> Any:
-    """A copy of a node that stands nowhere."""
+    """A copy of a node without a position."""
     if isinstance(node, Hoisted):
         body = [_unplaced(x) for x in node.body]
         return evolve(node, result=_unplaced(node.result), node=_unplaced(node.node), body=body)
@@ -268,7 +264,7 @@ def _unplaced_signature(signature: Signature) -> Signature:
 
 
 def _signature(relation: core.Relation) -> Signature:
-    """A relation as if it were declared, nowhere."""
+    """A relation as if it were declared, without a position."""
     columns = relation.columns
     return Signature(
         relation.name,

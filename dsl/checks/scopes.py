@@ -1,11 +1,11 @@
-"""Which variables are grounded, and which an aggregate shares with the rule around it.
+"""Which variables are grounded, and which an aggregate shares with its rule.
 
-A variable is grounded by a positive atom, or by an equality whose other side is grounded.  Inside
-an aggregate a variable that is grounded outside is that variable, unless the target names it; that
-one, and one that occurs nowhere outside, is local and is renamed apart.  One that occurs outside
-but is grounded only inside is a *witness*: after `m = max n : {p(n, y)}`, `y` are the values that
-go with the maximum.  Then the body is joined once more outside, with its target equal to the
-result.
+A positive atom grounds a variable, and so does an equality whose other side is grounded.  Inside an
+aggregate, a variable that is grounded outside is that variable, unless the target names it. A
+variable of the target, or one that occurs nowhere outside, is local and gets a fresh name.  A
+variable that occurs outside but is grounded only inside is a *witness*: after `m = max n : {p(n,
+y)}`, `y` takes the values that go with the maximum.  For a witness, the body is joined once more
+outside, with its target equal to the result.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from everlog.dsl.walk import everything_below, rebuilt, replaced
 
 
 def resolve(clause: FlatClause, report: Report, head_grounded: bool = False) -> bool:
-    """Scope the aggregates of a clause in place and check that every variable is grounded.
+    """Scope a clause's aggregates in place; check that all variables are grounded.
 
-    With `head_grounded` (a clause of an inlined relation) the head grounds its variables.
-    False where something was told.
+    With `head_grounded` (a clause of an inlined relation) the head grounds its variables. Returns
+    False if it reported an error.
     """
     if not head_grounded and _plainly_grounded(clause):
         return True
@@ -55,33 +55,33 @@ def resolve(clause: FlatClause, report: Report, head_grounded: bool = False) -> 
     loose = [n for n in _level_names(clause) if n.name not in known]
     if not loose:
         return True
-    told: set[str] = set()
-    written = [n for n in loose if clause.origin.pos <= n.pos < clause.origin.end]  # not what was inlined
+    reported: set[str] = set()
+    written = [n for n in loose if clause.origin.pos <= n.pos < clause.origin.end]  # without inlined ones
     for name in written or loose:
-        if name.name not in told:
-            told.add(name.name)
-            _tell_ungrounded(name, clause, report)
+        if name.name not in reported:
+            reported.add(name.name)
+            _report_ungrounded(name, clause, report)
     return False
 
 
 def _plainly_grounded(clause: FlatClause) -> bool:
-    """The common case, decided in one pass: positive atoms bind all, and nothing is nested."""
+    """Whether positive atoms bind all variables, and nothing is nested: one pass."""
     known: set[str] = set()
-    asking: list[ast.Term] = list(clause.head.args)
+    read: list[ast.Term] = list(clause.head.args)
     for literal in clause.body:
         if literal.__class__ is ast.Atom:
             for arg in literal.args:
                 if arg.__class__ is ast.Name:
                     known.add(arg.name)
                 else:
-                    asking.append(arg)
+                    read.append(arg)
         elif literal.__class__ is ast.Constraint:
-            asking += (literal.left, literal.right)
+            read += (literal.left, literal.right)
         elif isinstance(literal, ast.Not) and isinstance(literal.formula, ast.Atom):
-            asking += literal.formula.args
+            read += literal.formula.args
         else:
             return False
-    for term in asking:
+    for term in read:
         if term.__class__ is ast.Name:
             if term.name not in known:
                 return False
@@ -111,7 +111,7 @@ class _Level:
         self.failed = False
 
     def settle(self) -> list[Literal]:
-        """Ground what equalities, ranges and aggregates ground, each when it is ready."""
+        """Ground variables by equalities, ranges and aggregates, each when it is ready."""
         equalities = [x for x in self.body if isinstance(x, ast.Constraint) and x.op == "="]
         waiting = [x for x in self.body if isinstance(x, Hoisted)]
         extra: list[Literal] = []
@@ -140,7 +140,7 @@ class _Level:
             self._close(ready)
             self.known.add(ready.result.name)
         for hoisted in waiting:
-            self._tell_stuck(hoisted, waiting)
+            self._report_stuck(hoisted, waiting)
         return self.body + extra
 
     def _propagate(self, equalities: list[ast.Constraint]) -> None:
@@ -165,7 +165,7 @@ class _Level:
         return shared <= self.known
 
     def _shadow(self, hoisted: Hoisted, equalities: list[ast.Constraint]) -> bool:
-        """`y = min y : {p(y)}`: what only the result grounds outside is local inside."""
+        """`y = min y : {p(y)}`: a variable that only the result grounds is local inside."""
         node = hoisted.node
         if not isinstance(node, ast.Aggregate) or hoisted.closed:
             return False
@@ -178,8 +178,9 @@ class _Level:
         return bool(hidden) and hidden == loose
 
     def _shadow_target(self, hoisted: Hoisted) -> None:
-        """`p(x), n = sum x : {q(x)}`: what the target names is its own, whatever has that name
-        outside.
+        """`p(x), n = sum x : {q(x)}`: a variable of the target is local.
+
+        A variable of the same name outside is another one.
         """
         shadowed = hoisted.targets & self.occurring & self.known
         if shadowed and isinstance(hoisted.node, ast.Aggregate) and not hoisted.closed:
@@ -200,24 +201,24 @@ class _Level:
         return loose <= probe.known
 
     def _export_witness(self, hoisted: Hoisted) -> list[Literal]:
-        """The body once more, outside: its witnesses keep their names, the rest is renamed."""
+        """The body again, outside: its witnesses keep their names, the rest is renamed."""
         node = hoisted.node
         assert isinstance(node, ast.Aggregate)
         assert node.target is not None
         witnesses = (_inner_names(node) & self.occurring) - self.known
         body = _conjunction(node, self.report) or []
-        apart = {n: fresh(n, node).name for n in _inner_names(node) - self.occurring}
-        copy = [renamed(x, apart) for x in body]
-        target = renamed(node.target, apart)
+        fresh_names = {n: fresh(n, node).name for n in _inner_names(node) - self.occurring}
+        copy = [renamed(x, fresh_names) for x in body]
+        target = renamed(node.target, fresh_names)
         copy.append(ast.Constraint("=", target, hoisted.result, pos=node.pos, end=node.end))
         hide = {n: fresh(n, node).name for n in witnesses}
         hoisted.node = renamed(node, hide)
         return copy
 
     def _pulled_out(self, hoisted: Hoisted) -> Hoisted | None:
-        """An inner min or max that does not need the aggregate around it, moved out of it.
+        """Inner `min` and `max` that do not need the aggregate around them, moved out.
 
-        Its witnesses are then witnesses at this level: `count : {p(x), x > min y : {q(y, w)}}`
+        Their witnesses are then witnesses at this level: `count : {p(x), x > min y : {q(y, w)}}`
         gives w as `m = min y : {q(y, w)}, count : {p(x), x > m}` does.
         """
         node = hoisted.node
@@ -235,7 +236,7 @@ class _Level:
         return None
 
     def _close(self, hoisted: Hoisted) -> None:
-        """Settle the body of an aggregate: locals renamed apart, wildcards named."""
+        """Settle the body of an aggregate: fresh names for locals and wildcards."""
         node = hoisted.node
         if not isinstance(node, ast.Aggregate) or hoisted.closed:
             return
@@ -253,20 +254,20 @@ class _Level:
         level = _Level(body, names | self.known, outside | _grounding_atoms(body), self.report)
         hoisted.body, hoisted.outer, hoisted.closed = level.settle(), frozenset(outside), True
         self.failed = self.failed or level.failed
-        told: set[str] = set()
+        reported: set[str] = set()
         for name in [n for x in hoisted.body for n in names_of_literal(x)] + list(names_of(node.target)):
-            if name.name not in level.known and name.name not in told:
-                told.add(name.name)
+            if name.name not in level.known and name.name not in reported:
+                reported.add(name.name)
                 self.failed = True
-                _tell(self.report, name, "is not grounded inside the aggregate")
+                _report_name(self.report, name, "is not grounded inside the aggregate")
 
-    def _tell_stuck(self, hoisted: Hoisted, waiting: list[Hoisted]) -> None:
+    def _report_stuck(self, hoisted: Hoisted, waiting: list[Hoisted]) -> None:
         self.failed = True
         node = hoisted.node
         if isinstance(node, ast.Functor):
             for name in names_of(node):
                 if name.name not in self.known:
-                    _tell(self.report, name, "is not grounded, so the range has no bounds")
+                    _report_name(self.report, name, "is not grounded, so the range has no bounds")
             return
         loose = (_inner_names(node) & self.occurring) - self.known
         inside = _grounding_atoms(_conjunction(node, self.report) or [])
@@ -279,7 +280,7 @@ class _Level:
                 message = f"aggregates depend on each other through `{name.name}`"
                 self.report.items.append(Diagnostic("DL042", message, name.pos, name.end))
             elif name.name not in inside and not _aggregates_in(node.body):
-                _tell(self.report, name, "is not grounded")
+                _report_name(self.report, name, "is not grounded")
             else:
                 message = f"`{name.name}` is grounded only inside this `{node.op}`, but used outside it"
                 hint = "ground it by an atom outside the aggregate; only min and max give witnesses"
@@ -310,7 +311,7 @@ def _conjunction(node: ast.Aggregate, report: Report) -> list[Literal] | None:
         )
         return None
     literals, possible = hoist_body(bodies[0])
-    if not possible:  # `false`: no values at all
+    if not possible:  # `false`: never holds
         zero, one = ast.Number("0", node.pos, node.end), ast.Number("1", node.pos, node.end)
         literals.append(ast.Constraint("=", zero, one, pos=node.pos, end=node.end))
     return literals
@@ -360,8 +361,8 @@ def _counts_tuples(body: list[Literal]) -> bool:
     """Whether `_` counts: `count : {p(x, _)}` counts the facts of p.
 
     In a body of several atoms, of an atom with a repeated variable, or with an aggregate or a range
-    inside, only the values of named variables count.  (So Soufflé: it first puts those in a
-    relation.)
+    inside, only the values of named variables count.  (Soufflé does the same: it first puts those
+    in a relation.)
     """
     atoms = [x for x in body if isinstance(x, ast.Atom)]
     if len(atoms) > 1 or any(isinstance(x, Hoisted) for x in body):
@@ -371,18 +372,18 @@ def _counts_tuples(body: list[Literal]) -> bool:
 
 
 def _named_wildcards(literal: Literal) -> Literal:
-    """`_` in a positive atom as a variable of its own."""
+    """The literal with a variable for each `_` in a positive atom."""
     if isinstance(literal, ast.Atom) and any(isinstance(a, ast.Underscore) for a in literal.args):
         return evolve(literal, args=[fresh("_", a) if isinstance(a, ast.Underscore) else a for a in literal.args])
     return literal
 
 
-def _tell(report: Report, name: ast.Name, why: str) -> None:
+def _report_name(report: Report, name: ast.Name, why: str) -> None:
     shown = name.name.split("@")[0]
     report.items.append(Diagnostic("DL040", f"variable `{shown}` {why}", name.pos, name.end))
 
 
-def _tell_ungrounded(name: ast.Name, clause: FlatClause, report: Report) -> None:
+def _report_ungrounded(name: ast.Name, clause: FlatClause, report: Report) -> None:
     shown = name.name.split("@")[0]
     labels = []
     for literal in clause.body:

@@ -1,8 +1,8 @@
 """Stratification: no relation depends on its own absence.
 
-Negation and aggregation ask what a relation does *not* hold, so the relation must be complete
-before.  Where a relation reaches itself through one of them there is no such order; the cycle is
-printed.  Counters stand under the same ban: a recursive rule would count for ever.
+Negation and aggregation read which facts a relation *lacks*, so the relation must be complete
+before.  If a relation reaches itself through one of them, there is no such order, and the report
+prints the cycle.  Counters are also refused: a recursive rule would count for ever.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ def check_strata(clauses: list[FlatClause], declared: Declarations, report: Repo
 
 
 def _check_plan(clause: FlatClause, group: dict[str, int], report: Report) -> None:
-    """The plan of a recursive rule: an order for each recursive atom, which lists every atom once."""
+    """Check a recursive rule's plan: each order lists every atom once."""
     plan = clause.origin.plan
     assert plan is not None
     own = group[clause.head.name]
     atoms = [a for a, use in _uses(clause.body) if not use]
     versions = sum(group[a.name] == own for a in atoms)
     if not versions or clause.dominating is not None:
-        return  # Soufflé does not look at these either
+        return  # Soufflé does not check these either
     for version, order in plan.orders:
         if version >= versions:
             message = f"the plan has an order for version {version}; the rule has versions 0 to {versions - 1}"
@@ -67,7 +67,7 @@ def _check_plan(clause: FlatClause, group: dict[str, int], report: Report) -> No
 
 
 def may_count(report: Report) -> bool:
-    """Whether the text can have a counter at all: most have none, and need not be searched for it."""
+    """Whether the text can contain a counter; most texts need no search."""
     return "autoinc" in report.source.text or "$" in report.source.text
 
 

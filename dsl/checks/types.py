@@ -1,9 +1,9 @@
-"""Declared types: which kind of value each has, and which is a subtype of which.
+"""Declared types: the kind of each, and which is a subtype of which.
 
 A program's types form a small order below the four primitive ones: `.type A <: number` puts A below
 number, `.type U = A | B` puts A and B below U, `.type S = A` is another name of A.  A variable that
-stands in several columns has every type that is below all of theirs; two types that are not
-comparable meet only if both are unions, in the members that they share.
+stands in several columns has every type that is below all of theirs.  Two types that are not
+comparable have common subtypes only if both are unions: the members that they share.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PRIMITIVES: dict[str, Kind] = {kind.value: kind for kind in Kind}
 
 @define
 class Types:
-    """The order of types.  Aliases are resolved: `canonical` names the type that is meant.
+    """The order of types; `canonical` resolves aliases.
 
     >>> types = Types()
     >>> types.is_subtype("number", "number"), types.kind("symbol")
@@ -35,7 +35,7 @@ class Types:
     kinds: dict[str, Kind] = field(factory=lambda: dict(PRIMITIVES))
     supertypes: dict[str, frozenset[str]] = field(factory=lambda: {name: frozenset({name}) for name in PRIMITIVES})
     unions: dict[str, list[str]] = field(factory=dict)
-    declared: frozenset[str] = frozenset()  # also those that are not sound, which were told of
+    declared: frozenset[str] = frozenset()  # includes unsound ones, which were reported
     _meets: dict[tuple[str, str], frozenset[str]] = field(factory=dict)
 
     def __contains__(self, name: str) -> bool:
@@ -48,7 +48,7 @@ class Types:
         return self.canonical[upper] in self.supertypes[self.canonical[lower]]
 
     def meet(self, a: str, b: str) -> frozenset[str]:
-        """The types below both (canonical names): the lower one, or what two unions share.
+        """The types below both (canonical names): the lower one, or shared members.
 
         Cost: a lookup after the first time.
         """
@@ -80,7 +80,7 @@ class Types:
         return frozenset(out)
 
     def only_unions(self, types: frozenset[str] | None) -> bool:
-        """Whether a value is of a union, and nothing more is known: arithmetic does not take it."""
+        """Whether all known types are unions, which arithmetic does not take."""
         return bool(types) and bool(self.unions) and all(t in self.unions for t in types or ())
 
     def suggestion(self, name: str) -> str:
@@ -89,7 +89,7 @@ class Types:
 
 
 def declared_types(statements: Iterable[ast.Statement], report: Report) -> Types:
-    """The types of a program; what is wrong with a declaration is told, and then left out."""
+    """The types of a program; unsound declarations are reported and left out."""
     decls: dict[str, ast.TypeDecl] = {}
     for decl in statements:
         if not isinstance(decl, ast.TypeDecl):
@@ -118,7 +118,7 @@ def _ordered(decls: dict[str, ast.TypeDecl], report: Report) -> Types:
     cyclic = {name for group in groups for name in group if _is_cyclic(group, sound)}
     for name in [name for name in sound if name in cyclic]:
         report.error("DL023", f"type `{name}` is defined by itself", sound[name])
-    for (name,) in [group for group in groups if cyclic.isdisjoint(group)]:  # each after those it is made of
+    for (name,) in [group for group in groups if cyclic.isdisjoint(group)]:  # dependencies first
         decl = sound[name]
         if all(b.name in types for b in decl.bases):
             depth[name] = 1 + max((depth[b.name] for b in decl.bases), default=0)
@@ -171,13 +171,13 @@ def _add(decl: ast.TypeDecl, types: Types, report: Report) -> None:
 
 
 def _close_unions(types: Types) -> None:
-    """Put the members of each union, and what is below them, below it.
+    """Put the members of each union, and their subtypes, below it.
 
     A union is itself below each type that all of its members are below.
     """
     if not types.unions:
         return
-    unions_of: dict[str, list[str]] = {}  # a member to the unions that have it
+    unions_of: dict[str, list[str]] = {}  # a member → its unions
     for union, members in types.unions.items():
         for member in dict.fromkeys(members):
             unions_of.setdefault(member, []).append(union)
@@ -188,7 +188,7 @@ def _close_unions(types: Types) -> None:
     above: dict[str, set[str]] = {name: set(supers) for name, supers in types.supertypes.items()}
     for upper in types.supertypes:
         below: set[str] = set()
-        missing: dict[str, int] = {}  # how many members of a union are not known to be below
+        missing: dict[str, int] = {}  # number of members of a union not yet known to be below
         todo = [upper]
         while todo:
             name = todo.pop()

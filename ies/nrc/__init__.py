@@ -1,4 +1,4 @@
-"""NRC^aggr, the nested relational calculus with aggregates: types, terms, text, checker, evaluator.
+"""NRC^aggr, the nested relational calculus with aggregates.
 
 text       grammar.lark, lexer, builder, items, parser: to terms and systems; printer: back to text
 terms      types, terms, walk; desugar: to the constructs of the paper alone

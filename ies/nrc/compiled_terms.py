@@ -1,10 +1,9 @@
-"""Values of terms, quickly: a term is compiled to a Python function once, and called with its
-variables.
+"""Values of terms, fast: a term is compiled once to a Python function.
 
-`ies.nrc.codegen` writes the source of the function.  A term that is nested deeper than Python's own
-compiler takes is left to `ies.nrc.meaning`, which gives the same values.  Where the plain reading
-has a value, so has this; where a division by zero is in a part that need not be computed, this may
-have a value and the plain reading none.
+`ies.nrc.codegen` writes the source of the function.  A term that is nested too deeply for Python's
+compiler is evaluated by `ies.nrc.meaning`, which gives the same values.  Where `meaning` has a
+value, so has this function.  If a division by zero is in a part that need not be computed, this
+function may have a value and `meaning` none.
 """
 
 from __future__ import annotations
@@ -24,14 +23,15 @@ from everlog.ies.nrc.types import Value
 
 _RUNTIME: dict[str, Any] = {"divided": divided, "modular": modular, "plain": plain, "index": index, "probe": probe}
 _RUNTIME |= {"NONE": frozenset(), "INFINITE": inf, "bisect_left": bisect_left, "bisect_right": bisect_right}
-_MAX_INDENT = 90  # Python's tokenizer takes 100
+_MAX_INDENT = 90  # Python's tokenizer allows 100
 
 
 def compile_term(
     term: Term, parameters: Sequence[str], definitions: Mapping[str, Definition] | None = None
 ) -> Callable[..., Value]:
-    """A function of the parameters, by position.  Sets are frozensets, and rationals that are
-    integral are ints.
+    """A function of the parameters, by position.
+
+    Sets are frozensets, and integral rationals are ints.
 
     >>> from everlog.ies.nrc.parser import parse_term
     >>> after = compile_term(parse_term("{y | (x, y) in R, x = a}"), ["R", "a"])
@@ -43,7 +43,7 @@ def compile_term(
     if max(len(line) - len(line.lstrip(" ")) for line in lines) <= _MAX_INDENT:
         namespace: dict[str, Any] = {**_RUNTIME, **generator.constants}
         try:
-            exec(compile("\n".join(lines), "<term>", "exec"), namespace)  # our own text, no user's words in it
+            exec(compile("\n".join(lines), "<term>", "exec"), namespace)  # our own text, without a user's words
         except SyntaxError as error:
             if "too many statically nested blocks" not in str(error):
                 raise
@@ -57,7 +57,7 @@ def compile_term(
 def evaluate(
     term: Term, environment: Mapping[str, Value], definitions: Mapping[str, Definition] | None = None
 ) -> Value:
-    """The value of a term.  To evaluate one again and again, compile it.
+    """The value of a term; to evaluate one repeatedly, compile it.
 
     >>> from everlog.ies.nrc.parser import parse_term
     >>> evaluate(parse_term("sum{| x | x in X |} / 2"), {"X": frozenset({1, 2})})
@@ -67,7 +67,7 @@ def evaluate(
 
 
 def source_of(term: Term, parameters: Sequence[str], definitions: Mapping[str, Definition] | None = None) -> str:
-    """The Python function that a term is compiled to, for who wants to read it."""
+    """The Python source that a term is compiled to, for inspection."""
     return "\n".join(_indented(Generator(definitions or {}).function(term, tuple(parameters)), 0))
 
 

@@ -1,4 +1,4 @@
-"""SQL out of the far end: a flat system as tables and triggers of an ordinary database.
+"""SQL generation: a flat system as tables and triggers of an ordinary database.
 
 | module | holds |
 |---|---|
@@ -7,8 +7,8 @@
 | `symbolic_values`, `select`, `translate` | terms to SQL by symbolic evaluation |
 | `keeping` | values that are computed once, sets of sets among them |
 | `column_names`, `update_plan` | tables of a system; an update as queries of the old state |
-| `sqlite`, `postgres`, `scripts` | what a dialect makes of a plan |
-| `witness` | transitive closure by one witness a pair, written by hand |
+| `sqlite`, `postgres`, `scripts` | a plan as statements of one dialect |
+| `witness` | transitive closure by one witness per pair, written by hand |
 """
 
 from everlog.ies.sql.dialects import DIALECTS

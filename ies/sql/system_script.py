@@ -1,4 +1,4 @@
-"""The front of ies.sql: a system, by its name or itself, as a script in a dialect."""
+"""Entry points of ies.sql: a system, or its name, as a script in a dialect."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NODE_TYPES = ("integer", "text")
 
 
 def script(system: str | System, dialect: str, *, node_type: str = "integer") -> Script:
-    """The statements that make the tables and keep them current."""
+    """The statements that create the tables and maintain them."""
     if dialect not in DIALECTS:
         raise SqlError(f"no dialect `{dialect}`; there are {', '.join(DIALECTS)}")
     if node_type not in NODE_TYPES:
@@ -46,9 +46,7 @@ def script(system: str | System, dialect: str, *, node_type: str = "integer") ->
 
 
 def _instead(wanted: Described) -> str:
-    """A system of the calculus that keeps the same answer of the same inputs; a flat one if there
-    is one.
-    """
+    """A system of the calculus with the same inputs and answer; a flat one if any."""
     from everlog.ies.registry import SYSTEMS
     from everlog.ies.registry import system as named
 
@@ -69,5 +67,5 @@ def _kept(system: System | Described) -> tuple[tuple[str, Type], ...]:
 
 
 def sql_text(system: str | System, dialect: str, *, node_type: str = "integer") -> str:
-    """The whole script as text: tables, initial values, triggers or the statements of each update."""
+    """The whole script: tables, initial values, triggers or update statements."""
     return script(system, dialect, node_type=node_type).text()

@@ -67,7 +67,7 @@ def answer(system: Practical, evaluate: Callable[[Program, Mapping[str, Any]], M
     node.
     """
     place = {node: n for n, node in enumerate(NODES)}
-    rows = {name: {tuple(place[v] for v in row) for row in given} for name, given in system.given.items()}
+    rows = {name: {tuple(place[v] for v in row) for row in given} for name, given in system.base.items()}
     found = evaluate(program_of(type(system)), rows)[system.described.answer.name]
     return {tuple(NODES[n] for n in row) for row in found}
 
@@ -81,7 +81,7 @@ def by_rounds(program: Program, rows: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def stored(system: Practical) -> dict[str, set[Row]]:
-    names = (*system.given, system.described.answer.name, *(a.name for a in system.described.auxiliaries))
+    names = (*system.base, system.described.answer.name, *(a.name for a in system.described.auxiliaries))
     return {name: set(system.view(name)) for name in names}
 
 
@@ -103,7 +103,7 @@ class Followed:
 
     def step(self, step: Step) -> dict[str, tuple[set[Row], set[Row]]]:
         insert, relation, row = step
-        system, given_ = self.system, self.system.given[relation]
+        system, given_ = self.system, self.system.base[relation]
         there = row in given_
         refused = system.described.acyclic and insert and not there and closes_a_cycle(given_, row)
         try:
@@ -179,9 +179,9 @@ def test_it_may_begin_anywhere_and_untracked_changes_are_the_same(cls: type[Prac
             for step in before:
                 one.step(step)
             other = Followed(cls())
-            other.system.load(one.system.given)
+            other.system.load(one.system.base)
             other.system.check()
-            public = {*one.system.given, cls.described.answer.name}
+            public = {*one.system.base, cls.described.answer.name}
             other.sum = stored(other.system)
             assert {name: rows for name, rows in one.sum.items() if name in public} == {
                 name: rows for name, rows in other.sum.items() if name in public
@@ -210,8 +210,8 @@ def test_long_histories_of_larger_graphs(cls: type[Practical], form_: str) -> No
             if cls.described.acyclic and draw.random() < 0.8 and NODES.index(row[0]) > NODES.index(row[1]):
                 row = row[::-1]
             insert = draw.random() < (0.7 if number < 150 else 0.45)
-            if not insert and system.given[relation.name]:
-                row = draw.choice(sorted(system.given[relation.name], key=repr))
+            if not insert and system.base[relation.name]:
+                row = draw.choice(sorted(system.base[relation.name], key=repr))
             followed.step((insert, relation.name, row))
             if number % 8 == 0:
                 system.check()

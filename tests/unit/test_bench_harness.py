@@ -28,7 +28,7 @@ from everlog.bench.harness.soak import growth_of, soaked
 from everlog.bench.harness.streams import make_stream
 from everlog.bench.harness.workload import Case, Row, Side, Static, Told, Update
 
-HERE = Limits(rounds=1, apart=False)
+HERE = Limits(rounds=1, own_process=False)
 SIDES = list(installed()[0])
 
 
@@ -153,7 +153,7 @@ class Failing(Mistaken):
     ("side", "living", "status", "why"),
     [
         (Side("mistaken", "", str, static=Mistaken), False, WRONG, "rows, ours"),
-        (Side("mistaken", "", str, living=Silent), True, WRONG, "told other changes in step "),
+        (Side("mistaken", "", str, living=Silent), True, WRONG, "gave other changes in step "),
         (Side("mistaken", "", str, static=Failing), False, "failed", "ValueError: no such thing"),
     ],
 )

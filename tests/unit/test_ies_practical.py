@@ -205,7 +205,7 @@ def test_a_route_is_a_path_of_the_graph() -> None:
     system.load({"edge": edges})
     for edge in sorted(edges)[::3]:
         system.delete("edge", edge)
-    left, pairs = system.given["edge"], set(system.view("path"))
+    left, pairs = system.base["edge"], set(system.view("path"))
     for x in range(30):
         for y in range(30):
             route = system.route(x, y)

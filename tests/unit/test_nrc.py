@@ -475,7 +475,7 @@ def test_all_syntax_errors_of_a_file_are_told() -> None:
         ("on insert new into new", "on delete x from new", "update `on delete … new` a second time"),
         ("def both(A, B)", "def both(A, A)", "parameter `A` stands twice"),
         ("input new : {node}", "input new : node", "a relation has a set type, not node"),
-        ("example", "sri x, X => X from {}\nexample", "`on` cannot stand beside `sri`, which says it all"),
+        ("example", "sri x, X => X from {}\nexample", "`on` cannot stand beside `sri`, which defines it"),
         ("example", "shows X => X\nexample", "`shows` is the last step of `sri`, which is missing"),
         ("(u, v) into", "(u, u) into", "pattern variable `u` stands twice"),
     ],

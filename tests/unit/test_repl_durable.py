@@ -234,10 +234,10 @@ def test_another_program_goes_by_the_same_facts(folder: Path) -> None:
 def test_a_database_is_no_program(capsys: pytest.CaptureFixture[str]) -> None:
     Database.open("roads.db", file="paths.dl").close()
     with Talk() as talk:
-        told = "cannot read roads.db: it is a database, and no program: --db and .open open those"
+        told = "cannot read roads.db: it is a database, not a program; open it with --db or .open"
         assert talk.say(".load roads.db") == f"script:1: error: {told}"
     assert main(["run", "roads.db"]) == 1
-    assert "it is a database, and no program" in capsys.readouterr().err
+    assert "it is a database, not a program" in capsys.readouterr().err
 
 
 def test_one_writes_and_others_may_look() -> None:
