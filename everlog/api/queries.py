@@ -1,11 +1,10 @@
-"""Queries as text: a single atom is looked up, any other conjunction is checked and compiled.
+"""Queries as text: an index finds a single atom, any other body is compiled.
 
     path(1, x)                       the facts that match, whole rows; an index finds them
     path(1, x), x > 3, !blocked(x)   the values of x, as a rule's body would give them
 
-Both may begin with `?-` and end with `.` or `?`.  What was read is remembered until the program
-changes, by its text and the types of the values that its parameters got; the values themselves come
-with each question.
+Both may begin with `?-` and end with `.` or `?`.  Compiled queries are cached until the program
+changes, by text and by the types of the parameters; the parameters' values come with each call.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ from everlog.dsl.query_check import EMPTY, Scope, check_query, unfit_value
 from everlog.functors import require_functors
 
 _Ask: TypeAlias = Callable[[Given], Result]
-_MOST = 1000  # queries that are remembered
-_MOST_TEXT = 200_000  # and the characters of their texts
+_MOST = 1000  # cached queries
+_MOST_TEXT = 200_000  # characters of their texts
 
 
 class QueryError(DatalogError, FactError):
-    """A query with mistakes: `.report` has them one by one, with their places in the query's text."""
+    """A query has errors; `.report` lists them with their places in the text."""
 
 
 class Queries:
@@ -45,12 +44,10 @@ class Queries:
         self._declared = scope
         self._scope: Scope | None = None
         self._known: dict[object, _Ask] = {}
-        self._characters = 0  # of the texts of those that are known
+        self._characters = 0  # of the cached texts
 
     def ask(self, text: str, given: Given = NOTHING_GIVEN) -> Result:
-        """What a query finds, with these values for its parameters; QueryError if something is
-        wrong.
-        """
+        """The result of a query with these parameters; QueryError lists its errors."""
         key: object = text
         if given.values:
             key = (text, *((name, value.__class__) for name, value in given.values.items()))
@@ -71,10 +68,10 @@ class Queries:
     def _read(self, text: str, given: Given) -> _Ask:
         try:
             pattern = pattern_of(self._relations, _plain(text))
-        except FactError:  # no single atom of variables and constants, or not a right one
+        except FactError:  # not a single atom of variables and constants, or a wrong one
             return self._conjunction(text, given)
         if given.values.keys() != set(pattern.parameters.values()):
-            return self._conjunction(text, given)  # which says what is wrong
+            return self._conjunction(text, given)  # raises the error with its place
         if not pattern.parameters:
             return self._atom(pattern)
         return lambda given: self._atom(pattern.filled(given))(given)
@@ -116,7 +113,7 @@ class Queries:
 
 
 def _plain(text: str) -> str:
-    """The text without the marks of a query.
+    """The text without `?-`, `.` and `?`.
 
     >>> _plain("?- edge(1, x)."), _plain("edge(1, x)?")
     ('edge(1, x)', 'edge(1, x)')

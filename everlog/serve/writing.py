@@ -51,7 +51,7 @@ def add_rules(service: Service, call: Call) -> dict[str, Any]:
     live = service.reading(lambda db: with_text(db, call.body["text"]))
     before = set(database.rules)
     with service.filling():
-        changes = service.program_change(lambda db: db._go_by(live, db._functors))
+        changes = service.program_change(lambda db: db._switch_program(live, db._functors))
 
     def more() -> dict[str, Any]:
         made = [name for name in database.rules if name not in before]
@@ -87,7 +87,7 @@ def checkpoint(service: Service, call: Call) -> dict[str, Any]:
 def _edited(service: Service, edit: Callable[[LiveText], LiveText]) -> Changes:
     """Change the text of the program, and go by it."""
     live = service.reading(lambda database: edit(live_text(database)))
-    return service.program_change(lambda database: database._go_by(live, database._functors))
+    return service.program_change(lambda database: database._switch_program(live, database._functors))
 
 
 def _told(

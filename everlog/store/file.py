@@ -118,7 +118,7 @@ class DatabaseFile:
         *,
         program: str | None = None,
         positions: Mapping[str, str] | None = None,
-        given: str | None = None,
+        digest: str | None = None,
     ) -> None:
         """Write a step; NotWritten, and it is as if it had not been tried."""
         step = self.step + 1
@@ -126,9 +126,9 @@ class DatabaseFile:
             log.append(connection, step, int(time() * 1000), net, program)
             if positions:
                 log.write_positions(connection, positions)
-            if given is not None:
-                checkpoint.write_about(connection, "given", given)
-        self.step, self.given = step, self.given if given is None else given
+            if digest is not None:
+                checkpoint.write_about(connection, "given", digest)
+        self.step, self.given = step, self.given if digest is None else digest
 
     def write_positions(self, positions: Mapping[str, str]) -> None:
         """Write how far sources have been read, when nothing else changes."""

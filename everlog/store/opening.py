@@ -131,7 +131,7 @@ def exchange_program(
             f"{path} has another program; only programs with a text (text=… or file=…) can be exchanged"
         )
     refuse_losses(path, database, written.program)
-    return database._go_by(now.replaced_by(written), dict(functors), written.digest)
+    return database._switch_program(now.replaced_by(written), dict(functors), written.digest)
 
 
 def begin_file(path: Path, engine: Engine, written: Written, history: int | None = HISTORY) -> None:

@@ -117,11 +117,11 @@ def advance(past: Database, entries: Iterable[Entry]) -> None:
             continue
         past._engine.change(combined(waiting))
         waiting.clear()
-        _go_by(past, entry.program)
+        _switch_program(past, entry.program)
     past._engine.change(combined(waiting))
 
 
-def _go_by(database: Database, text: str) -> Changes:
+def _switch_program(database: Database, text: str) -> Changes:
     """Go on with another program that somebody has written, strategies and functors being the same."""
     written = restored(text)
     program = with_functors(program_of(written), database._functors)
@@ -187,7 +187,7 @@ def steps_from(moment: Moment, past: Database | None = None) -> Iterator[Past]:
         if entry.program is None:
             yield _past(entry, Changes(past._engine.change(entry.change), past.relations))
         else:
-            yield _past(entry, _go_by(past, entry.program))
+            yield _past(entry, _switch_program(past, entry.program))
 
 
 def _is_given(program: Program, relation: Relation) -> bool:
@@ -221,7 +221,7 @@ def follow(reader: DurableDatabase) -> Changes:
     for changes in _whole(reader) if dropped else _steps(reader, entries):
         relations |= reader.relations
         _add(total, changes)
-        reader._writer.tell(changes)
+        reader._writer.notify(changes)
     reader._writer.changes = Changes({name: rows for name, rows in total.items() if rows}, relations)
     return reader._writer.changes
 
@@ -232,7 +232,7 @@ def _steps(reader: DurableDatabase, entries: Iterable[Entry]) -> Iterator[Change
         if entry.program is None:
             changes = reader._writer.follow(reader._engine.change, entry.change)
         else:
-            changes = _go_by(reader, entry.program)
+            changes = _switch_program(reader, entry.program)
         reader._step = entry.step
         yield changes
 
@@ -241,7 +241,7 @@ def _whole(reader: DurableDatabase) -> Iterator[Changes]:
     """From what the file holds now: the steps in between have been dropped."""
     contents = contents_of(reader._file)
     if contents.text != saved(reader._live if reader._live is not None else reader.program):
-        yield _go_by(reader, contents.text)
+        yield _switch_program(reader, contents.text)
     then = applied(contents.given, contents.changes)
     net: Change = {}
     for name in reader.program.relations:

@@ -100,7 +100,7 @@ def test_examples_of_help_are_understood(capsys: pytest.CaptureFixture[str]) -> 
         (["chekc", "paths.dl"], 2, "did you mean `check`?"),
         (["run"], 2, "required: FILE"),
         (["run", "paths.dl", "--no-such-flag"], 2, "unrecognized arguments"),
-        (["run", "paths.dl", "--watch", "--updates", "-"], 2, "exclude each other"),
+        (["run", "paths.dl", "--watch", "--updates", "-"], 2, "cannot be combined"),
         (["run", "paths.dl", "--poll", "0"], 2, "invalid seconds value"),
         (["completion", "tcsh"], 2, "invalid choice"),
         (["run", "missing.dl"], 1, "cannot read `missing.dl`"),

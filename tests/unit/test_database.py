@@ -454,7 +454,7 @@ def test_a_transaction_is_used_once_and_inside_its_block(db: Database) -> None:
         tx.insert("edge", (1, 2))
     with pytest.raises(NestedWrite, match="not open"):
         tx.insert("edge", (2, 3))
-    with pytest.raises(NestedWrite, match="used once"), tx:
+    with pytest.raises(NestedWrite, match="used only once"), tx:
         pass
     db.insert("edge", (5, 6))
 
@@ -659,7 +659,7 @@ def test_a_functor_does_not_write() -> None:
 
     text = ".functor spoil(number):number  .decl p(x:number)  .decl q(x:number)  q(@spoil(x)) :- p(x)."
     db = Database.from_text(text, functors={"spoil": spoil})
-    with pytest.raises(Exception, match="a step is under way"):
+    with pytest.raises(Exception, match="a step is in progress"):
         db.insert("p", (1,))
     assert db.size("p") == db.size("q") == 0
 

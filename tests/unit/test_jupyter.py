@@ -187,5 +187,5 @@ def test_a_notebook_runs(executed: list[Any]) -> None:
     assert ["+", "4", "5"] in _html(changes[0]).rows
     assert _html(other[0]).rows == [["", "x"], ["+", "7"]]
     assert both[0]["data"]["text/plain"] == "([(7,)], 4)"
-    assert "no Database" in no_database[0]["text"]
+    assert "not a Database" in no_database[0]["text"]
     assert "text/html" in frame[0]["data"]

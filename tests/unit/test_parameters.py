@@ -93,7 +93,7 @@ def test_facts_as_text_have_parameters(db: Database) -> None:
     ]:
         with pytest.raises(FactError, match=message):
             db.holds(wrong, **values)
-    with pytest.raises(FactError, match="values are given for parameters"):
+    with pytest.raises(FactError, match="parameters need a fact as text"):
         db.holds("path", (1, 3), x=1)
 
 

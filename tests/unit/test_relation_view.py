@@ -229,5 +229,5 @@ def test_a_slow_reader_misses_nothing(
 def test_a_watch_of_nothing_is_refused(db: Database) -> None:
     with pytest.raises(FactError, match="undefined"):
         db.watch("pth")
-    with pytest.raises(ValueError, match="one step at least"):
+    with pytest.raises(ValueError, match="at least 1"):
         db.watch("path", limit=0)

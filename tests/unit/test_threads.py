@@ -165,7 +165,7 @@ def test_while_subscribers_are_told_others_read_and_do_not_write(db: Database, o
     db.subscribe("edge", other.wait)
     with other.doing(lambda: db.insert("edge", (3, 4))):
         assert db.holds("path", (1, 4))
-        with pytest.raises(OtherThread, match="another thread is telling a step to subscribers"):
+        with pytest.raises(OtherThread, match="another thread is calling the subscribers of a step"):
             db.insert("edge", (4, 5))
     db.insert("edge", (4, 5))
 
@@ -209,10 +209,10 @@ def test_a_write_by_the_same_thread_is_no_matter_of_threads(db: Database) -> Non
     db.insert("edge", (1, 2))
     assert {type(error) for error in caught} == {NestedWrite}
     assert [str(error).split(":")[0] for error in caught] == [
-        "a step is under way",
+        "a step is in progress",
         "a query is being answered",
         "a query is being answered",
-        "a step is being told to subscribers",
+        "subscribers are being called",
     ]
     assert db.view("edge") == [(1, 2)]
 
@@ -274,7 +274,7 @@ def test_shared_databases_join_a_transaction_of_the_same_thread(db: Database) ->
         thread.start()
         thread.join()
         assert shared.view("edge") == [(1, 2), (2, 3), (7, 8)]
-        with pytest.raises(NestedWrite, match="transaction open"), shared.transaction():
+        with pytest.raises(NestedWrite, match="open transaction"), shared.transaction():
             pass
     assert shared.view("edge") == [(1, 5), (2, 3), (3, 4), (7, 8)]
     assert tx.changes["edge"] == {(3, 4): 1, (1, 5): 1, (1, 2): -1}
