@@ -225,11 +225,11 @@ def test_the_prompt_has_parameters_for_queries_and_reasons() -> None:
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
-        (["age($who, x)?"], "error: parameter `$who` has no value; give it one: .param who VALUE"),
-        ([".why age($who, 40)"], "error: parameter `$who` has no value; give it one: .param who VALUE"),
-        ([".param who ann"], "error: `ann` is no constant; usage: .param NAME VALUE"),
-        (['.param who "ann", 5'], 'error: `"ann", 5` is no constant; usage: .param NAME VALUE'),
-        ([".param 5 5"], "error: `5` is no name of a parameter; usage: .param NAME VALUE"),
+        (["age($who, x)?"], "error: parameter `$who` has no value; set one: .param who VALUE"),
+        ([".why age($who, 40)"], "error: parameter `$who` has no value; set one: .param who VALUE"),
+        ([".param who ann"], "error: `ann` is not a constant; usage: .param NAME VALUE"),
+        (['.param who "ann", 5'], 'error: `"ann", 5` is not a constant; usage: .param NAME VALUE'),
+        ([".param 5 5"], "error: `5` is not a parameter name; usage: .param NAME VALUE"),
         ([".param who 5", "age($who, x)?"], "error[DL120]: parameter `$who`: 5 is not a symbol"),
         (["+edge($x, 2)."], "error: `edge($x, 2).`: a parameter stands in a query; a fact has the value itself"),
     ],

@@ -159,7 +159,7 @@ def test_writing_while_reading_is_refused() -> None:
             lambda: shared.add_rule("here(99)."),
             lambda: shared.transaction().__exit__(None, None, None),
         ):
-            with pytest.raises(NestedWrite, match="inside `with shared.reading"):
+            with pytest.raises(NestedWrite, match=r"inside `with shared\.reading"):
                 write()
     heard: list[bool] = []
 

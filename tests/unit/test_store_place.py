@@ -313,15 +313,15 @@ def test_the_prompt_tells_that_a_step_stands(path: Path, monkeypatch: pytest.Mon
 
     def said(text: str) -> list[str]:
         notes.clear()
-        loop._take_turns(session, SimpleNamespace(ask=lambda: text))  # type: ignore[arg-type]
+        loop._read_and_run(session, SimpleNamespace(ask=lambda: text))  # type: ignore[arg-type]
         return [note.strip() for note in notes]
 
     said(".open paths.db")
-    assert said("edge(2, 3).") == ["cancelled, but step 1 was written before that, and stands"]
+    assert said("edge(2, 3).") == ["cancelled, but step 1 was complete before that, and stays"]
     assert said("edge(2, 3).") == []
     said("begin")
     said("edge(3, 4).")
-    assert said("commit") == ["cancelled, but step 2 was written before that, and stands"]
+    assert said("commit") == ["cancelled, but step 2 was complete before that, and stays"]
     assert session.pending is None
     session.close()
 
@@ -337,7 +337,7 @@ def test_what_is_cancelled_in_time_is_told_without_a_step(path: Path, monkeypatc
     monkeypatch.setattr(session.screen, "note", notes.append)
     monkeypatch.setattr(DatabaseFile, "write", interrupt)
     session.run(f".open {path}")
-    loop._take_turns(session, SimpleNamespace(ask=lambda: "edge(2, 3)."))  # type: ignore[arg-type]
+    loop._read_and_run(session, SimpleNamespace(ask=lambda: "edge(2, 3)."))  # type: ignore[arg-type]
     assert notes[-1].strip() == "cancelled"
     assert session.step == 0
     assert not session.db.holds("edge", (2, 3))
