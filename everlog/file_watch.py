@@ -25,7 +25,7 @@ from everlog.core.program import Directive, Program, Row
 from everlog.core.program.executor import InsertOnly, Update
 from everlog.core.program.values import EvaluationError
 from everlog.files import read_facts
-from everlog.files.formats import way_of
+from everlog.files.formats import format_of
 from everlog.files.text_values import FactsError
 from everlog.files.zipped import SUFFIXES
 
@@ -174,7 +174,7 @@ def follow_files(files: FactFiles, database: Database, tell: Callable[[Changes],
 
 def is_followed(directive: Directive) -> bool:
     """Whether a directive reads a file, which may change, rather than a stream."""
-    way = way_of(directive.params)
+    way = format_of(directive.params)
     if way in ("postgres", "jdbc"):
         return False
     return way != "stdin" and (way != "json" or "filename" in directive.params)

@@ -41,7 +41,7 @@ from everlog.core.program.fact_rows import FactError
 from everlog.core.program.values import EvaluationError
 from everlog.files import FactsError, write_facts, write_size
 from everlog.files.dispatch import check_directives
-from everlog.files.formats import way_of
+from everlog.files.formats import format_of
 from everlog.files.location import require_output_folders, write_stream
 from everlog.files.within import require_within
 from everlog.functors import FunctorError
@@ -326,7 +326,7 @@ def _write_outputs(
 
 def to_screen(directive: Directive) -> Directive:
     """The directive for `-D-`: to standard output, by default with column names."""
-    if way_of(directive.params) != "file":
+    if format_of(directive.params) != "file":
         return directive
     kept = {k: v for k, v in directive.params.items() if k not in ("IO", "filename", "compress")}
     return evolve(directive, params={"headers": "true", **kept, "IO": "stdout"})

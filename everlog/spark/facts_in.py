@@ -33,7 +33,7 @@ from everlog.files.arrow import piece_table
 from everlog.files.delimited import first_line_settled, read_delimited
 from everlog.files.dispatch import read_facts
 from everlog.files.encodings import MARK, UTF8, cut_by_bytes
-from everlog.files.formats import FORMATS, check_parameters, way_of
+from everlog.files.formats import FORMATS, check_parameters, format_of
 from everlog.files.headers import looks_at_first
 from everlog.files.json import read_json
 from everlog.files.jsonlines import rows_of_lines
@@ -99,7 +99,7 @@ class Source:
     def needed(self, key: str) -> str:
         if key not in self.params:
             raise FactsError(
-                f"relation {self.relation.name}: IO={way_of(self.params)} needs the parameter `{key}`"
+                f"relation {self.relation.name}: IO={format_of(self.params)} needs the parameter `{key}`"
             )
         return self.params[key]
 
@@ -312,14 +312,14 @@ _DEAR = {"file", "json", "jsonfile", "jsonl", "jdbc"}  # parsed by Python, or as
 
 def dear_inputs(program: Program) -> set[str]:
     """The inputs that had better be read once."""
-    return {one.relation for one in program.inputs if way_of(one.params) in _DEAR}
+    return {one.relation for one in program.inputs if format_of(one.params) in _DEAR}
 
 
 def chosen(table: Mapping[str, Any], relation: str, params: Mapping[str, str], verb: str) -> Any:
     """What serves the `IO=` of a directive, or FactsError, also where it has a parameter that means
     nothing.
     """
-    way = way_of(params)
+    way = format_of(params)
     if way not in table:
         raise FactsError(
             f"cannot {verb} facts on Spark with IO={shown(way)}: known are {', '.join(sorted(table))}"

@@ -188,9 +188,11 @@ def test_columns_nulls_and_floats_mean_what_they_mean_in_process(
         assert sorted(loaded(spark, other, swapped, tmp_path)) == [(-5.0, 2), (2.0**53, 1)]
         with pytest.raises(Exception, match="has no column 7, counted from 0"):
             loaded(spark, other, {**params, "columns": "7:0"}, tmp_path)
-        with pytest.raises(Exception, match=r"there is a null or nothing.*null=VALUE says what it becomes"):
+        with pytest.raises(Exception, match=r"there is a null or nothing.*set null=VALUE to replace it"):
             loaded(spark, other, {key: v for key, v in swapped.items() if key != "null"}, tmp_path)
-        with pytest.raises(FactsError, match=f"IO={way} reads no parameter `query`; it takes IO, columns"):
+        with pytest.raises(
+            FactsError, match=f"IO={way} has no parameter `query` for reading; it takes IO, columns"
+        ):
             loaded(spark, named, {**params, "query": "SELECT 1"}, tmp_path)
     finally:
         spark.sql(f"DROP TABLE IF EXISTS {table}")
@@ -391,11 +393,11 @@ def test_columns_that_do_not_fit_are_an_error(
 def test_an_unknown_io_and_missing_parameters_are_told_before_anything_runs(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    with pytest.raises(FactsError, match="with IO='carrier-pigeon': known are arrow, duckdb, file, jdbc"):
+    with pytest.raises(FactsError, match="with IO='carrier-pigeon'; use arrow, duckdb, file, jdbc"):
         loaded(spark, EDGE, {"IO": "carrier-pigeon"}, tmp_path)
     with pytest.raises(FactsError, match="IO=jdbc needs the parameter `url`"):
         loaded(spark, EDGE, {"IO": "jdbc"}, tmp_path)
-    with pytest.raises(FactsError, match="mode='sometimes': known are"):
+    with pytest.raises(FactsError, match="mode='sometimes': use"):
         stored(spark, EDGE, [], {"IO": "parquet", "mode": "sometimes"}, tmp_path)
 
 

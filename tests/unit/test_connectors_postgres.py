@@ -73,7 +73,7 @@ def test_a_table_keeps_what_others_made_of_it(url: str, connection: Any) -> None
         write_facts(EDGE, [(8, 8), (2**40, 1)], url)
     assert read_facts(EDGE, url) == [(1, 2), (3, 4), (5, 6)], "nothing of a failed write is left"
     write_facts(EDGE, [(0, 0)], url, mode="ignore")
-    with pytest.raises(FactsError, match="there is a table edge already"):
+    with pytest.raises(FactsError, match="a table edge already exists"):
         write_facts(EDGE, [(0, 0)], url, mode="errorifexists")
     assert len(read_facts(EDGE, url)) == 3
 

@@ -189,7 +189,7 @@ def test_what_is_in_memory_is_saved_as_a_file_or_as_a_folder(folder: Path) -> No
         assert (folder / "facts" / "edge.facts").read_text() == "1\t2\n2\t3\n"
         assert talk.say(".open roads.db") == "roads.db: 2 relations, 2 rules, 5 facts, step 0"
         assert "is already open" in talk.say(".open roads.db")
-        assert "the database is kept in a file" in talk.say(".load paths.dl")
+        assert "the database is in a file" in talk.say(".load paths.dl")
         talk.say("edge(3, 4).", ".as-of 0", ".save old.db")
         assert talk.say(".open", ".count") == "in memory"
         assert talk.say(".open old.db", ".count edge") == (
