@@ -1,12 +1,11 @@
-"""Programs past one machine: the same rules on Spark.
+"""The same programs on Spark.
 
-==============  =================================================================================
-`spark_session`       a Spark session set up for Datalog; `java` finds a Java, `errors` says what went wrong,
-                `shipping` sends this package to executors
-`column_types`       which Spark type holds which kind; rows by Arrow; `loads` reads and writes them anywhere
-`plan`          which unit runs how; `rule_frames`, `body_frames`, `expressions`, `totals` make DataFrame plans
-`evaluate`      a whole program; `decomposed`, `iterate` and `in_process` are its ways through recursion
-`executor`      the protocol of `core.program.executor` on top
-`batches`       changes of results that live on Spark; `deltas`, `parquet_state`
-==============  =================================================================================
+spark_session       a session with settings for Datalog; `java` finds a Java, `errors` explains
+                    failures, `shipping` sends this package to executors
+column_types        the Spark type of each kind; rows through Arrow; `loads` reads and writes
+plan                the strategy of each unit; `rule_frames`, `body_frames`, `expressions` and
+                    `totals` make DataFrame plans
+evaluate            a whole program; `decomposed`, `iterate` and `in_process` run recursion
+executor            the protocol of `core.program.executor`
+batches             maintains results on Spark; `propagation`, `deltas`, `parquet_state`
 """

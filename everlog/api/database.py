@@ -454,7 +454,7 @@ class Database(Readable):
         return self._switch_program(edit(self._live), self._functors | dict(more or {}))
 
     def _switch_program(self, live: LiveText, functors: Functions, digest: str | None = None) -> Changes:
-        """Switch to another program; `digest` is the digest of a text that replaces it all."""
+        """Switch to another program; `digest` is that of a text that replaces it all."""
         from everlog.store.program_text import saved
 
         program = with_functors(live.program, functors)

@@ -137,7 +137,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def token_of(arguments: argparse.Namespace) -> str | None:
     """The token that requests need, or None; ServeError if it must not be missing."""
-    from everlog.serve.gate import is_loopback
+    from everlog.serve.access import is_loopback
 
     token = os.environ.get("EVERLOG_TOKEN", "").strip() or None
     where = "EVERLOG_TOKEN"
@@ -163,7 +163,7 @@ def token_of(arguments: argparse.Namespace) -> str | None:
 
 
 def _serve(written: LiveText, arguments: argparse.Namespace, token: str | None) -> None:
-    from everlog.serve.gate import Admission
+    from everlog.serve.access import AccessRules
     from everlog.serve.server import CannotListen, address_of, listening, serve
     from everlog.serve.service import Bounds, Service
 
@@ -180,10 +180,10 @@ def _serve(written: LiveText, arguments: argparse.Namespace, token: str | None) 
         raise ServeError(str(error)) from None
     with listener, _database(written, arguments) as database:
         service = Service(database, bounds, name=arguments.program)
-        admission = Admission.of(arguments.host, token, arguments.allow_host)
+        access = AccessRules.of(arguments.host, token, arguments.allow_host)
         kept = f", kept in {arguments.db}, at step {service.step}" if arguments.db else ", in memory"
         told = f"everlog serves {arguments.program} at {address_of(listener)}{kept}"
-        serve(service, listener, admission, ready=partial(print, told, flush=True))
+        serve(service, listener, access, ready=partial(print, told, flush=True))
 
 
 @contextmanager

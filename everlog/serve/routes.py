@@ -1,8 +1,7 @@
-"""The one table of routes: what is served, and what is said of it, come from here.
+"""The table of routes, which defines the application and its description.
 
-An operation has its method and path, its parameters and body with their shapes, what it answers,
-and the function that does it.  `app` makes a route of each and holds requests to the shapes;
-`openapi` makes the description.
+An operation has its method and path, the schemas of its parameters, body and answer, and its
+function.  `app` makes a route of each and validates requests; `openapi` makes the description.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class Parameter:
 
 @frozen
 class Operation:
-    """One thing that can be asked for.  Without `work` the event loop answers it itself: see `app`."""
+    """One kind of request.  Without `work`, the event loop answers it: see `app`."""
 
     method: str
     path: str
@@ -43,9 +42,9 @@ class Operation:
     work: Callable[[Service, Call], Any] | None = None
     parameters: tuple[Parameter, ...] = ()
     body: Shape | None = None
-    open: bool = False  # whether it is answered without a token
+    open: bool = False  # whether it needs no token
     events: bool = False  # whether the answer is a stream of events
-    writes: bool = False  # whether it changes something: then it has a clock of its own
+    writes: bool = False  # whether it changes something: then it has a time limit of its own
 
 
 _NUMBERS = Parameter("numbers", text(enum=["exact", "text"], default="exact"), "`text`: numbers as strings.")
@@ -55,7 +54,7 @@ _RULE = Parameter("name", text(minLength=1), "The name of a rule, such as `path#
 
 
 def operations(bounds: Bounds) -> tuple[Operation, ...]:
-    """All that is served, within these bounds."""
+    """All operations, within these limits."""
     most = bounds.rows
     limit = Parameter("limit", integer("", 0, most, default=min(1000, most)), "Rows in the answer.")
     offset = Parameter("offset", integer("", default=0), "Rows before them.")

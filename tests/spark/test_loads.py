@@ -210,7 +210,7 @@ def test_an_integer_that_no_float_is_equal_to_is_an_error(spark: SparkSession, t
         if number == 0:
             assert sorted(loaded(spark, weight, {"IO": "parquet"}, path)) == sorted((float(v),) for v in good)
         else:
-            with pytest.raises(Exception, match=f"{wholes[0]} is exactly no float"):
+            with pytest.raises(Exception, match=f"{wholes[0]} is not an exact float"):
                 loaded(spark, weight, {"IO": "parquet"}, path)
 
 

@@ -83,7 +83,7 @@ def test_the_past_is_looked_at_and_cannot_be_changed() -> None:
         )
         assert talk.session.waiting == "[past]"
         assert talk.say("edge(8, 9).") == (
-            "script:1: error: this is the state after step 1, which is past: it cannot be changed"
+            "script:1: error: this is the past state after step 1: it cannot be changed"
         )
         assert talk.say(".as-of now .count") == "edge: 1\npath: 1"
         assert talk.say(".as-of 0 .count path", ".count path") == "path: 1\npath: 3"
@@ -158,7 +158,7 @@ def test_a_database_that_is_left_is_free_for_others() -> None:
     with Talk() as talk:
         talk.say(".decl n(x:number)", "n(1).", ".save one.db", ".open one.db", "n(2).")
         assert "script:1: error: there is no folder" in talk.say(".open none/two.db")
-        assert "no everlog database" in talk.say(".open paths.dl")
+        assert "not an everlog database" in talk.say(".open paths.dl")
         assert talk.say("n(x)?") == "x\n-\n1\n2\n(2 rows)"  # nothing has changed
         with pytest.raises(AlreadyOpen):
             Database.open("one.db")
@@ -184,7 +184,7 @@ def test_what_is_in_memory_is_saved_as_a_file_or_as_a_folder(folder: Path) -> No
         assert "the database is only in memory" in talk.say(".history path")
         talk.say(".load paths.dl", "edge(2, 3).")
         assert talk.say(".save roads.db") == "roads.db: 2 relations, 2 rules, 5 facts"
-        assert "roads.db is there already" in talk.say(".save roads.db")
+        assert "roads.db already exists" in talk.say(".save roads.db")
         talk.say(".save facts")
         assert (folder / "facts" / "edge.facts").read_text() == "1\t2\n2\t3\n"
         assert talk.say(".open roads.db") == "roads.db: 2 relations, 2 rules, 5 facts, step 0"
@@ -224,7 +224,7 @@ def test_another_program_goes_by_the_same_facts(folder: Path) -> None:
         assert talk.say(".open roads.db back.dl", "path(x, y)?") == (
             "roads.db: 2 relations, 2 rules, 3 facts, step 1\nx  y\n-  -\n2  1\n2  2\n(2 rows)"
         )
-        assert "1 given fact(s) of `edge(x:number, y:number)`" in talk.say(".open roads.db none.dl")
+        assert "1 base fact(s) of `edge(x:number, y:number)`" in talk.say(".open roads.db none.dl")
         assert "cannot read gone.dl" in talk.say(".open roads.db gone.dl")
         assert talk.say(".reload") == "0 changed"
         assert "`.open FILE PROGRAM` replaces its program" in talk.say(".load paths.dl")
@@ -266,4 +266,4 @@ def test_the_command_keeps_everything_in_the_file(capsys: pytest.CaptureFixture[
     assert "was opened with read_only=True" in look.err
     assert main(["repl", "paths.dl", "--read-only"]) == 2
     assert main(["repl", "--db", "paths.dl", "-c", ".count"]) == 1
-    assert "paths.dl is no everlog database" in capsys.readouterr().err
+    assert "paths.dl is not an everlog database" in capsys.readouterr().err

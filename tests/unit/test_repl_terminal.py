@@ -229,7 +229,7 @@ def test_the_prompt_shows_that_it_looks_at_the_past(terminal: Terminal) -> None:
     terminal.enter(".as-of 0")
     terminal.wait_for("everlog [past]>")
     terminal.enter("edge(4, 5).")
-    terminal.wait_for("error: this is the state after step 0, which is past: it cannot be changed")
+    terminal.wait_for("error: this is the past state after step 0: it cannot be changed")
     terminal.enter(".as-of now")
     terminal.wait_for(is_ready)
     assert "\nedge: 3\n" in said(terminal, ".count edge")

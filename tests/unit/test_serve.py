@@ -176,7 +176,7 @@ def test_bytes_that_are_no_text_come_back_as_they_were(service: Served) -> None:
         ({"insert": {"edge": [[1, 2**63]]}}, "out of range"),
         ({"insert": {"edge": [[1, str(2**63)]]}}, "out of range"),
         ({"insert": {"edge": [{"x": 1}]}}, "has no `y`"),
-        ({"insert": {"edge": [{"x": 1, "y": 2, "z": 3}]}}, "no column"),
+        ({"insert": {"edge": [{"x": 1, "y": 2, "z": 3}]}}, "not a column"),
         ({"insert": {"wide": [[1, -1, 1.0, ""]]}}, "out of range"),
         ({"insert": {"wide": [[1, 1, 1.0, 7]]}}, "7 is not a symbol"),
         ({"text": "+edge(1, 2"}, "expected"),

@@ -323,7 +323,7 @@ def test_the_token_is_asked_for(browser: Any, tmp_path: Path) -> None:
         page = Page(browser, one.url)
         until(lambda: page.find("#token-dialog").is_displayed(), "it asks")
         page.write("#token", "a-wrong-one\n")
-        page.sees("#token-told", "not the token")
+        page.sees("#token-told", "token is wrong")
         until(lambda: page.find("#token-dialog").is_displayed(), "it asks again")
         page.write("#token", TOKEN + "\n")
         page.sees("#live", "live")

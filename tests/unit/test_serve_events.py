@@ -20,7 +20,7 @@ from starlette.types import Message
 
 from everlog import Database
 from everlog.serve.errors import ApiError
-from everlog.serve.events import Follower, Hub, Wish, event
+from everlog.serve.events import Follower, Hub, Interest, event
 from everlog.serve.service import Bounds, Service
 from everlog.serve.snapshots import Snapshots
 from everlog.serve.streaming import EventStream
@@ -151,19 +151,19 @@ def test_snapshots_of_one_step_are_shared_and_all_of_them_have_a_bound() -> None
     rows = [(n, "w") for n in range(600)]
     database.insert("word", rows)
     snapshots = Snapshots(most=1000)
-    first, second = (snapshots.events(database, 1, Wish()) for _ in range(2))
+    first, second = (snapshots.events(database, 1, Interest()) for _ in range(2))
     assert next(first) == next(second)
     assert snapshots.held == 600, "who comes at the same step reads the same copy"
     database.insert("word", (600, "w"))
-    third = snapshots.events(database, 2, Wish())
+    third = snapshots.events(database, 2, Interest())
     assert snapshots.held == 600 + 601, "two copies of everything are always allowed"
     database.insert("word", (601, "w"))
     with pytest.raises(ApiError, match="try again later"):
-        snapshots.events(database, 3, Wish())
+        snapshots.events(database, 3, Interest())
     for one in (first, second):
         list(one)
     assert snapshots.held == 601, "what was read is let go"
-    fourth = snapshots.events(database, 3, Wish())
+    fourth = snapshots.events(database, 3, Interest())
     assert [len(json.loads(part.partition(b"data: ")[2])["rows"]) for part in fourth] == [500, 102]
     del third
     assert snapshots.held == 0, "so is what nobody will read"
@@ -238,7 +238,7 @@ def test_a_client_that_does_not_read_holds_up_no_stop(tmp_path: Path) -> None:
 
 def test_a_queue_never_holds_more_than_its_bound() -> None:
     async def main() -> None:
-        follower = Follower(Wish(), 1000, asyncio.get_running_loop())
+        follower = Follower(Interest(), 1000, asyncio.get_running_loop())
         written = event("change", {"text": "x" * 100})
         for _ in range(1000):
             follower.offer(written)
@@ -255,7 +255,7 @@ def test_one_who_takes_nothing_at_all_is_let_go_after_a_while() -> None:
     hub = Hub(str)
 
     async def main() -> list[Message]:
-        follower = Follower(Wish(), 1000, asyncio.get_running_loop())
+        follower = Follower(Interest(), 1000, asyncio.get_running_loop())
         hub.add(follower)
         sent: list[Message] = []
 
@@ -282,7 +282,7 @@ def test_heartbeats_say_how_far_it_is() -> None:
     service = Service(Database.from_text(PATHS), Bounds(heartbeat=0.01))
 
     async def main() -> bytes:
-        follower, first = service.follow(Wish(frozenset({"path"})), False, None, asyncio.get_running_loop())
+        follower, first = service.follow(Interest(frozenset({"path"})), False, None, asyncio.get_running_loop())
         sent: list[bytes] = []
 
         async def send(message: Message) -> None:

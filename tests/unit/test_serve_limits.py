@@ -17,7 +17,7 @@ from everlog.core.runtime.guards import Limits
 from everlog.files.text_values import FactsError, sorted_rows
 from everlog.serve import connections, wire
 from everlog.serve.errors import ApiError
-from everlog.serve.events import Follower, Hub, Wish
+from everlog.serve.events import Follower, Hub, Interest
 from everlog.serve.json_schema import misfit, quick_test
 from everlog.serve.ordering import in_order
 from everlog.serve.reading import Call
@@ -67,7 +67,7 @@ def test_an_answer_has_a_limit_in_bytes_and_pages_go_on_behind_it(tmp_path: Path
 def test_a_row_that_fits_into_no_answer_is_refused_with_a_reason(tmp_path: Path) -> None:
     with served(tmp_path, "--max-answer", "64K", program=WIDE) as one:
         one.insert("s", ("\0" * 20_000,))  # each is six bytes in JSON
-        assert "one row alone" in refused(one.client.get("/relations/s/facts"), 422, "limit-exceeded")
+        assert "a single row" in refused(one.client.get("/relations/s/facts"), 422, "limit-exceeded")
         assert "bytes" in refused(
             one.client.post("/why", json={"fact": "s", "row": ["\0" * 20_000]}), 422, "limit-exceeded"
         )
@@ -177,7 +177,7 @@ def test_a_step_is_done_even_if_its_answer_cannot_be_written(monkeypatch: pytest
 
     service = service_of(WIDE)
     loop = asyncio.new_event_loop()
-    follower, _ = service.follow(Wish(), False, None, loop)
+    follower, _ = service.follow(Interest(), False, None, loop)
     monkeypatch.setattr(ChangesWriter, "written", fails)
     done = make_step(service, Call({}, {}, {"insert": {"n": [[1]]}}))
     assert done == {"step": 1, "repeated": False, "changes": {}, "cut": True}
@@ -189,24 +189,26 @@ def test_a_step_is_done_even_if_its_answer_cannot_be_written(monkeypatch: pytest
 
 
 def test_each_follower_is_told_or_lags_whatever_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One wish cannot be written; those who have another one hear of the step all the same."""
+    """One interest cannot be written; those who have another one hear of the step all the same."""
     database = Database.from_text(WIDE)
     changes = database.insert("n", [(1,)])
     loop = asyncio.new_event_loop()
     hub = Hub(str)
-    good, bad = Wish(frozenset({"n"})), Wish(frozenset({"n"}), as_text=True)
-    followers = [Follower(wish, 1 << 20, loop) for wish in (bad, good, bad, good)]
+    good, bad = Interest(frozenset({"n"})), Interest(frozenset({"n"}), as_text=True)
+    followers = [Follower(interest, 1 << 20, loop) for interest in (bad, good, bad, good)]
     for follower in followers:
         hub.add(follower)
     written = Hub.written
 
-    def fails_for_bad(self: Hub, step: int, writer: ChangesWriter, wish: Wish, program: bool = False) -> bytes:
-        if wish == bad:
+    def fails_for_bad(
+        self: Hub, step: int, writer: ChangesWriter, interest: Interest, program: bool = False
+    ) -> bytes:
+        if interest == bad:
             raise MemoryError
-        return written(self, step, writer, wish, program)
+        return written(self, step, writer, interest, program)
 
     monkeypatch.setattr(Hub, "written", fails_for_bad)
-    hub.tell(1, changes)
+    hub.publish(1, changes)
     assert [follower.lagged for follower in followers] == [True, False, True, False]
     assert [bool(follower.take(1 << 20)) for follower in followers] == [False, True, False, True]
     loop.close()

@@ -217,7 +217,7 @@ def test_another_program_must_not_lose_facts(path: Path, change: tuple[str, str]
     db.close()
     before = path.read_bytes()
     other = ".decl line(x:number, y:number)" if change[0] == "edge" else ".decl edge(x:number, y:symbol)"
-    with pytest.raises(OtherProgram, match="2 given fact"):
+    with pytest.raises(OtherProgram, match="2 base fact"):
         Database.open(path, text=other)
     assert path.read_bytes() == before
     with Database.open(path) as db:

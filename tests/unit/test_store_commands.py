@@ -60,15 +60,15 @@ def test_an_edited_program_takes_the_place_of_the_one_before(
     assert (folder / "reach.csv").read_text() == "Basel\tUlm\nBern\tBasel\n"
     (folder / "p.dl").write_text(".decl other(x:number)")
     assert main(["run", "p.dl", "--db", "p.db"]) == 1
-    assert "2 given fact(s) of `line(a:symbol, b:symbol)`, which is not declared" in capsys.readouterr().err
+    assert "2 base fact(s) of `line(a:symbol, b:symbol)`, which is not declared" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        (["p.dl", "--db", "p.dl"], 1, "no everlog database"),
-        (["p.dl", "--db", "p.db", "--watch"], 2, "--db and --watch exclude each other"),
-        (["p.dl", "--db", "p.db", "--engine", "spark"], 2, "--db and --engine spark exclude each other"),
+        (["p.dl", "--db", "p.dl"], 1, "not an everlog database"),
+        (["p.dl", "--db", "p.db", "--watch"], 2, "--db and --watch cannot be combined"),
+        (["p.dl", "--db", "p.db", "--engine", "spark"], 2, "--db and --engine spark cannot be combined"),
         (["p.dl", "--db", "none/p.db"], 1, "no folder"),
         (["p.dl", "--db", "p.db", "--updates", "none"], 1, "cannot read the updates"),
         (["none.dl", "--db", "p.db"], 1, "cannot read `none.dl`"),

@@ -92,7 +92,7 @@ def test_a_forked_process_neither_writes_nor_holds_the_lock(path: Path) -> None:
             os.execv(sys.executable, [sys.executable, "-c", "import time; time.sleep(60)"])
     os.close(write)
     try:
-        assert b"open it anew" in os.read(read, 1000)
+        assert b"open it again" in os.read(read, 1000)
         db.insert("edge", (2, 3))
         db.close()
         Database.open(path).close()  # though the child is alive
@@ -324,11 +324,11 @@ def value_changed(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "error", "words"),
     [
-        (foreign_text, ForeignFile, "no SQLite file"),
+        (foreign_text, ForeignFile, "not an SQLite file"),
         (foreign_empty, ForeignFile, "is empty"),
-        (foreign_sqlite, ForeignFile, "SQLite database of something else"),
-        (foreign_wal, ForeignFile, "SQLite database of something else"),
-        (lambda path: path.mkdir(), ForeignFile, "no file"),
+        (foreign_sqlite, ForeignFile, "SQLite database of another program"),
+        (foreign_wal, ForeignFile, "SQLite database of another program"),
+        (lambda path: path.mkdir(), ForeignFile, "not a regular file"),
         (newer, NewerFormat, "format 2.*use a newer everlog"),
         (cut_short, Damaged, "is damaged"),
         (table_missing, Damaged, "no such table"),

@@ -244,7 +244,7 @@ def test_saving_to_another_file(tmp_path: Path, path: Path) -> None:
     with Database.open(path, text=PATHS) as db:
         db.insert("edge", (2, 3))
         db.save(tmp_path / "copy.db")
-        with pytest.raises(StoreError, match="there already"):
+        with pytest.raises(StoreError, match="already exists"):
             db.save(tmp_path / "copy.db")
         db.save(tmp_path / "folder")
         db.insert("edge", (3, 4))
@@ -262,7 +262,7 @@ def test_a_database_in_memory_is_saved_as_a_file(tmp_path: Path) -> None:
     db.delete("edge", (1, 2))
     db.add_rule(".decl n(x:number)  n(x) :- edge(x, _).")
     db.save(tmp_path / "new.everlog")
-    with pytest.raises(StoreError, match="there already"):
+    with pytest.raises(StoreError, match="already exists"):
         db.save(tmp_path / "new.everlog")
     with Database.open(tmp_path / "new.everlog") as copy:
         assert (views(copy), dict(copy.rules), copy.step) == (views(db), dict(db.rules), 0)

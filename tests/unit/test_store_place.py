@@ -103,7 +103,7 @@ def test_a_lock_that_is_no_file_of_its_own_is_refused_and_what_it_leads_to_is_le
             os.mkfifo(lock)
         case "folder":
             lock.mkdir()
-    with pytest.raises(StoreError, match=r"its lock .*paths\.db\.lock cannot be had"):
+    with pytest.raises(StoreError, match=r"its lock .*paths\.db\.lock cannot be taken"):
         Database.open(path, text=PATHS)
     assert victim.read_text() == "precious"
     assert not path.with_name("nothing").exists()
@@ -189,7 +189,7 @@ def test_later_steps_are_refused_even_if_the_file_comes_back(path: Path) -> None
     with pytest.raises(FileMoved):
         db.insert("edge", (3, 4))
     path.with_name("elsewhere.db").rename(path)
-    with pytest.raises(FileMoved, match="open it anew"):
+    with pytest.raises(FileMoved, match="open it again"):
         db.insert("edge", (3, 4))
     db.close()
     with Database.open(path) as again:
@@ -202,7 +202,7 @@ def test_what_was_told_is_where_its_log_goes(path: Path) -> None:
     db = Database.open(path, text=PATHS)
     db.insert("edge", (2, 3))
     path.rename(path.with_name("new.db"))
-    with pytest.raises(FileMoved, match="must get the new name, too"):
+    with pytest.raises(FileMoved, match="must get the new name too"):
         db.insert("edge", (3, 4))
     db.close()
     path.with_name("paths.db-wal").rename(path.with_name("new.db-wal"))
@@ -372,7 +372,7 @@ def test_a_file_with_another_name_is_not_written_to(path: Path, is_open: bool) -
         database.close()
     os.link(path, other)
     for name in (other, *([] if is_open else [path])):
-        with pytest.raises(StoreError, match="has another name, too"):
+        with pytest.raises(StoreError, match="has another name"):
             Database.open(name)
     if is_open:
         database.insert("edge", (2, 3))  # nobody else writes
