@@ -77,9 +77,9 @@ def shipped(name: str) -> Shipped:
 
     >>> shipped("transitive_closure").title
     'What can be reached from where.'
-    >>> shipped("transitive_closur")
+    >>> shipped("wordnets")
     Traceback (most recent call last):
-    everlog.shipped.NoSuchProgram: no program `transitive_closur`; did you mean `transitive_closure`?
+    everlog.shipped.NoSuchProgram: no program `wordnets`; did you mean `wordnet`?
     """
     known = names()
     if name not in known:

@@ -2,10 +2,10 @@
 
 Joined two atoms at a time, a triangle enumerates all paths of two edges, however few of them close.
 Here each variable of the join is an axis, hashed into a few shares; a row goes to every cell that
-agrees with its values, so that the rows of an answer meet in exactly one cell.  There, our own engine
-joins one variable after another by intersecting sets, which is worst-case optimal.  Only the atoms'
-rows are shuffled, and a row goes to a cell once, however many atoms of its relation read it there
-(`cells`).
+agrees with its values, so that the rows of an answer meet in exactly one cell.  There, our own
+engine joins one variable after another by intersecting sets, which is worst-case optimal.  Only the
+atoms' rows are shuffled, and a row goes to a cell once, however many atoms of its relation read it
+there (`cells`).
 
 The shares minimize the number of copies, given the sizes of the atoms, which are counted first.
 There are as many cells as the session has partitions, and more if a cell would be too large for a

@@ -77,9 +77,8 @@ _EVALUATION = re.compile(r"EvaluationError: (.*?)(?:\n\s*(?:in the rule\s+(.*))?
 def explained(error: BaseException) -> Exception | None:
     """The error in plain words, or None if it is not a known one.
 
-    >>> text = str(explained(RuntimeError("Job aborted: java.lang.OutOfMemoryError: Java heap space")))
-    >>> print(text[:67])
-    Spark ran out of memory: give it more (`--memory 4g`; in Python `me
+    >>> str(explained(RuntimeError("Job aborted: java.lang.OutOfMemoryError: heap")))[:37]
+    'Spark ran out of memory: give it more'
     >>> explained(KeyError("x"))
     """
     if type(error).__module__.startswith("everlog."):

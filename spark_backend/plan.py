@@ -1,12 +1,12 @@
 """The strategy of each unit on Spark, and why; refuses what cannot run there.
 
-| way          | serves                                   | what happens                               |
-|--------------|------------------------------------------|--------------------------------------------|
-| `given`      | no rules                                 | the input                                  |
-| `plan`       | rules that are not recursive             | one DataFrame plan, optimized as a whole   |
-| `decomposed` | recursion that carries a column along    | the whole fixpoint inside each task        |
-| `iterated`   | any other recursion                      | semi-naive rounds, one job per relation    |
-| `in process` | what depends on one order of all facts   | computed in the driver, through Arrow      |
+| way          | serves                                 | what happens                             |
+|--------------|----------------------------------------|------------------------------------------|
+| `given`      | no rules                               | the input                                |
+| `plan`       | rules that are not recursive           | one DataFrame plan, optimized as a whole |
+| `decomposed` | recursion that carries a column along  | the whole fixpoint inside each task      |
+| `iterated`   | any other recursion                    | semi-naive rounds, one job per relation  |
+| `in process` | what depends on one order of all facts | computed in the driver, through Arrow    |
 
 A recursive unit is computed in process if its inputs turn out to be small: this is decided, and
 reported, when it runs.

@@ -46,8 +46,9 @@ SETTINGS: Mapping[str, str] = {
     "spark.python.sql.dataFrameDebugging.enabled": "false",  # saves three calls of Java per operation
     "spark.executorEnv.PYTHONSAFEPATH": "1",  # tasks import installed modules, not files of their folder
 }
-# Spark walks plans recursively.  If a thread dies of a full stack or heap, threads that wait for its
-# result (`toArrow` among them) wait for ever.  So stacks are large, and a full heap ends the process.
+# Spark walks plans recursively.  If a thread dies of a full stack or heap, threads that wait for
+# its result (`toArrow` among them) wait for ever.  So stacks are large, and a full heap ends the
+# process.
 STACK = "-Xss16m"
 _DRIVER_JAVA = f"{STACK} -XX:+ExitOnOutOfMemoryError"
 SUBMITTED = "PYSPARK_GATEWAY_PORT"  # spark-submit sets it for the driver that it starts

@@ -248,9 +248,9 @@ class Database(Readable):
         {('Alan', 41): 1}
         >>> print(db.insert('age("Ada", 36)'))
         (no change)
-        >>> db.insert("age", ("Ada", "36"))
+        >>> db.insert("age", ("Ada", "36"))  # doctest: +ELLIPSIS
         Traceback (most recent call last):
-        everlog.core.program.fact_rows.FactError: age: column 2 (`years`:number): '36' is not a number
+        everlog.core.program.fact_rows.FactError: age: column 2 (`years`:number): '36' is not ...
 
         A row is a tuple or a list of values; rows are any iterable of such.  A float column takes
         ints.  Rows may also be a table of pandas, Polars or Arrow, a dict of columns, or an array
@@ -506,9 +506,9 @@ class Database(Readable):
     ) -> Changes:
         """Load base facts from a file, a table or a folder, as one step.
 
-        `load("edge", "edges.parquet")` inserts all facts of a file or a URL: `everlog.files.connect`
-        lists the sources and parameters.  With `replace=True` they replace the relation's base
-        facts.  After `FactsError` nothing has changed.
+        `load("edge", "edges.parquet")` inserts all facts of a file or a URL; see
+        `everlog.files.connect` for sources and parameters.  With `replace=True` they replace the
+        relation's base facts.  After `FactsError` nothing has changed.
 
         `load(folder)` replaces the base facts of each relation that has a file in the folder, as
         `save` writes them.  Relations without a file there stay as they are; files without a

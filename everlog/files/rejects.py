@@ -51,9 +51,9 @@ def reject_line(bad: BadRow) -> str:
 
     >>> print(reject_line(BadRow("edge.csv", 2, "'b' is not a number", ["a", "b"], "line")), end="")
     {"source": "edge.csv", "line": 2, "reason": "'b' is not a number", "values": ["a", "b"]}
-    >>> bad = BadRow("n.jsonl", 1, "no UTF-8 form", {"x": "\ud800", "y": float("nan")})
+    >>> bad = BadRow("n.jsonl", 1, "no text", {"x": "\ud800", "y": float("nan")})
     >>> print(reject_line(bad), end="")
-    {"source": "n.jsonl", "row": 1, "reason": "no UTF-8 form", "values": {"x": "\ud800", "y": "NaN"}}
+    {"source": "n.jsonl", "row": 1, "reason": "no text", "values": {"x": "\ud800", "y": "NaN"}}
     """
     entry = {"source": bad.source, bad.counted: bad.number, "reason": bad.reason, "values": bad.values}
     try:

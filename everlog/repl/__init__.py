@@ -2,7 +2,7 @@
 
     loop           reads input from a terminal or a script, statement by statement
     prompt         the terminal: history, keys, several lines, colours (prompt_toolkit)
-    continuation   the kind of an input (command, query, step, statements), and whether it is complete
+    continuation   the kind of an input (command, query, step, …), and whether it is complete
     session        the state: a database, an open transaction, settings; runs one input at a time
     statements     adds and drops rules, inserts and deletes facts, answers queries
     transactions   updates that wait for `commit`

@@ -2,14 +2,14 @@
 
 | `IO=` | facts | where |
 |---|---|---|
-| `file` (default) | delimited text with Soufflé's parameters: a file, a folder, a pattern | in tasks |
+| `file` (default) | delimited text, Soufflé's parameters: a file, folder or pattern | in tasks |
 | `jsonfile`, `json` with `filename=` | an array of facts; one task per file | in tasks |
 | `jsonl` | JSON lines: a file, a folder, a pattern | in tasks |
 | `parquet`, `orc` | columns by name or position | by Spark |
 | `jdbc` | `url=`, `dbtable=` or `query=`, and other options of Spark's JDBC source | by Spark |
 | `table` | `table=`: a table of Spark's catalogue | by Spark |
 | `spark` | `format=` a format of Spark, with its options; `filename=` is its path | by Spark |
-| `arrow`, `duckdb`, `postgres`, `sqlite`, `stdin`, `stdout`, `json` alone | as in process | driver |
+| `arrow`, `duckdb`, `postgres`, `sqlite`, `stdin`, `stdout`, `json` | as in process | driver |
 
 Spark handles a location with a scheme (`hdfs://`, `s3a://`, `file:`); any other is a path, under
 the folder of facts or of outputs.  `everlog.spark.outputs` writes.

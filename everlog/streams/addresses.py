@@ -72,8 +72,8 @@ def follow(database: Database, sources: Sequence[str], sinks: Sequence[str], **o
     >>> [json.loads(line).get("after") for line in (folder / "out.jsonl").read_text().splitlines()]
     [None, {'x': 2}, None]
 
-    It returns when all sources have ended; with `live=True` they do not end: a file may grow, a pipe
-    may get another writer, tables change.  `tables` maps relations to tables with other names,
+    It returns when all sources have ended; with `live=True` they do not end: a file may grow, a
+    pipe may get another writer, tables change.  `tables` maps relations to tables with other names,
     `keys` maps relations to their key columns, `nulls` maps relations, or columns as
     "relation.column", to the value for null, as text.  `relations` are those whose changes are
     written; by default the `.output` relations, or those with rules.  With `rejects`, rows that do

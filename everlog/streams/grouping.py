@@ -95,7 +95,7 @@ class Grouper:
     Invariants:
       I1  at most one open transaction has neither BEGIN nor END;
       I2  `finished` has the ends of complete transactions behind an older open one;
-      I3  no change of a refused transaction is in a group without a problem, unless it begins again;
+      I3  a change of a refused transaction is in no group without a problem, unless it restarts;
       I4  `open` is in the order of the offsets where transactions began;
       I5  `unmarked` is the name of the transaction of I1.
     """

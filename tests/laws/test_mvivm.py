@@ -1,6 +1,4 @@
-"""MVIVM: the literal algorithm and the fast one tell the same changes as recomputation, on every
-kind of stream.
-"""
+"""MVIVM: the literal and the fast algorithm agree with recomputation."""
 
 from __future__ import annotations
 
@@ -95,9 +93,7 @@ def test_algorithm_1_tells_what_recomputation_tells(case: tuple[Query, list[Step
 
 @st.composite
 def hostile_cases(draw: st.DrawFn) -> tuple[Query, list[Step]]:
-    """A query and a stream of a kind that strains a clock: undo, windows, one hot row, clearing and
-    refilling.
-    """
+    """A query and a stream that strains a clock: undo, windows, one hot row, refills."""
     query, stream = draw(cases(most_steps=20))
     kind = draw(st.sampled_from(["as it is", "undo", "window", "hot", "clear and refill"]))
     inserts = [(atom, row, True) for atom, row, _ in stream]
@@ -128,9 +124,7 @@ def hostile_cases(draw: st.DrawFn) -> tuple[Query, list[Step]]:
 def test_generations_tell_what_recomputation_tells(
     case: tuple[Query, list[Step]], fan_out: int, shortest: int, bulk: int, between: int
 ) -> None:
-    """With ticks and resets at every few updates; parts of the stream are loaded at once, at first
-    and in between.
-    """
+    """With ticks and resets at every few updates; parts of the stream are bulk loads."""
     query, stream = case
     view = Generations(Asked.full(query), fan_out, shortest)
     relations: list[set[Row]] = [set() for _ in query.atoms]
@@ -171,9 +165,7 @@ def test_fast_and_literal_tell_the_same(case: tuple[Query, list[Step]]) -> None:
 
 
 def test_a_toggled_row_finds_its_residual_as_it_was() -> None:
-    """Hubs with disjoint neighbourhoods: first-order delta walks them each time, generations do so
-    once a phase.
-    """
+    """Disjoint neighbourhoods, which first-order deltas scan each time."""
     query = Query.of("R(a, b)", "S(b, c)", "T(a, c)")
     steps = {}
     for size in (1000, 8000):
@@ -191,9 +183,7 @@ def test_a_toggled_row_finds_its_residual_as_it_was() -> None:
 )
 @given(data=st.data())
 def test_heavy_and_light_values_tell_what_recomputation_tells(atoms: str, data: st.DataObject) -> None:
-    """Few values and many updates, so that values turn heavy and light again, and the threshold is
-    chosen anew.
-    """
+    """Few values and many updates, so that values and the threshold change often."""
     query = Query.of(*re.findall(r"\w\([^)]*\)", atoms))
     most = data.draw(st.integers(1, 6))
     update = st.tuples(st.integers(0, 2), st.tuples(st.integers(0, most), st.integers(0, most)), st.integers(0, 3))

@@ -1,5 +1,6 @@
-"""Batches on Spark: the state after each is the program on the facts so far, what is told is the
-difference, and a driver that is killed in the middle leaves the old state or the new one.
+"""Batches on Spark: the state is the program on the facts so far.
+
+The reported changes are the difference, and a killed driver leaves the old state or the new one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""A cyclic join inside the tasks finds what the reference finds, each answer once, however it is
-cut into cells.
-"""
+"""A cyclic join inside the tasks finds each answer of the reference exactly once."""
 
 from __future__ import annotations
 
@@ -113,7 +111,7 @@ def test_a_cell_that_would_be_too_large_is_cut_further() -> None:
 
 
 def test_atoms_of_one_relation_share_its_rows(spark: SparkSession) -> None:
-    """Two cells need one copy of each edge, and two relations there, though three atoms read edges."""
+    """Two cells need one copy of each edge, though three atoms read edges."""
     x, y, z = map(Variable, "xyz")
     readings = [Reading(0, (x, y)), Reading(0, (y, z)), Reading(0, (x, z))]
     split = best_split(readings, [1000], 2, 5000)

@@ -1,4 +1,4 @@
-"""Facts from and to wherever Spark reads and writes: the same as in process, errors included."""
+"""Facts from and to Spark's sources: the same as in process, including errors."""
 
 from __future__ import annotations
 
@@ -238,9 +238,7 @@ def test_a_missing_file_is_an_error_unless_that_is_fine(spark: SparkSession, tmp
 def test_a_file_that_is_cut_among_tasks_keeps_its_header_and_its_errors(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Three splits or more: the header is skipped in the first alone; an error far in has its
-    line's text.
-    """
+    """Three splits or more: only the first skips the header; errors quote their line."""
     draw = random.Random(5)
     rows = [(draw.randrange(10**6), n) for n in range(60_000)]
     lines = ["x\ty", *(f"{x}\t{y}" for x, y in rows)]

@@ -1,4 +1,4 @@
-"""Starting Spark: what is told when it cannot be done, and what goes wrong on the way."""
+"""Starting Spark: the errors if it cannot start, and failures while it runs."""
 
 from __future__ import annotations
 

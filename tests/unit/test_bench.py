@@ -1,4 +1,4 @@
-"""The benchmarks run, at small sizes, as users call them; what they measure is not asserted here."""
+"""The benchmarks run at small sizes, as users call them; figures are not asserted."""
 
 from __future__ import annotations
 

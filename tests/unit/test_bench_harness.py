@@ -1,9 +1,7 @@
-"""The benchmarks side by side: every workload on every side that is installed, at small sizes,
-answers compared.
+"""Benchmarks side by side: every workload on every installed system.
 
-What is measured is not asserted.  Sides are measured in this process, which is quick, but for those
-that need one for themselves (Pathway, where it is installed), and for the test that runs the
-command.
+Answers are compared; measurements are not asserted.  Systems are measured in this process, which is
+quick, except those that need their own (Pathway, if installed), and the test that runs the command.
 """
 
 from __future__ import annotations
@@ -111,7 +109,7 @@ def test_what_is_not_there_is_told(tmp_path: Path) -> None:
 
 
 class Mistaken:
-    """Ours, with one answer missing, or one change not told."""
+    """Our engine, with one answer or one change missing."""
 
     def __init__(self, case: Case) -> None:
         from everlog.bench.competitors.everlog import Loaded

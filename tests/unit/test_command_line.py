@@ -1,6 +1,4 @@
-"""The command line as a user meets it: help, exit status, why and why-not, completion in a real
-shell, progress.
-"""
+"""The command line: help, exit status, why, why-not, completion, progress."""
 
 from __future__ import annotations
 
@@ -257,15 +255,13 @@ class Screen:
         os.write(self._end, keys.encode())
 
     def wait_for(self, wanted: str) -> str:
-        """All that was written, once it has this text; at the end of the process, or of patience,
-        as it is.
-        """
+        """The output, once it has this text, or at the end of the process or the timeout."""
         until = time.monotonic() + PATIENCE
         while wanted not in self.text and time.monotonic() < until:
             if select.select([self._end], [], [], 0.1)[0]:
                 try:
                     data = os.read(self._end, 65536)
-                except OSError:  # so Linux says that nobody is at the other end
+                except OSError:  # Linux: the other end is closed
                     break
                 if not data:
                     break

@@ -1,6 +1,4 @@
-"""Facts in files and databases of other programs: what is written comes back, what does not fit is
-told.
-"""
+"""Facts in files and databases of other programs: round trips, and errors."""
 
 from __future__ import annotations
 
@@ -116,7 +114,7 @@ def test_a_format_has_one_entry_that_reads_or_writes() -> None:
 
 
 def test_a_tab_in_a_csv_of_one_column_is_no_guess(tmp_path: Path) -> None:
-    """Found by the fuzz: what stood behind the tab was lost."""
+    """Found by fuzzing: the text after the tab was lost."""
     (tmp_path / "word.csv").write_bytes(b"a\tb\nc\n")
     db = Database.from_text(".decl word(x:symbol)")
     with pytest.raises(FactsError, match="the line has a tab and no commas; set delimiter="):
@@ -126,9 +124,7 @@ def test_a_tab_in_a_csv_of_one_column_is_no_guess(tmp_path: Path) -> None:
 
 
 def test_csv_means_commas_and_quotes_from_python(tmp_path: Path) -> None:
-    """A first line with the names of the columns is a header; tabs are seen, as Soufflé writes
-    them.
-    """
+    """A first line with column names is a header; tabs are detected."""
     (tmp_path / "e.csv").write_text('x,y\n1,"a, ""b"""\n')
     assert read_facts(relation(N, S), tmp_path / "e.csv") == [(1, 'a, "b"')]
     for text in ("x;y\n1;a\n", "1;a\n"):
@@ -617,7 +613,7 @@ def test_a_failed_write_leaves_the_table(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("table", ["edge", "log"])
 @pytest.mark.parametrize("mode", ["overwrite", "append", "ignore"])
 def test_a_database_of_our_own_is_no_place_for_tables(tmp_path: Path, table: str, mode: str) -> None:
-    """Whatever the name: it might be that of a table that the database itself needs."""
+    """Any name might be that of a table that the database itself needs."""
     path = tmp_path / "roads.db"
     with Database.open(path, text=".decl edge(x:number, y:number)  edge(1, 2).") as db:
         with pytest.raises(FactsError, match=r"roads\.db is an everlog database, and is not changed"):
@@ -705,7 +701,7 @@ def test_nothing_heavy_is_loaded_before_it_is_needed() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.text(max_size=4)), max_size=8), st.randoms())
 def test_rejects_and_facts_are_all_rows(rows: list[tuple[int, str]], random: object) -> None:
-    """Whatever the rows, each is a fact or a reject, and the others are as without it."""
+    """Each row is a fact or a reject, and does not affect the others."""
     good = [(number, text) for number, text in rows if number < 7]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "e.jsonl"

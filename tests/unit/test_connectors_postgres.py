@@ -55,7 +55,7 @@ def test_what_is_written_is_read_back(url: str, case: tuple[Relation, list[Row]]
 
 
 def test_a_table_keeps_what_others_made_of_it(url: str, connection: Any) -> None:
-    """Overwriting empties the table and fills it: indexes, views and further columns stay."""
+    """Overwriting empties and fills the table: indexes, views and other columns stay."""
     connection.execute(
         "CREATE TABLE edge (y int NOT NULL, note text DEFAULT 'new', x int PRIMARY KEY);"
         "CREATE VIEW big AS SELECT x FROM edge WHERE x > 1; INSERT INTO edge VALUES (7, 'old', 7)"

@@ -383,9 +383,7 @@ def test_a_step_that_fails_at_the_end_of_a_transaction() -> None:
 
 
 def test_what_the_thread_writes_joins_its_open_transaction(db: Database, tmp_path: Path) -> None:
-    """By whatever method, in the order in which it is written; nothing changes, and nobody is told,
-    before the end.
-    """
+    """With any method, in order; nothing changes or is reported before the end."""
     db.insert("edge", [(1, 2), (5, 6)])
     db.save(tmp_path)
     told: list[Changes] = []
@@ -408,7 +406,7 @@ def test_what_the_thread_writes_joins_its_open_transaction(db: Database, tmp_pat
     assert tx.changes is db.changes
     with db.transaction():
         db.insert("edge", (0, 1))
-        db["edge"] = [(0, 1), (5, 6)]  # instead of what will be given then
+        db["edge"] = [(0, 1), (5, 6)]  # replaces the base facts of that moment
     assert db.view("edge") == [(0, 1), (5, 6)]
     with db.transaction():
         db.delete("edge", (5, 6))
@@ -824,7 +822,7 @@ def test_what_cannot_be_dropped_by_itself() -> None:
 
 
 def test_rules_that_stay_are_the_same_rules() -> None:
-    """The checker numbers the variables that it makes; nothing may look changed by that."""
+    """The checker numbers generated variables; that must not make a rule look changed."""
     db = Database.from_text("""
         .decl a(x:number, y:number)  .decl p(n:number)  .decl q(n:number)
         p(n) :- n = count : { a(_, _) }.
@@ -1062,11 +1060,11 @@ _updates = st.tuples(
 
 
 class Living(RuleBasedStateMachine):
-    """One database under random changes.  After each of them:
+    """One database under random changes.
 
-    its relations are those of the reference evaluator on what is given; what was given is what was
-    inserted and not deleted; what was told sums to the relations; a change that was refused left no
-    trace.
+    After each of them its relations are those of the reference evaluator on the base facts; the
+    base facts are those inserted and not deleted; changes sum to the relations; a refused change
+    left no trace.
     """
 
     def __init__(self) -> None:

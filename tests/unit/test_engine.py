@@ -1,4 +1,4 @@
-"""The engine by itself: what it refuses, what it plans, and mistakes that it made once."""
+"""The engine by itself: what it refuses and plans, and its past bugs."""
 
 from __future__ import annotations
 

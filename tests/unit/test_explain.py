@@ -1,6 +1,4 @@
-"""`everlog explain`: classes and costs in text, as JSON and as a page, from the command line and
-from Python.
-"""
+"""`everlog explain`: classes and costs as text, JSON and a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of `everlog explain --html`: sound HTML, and what a person sees of it in a browser."""
+"""The page of `everlog explain --html`: valid HTML, and its look in a browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts in files, on the screen and in databases: what Soufflé reads and writes, and our errors."""
+"""Facts in files, streams and databases: Soufflé's formats, and errors."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Fact files that are followed: what changes in them becomes a step, whoever writes them and
-however.
-"""
+"""Fact files that are followed: a change becomes a step, however they are written."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ path(x, z) :- path(x, y), edge(y, z).
 
 
 class Followed:
-    """A database whose files are looked at when the test says so, by a clock of its own."""
+    """A database whose files are polled when the test says so, with its own clock."""
 
     def __init__(self, folder: Path, text: str = PROGRAM, missing_ok: bool = False) -> None:
         program = compile_text(text)
@@ -50,9 +48,7 @@ class Followed:
         return "\n--\n".join(found) or None
 
     def write(self, text: str, name: str = "edge.facts") -> None:
-        """Change a file; its time is set apart, since two writes may come within one tick of the
-        clock.
-        """
+        """Change a file and its time, since two writes may share one tick of the clock."""
         path = self.folder / name
         before = path.stat().st_mtime_ns if path.exists() else 0
         path.write_text(text)
@@ -257,9 +253,7 @@ def command(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_everlog_run_watch(command: subprocess.Popen[str], tmp_path: Path) -> None:
-    """Files change under a running command, by a rename as editors do; it answers, writes outputs,
-    and ends by Ctrl-C.
-    """
+    """Files are renamed into place under a running command; it answers until Ctrl-C."""
     assert command.stdout is not None
     lines: Queue[str] = Queue()
     Thread(target=lambda: [lines.put(line) for line in command.stdout or ()], daemon=True).start()

@@ -1,4 +1,4 @@
-"""The formatter: a file as written, in the house style; and `everlog fmt`, which calls it."""
+"""The formatter, and `everlog fmt`, which calls it."""
 
 from __future__ import annotations
 

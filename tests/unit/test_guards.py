@@ -27,11 +27,10 @@ from everlog.dsl.check import compile_text
 
 @pytest.fixture(autouse=True)
 def _small_heap() -> Iterator[None]:
-    """Rules make millions of tuples here; the collector should not look through what other tests
-    left.
+    """Shrink the heap: rules make millions of tuples, and collections would be slow.
 
-    Tests that interrupt at any line (tests/laws/test_interruptions.py) may leave a guard on watch,
-    as no signal can.
+    Tests that interrupt at any line (tests/laws/test_interruptions.py) may leave a guard active, as
+    no signal can.
     """
     guards._watch.guard = None
     gc.collect()
@@ -41,7 +40,7 @@ def _small_heap() -> Iterator[None]:
 
 
 def test_a_limit_is_told_once_and_no_guard_stays_on_watch() -> None:
-    """The timer ticks on while a step is rolled back, and whoever comes next must not hear of it."""
+    """The timer ticks during a rollback, and must not affect the next step."""
     engine = Engine(compile_text(ENDLESS), limits=Limits(iterations=None, seconds=0.06))
     for _ in range(8):
         refused(engine, [Update("n", (1,))])
@@ -52,9 +51,7 @@ def test_a_limit_is_told_once_and_no_guard_stays_on_watch() -> None:
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.mark.parametrize("signalled", [guards._watch._ticked, guards._watch._interrupted])
 def test_a_step_that_takes_itself_back_hears_of_nothing_else(signalled: Callable[..., None]) -> None:
-    """A limit was found between two rounds; the timer, or Ctrl-C, comes just before the shield is
-    held.
-    """
+    """A limit was found between two rounds; then the timer or Ctrl-C comes."""
     guard = Guard(Limits(seconds=0.0))
     guard.__enter__()
     with pytest.raises(LimitExceeded):
@@ -99,7 +96,7 @@ def state_of(engine: Engine) -> dict[str, Any]:
 
 
 def refused(engine: Engine, step: list[Update]) -> str:
-    """The message of the limit that ends a step, without a trace; the steps here would take hours."""
+    """The message of the limit that ends a step; these steps would take hours."""
     before = state_of(engine)
     with pytest.raises(LimitExceeded) as caught:
         engine.apply(step)
@@ -469,7 +466,7 @@ print(*heard)
 
 
 def test_an_alarm_set_between_steps_is_left_alone_and_then_the_limit_holds_again() -> None:
-    """The process has one timer: who sets a handler, or an alarm, after a first step gets it."""
+    """The process has one timer: a handler or alarm set after the first step keeps it."""
     script = f"""
 import signal, time
 from everlog.core.engine import Engine

@@ -1,6 +1,4 @@
-"""Systems as their users meet them: the catalogue, what is refused when one is made or run, what is
-found out about one.
-"""
+"""Systems for users: the catalogue, refusals, and properties."""
 
 from __future__ import annotations
 
@@ -118,7 +116,7 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted(registry.SYSTEMS))
 def test_every_system_runs_behind_one_protocol(name: str) -> None:
-    """Rows are tuples, also of one column; what is told is what changed; `load` begins anew."""
+    """Rows are tuples, also of one column; changes are reported; `load` starts anew."""
     entry, running = registry.entry(name), registry.running(name)
     assert entry.title
     assert entry.kept or "no auxiliary" in entry.growth
@@ -163,7 +161,7 @@ on delete (x, c) from r
 
 @pytest.mark.parametrize("encoding", [flatten, binarize])
 def test_constants_of_the_text_are_in_the_maintained_orders(encoding: Any) -> None:
-    """Texts and numbers of named types, in initial values and in functions that are called."""
+    """Texts and numbers of named types, in initial values and in called functions."""
     plain = system_of(HUBS)
     one, two = Running(plain), Running(encoding(plain))
     order = next(stored.name for stored in two.system.auxiliaries if stored.name.startswith("upto_node"))
@@ -273,7 +271,7 @@ def test_a_mistake_is_told_at_its_place(old: str, new: str, code: str, place: st
 
 
 def test_a_name_that_two_relations_have_is_told_at_the_second() -> None:
-    """In a file the parser tells it; a system that is made of another may have it too."""
+    """The parser reports it in a file; a system derived from another may have it too."""
     text = GOOD.replace("aux seen", "aux path'")
     system = parse_system(text.replace("seen +=", "path' +="))
     twice = evolve(system, auxiliaries=(evolve(system.auxiliaries[0], name="path"),))
@@ -433,9 +431,7 @@ def test_an_unlucky_weight_is_passed_over() -> None:
 
 
 def test_a_delete_that_would_leave_a_singular_matrix_is_refused() -> None:
-    """All weights are 1, so (I - A)^-1 is ((-1, -1), (-1, 0)); without (2, 1) the loop alone has no
-    inverse.
-    """
+    """All weights are 1; without (2, 1) the loop alone makes I - A singular."""
     entries = [(1, 1, PRIME - 2), (1, 2, PRIME - 1), (2, 1, PRIME - 1), (2, 2, PRIME - 1)]
     edges = [(1, 1), (1, 2), (2, 1)]
     state = {

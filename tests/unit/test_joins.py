@@ -1,4 +1,4 @@
-"""Views of joins by themselves: the examples of the paper, delays, what a strategy refuses."""
+"""Views of joins by themselves: the paper's examples, delays, refusals."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_example_5_3_every_insert_of_table_1_tells_its_delta() -> None:
 
 
 def test_example_5_3_each_relation_is_indexed_by_either_column_first() -> None:
-    """An insert into R needs S by B and T by A; one into S needs R by B and T by C; and so on."""
+    """An insert into R needs S by B and T by A; one into S R by B and T by C; etc."""
     view = view_of("calibrated", Asked.full(TRIANGLE))
     assert isinstance(view, Calibrated)
     (bag,) = view.bags
@@ -80,9 +80,7 @@ def test_example_5_4_the_decomposition_has_the_two_triangles_as_bags() -> None:
 
 
 def test_examples_5_4_and_5_5_bags_hold_the_projections_of_the_answers() -> None:
-    """Q′₂ is calibrated by P₁, and Q″₁ by P′₁: both are projections of Q, so neither has a dead
-    end.
-    """
+    """Q′₂ is calibrated by P₁, and Q″₁ by P′₁: projections of Q, so no dead ends."""
     view = view_of("calibrated", Asked.full(TWO_TRIANGLES))
     assert isinstance(view, Calibrated)
     view.load(DATA)

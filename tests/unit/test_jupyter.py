@@ -1,6 +1,4 @@
-"""Datalog in notebooks: cells cut into pieces, HTML that is escaped and short, a real notebook
-executed.
-"""
+"""Datalog in notebooks: pieces of cells, escaped short HTML, a real notebook."""
 
 from __future__ import annotations
 

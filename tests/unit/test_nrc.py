@@ -1,6 +1,4 @@
-"""The calculus by examples: what terms say and mean, what is told of a mistake, how they are
-evaluated.
-"""
+"""The calculus by examples: syntax, meaning, errors, and evaluation of terms."""
 
 from __future__ import annotations
 
@@ -375,7 +373,7 @@ def test_what_the_parser_takes_every_stage_takes(text: str) -> None:
     found = type_of(term, ENVIRONMENT, prelude(), report)
     assert parse_term(term_text(term)) == term
     desugar(term)
-    if found is not None:  # some of these are not well typed, and that is told
+    if found is not None:  # some of these are not well typed, and have an error
         value = evaluate(term, VALUES, prelude())
         assert value == meaning(term, VALUES, prelude())
     else:

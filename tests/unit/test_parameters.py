@@ -1,4 +1,4 @@
-"""Parameters of queries: values beside the text, in every place where a query can be asked."""
+"""Parameters of queries: values beside the text, wherever a query can be asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The preprocessor: what C's does for Soufflé's programs, with line numbers that stay true."""
+"""The preprocessor: the part of C's that Soufflé uses, with line numbers."""
 
 from __future__ import annotations
 
@@ -513,7 +513,7 @@ def test_without_the_preprocessor_only_native_includes_and_line_markers_act(tree
     assert places == [("main.dl", 3), ("lib.dl", 3), ("y.dl", 7), ("y.dl", 9), ("y.dl", 10)]
 
 
-# ── whatever is written ──────────────────────────────────────────────────────────────────────
+# ── any text ─────────────────────────────────────────────────────────────────────────────────
 
 FRAGMENTS = st.sampled_from(
     [

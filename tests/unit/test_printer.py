@@ -16,7 +16,7 @@ def read(text: str) -> ast.Program:
 
 
 def printed(text: str) -> str:
-    """The text after reading and printing; that it reads back equal is checked on the way."""
+    """The printed text of a program, after checking that it reads back equal."""
     program = read(text)
     out = print_program(program)
     assert read(out) == program

@@ -1,6 +1,4 @@
-"""`everlog programs`: what a user sees who lists, reads, runs, copies and feeds the programs that
-ship.
-"""
+"""`everlog programs`: list, show, run, copy and feed the shipped programs."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Hint:
 
 
 class Standing:
-    """Evidence without an engine: whole-program evaluation, and the witnesses that a test gives."""
+    """Evidence without an engine: whole evaluation, and witnesses from the test."""
 
     def __init__(self, program: Program, inputs: Mapping[str, Iterable[Row]]) -> None:
         self.program = program
@@ -71,7 +71,7 @@ INPUTS: Mapping[str, Iterable[Row]] = {}
 
 @pytest.fixture(params=MAKERS)
 def make(request: pytest.FixtureRequest) -> Any:
-    """Makes evidence of a text and inputs, with and without the witnesses of an engine."""
+    """Makes evidence from a text and inputs, with and without an engine's witnesses."""
     maker = MAKERS[request.param]
     return lambda text, inputs=INPUTS: maker(compile_text(dedent(text), "prog.dl"), inputs)
 
@@ -407,7 +407,7 @@ def test_witnesses_in_a_circle_are_a_mistake_of_ours() -> None:
 
 @pytest.mark.parametrize("maker", MAKERS)
 def test_a_deep_proof_is_an_ordinary_proof(maker: str) -> None:
-    """A chain of 20 000 facts: built, verified and shown without calls as deep as that."""
+    """A chain of 20 000 facts: built, verified and shown without deep recursion."""
     length = 20_000 if maker == "engine" else 3_000
     program = compile_text(".decl e(x:number, y:number)  .decl r(x:number)  r(0).  r(y) :- r(x), e(x, y).")
     evidence = MAKERS[maker](program, {"e": [(x, x + 1) for x in range(length)]})

@@ -1,4 +1,4 @@
-"""`db["edge"]`: a relation as a set of rows; and changes as an asynchronous iterator."""
+"""`db["edge"]`: a relation as a set of rows; changes as an asynchronous iterator."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_each_step_is_awaited(db: Database) -> None:
             steps.close()
             async for changes in steps:
                 found.append(str(changes))
-        db["edge"] += (3, 4)  # nobody listens
+        db["edge"] += (3, 4)  # no subscriber
         return found
 
     assert asyncio.run(main()) == ["+path(1, 2).", "+path(1, 3).\n+path(2, 3)."]
@@ -168,7 +168,7 @@ def test_a_watch_outlives_its_event_loop(db: Database) -> None:
 
 
 def test_a_reader_may_write(db: Database) -> None:
-    """Unlike a callback: the step is over when the reader is told."""
+    """Unlike a callback: the step is over when the reader gets its changes."""
 
     async def main() -> None:
         async with db.watch("edge") as steps:
@@ -197,7 +197,7 @@ def test_a_reader_may_write(db: Database) -> None:
 def test_a_slow_reader_misses_nothing(
     steps: list[list[tuple[int, int, bool]]], limit: int, reads: list[int]
 ) -> None:
-    """What is read sums up to the relation, and no more steps wait than the limit allows."""
+    """What is read sums to the relation, and at most `limit` steps wait."""
     db = Database.from_text(PATHS)
 
     async def main() -> None:

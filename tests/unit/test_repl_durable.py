@@ -1,4 +1,4 @@
-"""Databases in files at the prompt: what was told is there again the next time."""
+"""Databases in files at the prompt: reported steps are there the next time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The prompt as a person has it: the real program in a pseudo-terminal, keys in, the screen out."""
+"""The prompt in a pseudo-terminal: the real program, keys in, the screen out."""
 
 from __future__ import annotations
 

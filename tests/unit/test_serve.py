@@ -43,7 +43,7 @@ TOKEN = "a-secret-of-sufficient-length"
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """For tests that only read, or change what nobody else looks at."""
+    """A service for tests that only read, or change what no other test uses."""
     folder = tmp_path_factory.mktemp("served")
     with served(folder, "--db", "paths.db", program=PATHS + KINDS) as one:
         yield one
@@ -354,9 +354,7 @@ def test_large_requests_and_answers_are_bounded(tmp_path: Path) -> None:
 
 
 def test_bodies_of_requests_that_do_not_end_have_a_bound_together(tmp_path: Path) -> None:
-    """Nine clients send most of a body, and then nothing; the ninth is refused, and when they go
-    there is room.
-    """
+    """Nine clients send most of a body and stop; the ninth is refused until others go."""
     with served(tmp_path, "--max-body", "1M") as one, contextlib.ExitStack() as open_ones:
         host, port = one.url.removeprefix("http://").split(":")
         head = "POST /api/v1/steps HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -380,9 +378,7 @@ def test_bodies_of_requests_that_do_not_end_have_a_bound_together(tmp_path: Path
     ],
 )
 def test_who_sends_no_request_is_let_go(sent: bytes) -> None:
-    """Nothing at all, a head that does not end, a body after its answer; and more of it from time
-    to time.
-    """
+    """Connections with nothing, an endless head, or data after the answer are closed."""
 
     async def answer(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
@@ -544,7 +540,7 @@ def test_without_the_extra_it_says_how_to_get_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_stop_finishes_the_step_under_way(tmp_path: Path, number: int) -> None:
-    """A step of a second is under way when the signal comes: it is told, and in the file."""
+    """A step of a second is running when the signal comes: it is reported and stored."""
     slow = SLOW.replace("n(x) :- x = range(0, 400).", "n(x) :- x = range(0, 120).")
     answers: list[Any] = []
     with served(tmp_path, "--db", "stop.db", "--max-seconds", "300", program=slow) as one:

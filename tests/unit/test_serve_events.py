@@ -1,6 +1,4 @@
-"""Following changes of a service: a consistent beginning, no step missed, and nobody who may fill
-the memory.
-"""
+"""Following a service: a consistent start, no step missed, bounded memory."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ def applied(rows: set[tuple[Any, ...]], change: Any) -> None:
 
 
 def test_a_snapshot_and_the_changes_after_it_are_the_state_at_every_step(tmp_path: Path) -> None:
-    """Others write meanwhile; whatever is told, `path` is the closure of `edge`."""
+    """Others write meanwhile; at every step, `path` is the closure of `edge`."""
     with served(tmp_path, "--db", "one.db") as one:
         stop = threading.Event()
 
@@ -194,7 +192,7 @@ def lazy(one: Served) -> socket.socket:
 
 
 def test_a_client_that_does_not_read_costs_a_bounded_queue_and_is_let_go(tmp_path: Path) -> None:
-    """40 MB of changes go by; what waits stays below the bound, and so does what the process holds."""
+    """40 MB of changes pass; the queue and the process stay below their bounds."""
     with served(tmp_path, "--db", "slow.db", "--max-behind", "1M", program=WIDE) as one:
         with contextlib.closing(lazy(one)) as raw:
             until(lambda: one.get("/stats")["subscribers"] == 1, "it follows")
@@ -251,7 +249,7 @@ def test_a_queue_never_holds_more_than_its_bound() -> None:
 
 
 def test_one_who_takes_nothing_at_all_is_let_go_after_a_while() -> None:
-    """The sending of a part never ends, as it does where a client's window stays closed."""
+    """Sending never ends, as with a client whose window stays closed."""
     hub = Hub(str)
 
     async def main() -> list[Message]:
@@ -278,7 +276,7 @@ def test_one_who_takes_nothing_at_all_is_let_go_after_a_while() -> None:
 
 
 def test_heartbeats_say_how_far_it_is() -> None:
-    """A step that changes nothing of interest moves the id on, so that less is looked up later."""
+    """A step without interesting changes still advances the id."""
     service = Service(Database.from_text(PATHS), Bounds(heartbeat=0.01))
 
     async def main() -> bytes:

@@ -42,7 +42,7 @@ WIDE = """
 
 
 def test_an_answer_has_a_limit_in_bytes_and_pages_go_on_behind_it(tmp_path: Path) -> None:
-    """The product of one long symbol and many numbers comes in pages of the bytes that are allowed."""
+    """A product of a long symbol and many numbers comes in pages of limited bytes."""
     with served(tmp_path, "--max-answer", "100K", program=WIDE) as one:
         one.insert("s", ("é" * 10_000,))
         one.insert("n", *((x,) for x in range(20)))
@@ -150,9 +150,7 @@ def test_a_quick_test_and_the_one_that_explains_agree() -> None:
 
 
 def test_a_clock_runs_while_a_body_is_compared(tmp_path: Path) -> None:
-    """Millions of empty rows are stopped by the limit of time, and nobody waits for the event loop
-    meanwhile.
-    """
+    """The time limit stops millions of empty rows; the event loop stays fast."""
     body = '{"insert":{"n":[' + ",".join(["{}"] * 2_700_000) + "]}}"
     with served(tmp_path, "--max-seconds", "0.2", program=WIDE) as one:
         response = one.client.post("/steps", content=body, headers={"content-type": "application/json"})
@@ -168,9 +166,7 @@ def service_of(text: str, **bounds: int) -> Service:
 
 
 def test_a_step_is_done_even_if_its_answer_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is no memory for the answer, nor for any event: the step is told as done, and followers
-    lag.
-    """
+    """Without memory for answer and events the step is still done, and followers lag."""
 
     def fails(*_: object) -> None:
         raise MemoryError
@@ -189,7 +185,7 @@ def test_a_step_is_done_even_if_its_answer_cannot_be_written(monkeypatch: pytest
 
 
 def test_each_follower_is_told_or_lags_whatever_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One interest cannot be written; those who have another one hear of the step all the same."""
+    """One interest cannot be encoded; followers with another one still get the step."""
     database = Database.from_text(WIDE)
     changes = database.insert("n", [(1,)])
     loop = asyncio.new_event_loop()
@@ -234,9 +230,7 @@ def test_changes_are_too_large_before_any_row_is_sorted(monkeypatch: pytest.Monk
 
 
 def test_a_program_in_memory_that_was_changed_stays_changed_when_time_is_up() -> None:
-    """The clock runs out between the change and the end of the call: that is no reason to say it
-    failed.
-    """
+    """Time runs out between the change and the end of the call: that is not a failure."""
     database = Database.from_text(WIDE)
     database.limits = Limits(seconds=0.2)
     prepare = database._prepare
@@ -325,7 +319,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_stored_output_stays_within_the_folder_of_outputs(tmp_path: Path) -> None:
-    """What a database file holds is no word of the operator's; the program on his command line is."""
+    """A database file is not trusted; the program on the command line is."""
     out, other = tmp_path / "out", tmp_path / "other"
     out.mkdir()
     other.mkdir()

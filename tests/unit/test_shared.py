@@ -1,4 +1,4 @@
-"""One database for many threads: nobody sees half of a step."""
+"""One database for many threads: no thread sees half of a step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Databases in files on the command line: what was told is there again the next time."""
+"""Databases in files on the command line: reported steps are there the next time."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_another_process_has_it(folder: Path, capsys: pytest.CaptureFixture[str]
         assert child.stdout.readline() == '+reach("Basel", "Ulm").\n'
         assert main(["run", "p.dl", "--db", "p.db"]) == 1
         assert f"process {child.pid} writes to it" in capsys.readouterr().err
-        with Database.open("p.db", read_only=True) as reader:  # what was told is there
+        with Database.open("p.db", read_only=True) as reader:  # reported steps are there
             assert reader.size("line") == 2
         child.kill()
     assert main(["run", "p.dl", "--db", "p.db", "-D-"]) == 0

@@ -1,4 +1,4 @@
-"""Files of databases and who else may touch them: modes, links, files that are moved away, Ctrl-C."""
+"""Files of databases and other processes: modes, links, moved files, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def test_later_steps_are_refused_even_if_the_file_comes_back(path: Path) -> None
 
 
 def test_what_was_told_is_where_its_log_goes(path: Path) -> None:
-    """A renamed database has all of its steps when its write-ahead log is renamed with it."""
+    """A renamed database has all of its steps if its write-ahead log is renamed too."""
     db = Database.open(path, text=PATHS)
     db.insert("edge", (2, 3))
     path.rename(path.with_name("new.db"))
@@ -216,7 +216,7 @@ def test_a_replaced_database_is_not_harmed_by_the_old_one(path: Path) -> None:
     replace(path)
     with pytest.raises(FileMoved):
         db.insert("edge", (3, 4))
-    path.with_name("paths.db-wal").unlink()  # whoever replaces a database removes the log of the old one
+    path.with_name("paths.db-wal").unlink()  # a proper replacement removes the old log
     path.with_name("paths.db-shm").unlink()
     db.close()
     with Database.open(path) as again:
@@ -375,7 +375,7 @@ def test_a_file_with_another_name_is_not_written_to(path: Path, is_open: bool) -
         with pytest.raises(StoreError, match="has another name"):
             Database.open(name)
     if is_open:
-        database.insert("edge", (2, 3))  # nobody else writes
+        database.insert("edge", (2, 3))  # there is no other writer
         database.close()
     other.unlink()
     with Database.open(path) as again:

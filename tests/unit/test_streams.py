@@ -1,6 +1,4 @@
-"""Change events in and out: lines of Debezium, transactions as steps, files, pipes and sockets,
-restarts.
-"""
+"""Change events in and out: Debezium's lines, transactions, files, pipes, sockets."""
 
 from __future__ import annotations
 
@@ -43,7 +41,7 @@ def stream(folder: Path, *lines: str, name: str = "in.jsonl") -> str:
 
 
 def followed(folder: Path, *lines: str, program: str = PATHS, **options: Any) -> Database:
-    """A database that has followed a file of these lines; `out.jsonl` has what it told."""
+    """A database that has followed a file of these lines; `out.jsonl` is its output."""
     database = Database.from_text(program)
     follow(database, [stream(folder, *lines)], [str(folder / "out.jsonl")], **options)
     return database
@@ -267,9 +265,7 @@ def test_a_file_that_is_not_only_added_to_is_noticed_while_it_is_read(tmp_path: 
 
 @st.composite
 def interleaved(draw: st.DrawFn) -> str:
-    """Transactions with markers, in any order that keeps each of them in order, and some events
-    without.
-    """
+    """Transactions with markers, interleaved in any order, and some events without."""
     count = draw(st.integers(1, 4))
     queues = []
     for number in range(count):
@@ -294,7 +290,7 @@ def test_whoever_goes_on_behind_a_transaction_gets_the_others_once(text: str) ->
 
 
 def test_a_transaction_is_one_step(tmp_path: Path) -> None:
-    """What is inserted and deleted in one transaction is never told."""
+    """A row inserted and deleted in one transaction never appears."""
     lines = [begin("1"), event("c", None, (1, 2), tx="1"), event("c", None, (2, 3), tx="1")]
     lines += [event("d", (1, 2), tx="1"), end("1", edge=3), event("u", (2, 3), (2, 4))]
     database = followed(tmp_path, *lines)
@@ -413,9 +409,7 @@ def test_tables_have_the_names_of_relations_or_others(tmp_path: Path) -> None:
 @settings(max_examples=25)
 @given(st.lists(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), max_size=5), max_size=6), st.booleans())
 def test_a_keyed_table_is_followed_whatever_becomes_of_its_rows(steps: list[Any], full: bool) -> None:
-    """Rows of a table with a key come, change and go; the relation is the table, told with or
-    without `before`.
-    """
+    """Rows of a keyed table come, change and go, with or without `before`."""
     table: dict[int, int] = {}
     lines = []
     for number, step in enumerate(steps):
@@ -595,7 +589,7 @@ def test_a_file_that_is_something_else_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_chain_of_two_programs_by_a_file(tmp_path: Path) -> None:
-    """What one everlog writes another reads: changes of derived relations are changes of tables."""
+    """One everlog reads what another writes: derived relations become tables."""
     followed(tmp_path, event("c", None, (1, 2)), event("c", None, (2, 3)), event("d", (1, 2)))
     second = Database.from_text(".decl path(x:number, y:number)  .decl start(x:number)  start(x) :- path(x, _).")
     follow(second, [str(tmp_path / "out.jsonl")], [])
@@ -610,9 +604,7 @@ def test_updates_are_told_as_such_where_a_key_is_known(tmp_path: Path) -> None:
 
 
 def test_a_growing_file_is_followed_through_kills(tmp_path: Path) -> None:
-    """A process reads a file that grows, and is killed at random: nothing is lost, nothing is told
-    twice.
-    """
+    """A process that reads a growing file is killed at random: no loss, no repetition."""
     random, edges = Random(7), set[tuple[int, int]]()
     source, sink = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     source.touch()
@@ -639,7 +631,7 @@ def test_a_growing_file_is_followed_through_kills(tmp_path: Path) -> None:
 
 
 def test_a_database_in_a_file_has_each_transaction_once_through_kills(tmp_path: Path) -> None:
-    """Its steps are the transactions of the source, in their order, none left out and none twice."""
+    """Its steps are the transactions of the source, in order, each exactly once."""
     random, edges, transactions = Random(5), set[tuple[int, int]](), list[dict[Any, int]]()
     source, sink = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     source.touch()
@@ -749,9 +741,7 @@ def test_sockets_that_listen(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("again", [True, False])
 def test_what_a_peer_left_open_when_it_went_is_no_part_of_what_comes_next(tmp_path: Path, again: bool) -> None:
-    """The first peer is stopped in the middle of a line of transaction 2; the next one tells it
-    again, or never.
-    """
+    """The first peer stops within transaction 2; the next sends it again, or never."""
     url = f"unix-listen://{tmp_path}/in"
     cut = begin("2") + event("c", None, (8, 8), tx="2") + event("c", None, (9, 9), tx="2")[:40]
     whole = begin("2") + event("c", None, (2, 3), tx="2") + end("2", edge=1) if again else ""
@@ -776,9 +766,7 @@ def connected(url: str) -> socket.socket | None:
 
 @pytest.mark.parametrize("kind", ["tcp", "unix"])
 def test_a_chain_of_two_processes_by_a_socket_that_is_broken(tmp_path: Path, kind: str) -> None:
-    """The second program hears of what the first derives; when the first is killed and begins
-    again, the second is brought to where it is, without repetition.
-    """
+    """The second program follows the first; after a kill it catches up exactly once."""
     url = f"tcp-listen://127.0.0.1:{free_port()}" if kind == "tcp" else f"unix-listen://{tmp_path}/chain"
     (tmp_path / "first").mkdir()
     second = ".decl path(x:number, y:number)  .decl start(x:number)  .output start  start(x) :- path(x, _)."
@@ -798,7 +786,7 @@ def test_a_chain_of_two_processes_by_a_socket_that_is_broken(tmp_path: Path, kin
 
 
 def connectable(url: str) -> bool:
-    """Whether somebody listens; looked up without disturbing him."""
+    """Whether a process listens; found out without disturbing it."""
     address = address_of(url)
     if address.path is not None:
         return Path(address.path).exists()

@@ -1,6 +1,4 @@
-"""Messages that no stream should have: each is rejected and the stream goes on, or ends it where it
-stands.
-"""
+"""Malformed messages: each is rejected and the stream goes on, or ends the stream."""
 
 from __future__ import annotations
 
@@ -75,7 +73,7 @@ class Run:
 
 
 def changed(path: str, value: object) -> str:
-    """An event in which a value stands elsewhere: `source.table` and the like."""
+    """An event with another value at a path such as `source.table`."""
     found = json.loads(event("c", None, (1, 2), tx="7", snapshot="false"))
     *outer, last = path.split(".")
     place = found
@@ -240,7 +238,7 @@ def of(table: object, count: object) -> dict[str, object]:
 
 
 def transaction(last: str) -> list[str]:
-    """Two events of `edge` and one of a table that the program does not know, and an END."""
+    """Two events of `edge`, one of an unknown table, and an END."""
     other = event("c", None, (9,), table="other", tx="7")
     return [begin("7"), event("c", None, (1, 2), tx="7"), event("c", None, (3, 4), tx="7"), other, last]
 
@@ -308,7 +306,7 @@ def test_what_comes_behind_a_refused_end_is_not_applied_by_itself(tmp_path: Path
     run = Run(tmp_path, *transaction(an_end(4)), late, healthy(1), *transaction(an_end(3)))
     database = Database.from_text(PROGRAM)
     assert [entry["line"] for entry in run.follow(database)] == [5, 2, 3, 6]
-    assert database.view("edge") == [(1, 2), (3, 4)]  # told again as a whole
+    assert database.view("edge") == [(1, 2), (3, 4)]  # sent again as a whole
 
 
 def test_a_file_that_ends_before_the_events_it_counts_may_have_them_later(tmp_path: Path) -> None:
@@ -368,7 +366,7 @@ def test_ids_of_transactions_may_be_any_text(tmp_path: Path, id_: str) -> None:
 
 
 def test_a_second_snapshot_and_an_id_that_comes_back_are_not_taken_for_the_first(tmp_path: Path) -> None:
-    """While an older transaction is open, a position has those that are complete behind it."""
+    """While an older transaction is open, positions list complete ones behind it."""
     first = [event("r", None, (1, 1), snapshot="last"), event("c", None, (2, 2), tx="5"), healthy(1)]
     run = Run(tmp_path, begin("7"), *first)
     database = Database.from_text(PROGRAM)
@@ -416,7 +414,7 @@ ODD += [
 
 @st.composite
 def poisoned_lines(draw: st.DrawFn) -> bytes:
-    """A line of a stream of which something is other than it should be; maybe nothing is."""
+    """A line of a stream with something wrong in it, or perhaps not."""
     row = draw(st.sampled_from([(1, 2), ("a", 1.5)]))
     table = draw(st.sampled_from(["edge", "named", "other"]))
     op = draw(st.sampled_from("crudt"))
@@ -463,9 +461,7 @@ def test_whatever_many_lines_come_a_stream_goes_on(poisoned: list[bytes], cut: i
 
 
 def check_stream(poisoned: list[bytes], cut: int) -> None:
-    """With rejects, all healthy rows arrive, at once or in two runs; without, an error says where
-    it ends.
-    """
+    """With rejects, all good rows arrive; without, an error says where."""
     with tempfile.TemporaryDirectory() as folder:
         texts: list[bytes] = []
         for number, line in enumerate(poisoned):

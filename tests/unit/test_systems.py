@@ -1,4 +1,4 @@
-"""Systems of auxiliary relations in a program, and `everlog ies`, as users meet them."""
+"""Systems of auxiliary relations in a program, and `everlog ies`, for users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of pandas, Polars, Arrow and numpy, in and out; and what is told where one does not fit."""
+"""Tables of pandas, Polars, Arrow and numpy, in and out; and errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def db() -> Database:
 
 
 class Stream:
-    """A table of a library that nobody knows here."""
+    """A table of an unknown library."""
 
     def __init__(self, table: Any) -> None:
         self._table = table

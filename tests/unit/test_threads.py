@@ -1,6 +1,4 @@
-"""Two threads at one `Database`: the second one is told, in words that name threads and
-`SharedDatabase`.
-"""
+"""Two threads at one `Database`: the second gets an error that names the remedy."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ PROGRAM = """
 
 
 class Elsewhere:
-    """A functor, or callback, that stops in the middle, in a thread of its own, until it is let go."""
+    """A functor or callback that stops in its own thread until it is released."""
 
     def __init__(self) -> None:
         self.inside, self.go = Event(), Event()
@@ -37,7 +35,7 @@ class Elsewhere:
 
     @contextmanager
     def doing(self, act: Callable[[], object]) -> Iterator[None]:
-        """Somebody is in the middle of `act`."""
+        """Hold a thread in the middle of `act`."""
         failures: list[BaseException] = []
 
         def run() -> None:
@@ -177,7 +175,7 @@ def test_a_watch_may_begin_while_another_thread_writes(db: Database, other: Else
 
 
 def test_a_database_may_go_from_thread_to_thread(db: Database, other: Elsewhere) -> None:
-    """One at a time is enough: whoever made it, and whatever results were left."""
+    """One thread at a time suffices: any thread may use it, with results left over."""
     left = db.query("path(x, y)")
     rows = iter(left)
     next(rows)
@@ -191,7 +189,7 @@ def test_a_database_may_go_from_thread_to_thread(db: Database, other: Elsewhere)
 
 
 def test_a_write_by_the_same_thread_is_no_matter_of_threads(db: Database) -> None:
-    """A functor that writes, in a step or in a query; a callback: these are told what they are."""
+    """Writes of a functor in a step or a query, or of a callback, get their own error."""
     caught: list[BaseException] = []
 
     def writes(value: Any) -> Any:
@@ -218,9 +216,7 @@ def test_a_write_by_the_same_thread_is_no_matter_of_threads(db: Database) -> Non
 
 
 def test_threads_that_do_not_wait_for_each_other_harm_nothing() -> None:
-    """Whatever they meet is told in those words, and the relations stay what an evaluation makes of
-    the facts.
-    """
+    """They get these errors, and the relations stay what an evaluation gives."""
     rows = [(i, (i * 3 + 1) % 40) for i in range(40)]
     db = Database.from_text(PROGRAM, functors={"wait": lambda x: x}, facts={"edge": rows})
     done, unclear = Event(), list[BaseException]()
