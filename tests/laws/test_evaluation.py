@@ -152,7 +152,7 @@ GENERATIONS = """.decl parent(x:number, p:number)  .decl same(x:number, y:number
     same(x, y) :- parent(x, p), parent(y, q), same(p, q), x != y."""
 
 
-def test_each_generation_has_one_turn() -> None:
+def test_each_generation_is_settled_once() -> None:
     """A binary tree of ten generations: no rounds after the first, all facts reported."""
     told: list[tuple[int, int]] = []
     program = compile_text(GENERATIONS)

@@ -140,9 +140,7 @@ def steps(draw: st.DrawFn, cls: type[Practical], most: int = 12) -> list[Step]:
 
 
 @pytest.mark.parametrize(("cls", "form_"), CASES)
-def test_the_answer_is_the_query_of_the_input_and_the_told_changes_add_up(
-    cls: type[Practical], form_: str
-) -> None:
+def test_the_answer_is_the_query_of_the_input_and_the_changes_add_up(cls: type[Practical], form_: str) -> None:
     """F_Q(U) = Q(U(∅)) after each update, also for auxiliaries."""
 
     @given(steps=steps(cls))

@@ -131,7 +131,7 @@ def test_what_comes_and_goes_leaves_nothing(executor: str, case: Case) -> None:
 @pytest.mark.parametrize("executor", ["follow", "mixed"])
 @examples(10)
 @given(any_case)
-def test_redundant_updates_tell_nothing(executor: str, case: Case) -> None:
+def test_redundant_updates_report_nothing(executor: str, case: Case) -> None:
     text, inputs, stream = case
     engine = started(text, inputs, executor)
     for step in stream:
@@ -242,7 +242,7 @@ def test_rules_come_and_go(case: Case, data: st.DataObject) -> None:
 @pytest.mark.parametrize("executor", ["follow", "witness"])
 @examples(12)
 @given(any_case, st.randoms(use_true_random=False))
-def test_every_fact_has_a_proof_that_stands(executor: str, case: Case, random: Random) -> None:
+def test_every_fact_has_a_valid_proof(executor: str, case: Case, random: Random) -> None:
     text, inputs, stream = case
     engine = started(text, inputs, executor)
     for step in stream:

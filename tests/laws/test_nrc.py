@@ -92,7 +92,7 @@ def fractions(value: Any) -> list[Fraction]:
 
 
 @given(typed_terms(), st.sampled_from(sorted(ENVIRONMENT)), st.data())
-def test_ill_typed_terms_are_told_with_a_known_code(
+def test_ill_typed_terms_are_reported_with_a_known_code(
     drawn: tuple[t.Term, Type], name: str, data: st.DataObject
 ) -> None:
     """A variable of another type: no type and reasons, or a type and none."""

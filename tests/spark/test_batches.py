@@ -249,7 +249,7 @@ def test_rows_that_are_no_facts_are_refused_and_change_nothing(
         evaluate(spark, program, {"e": [row]})  # type: ignore[list-item]
 
 
-def test_names_that_are_unknown_are_told(spark: SparkSession, tmp_path: Path) -> None:
+def test_names_that_are_unknown_are_reported(spark: SparkSession, tmp_path: Path) -> None:
     program = compile_text(SMALL)
     state = SparkState(spark, program, tmp_path)
     for ask in (

@@ -111,7 +111,7 @@ def test_submit_ships_the_program_and_the_package(cluster: Cluster, tmp_path: Pa
 
 
 @pytest.mark.deep
-def test_more_memory_than_any_worker_has_is_told(cluster: Cluster, tmp_path: Path) -> None:
+def test_more_memory_than_any_worker_has_is_reported(cluster: Cluster, tmp_path: Path) -> None:
     (tmp_path / "prog.dl").write_text(".decl p(x:number)\np(1).\n.output p\n")
     places = ["-D", tmp_path, "--master", cluster.url, "--memory", "50g"]
     places += ["--conf", "spark.scheduler.maxRegisteredResourcesWaitingTime=8s"]
@@ -123,7 +123,7 @@ def test_more_memory_than_any_worker_has_is_told(cluster: Cluster, tmp_path: Pat
 
 
 @pytest.mark.deep
-def test_an_executor_that_runs_out_of_memory_is_told(cluster: Cluster, tmp_path: Path) -> None:
+def test_an_executor_that_runs_out_of_memory_is_reported(cluster: Cluster, tmp_path: Path) -> None:
     """A symbol of a gigabyte kills an executor of 700 MiB, and nothing is written."""
     (tmp_path / "p0.facts").write_text("x" * 1024 + "\n")
     steps = "".join(f".decl p{n}(s:symbol)\np{n}(cat(s, s)) :- p{n - 1}(s).\n" for n in range(1, 21))

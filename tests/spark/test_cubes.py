@@ -147,5 +147,5 @@ def test_each_cell_has_a_partition_of_its_own(spark: SparkSession) -> None:
     assert parts.count() == 7
 
 
-def test_explain_tells_of_cyclic_joins() -> None:
+def test_explain_mentions_cyclic_joins() -> None:
     assert "cyclic" in explain(compile_text(E + BODIES["triangle"]))

@@ -236,7 +236,7 @@ def test_what_cannot_run_on_spark_is_refused_before_anything_runs(rule: str, rea
         explain(program)
 
 
-def test_inputs_that_do_not_fit_are_told(spark: SparkSession) -> None:
+def test_inputs_that_do_not_fit_are_reported(spark: SparkSession) -> None:
     program = compile_text(".decl e(x:number, y:symbol)\n.decl p(x:number)\np(x) :- e(x, _).\n")
     with pytest.raises(WrongInput, match="has 2 columns, its input has 1: id bigint"):
         evaluate(spark, program, {"e": spark.range(3)})
@@ -254,7 +254,7 @@ def test_a_frame_of_floats_has_no_minus_zero_and_no_nulls(spark: SparkSession) -
     assert not found.schema[0].nullable
 
 
-def test_explain_tells_which_unit_runs_how(spark: SparkSession) -> None:
+def test_explain_reports_which_unit_runs_how(spark: SparkSession) -> None:
     program = compile_text(
         ".decl e(x:number, y:number)\n.decl p(x:number, y:number)\n.decl s(x:number, y:number)\n"
         ".decl c(x:number, y:number) choice-domain x\n.decl t(x:number)\n"

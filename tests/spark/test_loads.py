@@ -141,7 +141,7 @@ def test_delimited_text_means_the_same_on_spark(spark: SparkSession, tmp_path: P
         (EDGE, {"query": "SELECT 1"}, b""),
     ],
 )
-def test_a_mistake_in_a_file_is_told_in_the_same_words(
+def test_a_mistake_in_a_file_is_reported_in_the_same_words(
     spark: SparkSession, tmp_path: Path, relation: Relation, params: dict[str, str], text: bytes
 ) -> None:
     (tmp_path / f"{relation.name}.facts").write_bytes(text)
@@ -388,7 +388,7 @@ def test_columns_that_do_not_fit_are_an_error(
         loaded(spark, EDGE, {"IO": "parquet"}, tmp_path)
 
 
-def test_an_unknown_io_and_missing_parameters_are_told_before_anything_runs(
+def test_an_unknown_io_and_missing_parameters_are_reported_before_anything_runs(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     with pytest.raises(FactsError, match="with IO='carrier-pigeon'; use arrow, duckdb, file, jdbc"):

@@ -20,7 +20,7 @@ def test_a_benchmark_runs_at_its_small_size(name: str) -> None:
     assert f"── {name} ──" in done.stdout
 
 
-def test_unknown_benchmarks_are_told() -> None:
+def test_unknown_benchmarks_are_reported() -> None:
     done = subprocess.run(
         [sys.executable, "-P", "-m", "everlog", "bench", "nonsense"], capture_output=True, text=True, check=False
     )

@@ -34,7 +34,7 @@ SIDES = list(installed()[0])
 
 
 @pytest.mark.parametrize("name", workloads())
-def test_every_side_gives_our_answers_and_tells_our_changes(name: str) -> None:
+def test_every_side_gives_our_answers_and_reports_our_changes(name: str) -> None:
     workload = workloads()[name]
     wanted = Wanted(workload, workload.small, SIDES, SIDES, all_plays(workload, small=True))
     record = work(wanted, HERE, lambda line: None)
@@ -94,7 +94,7 @@ def bench(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_what_is_not_there_is_told(tmp_path: Path) -> None:
+def test_missing_things_are_reported(tmp_path: Path) -> None:
     done = bench(["--only", "nonsense"], tmp_path)
     assert done.returncode == 2
     assert "no workload or part nonsense; there are aggregates, " in done.stderr
@@ -282,7 +282,7 @@ def test_souffle_is_called_as_its_manual_says(compiled: bool, fake_souffle: Path
         assert calls == [f"{path} {folders}" for path in programs]
 
 
-def test_an_error_of_souffle_is_told(fake_souffle: Path, tmp_path: Path) -> None:
+def test_an_error_of_souffle_is_reported(fake_souffle: Path, tmp_path: Path) -> None:
     workload = workloads()["triangles"]
     case = make_case(tmp_path / "case", workload, workload.small)
     case.facts("edge").write_text("1\tx\n")
@@ -323,6 +323,6 @@ def test_what_did_not_finish_is_a_bound() -> None:
     assert (found["ratio"], found["only_bound"], found["verdict"]) == (120.0, True, bars.HOLDS)
 
 
-def test_an_unknown_part_of_a_page_is_told() -> None:
+def test_an_unknown_part_of_a_page_is_reported() -> None:
     with pytest.raises(markdown_page.NoSuchPart, match="no part `nonsense`; there are machine, bars"):
         markdown_page.rewritten("<!-- generated: nonsense -->\n<!-- end -->", {})

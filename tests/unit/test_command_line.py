@@ -59,7 +59,7 @@ def test_every_command_helps_with_examples(name: str, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize("words", [["--help"], ["-h"], ["help"]])
-def test_help_tells_all_commands(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_lists_all_commands(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words) == 0
     text = capsys.readouterr().out
     assert all(re.search(rf"^  {name} +\S", text, re.MULTILINE) for name in COMMANDS)

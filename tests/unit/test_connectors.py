@@ -148,7 +148,7 @@ def test_a_float_is_never_minus_zero(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
-def test_the_first_line_of_a_csv_tells_what_is_not_given(tmp_path: Path, suffix: str) -> None:
+def test_the_first_line_of_a_csv_decides_without_parameters(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"e.csv{suffix}"
     for text in ("1\t2\n", "1,2\n", "x,y\r\n1,2\r\n", '"x","y"\n1,2\n', "x\ty\n1\t2\n"):
         path.write_bytes(zipped(text.encode(), {"": None, ".gz": "gzip", ".zst": "zstd"}[suffix], ""))
@@ -168,7 +168,7 @@ def test_the_first_line_of_a_csv_tells_what_is_not_given(tmp_path: Path, suffix:
         read_facts(EDGE, path)
 
 
-def test_the_wrong_delimiter_is_told(tmp_path: Path) -> None:
+def test_the_wrong_delimiter_is_reported(tmp_path: Path) -> None:
     (tmp_path / "e.tsv").write_text("1,2\n")
     with pytest.raises(FactsError, match=r"e.tsv:1: column 2 .* is missing from '1,2': .* separated by '\\t'"):
         read_facts(EDGE, tmp_path / "e.tsv")
@@ -234,7 +234,7 @@ def test_compression_is_asked_for_by_parameter_or_name(tmp_path: Path) -> None:
         write_facts(EDGE, [(1, 2)], tmp_path / "e.txt", compress="lz4")
 
 
-def test_what_is_not_installed_is_told_with_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_installed_is_reported_with_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for package, name, extra in [
         ("zstandard", "e.csv.zst", "zstd"),
         ("pyarrow", "e.parquet", "arrow"),
@@ -293,7 +293,7 @@ def test_columns_are_found_by_name_in_any_case_else_by_position(tmp_path: Path, 
         (pa.array(["1.5"]), F, "type `string` of `x` is not a float"),
     ],
 )
-def test_a_type_that_does_not_fit_is_told_before_anything_is_read(
+def test_a_type_that_does_not_fit_is_reported_before_anything_is_read(
     tmp_path: Path, name: str, column: pa.Array, kind: Kind, what: str
 ) -> None:
     path = stored(tmp_path, name, pa.table({"x": column}))
@@ -333,7 +333,7 @@ def test_types_that_fit_are_taken(tmp_path: Path, name: str) -> None:
         ([1, -1], pa.int64(), U, "-1 is out of range for a 64-bit unsigned"),
     ],
 )
-def test_a_value_that_does_not_fit_is_told_with_its_row(
+def test_a_value_that_does_not_fit_is_reported_with_its_row(
     tmp_path: Path, name: str, values: list[object], type_: pa.DataType, kind: Kind, what: str
 ) -> None:
     path = stored(tmp_path, name, pa.table({"x": pa.array(values, type_)}))
@@ -541,7 +541,7 @@ def test_sqlite_has_rejects_too(tmp_path: Path) -> None:
     )
 
 
-def test_the_command_line_tells_of_rejects(
+def test_the_command_line_reports_rejects(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -612,7 +612,7 @@ def test_a_failed_write_leaves_the_table(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("table", ["edge", "log"])
 @pytest.mark.parametrize("mode", ["overwrite", "append", "ignore"])
-def test_a_database_of_our_own_is_no_place_for_tables(tmp_path: Path, table: str, mode: str) -> None:
+def test_an_everlog_database_takes_no_tables(tmp_path: Path, table: str, mode: str) -> None:
     """Any name might be that of a table that the database itself needs."""
     path = tmp_path / "roads.db"
     with Database.open(path, text=".decl edge(x:number, y:number)  edge(1, 2).") as db:

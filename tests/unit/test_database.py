@@ -87,7 +87,7 @@ def test_a_file_with_the_facts_that_its_inputs_name(tmp_path: Path) -> None:
         Database.from_file(tmp_path / "missing.dl")
 
 
-def test_facts_given_from_the_start_are_checked() -> None:
+def test_initial_facts_are_checked() -> None:
     db = Database.from_text(PATHS, facts={"edge": [(1, 2), [2, 3]]})
     assert db.view("path") == [(1, 2), (1, 3), (2, 3)]
     with pytest.raises(FactError):
@@ -96,7 +96,7 @@ def test_facts_given_from_the_start_are_checked() -> None:
         Database.from_text(PATHS, facts={"edges": []})
 
 
-def test_the_facts_of_the_text_are_given_facts(db: Database) -> None:
+def test_the_facts_of_the_text_are_base_facts(db: Database) -> None:
     db = Database.from_text(PATHS + "edge(1, 2).")
     assert db.given("edge") == [(1, 2)]
     assert db.delete("edge", (1, 2)) == {"edge": {(1, 2): -1}, "path": {(1, 2): -1}}
@@ -288,7 +288,7 @@ def test_every_nan_is_the_same() -> None:
         (iter(["abcd"]), "'abcd' is not a row"),
     ],
 )
-def test_a_value_that_does_not_fit_is_told_with_its_column(row: object, message: str) -> None:
+def test_a_value_that_does_not_fit_is_reported_with_its_column(row: object, message: str) -> None:
     db = Database.from_text(VALUES)
     rows = row if isinstance(row, Iterator) else list(row) if isinstance(row, tuple) else row
     with pytest.raises(FactError) as caught:
@@ -314,7 +314,7 @@ def test_a_unary_relation_says_how_rows_are_written() -> None:
     assert db.view("n") == [(1,)]
 
 
-def test_an_undefined_relation_is_told_with_the_nearest_one(db: Database) -> None:
+def test_an_undefined_relation_is_reported_with_the_nearest_one(db: Database) -> None:
     for ask in (
         lambda: db.insert("edges", (1, 2)),
         lambda: db.delete("edges", (1, 2)),
@@ -360,7 +360,7 @@ def test_an_exception_discards_a_transaction(db: Database) -> None:
     assert db.view("edge") == [(3, 4)]
 
 
-def test_a_wrong_fact_is_told_where_it_is_given(db: Database) -> None:
+def test_a_wrong_fact_is_reported_at_its_place(db: Database) -> None:
     with db.transaction() as tx:
         tx.insert("edge", (1, 2))
         with pytest.raises(FactError):
@@ -509,7 +509,7 @@ def test_a_view_is_sorted_and_a_copy(db: Database) -> None:
     assert list(db.rows("edge")) == [(1, 2), (2, 2), (3, 1)]
 
 
-def test_what_a_database_tells_of_itself(db: Database) -> None:
+def test_what_a_database_says_about_itself(db: Database) -> None:
     db.insert("edge", [(1, 2), (2, 3)])
     assert list(db.relations) == ["edge", "path"]
     assert str(db.relations["edge"]) == "edge(x:number, y:number)"
@@ -559,7 +559,7 @@ def test_changes_are_a_mapping(db: Database) -> None:
 # ── subscriptions ────────────────────────────────────────────────────────────────────────────
 
 
-def test_subscribers_hear_of_their_relation_in_order(db: Database) -> None:
+def test_subscribers_get_changes_of_their_relation_in_order(db: Database) -> None:
     heard: list[tuple[str, Changes]] = []
     db.subscribe("path", lambda c: heard.append(("first", c)))
     db.subscribe("*", lambda c: heard.append(("all", c)))
@@ -982,7 +982,7 @@ def test_limits_end_a_step_and_leave_no_trace() -> None:
         assert db.view("n") == []
 
 
-def test_progress_is_told() -> None:
+def test_progress_is_reported() -> None:
     heard: list[tuple[str, int, int]] = []
     db = Database.from_text(PATHS, progress=lambda *told: heard.append(told))
     db.insert("edge", [(i, i + 1) for i in range(50)])

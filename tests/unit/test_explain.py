@@ -45,7 +45,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("name", FIGURE_4)
-def test_json_tells_figure_4(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_shows_figure_4(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     atoms, query_class, w, w_hat, inserts, deletes = FIGURE_4[name]
     (folder / "q.dl").write_text(program_of(atoms))
     assert main(["explain", "q.dl", "--json"]) == 0

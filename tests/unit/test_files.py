@@ -405,7 +405,7 @@ def test_columns_are_found_by_the_names_of_the_header() -> None:
         assert mistake(f"x,y\n1,2\n{line}\n", N, N, rfc4180="true", headers="true").startswith("edge.facts:3: ")
 
 
-def test_a_header_that_nobody_has_announced_is_no_fact() -> None:
+def test_an_unannounced_header_is_not_a_fact() -> None:
     for line in ("x,y", "y,x", "Y, X", '"x","y"', "x,other,y"):
         told = mistake(f"{line}\n1,2,3\n", S, S, rfc4180="true")
         assert "has the names of the columns: set headers=true if it is a header, or headers=false" in told

@@ -117,7 +117,7 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(
     assert followed.settled() == "+edge(5, 5).\n+path(5, 5)."
 
 
-def test_a_wrong_file_is_told_once_and_its_facts_stay(followed: Followed) -> None:
+def test_a_wrong_file_is_reported_once_and_its_facts_stay(followed: Followed) -> None:
     followed.write("1\t2\n2\tthree\n")
     assert followed.settled() is None
     assert followed.told == [
@@ -129,7 +129,7 @@ def test_a_wrong_file_is_told_once_and_its_facts_stay(followed: Followed) -> Non
     assert len(followed.told) == 1
 
 
-def test_a_file_that_goes_is_told_and_may_come_back(followed: Followed) -> None:
+def test_a_file_that_goes_is_reported_and_may_come_back(followed: Followed) -> None:
     (followed.folder / "edge.facts").unlink()
     assert followed.settled() is None
     assert "there is no such file" in followed.told[0]

@@ -39,7 +39,7 @@ def _small_heap() -> Iterator[None]:
     gc.unfreeze()
 
 
-def test_a_limit_is_told_once_and_no_guard_stays_on_watch() -> None:
+def test_a_limit_is_reported_once_and_no_guard_stays_on_watch() -> None:
     """The timer ticks during a rollback, and must not affect the next step."""
     engine = Engine(compile_text(ENDLESS), limits=Limits(iterations=None, seconds=0.06))
     for _ in range(8):
@@ -50,7 +50,7 @@ def test_a_limit_is_told_once_and_no_guard_stays_on_watch() -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.mark.parametrize("signalled", [guards._watch._ticked, guards._watch._interrupted])
-def test_a_step_that_takes_itself_back_hears_of_nothing_else(signalled: Callable[..., None]) -> None:
+def test_a_step_that_is_being_undone_is_not_interrupted_again(signalled: Callable[..., None]) -> None:
     """A limit was found between two rounds; then the timer or Ctrl-C comes."""
     guard = Guard(Limits(seconds=0.0))
     guard.__enter__()
@@ -283,7 +283,7 @@ def test_a_database_may_be_handed_to_another_thread() -> None:
 # ── progress ─────────────────────────────────────────────────────────────────────────────────
 
 
-def test_progress_hears_of_units_iterations_and_facts() -> None:
+def test_progress_gets_units_iterations_and_facts() -> None:
     heard: list[tuple[str, int, int]] = []
     program = compile_text(CLOSURE + " .decl c(n:number)  c(n) :- n = count : { p(_, _) }.")
     engine = Engine(program, progress=lambda *told: heard.append(told), strategies={"p": "witness"})

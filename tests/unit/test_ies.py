@@ -58,7 +58,7 @@ def test_the_examples_hold_for_the_encodings_too(encoding: str, name: str) -> No
         assert list(mismatches(system, example)) == []
 
 
-def test_an_example_that_is_not_so_is_told() -> None:
+def test_an_example_that_is_not_so_is_reported() -> None:
     text = """system same "What is there"
 input r : {num}  answer s : {num}
 on insert x into r  s += {x}
@@ -104,7 +104,7 @@ def test_a_name_that_is_not_there(name: str, message: str) -> None:
         registry.system(name)
 
 
-def test_a_file_of_ones_own(tmp_path: Path) -> None:
+def test_a_file_of_the_user(tmp_path: Path) -> None:
     path = tmp_path / "mine.nrc"
     path.write_text(
         'system mine "Mine" input r : {num} answer s : {num} on insert x into r s += {x} on delete x from r s -= {x}'
@@ -260,7 +260,7 @@ def test_the_system_that_the_mistakes_below_are_made_in_is_good() -> None:
         ("path -= {(u, v)}\n", "example\n  +edge(1, 2).\n  path = {1}\nend", "NRC030", "12:", "node * node"),
     ],
 )
-def test_a_mistake_is_told_at_its_place(old: str, new: str, code: str, place: str, message: str) -> None:
+def test_a_mistake_is_reported_at_its_place(old: str, new: str, code: str, place: str, message: str) -> None:
     assert old in GOOD
     with pytest.raises(DatalogError) as caught:
         system_of(GOOD.replace(old, new, 1), "s.nrc")
@@ -270,7 +270,7 @@ def test_a_mistake_is_told_at_its_place(old: str, new: str, code: str, place: st
     assert f"s.nrc:{place}" in str(caught.value)
 
 
-def test_a_name_that_two_relations_have_is_told_at_the_second() -> None:
+def test_a_name_that_two_relations_have_is_reported_at_the_second() -> None:
     """The parser reports it in a file; a system derived from another may have it too."""
     text = GOOD.replace("aux seen", "aux path'")
     system = parse_system(text.replace("seen +=", "path' +="))
@@ -282,7 +282,7 @@ def test_a_name_that_two_relations_have_is_told_at_the_second() -> None:
     assert "the first" in str(caught.value)
 
 
-def test_all_mistakes_are_told_at_once() -> None:
+def test_all_mistakes_are_reported_at_once() -> None:
     wrong = GOOD.replace("path += {(u, v)}", "path += {u}").replace("path -= {(u, v)}", "path -= {v}")
     with pytest.raises(DatalogError) as caught:
         system_of(wrong)
@@ -489,7 +489,7 @@ def test_a_wrong_tuple_is_shown_as_the_calculus_writes_it(row: Any, shown: str) 
         f"+edge({'(' * 3000}1{')' * 3000}, 2).",
     ],
 )
-def test_what_is_no_update_is_told_in_one_line(text: str) -> None:
+def test_a_line_that_is_not_an_update_is_reported_in_one_line(text: str) -> None:
     with pytest.raises(ValueError, match="is not an update") as caught:
         parse_step(text)
     assert "\n" not in str(caught.value)

@@ -116,7 +116,7 @@ def test_relations_that_a_system_does_not_have_are_refused(cls: type[Practical])
 
 
 @pytest.mark.parametrize("cls", ALL)
-def test_what_was_told_stays_what_it_was(cls: type[Practical]) -> None:
+def test_reported_changes_stay_the_same(cls: type[Practical]) -> None:
     """Lazy rows of an old change stay correct, though node numbers were reused since."""
     system = cls()
     system.load({"edge": [(1, 2), (2, 3)]})
@@ -134,7 +134,7 @@ def test_what_was_told_stays_what_it_was(cls: type[Practical]) -> None:
 
 
 @pytest.mark.parametrize("cls", ALL)
-def test_auxiliary_changes_are_told_once_somebody_asks(cls: type[Practical]) -> None:
+def test_auxiliary_changes_are_reported_once_they_are_read(cls: type[Practical]) -> None:
     system = cls()
     public = {"edge", cls.described.answer.name}
     assert set(system.insert("edge", (1, 2))) == public

@@ -32,7 +32,7 @@ def inserted(view: JoinView, atom: int, row: Row) -> list[Row]:
 # ── Example 5.3 ──────────────────────────────────────────────────────────────────────────────
 
 
-def test_example_5_3_every_insert_of_table_1_tells_its_delta() -> None:
+def test_example_5_3_every_insert_of_table_1_reports_its_delta() -> None:
     """The inserts of Table 1, in its order."""
     view = view_of("calibrated", Asked.full(TRIANGLE))
     assert inserted(view, 0, ("a1", "b1")) == []
@@ -96,7 +96,7 @@ def test_examples_5_4_and_5_5_bags_hold_the_projections_of_the_answers() -> None
     assert ("a3", "b2", "c2") not in triangles.alive
 
 
-def test_example_5_5_an_insert_into_r_is_told_from_the_other_bag() -> None:
+def test_example_5_5_an_insert_into_r_is_reported_from_the_other_bag() -> None:
     view = view_of("calibrated", Asked.full(TWO_TRIANGLES))
     view.load({**DATA, 0: DATA[0][1:]})
     assert sorted(inserted(view, 0, ("a1", "b1"))) == [("a1", "b1", "c1", "d1"), ("a1", "b1", "c1", "d2")]
@@ -157,7 +157,7 @@ def test_variables_of_the_same_atoms_are_one_node() -> None:
 # ── refusals ─────────────────────────────────────────────────────────────────────────────────
 
 
-def test_heavy_and_light_values_are_refused_where_nobody_worked_them_out() -> None:
+def test_heavy_and_light_values_are_refused_for_other_queries() -> None:
     with pytest.raises(CannotServe, match="triangle and the 3-path"):
         view_of("heavy_light", Asked.full(Query.of("R(a, b)", "S(b, c)", "T(c, d)", "U(a, d)")))
 

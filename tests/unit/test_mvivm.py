@@ -169,7 +169,7 @@ def hub_updates(number: int) -> list[tuple[str, tuple[int, int]]]:
 
 
 @pytest.mark.parametrize(("above", "strategy"), [("", "heavy_light"), (", u(a)", "generations")])
-def test_a_rule_moves_between_two_steps_and_tells_on(
+def test_a_rule_changes_its_strategy_between_two_steps(
     above: str, strategy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every update counts as too slow, so the move does not depend on the machine."""

@@ -200,13 +200,13 @@ def test_the_type_of_an_empty_set_is_found_where_it_is_wanted() -> None:
         ("{n} minus b", "NRC031", "this must be {num}, like the other, and is bool", "b"),
     ],
 )
-def test_a_mistake_is_told_at_its_place(text: str, code: str, message: str, place: str) -> None:
+def test_a_mistake_is_reported_at_its_place(text: str, code: str, message: str, place: str) -> None:
     first = told(text).errors[0]
     assert (first.code, first.message) == (code, message)
     assert text[first.pos : first.end] == place
 
 
-def test_all_mistakes_are_told_at_once_and_each_once() -> None:
+def test_all_mistakes_are_reported_at_once_and_each_once() -> None:
     report = told("{(x + b, q) | (x, y) in X, n, z in R, z.3 = 1}")
     assert [d.code for d in report.errors] == ["NRC030", "NRC020", "NRC033", "NRC030", "NRC032"]
 
@@ -338,7 +338,7 @@ def test_hints_say_what_to_write() -> None:
         "{ " + "(" * 500 + "a, b" + ", c)" * 500 + " | " + "(" * 500 + "a, b" + ", c)" * 500 + " in R }",
     ],
 )
-def test_deep_nesting_is_told(text: str) -> None:
+def test_deep_nesting_is_reported(text: str) -> None:
     with pytest.raises(DatalogError) as caught:
         parse_term(text)
     (only,) = caught.value.report.errors
@@ -454,7 +454,7 @@ def test_the_text_of_a_system_parses_to_the_system() -> None:
     assert parse_system(system_text(recursion)) == recursion
 
 
-def test_all_syntax_errors_of_a_file_are_told() -> None:
+def test_all_syntax_errors_of_a_file_are_reported() -> None:
     text = SYSTEM.replace("let P = path union", "let P = path union union").replace("input edge :", "input edge")
     text = text.replace("path -= {e}", "path -= {e").replace("cost = {}\n  -edge", "cost = \n  -edge")
     with pytest.raises(DatalogError) as caught:

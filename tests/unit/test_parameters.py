@@ -116,7 +116,7 @@ def test_facts_as_text_have_parameters(db: Database) -> None:
         ("x = to_string($v)", {"v": [1]}, ["1: parameter `$v`: its value is no str, int or float"]),
     ],
 )
-def test_what_is_wrong_with_a_parameter_is_told_by_its_name(
+def test_what_is_wrong_with_a_parameter_is_reported_by_its_name(
     db: Database, text: str, values: dict[str, object], messages: list[str]
 ) -> None:
     with pytest.raises(QueryError) as caught:
@@ -160,7 +160,7 @@ def test_a_dollar_in_a_query_is_a_parameter_only_before_a_name(db: Database) -> 
         assert code in [d.code for d in caught.value.report.errors]
 
 
-def test_facts_that_are_given_have_no_parameters(db: Database) -> None:
+def test_inserted_facts_have_no_parameters(db: Database) -> None:
     for write in (db.insert, db.delete):
         with pytest.raises(FactError, match="a parameter stands in a query; a fact has the value itself"):
             write("edge($x, 2)")

@@ -223,7 +223,7 @@ def test_access_control_takes_back_what_rested_on_a_loan() -> None:
     assert not borrowers & {row[0] for row in db.query('may(who, "restart", "web-server")')}
 
 
-def test_link_failures_tell_which_line_the_west_hangs_on(tmp_path: Path) -> None:
+def test_link_failures_report_which_line_the_west_hangs_on(tmp_path: Path) -> None:
     written = outputs("link_failures", tmp_path)
     assert written["cut_off"] == []
     assert ("10", "Houston", "Los Angeles", "28") in written["critical"]  # four cities by seven

@@ -95,7 +95,7 @@ def lines(text: str) -> str:
 # ── why ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_proof_goes_down_to_given_facts(make: Any) -> None:
+def test_a_proof_goes_down_to_base_facts(make: Any) -> None:
     evidence = make(CLOSURE, {"edge": [(1, 2), (2, 3)]})
     assert proved(evidence, "path", 1, 3).text() == lines("""
         path(1, 3)   path#2 at prog.dl:5:  path(x, z) :- path(x, y), edge(y, z).
@@ -105,7 +105,7 @@ def test_a_proof_goes_down_to_given_facts(make: Any) -> None:
     """)
 
 
-def test_a_given_fact_is_a_leaf(make: Any) -> None:
+def test_a_base_fact_is_a_leaf(make: Any) -> None:
     proof = proved(make(CLOSURE, {"edge": [(1, 2)]}), "edge", 1, 2)
     assert (proof.reason, proof.rule, proof.children, str(proof)) == ("given", None, (), "edge(1, 2)   given")
 
@@ -486,7 +486,7 @@ def test_an_equivalence_says_what_is_not_connected(make: Any) -> None:
     assert "5 is in no pair of q" in why_not(evidence, "q", (1, 5)).text()
 
 
-def test_a_given_fact_may_be_kept_out(make: Any) -> None:
+def test_a_base_fact_may_be_kept_out(make: Any) -> None:
     evidence = make(".decl m(x:number, y:number) choice-domain x", {"m": [(1, 2), (1, 3)]})
     assert why_not(evidence, "m", (1, 3)).remarks == (
         "it is given, but something keeps it out:",

@@ -44,7 +44,7 @@ def test_rows_come_and_go(db: Database) -> None:
     assert path.given() == []
 
 
-def test_assignment_replaces_what_was_given_in_one_step(db: Database) -> None:
+def test_assignment_replaces_base_facts_in_one_step(db: Database) -> None:
     db["edge"] = [(1, 2), (2, 3)]
     told: list[Changes] = []
     db["path"].subscribe(told.append)
@@ -59,7 +59,7 @@ def test_assignment_replaces_what_was_given_in_one_step(db: Database) -> None:
     assert db["edge"].rows() == [(7, 8)]
 
 
-def test_what_is_wrong_is_told(db: Database) -> None:
+def test_errors_are_reported(db: Database) -> None:
     with pytest.raises(FactError, match="did you mean `edge`"):
         db["egde"]
     with pytest.raises(FactError, match="undefined"):
@@ -136,7 +136,7 @@ def test_a_reader_waits_for_a_step_of_another_thread(db: Database) -> None:
     assert asyncio.run(main()) == ["+edge(1, 2)."]
 
 
-def test_closing_wakes_whoever_waits(db: Database) -> None:
+def test_closing_wakes_waiting_readers(db: Database) -> None:
     async def main() -> None:
         steps = db.watch()
         reading = asyncio.ensure_future(anext(steps, None))  # type: ignore[arg-type]

@@ -67,7 +67,7 @@ def test_a_declaration_and_a_rule_are_answered_with_what_they_are_and_cost() -> 
     )
 
 
-def test_a_rule_that_is_added_tells_the_facts_that_it_derives() -> None:
+def test_a_rule_that_is_added_reports_the_facts_that_it_derives() -> None:
     talk = Talk(*PATHS[:3], "edge(1, 2). edge(2, 3).")
     assert talk.say(PATHS[3]).split("\n")[1:] == ["+path(1, 3)."]
 
@@ -80,7 +80,7 @@ def test_a_rule_is_dropped_by_its_name_and_by_its_text() -> None:
     assert "no rule is named `path#2`" in talk.say("-path#2.")
 
 
-def test_facts_come_and_go_and_tell_what_they_caused() -> None:
+def test_facts_come_and_go_and_report_what_they_caused() -> None:
     talk = Talk(*PATHS)
     assert talk.say("edge(1, 2).") == "+edge(1, 2).\n+path(1, 2)."
     assert talk.say("+edge(2, 3).") == "+edge(2, 3).\n+path(1, 3).\n+path(2, 3)."
@@ -186,7 +186,7 @@ def test_an_input_directive_reads_its_file_at_once(folder: Path) -> None:
     assert "`path` is empty: cannot open fact file path.facts" in talk.say(".input path")
 
 
-def test_a_remark_of_the_checker_is_told_with_the_rule() -> None:
+def test_a_remark_of_the_checker_is_reported_with_the_rule() -> None:
     talk = Talk(*EDGES, ".decl q(x:number)")
     assert "variable `y` occurs only once" in talk.say("q(x) :- edge(x, y).")
     assert "only once" not in talk.say("q(x) :- edge(_, x).")
@@ -242,7 +242,7 @@ def test_a_remark_of_the_checker_is_told_with_the_rule() -> None:
         (".drop edge", "edge"),
     ],
 )
-def test_a_mistake_is_told_and_nothing_is_lost(line: str, told: str) -> None:
+def test_a_mistake_is_reported_and_nothing_is_lost(line: str, told: str) -> None:
     talk = Talk(*EDGES)
     before = talk.say(".dump")
     answer = talk.say(line)
@@ -259,7 +259,7 @@ def test_what_fails_inside_a_step_changes_nothing() -> None:
     assert talk.say(".dump n") == "x\n-\n5\n(1 row)"
 
 
-def test_an_error_that_nobody_foresaw_is_told_with_its_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_error_is_reported_with_its_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     talk = Talk(*EDGES)
     monkeypatch.setattr(type(talk.session.db), "stats", lambda self: 1 // 0)
     answer = talk.say(".prof")
@@ -305,7 +305,7 @@ def test_a_transaction_is_one_step_at_commit() -> None:
     assert talk.session.waiting == ""
 
 
-def test_rollback_drops_what_was_given() -> None:
+def test_rollback_drops_the_updates() -> None:
     talk = Talk(*EDGES, "begin", "-edge(1, 2).")
     assert talk.say("rollback") == "1 update dropped"
     assert talk.say(".count edge") == "edge: 2"
@@ -320,7 +320,7 @@ def test_a_transaction_that_cannot_be_applied_stays_open_to_be_mended() -> None:
     assert talk.say("-n(0).", "commit") == "+n(5).\n+inverse(2)."
 
 
-def test_in_a_transaction_mistakes_are_told_at_once_and_rules_wait() -> None:
+def test_in_a_transaction_mistakes_are_reported_at_once_and_rules_wait() -> None:
     talk = Talk(*EDGES, ".decl log(x:number)", ".insert_only log", "log(1).", "begin")
     assert "a number constant is expected" in talk.say('edge("a", 1).')
     assert "`log` is `.insert_only`" in talk.say("-log(1).")
@@ -665,7 +665,7 @@ def test_maxrows_holds_for_changes_too() -> None:
     assert talk.say("edge(3, 4).") == ""
 
 
-def test_what_is_watched_is_told_and_the_rest_counted() -> None:
+def test_watched_changes_are_printed_and_the_rest_counted() -> None:
     talk = Talk(*PATHS, ".watch path(1, x)", ".watch edge")
     assert talk.say(".watch") == "path(1, x)\nedge"
     assert talk.say("edge(1, 2). edge(2, 3).") == (

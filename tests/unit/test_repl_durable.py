@@ -60,7 +60,7 @@ def everlog(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str
 # ── the prompt ───────────────────────────────────────────────────────────────────────────────
 
 
-def test_what_was_told_is_there_when_the_file_is_opened_again() -> None:
+def test_reported_steps_are_there_when_the_file_is_opened_again() -> None:
     with Talk() as talk:
         assert talk.say(".open roads.db paths.dl") == "roads.db: 2 relations, 2 rules, 2 facts, step 0"
         assert talk.say("edge(2, 3).") == "+edge(2, 3).\n+path(1, 3).\n+path(2, 3)."

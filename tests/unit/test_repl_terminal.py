@@ -152,7 +152,7 @@ def test_files_have_what_was_sent_to_them(terminal: Terminal, folder: Path) -> N
     assert (folder / "once.txt").read_text() == "x\n-\n2\n3\n(2 rows)\n"
 
 
-def test_the_timer_tells_how_long_a_line_took(terminal: Terminal) -> None:
+def test_the_timer_reports_how_long_a_line_took(terminal: Terminal) -> None:
     said(terminal, ".timer on")
     assert re.search(r"edge: 2\n[0-9]+\.[0-9]{3} s\n", said(terminal, ".count edge"))
     said(terminal, ".timer off")

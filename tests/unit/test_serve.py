@@ -192,7 +192,7 @@ def test_a_step_with_a_fact_that_does_not_fit_changes_nothing(service: Served, b
 # ── steps, rules, the past ───────────────────────────────────────────────────────────────────
 
 
-def test_a_step_tells_exactly_what_it_changed(tmp_path: Path) -> None:
+def test_a_step_reports_exactly_what_it_changed(tmp_path: Path) -> None:
     with served(tmp_path) as one:
         told = one.post(
             "/steps", {"delete": {"edge": [[1, 2]]}, "insert": {"edge": [[3, 4]]}, "text": "+edge(4, 5)."}
@@ -241,7 +241,7 @@ def test_rules_that_were_added_are_there_after_a_restart(tmp_path: Path) -> None
         assert one.query("back(x, y)") == [(2, 1), (3, 2)]
 
 
-def test_mistakes_of_rules_are_told_with_their_places_and_nothing_changes(tmp_path: Path) -> None:
+def test_mistakes_of_rules_are_reported_with_their_places_and_nothing_changes(tmp_path: Path) -> None:
     with served(tmp_path) as one:
         text = "path(x) :- edge(x, _).\n\npath(x, y) :- nope(x, y)."
         checked = one.post("/rules/check", {"text": text})
@@ -377,7 +377,7 @@ def test_bodies_of_requests_that_do_not_end_have_a_bound_together(tmp_path: Path
         b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n",
     ],
 )
-def test_who_sends_no_request_is_let_go(sent: bytes) -> None:
+def test_a_connection_without_a_request_is_closed(sent: bytes) -> None:
     """Connections with nothing, an endless head, or data after the answer are closed."""
 
     async def answer(scope: Any, receive: Any, send: Any) -> None:
@@ -504,7 +504,7 @@ def started(folder: Path, *flags: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-def test_what_stands_in_the_way_of_a_service_is_told(tmp_path: Path) -> None:
+def test_a_service_that_cannot_start_says_why(tmp_path: Path) -> None:
     (tmp_path / "prog.dl").write_text(PATHS)
     (tmp_path / "wrong.dl").write_text("path(x) :- edge(x).")
     (tmp_path / "short").write_text("abc")
@@ -578,7 +578,7 @@ def test_a_second_signal_gives_the_step_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="no limits on the files of others")
-def test_a_step_that_cannot_be_written_is_told_undone_and_nobody_hears_of_it(tmp_path: Path) -> None:
+def test_a_step_that_cannot_be_written_is_undone_and_not_published(tmp_path: Path) -> None:
     with served(tmp_path, "--db", "full.db") as one:
         before = one.get("/relations")
         with one.events() as events:
@@ -598,7 +598,7 @@ def test_a_step_that_cannot_be_written_is_told_undone_and_nobody_hears_of_it(tmp
         assert not database.holds("edge", (7, 8))
 
 
-def test_a_service_that_was_killed_goes_on_with_all_that_was_told(tmp_path: Path) -> None:
+def test_a_service_that_was_killed_goes_on_with_all_that_was_reported(tmp_path: Path) -> None:
     with served(tmp_path, "--db", "kill.db") as one:
         steps = [one.insert("edge", (n, n + 1))["step"] for n in range(10, 20)]
         one.process.kill()

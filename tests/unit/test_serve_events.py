@@ -248,7 +248,7 @@ def test_a_queue_never_holds_more_than_its_bound() -> None:
     asyncio.run(main())
 
 
-def test_one_who_takes_nothing_at_all_is_let_go_after_a_while() -> None:
+def test_a_client_that_reads_nothing_is_disconnected() -> None:
     """Sending never ends, as with a client whose window stays closed."""
     hub = Hub(str)
 

@@ -184,7 +184,7 @@ def test_a_step_is_done_even_if_its_answer_cannot_be_written(monkeypatch: pytest
     loop.close()
 
 
-def test_each_follower_is_told_or_lags_whatever_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_follower_gets_a_step_or_lags_on_any_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     """One interest cannot be encoded; followers with another one still get the step."""
     database = Database.from_text(WIDE)
     changes = database.insert("n", [(1,)])
@@ -361,7 +361,7 @@ def silent(one: Served, data: bytes) -> socket.socket:
     return found
 
 
-def test_connections_that_send_half_a_request_keep_nobody_out(tmp_path: Path) -> None:
+def test_connections_that_send_half_a_request_lock_no_one_out(tmp_path: Path) -> None:
     head = f"POST {API}/steps HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     halves = (b"", b"GET / HT", f"{head}Content-Length: 100\r\n\r\n{{".encode())
     with served(tmp_path) as one, ExitStack() as stack:

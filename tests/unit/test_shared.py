@@ -125,7 +125,7 @@ def test_no_read_is_torn(tmp_path: Path, durable: bool) -> None:
     shared.close()
 
 
-def test_changes_are_told_in_the_order_of_steps(tmp_path: Path) -> None:
+def test_changes_are_reported_in_the_order_of_steps(tmp_path: Path) -> None:
     shared = begun(tmp_path / "data.db")
     with shared.reading():  # the state, and all that follows it
         state = {name: set(shared.view(name)) for name in shared.relations}
@@ -245,7 +245,7 @@ def test_the_past_is_for_all_threads(tmp_path: Path) -> None:
         begun(None).as_of(0)
 
 
-def test_turns_go_to_whoever_waits_longest() -> None:
+def test_the_fair_lock_goes_to_the_longest_waiting_thread() -> None:
     """A thread that asks again and again does not keep others from their turn."""
     lock = FairLock()
     order: list[int] = []
@@ -304,7 +304,7 @@ def test_interrupted_waiting_leaves_the_queue() -> None:
     assert not lock._waiting
 
 
-def test_a_disk_that_fails_is_told_to_the_thread_that_wrote(tmp_path: Path) -> None:
+def test_a_disk_that_fails_is_reported_to_the_thread_that_wrote(tmp_path: Path) -> None:
     shared = begun(tmp_path / "data.db")
     connection = shared._database._file._connection  # type: ignore[attr-defined]
     connection.execute("PRAGMA query_only = ON")

@@ -130,7 +130,7 @@ def test_a_stream_goes_on_after_a_step_that_could_not_be_written(
         assert (db.step, db.size("line")) == (1, 2)
 
 
-def test_a_run_that_is_killed_has_kept_each_step_that_it_told(folder: Path) -> None:
+def test_a_run_that_is_killed_has_kept_each_step_that_it_reported(folder: Path) -> None:
     command = [sys.executable, "-P", "-m", "everlog", "run", "p.dl", "--db", "p.db", "--updates", "-"]
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert child.stdin is not None

@@ -52,7 +52,7 @@ def holding(path: Path) -> subprocess.Popen[str]:
     return child
 
 
-def test_a_second_writer_is_told_who_is_the_first(path: Path) -> None:
+def test_a_second_writer_learns_who_is_the_first(path: Path) -> None:
     Database.open(path, text=PATHS).close()
     with holding(path) as child:
         with pytest.raises(AlreadyOpen, match=f"process {child.pid} writes to it since .* read_only=True"):
@@ -201,7 +201,7 @@ def test_readers_do_not_hinder_the_writer(path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="needs root, to be somebody else")
-def test_somebody_who_may_only_read(path: Path) -> None:
+def test_a_user_who_may_only_read(path: Path) -> None:
     """A folder and a file of another user: reading works, writing is refused."""
     Database.open(path, text=PATHS).close()
     shutil.copy(path, path.with_name("warm.db"))
@@ -228,7 +228,7 @@ except Exception as problem:
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs a system with rights")
-def test_a_file_that_is_read_only_is_told_when_it_is_opened(path: Path) -> None:
+def test_a_file_that_is_read_only_is_reported_when_it_is_opened(path: Path) -> None:
     """Its folder is writable, the file is not: SQLite would report that too late."""
     Database.open(path, text=PATHS).close()
     for folder in [path.parent, *path.parent.parents]:

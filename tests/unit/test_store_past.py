@@ -79,7 +79,7 @@ def test_states_of_the_past(path: Path) -> None:
     db.close()
 
 
-def test_history_of_given_facts_needs_no_evaluation(path: Path) -> None:
+def test_history_of_base_facts_needs_no_evaluation(path: Path) -> None:
     with Database.open(path, text=PATHS) as db:
         db.insert("edge", (2, 3))
         db.delete("edge", [(1, 2), (2, 3)])

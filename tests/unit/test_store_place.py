@@ -123,7 +123,7 @@ def test_sqlites_own_files_are_no_way_out_either(path: Path) -> None:
     assert victim.read_text() == "precious"
 
 
-def test_a_lock_that_somebody_else_has_put_there_is_not_removed(path: Path) -> None:
+def test_a_lock_of_another_process_is_not_removed(path: Path) -> None:
     db = Database.open(path, text=PATHS)
     lock = path.with_name("paths.db.lock")
     lock.unlink()
@@ -197,7 +197,7 @@ def test_later_steps_are_refused_even_if_the_file_comes_back(path: Path) -> None
         again.insert("edge", (3, 4))
 
 
-def test_what_was_told_is_where_its_log_goes(path: Path) -> None:
+def test_steps_follow_the_log_of_a_renamed_database(path: Path) -> None:
     """A renamed database has all of its steps if its write-ahead log is renamed too."""
     db = Database.open(path, text=PATHS)
     db.insert("edge", (2, 3))
@@ -291,7 +291,7 @@ def interrupted_writing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("interrupted_writing")
-def test_a_step_that_is_being_written_stands_and_ctrl_c_comes_after_it(path: Path) -> None:
+def test_a_step_that_is_being_written_stays_and_ctrl_c_comes_after_it(path: Path) -> None:
     db = Database.open(path, text=PATHS)
     for number, row in enumerate([(2, 3), (3, 4)], 1):
         with pytest.raises(KeyboardInterrupt):
@@ -304,7 +304,7 @@ def test_a_step_that_is_being_written_stands_and_ctrl_c_comes_after_it(path: Pat
 
 
 @pytest.mark.usefixtures("interrupted_writing")
-def test_the_prompt_tells_that_a_step_stands(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_prompt_says_that_a_step_stays(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(path.parent)
     Database.open(path, text=PATHS).close()
     session = Session(out=StringIO())
@@ -330,7 +330,7 @@ def interrupt(*_: Any) -> None:
     raise KeyboardInterrupt
 
 
-def test_what_is_cancelled_in_time_is_told_without_a_step(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_cancelled_in_time_is_reported_without_a_step(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Database.open(path, text=PATHS).close()
     session = Session(out=StringIO())
     notes: list[str] = []

@@ -99,7 +99,7 @@ def test_what_other_programs_write_is_understood() -> None:
         ("[" * 100_000, "not JSON"),
     ],
 )
-def test_a_line_that_is_no_event_is_told(tmp_path: Path, line: str, message: str) -> None:
+def test_a_line_that_is_no_event_is_reported(tmp_path: Path, line: str, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         decode(line)
     with pytest.raises(FactsError) as told:
@@ -107,7 +107,7 @@ def test_a_line_that_is_no_event_is_told(tmp_path: Path, line: str, message: str
     assert f"in.jsonl:2: {message}" in str(told.value)
 
 
-def test_a_null_stops_the_stream_until_somebody_says_what_it_becomes(tmp_path: Path) -> None:
+def test_a_null_stops_the_stream_unless_it_has_a_value(tmp_path: Path) -> None:
     """The same stream and the same database go on, whichever way it is said."""
     changes = [event("c", None, (1, 2)), event("c", None, (3, None)), event("c", None, (5, 6))]
     source = stream(tmp_path, *changes)
@@ -191,7 +191,7 @@ def test_an_end_that_comes_early_waits_for_the_events_it_counts() -> None:
     assert [rows_of(g) for g in groups_of(text + event("c", None, (1, 2), tx="1"))] == [[(1, 1), (1, 2)]]
 
 
-def test_a_transaction_that_is_begun_again_is_told_again_as_a_whole() -> None:
+def test_a_transaction_that_is_begun_again_is_reported_again_as_a_whole() -> None:
     text = begin("1") + event("c", None, (9, 9), tx="1") + begin("2") + event("c", None, (2, 1), tx="2")
     text += begin("1") + event("c", None, (1, 1), tx="1") + end("1", edge=1) + end("2", edge=1)
     assert [rows_of(group) for group in groups_of(text)] == [[(1, 1)], [(2, 1)]]
@@ -373,7 +373,7 @@ def test_a_value_that_is_left_out_since_it_has_not_changed_stays() -> None:
         (RowChange("person", "d", {"name": "Ada"}), {"person": ["id"]}, "the key of person is missing"),
     ],
 )
-def test_a_change_that_means_no_facts_is_told_and_nothing_happens(
+def test_a_change_that_means_no_facts_is_reported_and_nothing_happens(
     change: RowChange, keys: dict[str, list[str]] | None, message: str
 ) -> None:
     database = Database.from_text(PERSON, facts={"person": [(n, "Ada", "Bern") for n in (7, 8, 9)]})
@@ -479,7 +479,7 @@ def test_addresses_beyond_this_machine_are_refused() -> None:
         address_of("unix://")
 
 
-def test_the_command_line_tells_mistakes(
+def test_the_command_line_reports_mistakes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -537,7 +537,7 @@ def test_what_a_crash_has_cut_short_is_cut_off_and_told_anew(tmp_path: Path, cut
     assert events(path.read_text()) == events(whole)
 
 
-def test_other_rules_are_told_as_the_difference(tmp_path: Path) -> None:
+def test_other_rules_are_reported_as_the_difference(tmp_path: Path) -> None:
     followed(tmp_path, event("c", None, (1, 2)), event("c", None, (2, 3)))
     followed(
         tmp_path, event("c", None, (1, 2)), event("c", None, (2, 3)), program=PATHS + "path(y, x) :- edge(x, y)."
@@ -597,7 +597,7 @@ def test_a_chain_of_two_programs_by_a_file(tmp_path: Path) -> None:
     assert second.view("start") == [(2,)]
 
 
-def test_updates_are_told_as_such_where_a_key_is_known(tmp_path: Path) -> None:
+def test_updates_are_reported_as_such_where_a_key_is_known(tmp_path: Path) -> None:
     program = ".decl edge(x:number, y:number)  .decl best(x:number, y:number)  best(x, y) :- edge(x, _), y = max z : edge(x, z)."
     followed(tmp_path, event("c", None, (1, 2)), event("c", None, (1, 5)), program=program, keys={"best": ["x"]})
     assert events((tmp_path / "out.jsonl").read_text()) == [("c", None, (1, 2)), ("u", (1, 2), (1, 5))]
@@ -682,7 +682,7 @@ def test_a_live_pipe_is_answered_at_once(tmp_path: Path) -> None:
         assert process.wait(30) == 0
 
 
-def test_nobody_reads_any_more(tmp_path: Path) -> None:
+def test_output_that_is_no_longer_read(tmp_path: Path) -> None:
     with following(tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdin is not None
@@ -822,7 +822,7 @@ def test_facts_in_files_are_there_before_the_changes(tmp_path: Path) -> None:
     assert added_up((tmp_path / "out.jsonl").read_text()) == {(1, 2), (1, 3), (2, 3)}
 
 
-def test_a_nullary_relation_is_told() -> None:
+def test_a_nullary_relation_is_reported() -> None:
     database = Database.from_text(".decl n(x:number)  .decl any()  any() :- n(_).")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

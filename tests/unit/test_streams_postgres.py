@@ -414,7 +414,7 @@ def test_a_table_that_was_made_anew_between_runs_is_compared(url: str, sql: Any,
 
 
 @pytest.mark.parametrize("others", [False, True])
-def test_a_table_that_is_made_anew_while_following_is_told(
+def test_a_table_that_is_made_anew_while_following_is_reported(
     url: str, sql: Any, tmp_path: Path, others: bool
 ) -> None:
     sql.execute(f"{EDGES}; INSERT INTO edge VALUES (1, 2)")
@@ -458,7 +458,7 @@ def test_forget_removes_what_is_left(url: str, sql: Any, tmp_path: Path) -> None
         ),
     ],
 )
-def test_a_table_that_does_not_fit_is_told(url: str, sql: Any, via: str, made: str, message: str) -> None:
+def test_a_table_that_does_not_fit_is_reported(url: str, sql: Any, via: str, made: str, message: str) -> None:
     sql.execute(made)
     with pytest.raises(FactsError) as caught:
         follow(Database.from_text(PATHS), [url], [], via=via)
@@ -532,7 +532,7 @@ def test_a_float_is_the_same_in_the_snapshot_and_in_changes(url: str, sql: Any, 
     assert rows[0][2] == 2.0**60
 
 
-def test_a_column_that_goes_while_following_is_told(url: str, sql: Any) -> None:
+def test_a_column_that_goes_while_following_is_reported(url: str, sql: Any) -> None:
     sql.execute("CREATE TABLE edge (x int PRIMARY KEY, y int NOT NULL)")
     database = Database.from_text(PATHS)
     follow(database, [url], [], slot="mine", via="replication")
@@ -544,7 +544,7 @@ def test_a_column_that_goes_while_following_is_told(url: str, sql: Any) -> None:
         follow(database, [url], [], slot="mine", via="replication")
 
 
-def test_a_table_that_gets_another_name_while_following_is_told(url: str, sql: Any, tmp_path: Path) -> None:
+def test_a_table_that_gets_another_name_while_following_is_reported(url: str, sql: Any, tmp_path: Path) -> None:
     sql.execute("CREATE TABLE edge (x int PRIMARY KEY, y int NOT NULL)")
     with following(tmp_path, "--from", url, "--to", "out.jsonl", "--live", "--via", "replication") as process:
         wait_until(lambda: (tmp_path / "out.jsonl").exists(), process)
@@ -559,7 +559,7 @@ def test_a_table_that_gets_another_name_while_following_is_told(url: str, sql: A
 # ── sinks ────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_sink_mends_a_table_that_somebody_has_changed(url: str, sql: Any, tmp_path: Path) -> None:
+def test_a_sink_repairs_a_table_that_another_client_changed(url: str, sql: Any, tmp_path: Path) -> None:
     source = tmp_path / "in.jsonl"
     source.write_text(event("c", None, (1, 2)) + event("c", None, (2, 3)))
     follow(Database.from_text(PATHS), [str(source)], [url])
@@ -626,7 +626,7 @@ def test_a_relation_is_not_written_to_the_table_that_it_is_read_from(url: str, s
         follow(Database.from_text(PATHS), [url], [url], relations=["edge"])
 
 
-def test_a_server_that_goes_away_is_told(tmp_path: Path) -> None:
+def test_a_server_that_goes_away_is_reported(tmp_path: Path) -> None:
     with server("wal_level=logical") as target:
         url = url_of(target)
         import psycopg

@@ -98,9 +98,7 @@ NAMED = r"another thread .* uses the same database.*`everlog.SharedDatabase\(db\
 
 
 @pytest.mark.parametrize("use", [*READS, *WRITES])
-def test_nobody_uses_a_database_in_the_middle_of_a_step_of_another_thread(
-    db: Database, other: Elsewhere, use: str
-) -> None:
+def test_a_database_is_refused_during_a_step_of_another_thread(db: Database, other: Elsewhere, use: str) -> None:
     with other.doing(lambda: db.insert("n", (7,))), pytest.raises(OtherThread, match=NAMED):
         (READS | WRITES)[use](db)
     assert db.view("slow") == [(7,)]
@@ -110,7 +108,9 @@ def test_nobody_uses_a_database_in_the_middle_of_a_step_of_another_thread(
 
 @pytest.mark.parametrize("write", WRITES)
 @pytest.mark.parametrize("asked", [".rows()", "row by row", "holds"])
-def test_nobody_writes_while_another_thread_reads(db: Database, other: Elsewhere, write: str, asked: str) -> None:
+def test_writes_are_refused_while_another_thread_reads(
+    db: Database, other: Elsewhere, write: str, asked: str
+) -> None:
     def read() -> None:
         result = db.query("edge(x, _), y = @wait(x), y > 1")
         if asked == "row by row":
@@ -159,7 +159,7 @@ def test_a_transaction_is_of_the_thread_that_opened_it(db: Database) -> None:
     assert not tx.changes
 
 
-def test_while_subscribers_are_told_others_read_and_do_not_write(db: Database, other: Elsewhere) -> None:
+def test_while_subscribers_run_others_read_and_do_not_write(db: Database, other: Elsewhere) -> None:
     db.subscribe("edge", other.wait)
     with other.doing(lambda: db.insert("edge", (3, 4))):
         assert db.holds("path", (1, 4))
