@@ -134,11 +134,11 @@ def change_lines(
 
     Of each, deletions precede insertions, and both are sorted.
     """
-    told = False
+    changed = False
     for kept in (found.answer, *(() if answer_only else found.auxiliaries)):
         for sign, rows in zip("-+", changes.get(kept.name, ((), ())), strict=True):
             for row in sorted(rows, key=value_key):
-                told = True
+                changed = True
                 yield f"{sign}{fact_text(kept.name, row)}."
-    if not told:
+    if not changed:
         yield NO_CHANGE

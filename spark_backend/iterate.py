@@ -60,8 +60,8 @@ class Checkpoints:
         seen = Observation()
         watched = frame.observe(seen, F.count(F.lit(1)).alias("size"))
         kept = watched.checkpoint() if self._reliable else watched.localCheckpoint()
-        told = seen.get.get("size")  # Spark Connect does not return what a checkpoint observed: count there
-        return Piece(kept, kept.count() if told is None else int(told))
+        size = seen.get.get("size")  # Spark Connect does not return what a checkpoint observed: count there
+        return Piece(kept, kept.count() if size is None else int(size))
 
 
 def _checkpoint_folder(spark: SparkSession) -> bool:

@@ -99,8 +99,8 @@ def _home_of(command: Path) -> Path:
     home = command.resolve().parent.parent
     if (home / "release").exists():
         return home
-    told = _output([str(command), "-XshowSettings:properties", "-version"])
-    found = re.search(r"java\.home = (.*)", told)
+    output = _output([str(command), "-XshowSettings:properties", "-version"])
+    found = re.search(r"java\.home = (.*)", output)
     return Path(found[1].strip()) if found else home
 
 
@@ -119,10 +119,10 @@ def java_version(home: Path) -> int | None:
     if not java.exists():
         return None
     try:
-        told = (home / "release").read_text(encoding="utf-8", errors="replace")
+        release = (home / "release").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        told = ""
-    found = re.search(r'JAVA_VERSION="([\d.]+)', told) or re.search(
+        release = ""
+    found = re.search(r'JAVA_VERSION="([\d.]+)', release) or re.search(
         r'version "([\d.]+)', _output([str(java), "-version"])
     )
     if found is None:

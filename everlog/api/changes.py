@@ -40,15 +40,15 @@ class Changes(Mapping[str, Signed]):
     not declared.  Changes are equal to any mapping with the same content.
     """
 
-    __slots__ = ("_relations", "_told")
+    __slots__ = ("_changes", "_relations")
 
-    def __init__(self, told: executor.Changes, relations: Mapping[str, Relation]) -> None:
-        self._told, self._relations = told, relations
+    def __init__(self, changes: executor.Changes, relations: Mapping[str, Relation]) -> None:
+        self._changes, self._relations = changes, relations
 
     # ── as a mapping ─────────────────────────────────────────────────────────────────────────
 
     def __getitem__(self, relation: str) -> Signed:
-        found = self._told.get(relation)
+        found = self._changes.get(relation)
         if found is not None:
             return found
         if relation in self._relations:
@@ -56,18 +56,18 @@ class Changes(Mapping[str, Signed]):
         raise KeyError(relation)
 
     def __contains__(self, relation: object) -> bool:
-        return relation in self._told
+        return relation in self._changes
 
     def __iter__(self) -> Iterator[str]:
         """The relations that changed, in the order of their declaration."""
-        return (name for name in self._relations if name in self._told)
+        return (name for name in self._relations if name in self._changes)
 
     def __len__(self) -> int:
-        return len(self._told)
+        return len(self._changes)
 
     def __repr__(self) -> str:
-        told = {name: {row: self[name][row] for row in self._sorted(name, self[name])} for name in self}
-        return f"Changes({told})"
+        shown = {name: {row: self[name][row] for row in self._sorted(name, self[name])} for name in self}
+        return f"Changes({shown})"
 
     @property
     def relations(self) -> Mapping[str, Relation]:
@@ -90,7 +90,7 @@ class Changes(Mapping[str, Signed]):
 
     def only(self, relations: Collection[str]) -> Changes:
         """The changes of these relations only."""
-        return Changes({name: self._told[name] for name in self if name in relations}, self._relations)
+        return Changes({name: self._changes[name] for name in self if name in relations}, self._relations)
 
     def text(self, relations: Collection[str] | None = None) -> str:
         """Lines `-fact.` and then `+fact.`, or `(no change)`.

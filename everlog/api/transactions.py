@@ -93,10 +93,10 @@ class Writer:
             if using.open:
                 using.complete_results()
             using.number += 1
-            told = self.engine.update(relation, row, insert)
+            found = self.engine.update(relation, row, insert)
         finally:
             using.under_way = ""
-        self.changes = changes = Changes(told, self.relations)
+        self.changes = changes = Changes(found, self.relations)
         if self.subscribers.all:
             self.notify(changes)
         return changes
@@ -116,13 +116,13 @@ class Writer:
         if positions and journal is not None:
             before = journal.step
             with self._sealed_by(journal, positions=dict(positions)):
-                told = self._alone(self.engine.apply, step)
+                found = self._alone(self.engine.apply, step)
             if journal.step == before:  # no fact has changed, only positions
                 journal.write_positions(positions)
         else:
-            told = self._alone(self.engine.apply, step)
+            found = self._alone(self.engine.apply, step)
             self.positions.update(positions or {})
-        self.changes = changes = Changes(told, self.relations)
+        self.changes = changes = Changes(found, self.relations)
         return changes
 
     def commit_rows(self, rows: Mapping[str, Iterable[Row]]) -> Changes:
@@ -136,12 +136,12 @@ class Writer:
         `written` is its text, for the journal, and `digest` the digest of the text it came from.
         """
         if self.journal is None:
-            told = self._alone(self.engine.change_program, program)
+            found = self._alone(self.engine.change_program, program)
         else:
             with self._sealed_by(self.journal, program=written(), digest=digest):
-                told = self._alone(self.engine.change_program, program)
+                found = self._alone(self.engine.change_program, program)
         # A dropped relation may have lost facts: report them with the declaration it had.
-        self.changes = changes = Changes(told, self.relations | dict(self.engine.program.relations))
+        self.changes = changes = Changes(found, self.relations | dict(self.engine.program.relations))
         self.relations = dict(self.engine.program.relations)
         return changes
 
@@ -172,9 +172,9 @@ class Writer:
 
     def follow(self, change: Callable[[_Input], executor.Changes], argument: _Input) -> Changes:
         """Repeat a change of another process, though this database may be read-only."""
-        told = self._alone(change, argument, self.state.idle)
+        found = self._alone(change, argument, self.state.idle)
         relations = dict(self.engine.program.relations)
-        self.changes = changes = Changes(told, self.relations | relations)
+        self.changes = changes = Changes(found, self.relations | relations)
         self.relations = relations
         return changes
 

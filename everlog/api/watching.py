@@ -100,7 +100,7 @@ class Watch(AsyncIterator[Changes]):
 
 def _sum(first: Changes, second: Changes) -> Changes:
     """The net change of two steps."""
-    told: dict[str, Mapping[Row, int]] = {}
+    net: dict[str, Mapping[Row, int]] = {}
     for name in dict.fromkeys([*first, *second]):
         signed = dict(first[name])
         for row, sign in second[name].items():
@@ -109,5 +109,5 @@ def _sum(first: Changes, second: Changes) -> Changes:
             else:
                 del signed[row]
         if signed:
-            told[name] = signed
-    return Changes(told, second.relations)
+            net[name] = signed
+    return Changes(net, second.relations)

@@ -199,23 +199,23 @@ def _excluded(arguments: argparse.Namespace) -> tuple[str, str] | None:
 def _evaluated(
     program: Program, given: dict[str, list[Row]], arguments: argparse.Namespace, meter: Meter
 ) -> Result:
-    told, limits = _teller(arguments, "new"), limits_of(arguments)
+    progress, limits = _progress_printer(arguments, "new"), limits_of(arguments)
     if any(relation.auxiliary_of for relation in program.relations.values()):
         from everlog.api.database import Database  # here: only auxiliary relations need it
 
-        return Database(program, facts=given, limits=limits, progress=told or meter.deriving)
-    return evaluate(program, given, told or meter.finding, limits)
+        return Database(program, facts=given, limits=limits, progress=progress or meter.deriving)
+    return evaluate(program, given, progress or meter.finding, limits)
 
 
 @contextmanager
 def _living(written: Written, facts: Facts, arguments: argparse.Namespace, meter: Meter) -> Iterator[Database]:
     """The program as a living database."""
-    told = _teller(arguments, "so far")
-    with database_of(written, arguments, facts, told or meter.deriving) as database:
+    progress = _progress_printer(arguments, "so far")
+    with database_of(written, arguments, facts, progress or meter.deriving) as database:
         trusted = program_in(written).outputs  # a database file may hold others, from an untrusted source
         folder = "." if arguments.output_dir == "-" else arguments.output_dir
         require_within(database.program.outputs, trusted, folder, "output", "-D")
-        database.progress = told  # single updates are faster without a callback
+        database.progress = progress  # single updates are faster without a callback
         meter.clear()
         yield database
 
@@ -332,7 +332,7 @@ def to_screen(directive: Directive) -> Directive:
     return evolve(directive, params={"headers": "true", **kept, "IO": "stdout"})
 
 
-def _teller(arguments: argparse.Namespace, what: str) -> Progress | None:
+def _progress_printer(arguments: argparse.Namespace, what: str) -> Progress | None:
     if not arguments.verbose:
         return None
 

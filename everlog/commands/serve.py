@@ -182,8 +182,8 @@ def _serve(written: LiveText, arguments: argparse.Namespace, token: str | None) 
         service = Service(database, bounds, name=arguments.program)
         access = AccessRules.of(arguments.host, token, arguments.allow_host)
         kept = f", kept in {arguments.db}, at step {service.step}" if arguments.db else ", in memory"
-        told = f"everlog serves {arguments.program} at {address_of(listener)}{kept}"
-        serve(service, listener, access, ready=partial(print, told, flush=True))
+        line = f"everlog serves {arguments.program} at {address_of(listener)}{kept}"
+        serve(service, listener, access, ready=partial(print, line, flush=True))
 
 
 @contextmanager

@@ -213,18 +213,18 @@ def given_section(given: Sequence[Mapping[str, Any]]) -> Html:
 def relation_section(relation: Mapping[str, Any], rules: Sequence[Mapping[str, Any]], of: int) -> Html:
     strategy, why = relation["strategy"], relation["why"]
     about = f": {STRATEGIES[strategy]}" if strategy in STRATEGIES else ""
-    told = [together([f"Maintained by {strategy}{about}", prose(f" ({why})." if why else ".")])]
+    sentences = [together([f"Maintained by {strategy}{about}", prose(f" ({why})." if why else ".")])]
     if relation["recursive"]:
-        told.append(Html("It depends on itself."))
+        sentences.append(Html("It depends on itself."))
     if relation["insert_only"]:
-        told.append(Html("Its facts are only inserted."))
+        sentences.append(Html("Its facts are only inserted."))
     reads = [together([USES.get(use, ""), link_to_relation(name)]) for name, use in relation["reads"].items()]
     if reads:
-        told.append(together(["Reads ", together(reads, ", "), "."]))
+        sentences.append(together(["Reads ", together(reads, ", "), "."]))
     return element(
         "section",
         element("h2", signature(relation)),
-        element("p", together(told, " ")),
+        element("p", together(sentences, " ")),
         *(card(rule, of) for rule in rules),
         id=anchor("rel", relation["name"]),
     )

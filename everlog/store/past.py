@@ -162,8 +162,8 @@ def of_relation(moment: Moment, relation: str) -> list[Past]:
     program = program_of(restored(moment.text))
     found = program.relations.get(relation)
     if found is not None and all(entry.program is None for entry in moment.later) and _is_base(program, found):
-        told = [(entry, _signed_rows(entry.change.get(relation))) for entry in moment.later]
-        return [_past(entry, Changes({relation: rows}, {relation: found})) for entry, rows in told if rows]
+        steps = [(entry, _signed_rows(entry.change.get(relation))) for entry in moment.later]
+        return [_past(entry, Changes({relation: rows}, {relation: found})) for entry, rows in steps if rows]
     past = moment.database()
     known = dict(past.relations)
     out = []

@@ -86,7 +86,7 @@ class _Open:
         """Why the events do not fit the END, or that it is missing."""
         if self.wanted is None:
             return "is missing, and a line was refused"
-        return f"counts {self.wanted.total()} event(s), but {self.came.total()} came"
+        return f"counts {self.wanted.total()} event(s), and {self.came.total()} came"
 
 
 class Grouper:
@@ -182,7 +182,7 @@ class Grouper:
         elif marker.event_count is not None:
             came, count = current.came.total(), marker.event_count
             if not came <= count <= came + self._lost_since(current):
-                return f"counts {count} event(s), but {came} came"
+                return f"counts {count} event(s), and {came} came"
         return ""
 
     def lose(self) -> None:

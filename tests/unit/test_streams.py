@@ -92,10 +92,10 @@ def test_what_other_programs_write_is_understood() -> None:
     [
         ("{", "not JSON: Expecting property name"),
         ("7", "expected a change event with `op`, found 7"),
-        ('{"op": "x"}', "the operation 'x' is not known"),
+        ('{"op": "x"}', "unknown operation 'x'"),
         ('{"op": "c", "after": {}}', "a change event needs `source.table`"),
         ('{"op": "c", "source": {"table": "t"}}', "a change with op=c needs `after`"),
-        ('{"op": "d", "source": {"table": "t"}, "before": [1]}', "`before` is an object or null, not [1]"),
+        ('{"op": "d", "source": {"table": "t"}, "before": [1]}', "`before` must be an object or null, not [1]"),
         ("[" * 100_000, "not JSON"),
     ],
 )
@@ -116,14 +116,14 @@ def test_a_null_stops_the_stream_unless_it_has_a_value(tmp_path: Path) -> None:
         with pytest.raises(FactsError) as told:
             follow(database, [source], [])
     assert "in.jsonl:2: column 2 (`y`:number) is null; a fact has a value in every column" in str(told.value)
-    assert "--null edge.y=VALUE, or have such rows put aside by --rejects FILE" in str(told.value)
+    assert "--null edge.y=VALUE, or write such rows to a file with --rejects FILE" in str(told.value)
     follow(database, [source], [], nulls={"edge": "-1"})
     assert database.view("edge") == [(1, 2), (3, -1), (5, 6)]
     other = Database.from_text(PATHS)
     follow(other, [source], [], rejects=tmp_path / "bad.jsonl")
     assert other.view("edge") == [(1, 2), (5, 6)]
     stream(tmp_path, *changes, event("u", (3, None), (3, 4)), event("d", (1, None), None))
-    with pytest.raises(FactsError, match=r"in.jsonl:5: what was there before is not told"):
+    with pytest.raises(FactsError, match=r"in.jsonl:5: the change does not say what was there before"):
         follow(database, [source], [], nulls={"edge.y": "-1"})
     assert database.view("edge") == [(1, 2), (3, 4), (5, 6)]
 
@@ -132,7 +132,7 @@ def test_what_a_null_becomes_is_checked_before_anything_is_read(tmp_path: Path) 
     for key, value, message in [
         ("edge.z", "1", "has no column `z`"),
         ("edge.y", "none", "cannot become 'none': 'none' is not a number"),
-        ("edge", "none", "null='none' is a value of no column"),
+        ("edge", "none", "null='none' fits no column"),
         ("edges.y", "1", "undefined relation `edges`"),
     ]:
         with pytest.raises((FactsError, FactError), match=message):
@@ -220,7 +220,7 @@ def test_an_incomplete_transaction_is_left_out_and_told(tmp_path: Path) -> None:
     told: list[str] = []
     text = event("c", None, (1, 2)), begin("7"), event("c", None, (5, 6), tx="7")
     assert followed(tmp_path, *text, tell=told.append).view("edge") == [(1, 2)]
-    assert told == [f"{tmp_path}/in.jsonl ends within the transaction '7': its 1 change(s) are left out"]
+    assert told == [f"{tmp_path}/in.jsonl ends within the transaction '7': its 1 change(s) are skipped"]
 
 
 def test_a_transaction_whose_last_line_is_cut_has_not_ended(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_a_transaction_whose_last_line_is_cut_has_not_ended(tmp_path: Path) -> N
         event("c", None, (5, 6), tx="2")[:-9],
     )
     assert followed(tmp_path, *text, tell=told.append).view("edge") == [(1, 2)]
-    assert told == [f"{tmp_path}/in.jsonl ends within the transaction '2': its 1 change(s) are left out"]
+    assert told == [f"{tmp_path}/in.jsonl ends within the transaction '2': its 1 change(s) are skipped"]
 
 
 def test_a_line_that_does_not_end_does_not_fill_the_memory(
@@ -349,7 +349,7 @@ def test_a_value_that_is_left_out_since_it_has_not_changed_stays() -> None:
     assert database.view("person") == [(1, "long" * 9, "Chur")]
     resolved(database, RowChange("person", "u", person(1, "long" * 9, "Chur"), person(1, UNCHANGED, "Zug")))
     assert database.view("person") == [(1, "long" * 9, "Zug")]
-    with pytest.raises(FactsError, match="the value of `name`, which has not changed, is not known"):
+    with pytest.raises(FactsError, match="the unchanged value of `name` is not known"):
         resolved(database, RowChange("person", "u", None, person(9, UNCHANGED)), keys=keys)
 
 
@@ -366,10 +366,10 @@ def test_a_value_that_is_left_out_since_it_has_not_changed_stays() -> None:
         (
             RowChange("person", "u", None, person(1)),
             None,
-            "what was there before is not told; name the key of person",
+            "the change does not say what was there before; name the key of person",
         ),
-        (RowChange("person", "d", person(1, None)), None, "what was there before is not told"),
-        (RowChange("person", "d", {"name": "Ada"}), None, "one row is meant, and 2 facts of person fit"),
+        (RowChange("person", "d", person(1, None)), None, "the change does not say what was there before"),
+        (RowChange("person", "d", {"name": "Ada"}), None, "one row is meant, but 2 facts of person fit"),
         (RowChange("person", "d", {"name": "Ada"}), {"person": ["id"]}, "the key of person is missing"),
     ],
 )
@@ -400,7 +400,7 @@ def test_tables_have_the_names_of_relations_or_others(tmp_path: Path) -> None:
     database = followed(tmp_path, *lines, tables={"edge": "links"}, tell=told.append)
     assert database.view("edge") == [(0, 0), (2, 0)]
     assert told == [
-        f"changes of the table `{t}` are left out: no relation has this name" for t in ("edge", "other")
+        f"changes of the table `{t}` are skipped: no relation has this name" for t in ("edge", "other")
     ]
     with pytest.raises(FactsError, match=r"the key of edge\(x:number, y:number\) has no column `z`"):
         followed(tmp_path, keys={"edge": ["z"]})
@@ -486,9 +486,9 @@ def test_the_command_line_reports_mistakes(
     Path("p.dl").write_text(PATHS)
     for arguments, message in [
         (["--from", "nowhere.jsonl"], "cannot read nowhere.jsonl"),
-        (["--from", "http://x"], "no changes come from or go to http://"),
+        (["--from", "http://x"], "http:// is not supported"),
         (["--from", "tcp://127.0.0.1:1"], "cannot connect to tcp://127.0.0.1:1"),
-        (["--from", "p.dl", "--from", "p.dl"], "p.dl is given twice"),
+        (["--from", "p.dl", "--from", "p.dl"], "p.dl occurs twice"),
         (["--key", "edge"], "`edge`: write --key RELATION=COLUMN"),
         (["--table", "egde=t"], "undefined relation `egde`; did you mean `edge`"),
         (["--tell", "paths"], "undefined relation `paths`"),
@@ -564,7 +564,7 @@ def test_a_file_has_one_writer_and_is_not_its_own_source(tmp_path: Path) -> None
         with pytest.raises(FactsError, match="another everlog writes to it"):
             wait_until(lambda: followed(tmp_path) and False, process)
     (tmp_path / "link.jsonl").symlink_to("in.jsonl")
-    with pytest.raises(FactsError, match="cannot be read and written at once"):
+    with pytest.raises(FactsError, match="cannot be both a source and a sink"):
         follow(Database.from_text(PATHS), [str(tmp_path / "in.jsonl")], [str(tmp_path / "link.jsonl")])
 
 
@@ -583,7 +583,7 @@ def test_a_file_that_is_something_else_is_left_alone(tmp_path: Path) -> None:
             followed(tmp_path, event("c", None, (1, 2)))
             assert added_up((tmp_path / "out.jsonl").read_text()) == {(1, 2)}
             return
-        with pytest.raises(FactsError, match=r"out.jsonl:[12]: everlog has not written this"):
+        with pytest.raises(FactsError, match=r"out.jsonl:[12]: not written by everlog"):
             followed(tmp_path, event("c", None, (1, 2)))
         assert (tmp_path / "out.jsonl").read_text() == text
 

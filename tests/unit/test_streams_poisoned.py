@@ -102,16 +102,16 @@ POISONED = {
     "no object": ("[]\n", "expected a change event"),
     "a text": ('"BEGIN"\n', "expected a change event"),
     "payload of a text": ('{"payload": "\\ud800"}\n', "expected a change event"),
-    "op": (changed("op", ["c"]), "the operation ['c'] is not known"),
+    "op": (changed("op", ["c"]), "unknown operation ['c']"),
     "source": (changed("source", "edge"), "a change event needs `source.table`"),
     "table": (changed("source.table", 7), "a change event needs `source.table`"),
-    "schema": (changed("source.schema", {}), "`source.schema` is a text or null"),
-    "snapshot": (changed("source.snapshot", [1]), "`source.snapshot` is a text"),
-    "after": (changed("after", "x"), "`after` is an object or null"),
-    "transaction": (changed("transaction", "7"), "`transaction` is null or has an `id`"),
-    "id of an event": (changed("transaction.id", 1.5), "the id of a transaction is a text"),
-    "id of a marker": ('{"status": "BEGIN", "id": null}\n', "the id of a transaction is a text"),
-    "id of an end": ('{"status": "END", "id": ["7"]}\n', "the id of a transaction is a text"),
+    "schema": (changed("source.schema", {}), "`source.schema` must be a text or null"),
+    "snapshot": (changed("source.snapshot", [1]), "`source.snapshot` must be a text"),
+    "after": (changed("after", "x"), "`after` must be an object or null"),
+    "transaction": (changed("transaction", "7"), "`transaction` must be null or have an `id`"),
+    "id of an event": (changed("transaction.id", 1.5), "the id of a transaction must be a text"),
+    "id of a marker": ('{"status": "BEGIN", "id": null}\n', "the id of a transaction must be a text"),
+    "id of an end": ('{"status": "END", "id": ["7"]}\n', "the id of a transaction must be a text"),
     "status": ('{"status": "PAUSE", "id": "7"}\n', "expected a change event"),
 }
 
@@ -211,7 +211,7 @@ def test_rejects_have_a_file_of_their_own(tmp_path: Path, which: str) -> None:
     run = Run(tmp_path, healthy(1), "{\n")
     (tmp_path / "link.jsonl").symlink_to("in.jsonl")
     before = run.path.read_bytes()
-    with pytest.raises(FactsError, match="cannot have both the rejected changes and those that are followed"):
+    with pytest.raises(FactsError, match="cannot be both the rejects file and a source or sink"):
         follow(Database.from_text(PROGRAM), [str(run.path)], [str(run.out)], rejects=tmp_path / which)
     assert run.path.read_bytes() == before
 
@@ -270,18 +270,18 @@ def test_an_end_that_fits_is_applied(tmp_path: Path, last: str) -> None:
         (an_end(1, [of("edge", 1)]), "counts 1 event(s), and 2 came"),
         (an_end(0, []), "counts 0 event(s), and 2 came"),
         (an_end(2, [of("edge", 1), of("named", 1)]), "counts 2 event(s), and 2 came"),
-        (an_end(9, [of("edge", 2)]), "`event_count` is 9, and its tables have 2"),
-        (an_end(-1), "`event_count` is a number of events, not -1"),
-        (an_end(2**63), "`event_count` is a number of events, not 9223372036854775808"),
-        (an_end("3"), "`event_count` is a number of events, not '3'"),
-        (an_end(True), "`event_count` is a number of events, not True"),
-        (an_end(3.0), "`event_count` is a number of events, not 3.0"),
-        (an_end(3, {"edge": 3}), "`data_collections` is an array or null"),
-        (an_end(3, [of("edge", "3")]), "`event_count` is a number of events, not '3'"),
-        (an_end(3, [of("edge", 10**4000)]), "`event_count` is a number of events, not 1000"),
-        (an_end(3, [of(None, 3)]), "`data_collections` has each table once"),
-        (an_end(4, [of("edge", 2), of("edge", 2)]), "`data_collections` has each table once"),
-        (an_end(3, ["edge"]), "`data_collections` has each table once"),
+        (an_end(9, [of("edge", 2)]), "`event_count` is 9, but its tables have 2"),
+        (an_end(-1), "`event_count` must be a number of events, not -1"),
+        (an_end(2**63), "`event_count` must be a number of events, not 9223372036854775808"),
+        (an_end("3"), "`event_count` must be a number of events, not '3'"),
+        (an_end(True), "`event_count` must be a number of events, not True"),
+        (an_end(3.0), "`event_count` must be a number of events, not 3.0"),
+        (an_end(3, {"edge": 3}), "`data_collections` must be an array or null"),
+        (an_end(3, [of("edge", "3")]), "`event_count` must be a number of events, not '3'"),
+        (an_end(3, [of("edge", 10**4000)]), "`event_count` must be a number of events, not 1000"),
+        (an_end(3, [of(None, 3)]), "`data_collections` must have each table once"),
+        (an_end(4, [of("edge", 2), of("edge", 2)]), "`data_collections` must have each table once"),
+        (an_end(3, ["edge"]), "`data_collections` must have each table once"),
     ],
 )
 def test_an_end_that_does_not_fit_is_not_applied(tmp_path: Path, last: str, reason: str) -> None:
@@ -347,7 +347,7 @@ def test_a_transaction_whose_end_is_lost_does_not_wait_for_ever(
     rejected = run.follow(database)
     assert [entry["line"] for entry in rejected] == [3, 1, 2]
     assert rejected[1]["reason"] == (
-        "the END of transaction '7' has not come, and a line was refused: it is not applied"
+        "the END of transaction '7' is missing, and a line was refused: it is not applied"
     )
     assert (database.size("edge"), database.size("healthy")) == (0, 20)
     assert json.loads(database.positions[str(run.path)])["done"] == []
