@@ -1,4 +1,4 @@
-"""Programs past one machine: the same rules on Spark.
+"""The same programs on Spark.
 
 | module | holds |
 |---|---|

@@ -1,11 +1,10 @@
-"""Recursion inside the tasks: facts that never meet are computed apart, each part by our own
-engine, in one stage.
+"""Recursion inside the tasks: independent parts, computed in one stage.
 
-A unit is decomposable when every recursive rule takes one column of its head, unchanged, from all
-its atoms of the unit (`path(x, z) :- path(x, y), edge(y, z)` carries x).  Then the facts with one
-value in that column depend on each other alone.  What starts the recursion is partitioned by that
-column; what the rules read besides is sent along to every task; each task runs the whole fixpoint
-and hands its facts back by Arrow.  There is no shuffle per iteration, and no job.
+A unit is decomposable if every recursive rule passes one column of its head on, unchanged, from all
+its atoms of the unit (`path(x, z) :- path(x, y), edge(y, z)` carries x).  Then facts with different
+values in that column are independent.  The seeds of the recursion are partitioned by that column;
+the other relations that the rules read are sent to every task; each task computes the whole
+fixpoint and returns its facts through Arrow.  There is no shuffle and no job per iteration.
 
 Source: Shkapsky, Yang, Interlandi, Chiu, Condie, Zaniolo, Big data analytics with Datalog queries
 on Spark, SIGMOD 2016.
@@ -31,10 +30,9 @@ if TYPE_CHECKING:
 def decomposed(
     program: Program, planned: Planned, seeds: Mapping[str, Facts], base: Mapping[str, pa.Table], partitions: int
 ) -> tuple[DataFrame, dict[str, DataFrame]]:
-    """The relations of a decomposable unit from its facts outside the recursion, and from what it
-    reads.
+    """The relations of a decomposable unit, from its seeds and what it reads.
 
-    Before them all that the tasks give, which is kept.
+    The first result is the union of all tasks' output, which is cached.
     """
     from pyspark.sql import functions as F
 

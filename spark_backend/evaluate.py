@@ -1,14 +1,12 @@
-"""A whole program on Spark: inputs are DataFrames (or rows), and so is every relation that comes
-out.
+"""A whole program on Spark: from DataFrames or rows to DataFrames.
 
-Units go one after the other.  One that is not recursive only adds to the plan, which Spark
-optimizes and runs as a whole when somebody asks for rows; a relation that is read more than once is
-kept when it is first computed.  A recursive unit is computed when its turn comes, in the way of its
-plan; if that may be small, its inputs are asked for first, at most as many rows as would be, and if
-they all come it is finished here.
+Units are evaluated in order.  A unit that is not recursive only adds to the plan, which Spark
+optimizes and runs as a whole when rows are needed; a relation that is read more than once is
+cached.  A recursive unit is computed at once, according to its plan; if it may be small, its inputs
+are fetched first, up to a limit, and if all of them arrive it is computed in the driver.
 
-Who acts on a frame that came out (writes it, collects it) does so inside `telling(program)`, so
-that a division by zero on a worker is the same EvaluationError that it is in process.
+Use the resulting frames inside `telling(program)`, so that a division by zero on a worker raises
+the same EvaluationError as in process.
 """
 
 from __future__ import annotations
@@ -60,13 +58,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-FEW = 10_000  # rows that are at hand anyway: the plan may have them several times rather than keep them
+FEW = 10_000  # rows in the driver: a plan may repeat them instead of caching
 HEAVY = 8  # atoms that a plan of few rows may repeat
 
 
 @contextmanager
 def telling(program: Program) -> Iterator[None]:
-    """An error that a rule of the program met on a worker is raised as the EvaluationError it is."""
+    """Raise the error of a rule on a worker as its EvaluationError."""
     try:
         yield
     except Exception as error:
@@ -77,9 +75,9 @@ def telling(program: Program) -> Iterator[None]:
 
 
 class Evaluated(Mapping[str, "DataFrame"]):
-    """The relations of a program, each without duplicates; `ways` tells how each came about.
+    """The relations of a program; `ways` says how each was computed.
 
-    `rows` are those of relations that are at hand anyway, and `few` whether all that was given is.
+    `rows` are those of relations in the driver; `few` says that all base facts are there.
     """
 
     def __init__(
@@ -102,9 +100,7 @@ class Evaluated(Mapping[str, "DataFrame"]):
         return len(self._facts)
 
     def release(self) -> None:
-        """Give back what Spark keeps of the relations; the frames are computed anew if they are
-        used again.
-        """
+        """Free the caches of the relations; frames that are used again are recomputed."""
         for frame in self._kept:
             frame.unpersist()
 
@@ -119,13 +115,12 @@ def evaluate(
     unique: bool = False,
     dear: Collection[str] = (),
 ) -> Evaluated:
-    """Every relation of a program (or those that are `wanted`, with what they need) from its facts
-    and `inputs`.
+    """All relations of a program (or the `wanted` ones), from its facts and `inputs`.
 
-    An input is a DataFrame with a column for each of its relation's, by position, or rows of
-    Python; `unique` says that none has a row twice.  It is read by every rule anew, as is right for
-    Parquet, unless it is `dear`:  then what it gives is kept, without duplicates.  Raises
-    FactError, or NotOnSpark if the program has what cannot run on Spark, before anything runs.
+    An input is a DataFrame with the columns of its relation, by position, or rows of Python;
+    `unique` says that none has duplicate rows.  Every rule reads it anew, as is right for Parquet,
+    unless it is `dear`: then its rows are cached, without duplicates.  Raises FactError, or
+    NotOnSpark if the program cannot run on Spark, before anything runs.
     """
     for name in (*(inputs or ()), *(wanted or ())):
         declared(program.relations, name)
@@ -151,7 +146,7 @@ def evaluate_plan(
 @frozen
 class _Given:
     facts: Facts
-    rows: list[Row] | None  # if they are at hand
+    rows: list[Row] | None  # if they are in the driver
 
 
 class Evaluator:
@@ -167,10 +162,10 @@ class Evaluator:
         self._dear = frozenset(dear)
         self._rules = Rules(spark, planned.program)
         self._facts: dict[str, Facts] = {}
-        self._rows: dict[str, list[Row]] = {}  # of relations whose rows are at hand
-        self._raw: set[str] = set()  # inputs that are read where they lie
+        self._rows: dict[str, list[Row]] = {}  # of relations in the driver
+        self._raw: set[str] = set()  # inputs that are not cached
         self._weights: dict[str, int] = {}
-        self._read: Counter[str] = Counter()  # how many atoms read a relation
+        self._read: Counter[str] = Counter()  # the number of atoms that read a relation
         self._ways: dict[str, str] = {}
         self._kept: list[DataFrame] = []
         self._few = False
@@ -201,7 +196,7 @@ class Evaluator:
         uses.update(self._read)
         for one in planned:
             if one.way in (DECOMPOSED, ITERATED, IN_PROCESS):
-                uses.update(one.reads)  # looked at, then read again
+                uses.update(one.reads)  # counted, then read again
         return uses
 
     # ── inputs ───────────────────────────────────────────────────────────────────────────────
@@ -217,7 +212,7 @@ class Evaluator:
             return _Given(Facts(frame, unique), None)
         return _Given(Facts(frame.union(frame_of_rows(self._spark, own, kinds_of(relation))), False), None)
 
-    # ── units that are no recursion ──────────────────────────────────────────────────────────
+    # ── units without recursion ──────────────────────────────────────────────────────────────
 
     def _plan(self, one: Planned, given: Mapping[str, _Given], uses: Counter[str]) -> None:
         (name,) = one.unit.relations
@@ -250,7 +245,7 @@ class Evaluator:
             for name in (name for name, times in read.items() if times > 1 and name in self._raw):
                 self._facts[name] = self._keep(
                     distinct(self._facts[name])
-                )  # dear enough to drop repeated rows first
+                )  # expensive enough to remove duplicates first
                 self._raw.discard(name)
         return self._rules.derived(rule, self._lookup)
 
@@ -305,15 +300,13 @@ class Evaluator:
             self._progress(one.name, 0, size)
 
     def _seeds(self, one: Planned, name: str, given: _Given) -> Facts:
-        """The facts of a relation that need no recursion; some may stand there twice."""
+        """The facts of a relation without recursion, perhaps with duplicates."""
         rules = [r for r in one.unit.rules if r.head.relation == name and not unit_atoms(r, one.unit)]
         parts = [given.facts] if given.rows != [] or not rules else []
         return union(parts + [self._rules.derived(rule, self._lookup) for rule in rules])
 
     def _shipped(self, one: Planned) -> dict[str, pa.Table] | None:
-        """What the recursive rules of a unit read besides; None if that is too much to send to each
-        task.
-        """
+        """The other relations that the recursive rules read; None if too large for tasks."""
         rules = [rule for rule in one.unit.rules if unit_atoms(rule, one.unit)]
         names = {a.relation for r in rules for a, _ in p.atoms_of(r.body)} - set(one.unit.relations)
         left = self._settings.shipped
@@ -330,7 +323,7 @@ class Evaluator:
     def _in_process(
         self, one: Planned, given: Mapping[str, _Given], limit: int | None
     ) -> dict[str, pa.Table] | None:
-        """The unit computed here, by Arrow; None if it is too large for that."""
+        """Compute the unit in the driver; None if it is too large."""
         inputs = {name: self._rows[name] for name in one.reads if name in self._rows}
         inputs |= {name: facts.rows for name, facts in given.items() if facts.rows is not None}
         asked = {name: self._facts[name].frame for name in one.reads if name not in inputs}

@@ -1,15 +1,15 @@
-"""Which unit of a program runs how on Spark, and why; what cannot run there is refused here.
+"""The strategy of each unit on Spark, and why; refuses what cannot run there.
 
-| way          | serves                                          | what happens                                   |
-|--------------|-------------------------------------------------|------------------------------------------------|
-| `given`      | no rules                                        | the input                                      |
-| `plan`       | rules that are not recursive                    | one DataFrame plan, optimized as a whole       |
-| `decomposed` | recursion whose atoms all carry a column along  | the whole fixpoint inside each task            |
-| `iterated`   | any other recursion                             | semi-naive rounds, one job for each relation   |
-| `in process` | what depends on one order of all facts          | collected by Arrow, computed here, sent back   |
+| way          | serves                                 | what happens                             |
+|--------------|----------------------------------------|------------------------------------------|
+| `given`      | no rules                               | the input                                |
+| `plan`       | rules that are not recursive           | one DataFrame plan, optimized as a whole |
+| `decomposed` | recursion that carries a column along  | the whole fixpoint inside each task      |
+| `iterated`   | any other recursion                    | semi-naive rounds, one job per relation  |
+| `in process` | what depends on one order of all facts | computed in the driver, through Arrow    |
 
-A recursive unit of either way is finished in process when what it reads turns out to be small: that
-is seen when it runs, and told then.
+A recursive unit is computed in process if its inputs turn out to be small: this is decided, and
+reported, when it runs.
 """
 
 from __future__ import annotations
@@ -35,9 +35,7 @@ _CUBE = "; a cyclic join, inside the tasks where many rows would lie between two
 
 @frozen
 class Planned:
-    """A unit with the way it goes; of a decomposed one, the column that each relation carries
-    along.
-    """
+    """A unit with its strategy; a decomposed one has carried columns."""
 
     unit: Unit
     way: str
@@ -98,7 +96,7 @@ def plan(program: Program, settings: Settings = DEFAULT) -> SparkPlan:
 
 
 def explain(program: Program, settings: Settings = DEFAULT) -> str:
-    """How each unit of a program runs on Spark, one line each."""
+    """The strategy of each unit on Spark, one per line."""
     lines = []
     for one in plan(program, settings).units:
         small = one.way in (DECOMPOSED, ITERATED) and settings.recursion == "auto"
@@ -165,7 +163,7 @@ def _closing(program: Program, unit: Unit) -> Iterator[Rule]:
 
 
 def unit_atoms(rule: Rule, unit: Unit) -> list[int]:
-    """Where the body of a rule has atoms of its own unit."""
+    """The places of atoms of the rule's own unit in its body."""
     return [
         n
         for n, literal in enumerate(rule.body)
@@ -174,13 +172,11 @@ def unit_atoms(rule: Rule, unit: Unit) -> list[int]:
 
 
 def carried_columns(unit: Unit) -> dict[str, int] | None:
-    """For each relation a column that every recursive rule takes from all its atoms of the unit,
-    unchanged.
+    """For each relation a column that recursive rules pass on unchanged, or None.
 
-    Then facts with different values there never meet, and the unit falls apart into as many
-    fixpoints.
+    Facts with different values there are independent, so the unit splits into many fixpoints.
 
-    Cost: as many looks as there are ways to choose a column of each relation, at most 4096.
+    Cost: one test for each choice of a column per relation, at most 4096.
     """
     recursive = [(rule, unit_atoms(rule, unit)) for rule in unit.rules]
     recursive = [(rule, places) for rule, places in recursive if places]

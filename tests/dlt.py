@@ -1,15 +1,15 @@
-"""Specifications as text: files `*.dlt`, in which the answer stands under the question.
+"""Specifications as text: files `*.dlt`, with each answer below its question.
 
 A file is a list of blocks separated by blank lines.  A block is a command line, input lines, a
 line `----`, and the expected answer up to the next blank line.  An answer that has blank lines
-itself stands between `----` `----` pairs.  `pytest --rewrite` writes the answers anew.
+itself is between `----` `----` pairs.  `pytest --rewrite` regenerates the answers.
 
     program [FILE]      the program: the lines that follow, or a file of the repository
     check               a program that is only checked; the answer is the report, or `ok`
     error CODE          the same, and the report must have an error with this code
     rules               the program's rules as the engine sees them
     print               the program as the printer writes it
-    classify [NAME]     what `everlog explain` tells of the program, or of one relation or rule
+    classify [NAME]     the output of `everlog explain` for the program, or one relation or rule
     step TITLE          updates `+fact.` / `-fact.`; the answer is what changed in the relations
                         that are `.output` (or else: that have rules)
     query ATOM          the facts that match
@@ -194,7 +194,7 @@ def run_file(path: Path, rewrite: bool = False, session: type[Session] | None = 
 
 
 class Session:
-    """One file on its way: the program it has, the runs of every executor, the files for `run`."""
+    """The state of one file: its program, the runs of every executor, files for `run`."""
 
     executors: Mapping[str, Executor] = EXECUTORS
 

@@ -1,4 +1,4 @@
-"""The architecture, held by tests: who imports whom, and what a file says of itself."""
+"""The architecture, checked by tests: imports between folders, and module headers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-# folder → the folders of ours that it may import
+# folder → the other folders of this repository that it may import
 ALLOWED = {
     "core": {"core"},
     "dsl": {"dsl", "core"},
@@ -104,7 +104,7 @@ def folder_of(module: str) -> str | None:
 
 
 def room_of(parts: list[str]) -> str | None:
-    """The room of core that a path or a module is in, given by its parts after `core`."""
+    """The room of core of a path or a module, from its parts after `core`."""
     inside = "/".join(parts)
     found = [room for room in ROOMS if inside == room or inside.startswith(room + "/")]
     return max(found, key=len, default=None)
@@ -121,7 +121,7 @@ def test_imports_go_in_one_direction() -> None:
 
 
 def core_imports() -> Iterator[tuple[Path, str, str]]:
-    """Each import between files of core: the file, its room, and the room that it imports."""
+    """The imports between files of core: the file, its room, and the imported room."""
     for path, tree in TREES.items():
         inside = list(path.relative_to(ROOT).with_suffix("").parts)
         if inside[0] != "core" or (room := room_of(inside[1:])) is None:

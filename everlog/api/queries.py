@@ -1,4 +1,4 @@
-"""Queries as text: a single atom is looked up, any other conjunction is checked and compiled.
+"""Queries as text: an index finds a single atom, any other body is compiled.
 
     path(1, x)                       the facts that match, whole rows; an index finds them
     path(1, x), x > 3, !blocked(x)   the values of x, as a rule's body would give them
@@ -32,7 +32,7 @@ _MOST_TEXT = 200_000  # and the characters of their texts
 
 
 class QueryError(DatalogError, FactError):
-    """A query with mistakes: `.report` has them one by one, with their places in the query's text."""
+    """A query has errors; `.report` lists them with their places in the text."""
 
 
 class Queries:

@@ -1,7 +1,7 @@
-"""`everlog run --engine spark`: the same program, files and flags, on a Spark master.
+"""`everlog run --engine spark`: the same program, files and flags, on Spark.
 
-What can be known to fail is told before Spark starts; on the way each stratum and each round of a
-recursion is told on the terminal; what fails on a worker is told in one sentence.
+Errors that can be found without Spark are reported before it starts.  Each stratum and each round
+of a recursion is reported on the terminal.  An error on a worker becomes one sentence.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def spark_options_of(arguments: argparse.Namespace) -> SparkOptions:
-    """What was asked of Spark, or FactsError."""
+    """The Spark options of the command line; FactsError if one is wrong."""
     conf: dict[str, str] = {}
     for text in arguments.conf:
         key, found, value = text.partition("=")
@@ -72,9 +72,7 @@ class SparkOptions:
 
 @frozen
 class Job:
-    """A planned program with the places of its facts: all that a driver needs to run it, wherever
-    that is.
-    """
+    """A planned program with the locations of its facts: all that a driver needs to run it."""
 
     planned: SparkPlan
     fact_dir: str
@@ -84,7 +82,7 @@ class Job:
 
 
 def refuse_arguments(arguments: argparse.Namespace) -> None:
-    """Flags of `run` that mean nothing, or nothing yet, on Spark."""
+    """Refuse flags of `run` that Spark does not support."""
     for flag, value in (
         ("--updates", arguments.updates),
         ("--strategy", arguments.strategy or None),
@@ -98,14 +96,14 @@ def refuse_arguments(arguments: argparse.Namespace) -> None:
 
 
 def refuse_spark_arguments(arguments: argparse.Namespace) -> None:
-    """Flags of Spark without it."""
+    """Refuse Spark's flags without `--engine spark`."""
     for flag in ("master", "memory", "checkpoint", "conf"):
         if getattr(arguments, flag, None):
             raise FactsError(f"--{flag} is a flag of Spark: add `--engine spark`")
 
 
 def job_of(program: Program, arguments: argparse.Namespace) -> Job:
-    """The job that a command line describes, checked as far as can be done without Spark."""
+    """The job of a command line, checked as far as possible without Spark."""
     from everlog.spark.facts_in import check_inputs, has_scheme
     from everlog.spark.outputs import check_outputs
     from everlog.spark_backend.frames.expressions import NotOnSpark
@@ -178,7 +176,7 @@ def evaluate_job(spark: SparkSession, job: Job, tell: Callable[[str], None]) -> 
 
 
 def teller(verbose: bool) -> Callable[[str], None]:
-    """Tells progress with the seconds since the start."""
+    """A function that prints progress with the seconds since the start."""
     start = time.monotonic()
 
     def tell(text: str) -> None:

@@ -1,8 +1,7 @@
-"""The table of formats: what `IO=` names, the ends of file names and the schemes of URLs that stand
-for it.
+"""The table of formats: the values of `IO=`, with file suffixes and URL schemes.
 
-A format is one file of this package and one entry here: a function that reads all facts of a
-`Reading` or raises FactsError, and one that writes all facts to a `Place` or leaves it as it was.
+A format is one module of this package and one entry here: a function that reads all facts of a
+`Reading` or raises FactsError, and one that writes all facts to a `Place` or leaves it unchanged.
 """
 
 from __future__ import annotations
@@ -31,17 +30,16 @@ _COLUMNAR = "columns compression"
 _TABLE = "dbname dbtable table query columns mode"
 FILE_NAMES = ("filename", "name", "rejects")  # parameters that are names of files
 _COMMON = frozenset("IO null n".split()).union(FILE_NAMES)
-_INPUT = frozenset("columns encoding null query rejects".split())  # to write, they mean nothing
-_SPARK = "partitionColumn lowerBound upperBound numPartitions fetchsize batchsize"  # how fast it is there
-# What Soufflé itself adds to directives.
+_INPUT = frozenset("columns encoding null query rejects".split())  # meaningless for a writer
+_SPARK = "partitionColumn lowerBound upperBound numPartitions fetchsize batchsize"  # tuning on Spark
+# Parameters that Soufflé itself adds to directives.
 _SOUFFLE = frozenset("intermediate params types operation auxArity".split())
 _FOLDERS = frozenset({"fact-dir", "output-dir"})  # which it adds, too
 
 
 @frozen
 class Format:
-    """How facts are read and written, by which names it is known, and which parameters it
-    understands.
+    """The reader and the writer of a format, its suffixes, schemes and parameters.
 
     `in_folder` says that its facts are in files of the folder of facts, or go to standard output:
     so its parameters, but for names of files, lead nowhere else.
@@ -55,7 +53,7 @@ class Format:
     in_folder: bool = False
 
     def taken(self, verb: str) -> frozenset[str]:
-        """The parameters that are understood when facts are read, or written."""
+        """The parameters that reading, or writing, accepts."""
         taken = _COMMON.union(self.parameters.split())
         return taken if verb == "read" else taken - _INPUT | {"mode"}
 
@@ -65,7 +63,7 @@ class Format:
 
     @property
     def appends(self) -> bool:
-        """Whether facts can be added to what is there."""
+        """Whether facts can be appended to existing ones."""
         return "dbtable" in self.parameters.split()
 
 
@@ -98,26 +96,23 @@ LAYOUT_PARAMETERS = _COMMON.union(_SOUFFLE, *(FORMATS[way].parameters.split() fo
 
 
 def check_parameters(relation: str, params: Mapping[str, str], taken: frozenset[str], verb: str) -> None:
-    """FactsError where a parameter would mean nothing: what somebody has asked for is not passed
-    over.
-    """
+    """Raise FactsError for a parameter without meaning, instead of ignoring it."""
     unknown = [key for key in params if key not in taken | _SOUFFLE | _FOLDERS]
     if unknown:
-        way = way_of(params)
-        what = "reads no parameter" if verb == "read" else "writes with no parameter"
+        way = format_of(params)
+        purpose = "reading" if verb == "read" else "writing"
         close = get_close_matches(unknown[0], taken, 1)
         hint = f" (did you mean `{close[0]}`?)" if close else ""
         raise FactsError(
-            f"relation {relation}: IO={way} {what} `{unknown[0]}`{hint}; it takes"
+            f"relation {relation}: IO={way} has no parameter `{unknown[0]}` for {purpose}{hint}; it takes"
             f" {', '.join(sorted(taken - {'n'}))}"
         )
 
 
-def way_of(params: Mapping[str, str]) -> str:
-    """The format of a directive: what `IO=` says, else what its URL or the end of its file's name
-    says.
+def format_of(params: Mapping[str, str]) -> str:
+    """The format of a directive: from `IO=`, else from its URL or file suffix.
 
-    >>> way_of({}), way_of({"filename": "e.jsonl.gz"}), way_of({"url": "postgresql://host/db"})
+    >>> format_of({}), format_of({"filename": "e.jsonl.gz"}), format_of({"url": "postgresql://host/db"})
     ('file', 'jsonl', 'postgres')
     """
     if "IO" in params:

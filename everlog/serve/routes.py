@@ -1,8 +1,7 @@
-"""The one table of routes: what is served, and what is said of it, come from here.
+"""The table of routes, which defines the application and its description.
 
-An operation has its method and path, its parameters and body with their shapes, what it answers,
-and the function that does it.  `app` makes a route of each and holds requests to the shapes;
-`openapi` makes the description.
+An operation has its method and path, the schemas of its parameters, body and answer, and its
+function.  `app` makes a route of each and validates requests; `openapi` makes the description.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class Parameter:
 
 @frozen
 class Operation:
-    """One thing that can be asked for.  Without `work` the event loop answers it itself: see `app`."""
+    """One kind of request.  Without `work`, the event loop answers it: see `app`."""
 
     method: str
     path: str
@@ -43,7 +42,7 @@ class Operation:
     work: Callable[[Service, Call], Any] | None = None
     parameters: tuple[Parameter, ...] = ()
     body: Shape | None = None
-    open: bool = False  # whether it is answered without a token
+    open: bool = False  # whether it needs no token
     events: bool = False  # whether the answer is a stream of events
     writes: bool = False  # whether it changes something: then it has a clock of its own
     bounded_body: Callable[[int], Shape] | None = None  # the body, by how many rows an answer may have

@@ -1,14 +1,13 @@
-"""What a rule gains and loses when relations change: terms of a product, each with the sign of its
-change.
+"""The change of a rule when relations change: signed terms of a product.
 
 A body is a product of indicators.  On Spark the old and the new facts of every relation are both
-there, so the change of the product is written down as it stands: one term for each literal whose
-relation changed, in which the literals before it read new facts, it reads the change with its sign,
-and those after it read old facts.  Under `!` the sign is turned.
+available, so the change of the product is written directly: one term for each literal whose
+relation changed, in which the literals before it read new facts, it reads the signed change, and
+those after it read old facts.  Under `!` the sign is inverted.
 
-A wildcard asks only whether there is a fact, so an atom with wildcards is an atom of a projection,
-whose own change is found by looking at the touched keys before and after.  Terms that read a
-relation without facts are left out: the first batch, into nothing, so runs each rule once.
+A wildcard asks only whether a fact exists, so an atom with wildcards is an atom of a projection,
+whose change is found by comparing the touched keys before and after.  Terms that read an empty
+relation are omitted: so the first batch, into an empty state, runs each rule once.
 
 Source: Budiu, Chajed, McSherry, Ryzhyk, Tannen, DBSP, PVLDB 16(7), 2023, Theorem 3.4.
 """
@@ -48,8 +47,9 @@ OLD, NEW, DELTA = "old", "new", "Δ"
 
 @frozen
 class Versions:
-    """A relation before and after; None is no facts.  `delta` has its columns and `sign`; None is
-    no change.
+    """A relation before and after, or None if empty.
+
+    `delta` has its columns and `sign`, or is None if nothing has changed.
     """
 
     old: DataFrame | None
@@ -57,7 +57,7 @@ class Versions:
     delta: DataFrame | None = None
 
     def signed(self, sign: int) -> DataFrame | None:
-        """The facts that came (+1) or went (-1)."""
+        """The inserted (+1) or deleted (-1) facts."""
         from pyspark.sql import functions as F
 
         if self.delta is None:
@@ -90,15 +90,13 @@ def projected(versions: Versions, columns: Sequence[int]) -> Versions:
 
 
 class Deltas:
-    """The changes of rules, from the versions of the relations that they read."""
+    """The changes of rules, from the versions of their relations."""
 
     def __init__(self, spark: SparkSession, program: Program, versions: Callable[[str], Versions]) -> None:
         self._spark, self._program, self._versions = spark, program, versions
 
     def normal(self, rule: Rule) -> tuple[Rule, dict[str, Relation], dict[str, Versions]]:
-        """The rule with projections in the place of wildcards, and what they and the other
-        relations are.
-        """
+        """The rule with projections instead of wildcards, and all its relations."""
         relations: dict[str, Relation] = {}
         versions: dict[str, Versions] = {}
 
@@ -127,9 +125,7 @@ class Deltas:
         return evolve(rule, body=tuple(body)), relations, versions
 
     def counted(self, rule: Rule) -> Iterator[DataFrame]:
-        """The derivations that a rule gains and loses: its head's columns, and `sign`, each
-        derivation a row.
-        """
+        """The gained and lost derivations of a rule, as rows with a `sign`."""
         normal, relations, versions = self.normal(rule)
         for place, literal in enumerate(normal.body):
             atom = _atom(literal)
@@ -140,10 +136,10 @@ class Deltas:
                     yield made
 
     def touched(self, rule: Rule, losing: bool) -> Iterator[DataFrame]:
-        """Facts that lost (or gained) some derivation through another relation's change.
+        """Facts that lost (or gained) a derivation through a change of another relation.
 
-        Lost ones are found among old facts alone, gained ones among new ones: no counts, so each
-        term may look at one version.
+        Lost ones are found with old facts only, gained ones with new ones: without counts, each
+        term may use one version.
         """
         normal, relations, versions = self.normal(rule)
         other = OLD if losing else NEW
@@ -163,7 +159,7 @@ class Deltas:
                 yield made.drop(SIGN)
 
     def derived(self, rule: Rule, among: DataFrame | None = None) -> DataFrame | None:
-        """What a rule derives from new facts; `among` these facts of its head."""
+        """The facts that a rule derives from new facts; with `among`, only these."""
         normal, relations, versions = self.normal(rule)
         post = among is not None
         if among is not None and not any(isinstance(arg, Call) for arg in normal.head.args):
@@ -180,9 +176,7 @@ class Deltas:
     def _term(
         self, rule: Rule, relations: Mapping[str, Relation], versions: Mapping[str, Versions], when: Sequence[str]
     ) -> DataFrame | None:
-        """One term: each literal reads the version that `when` says.  None where there is nothing
-        to read.
-        """
+        """One term; each literal reads the version in `when`.  None if it is empty."""
         frames: dict[str, DataFrame] = {}
         declared: dict[str, Relation] = {}
         body: list[Literal] = []
@@ -201,7 +195,7 @@ class Deltas:
             if frame is None and isinstance(literal, Atom):
                 return None
             if frame is None:
-                continue  # nothing is there: `!` holds
+                continue  # the relation is empty: `!` holds
             name = f"{atom.relation} {which}"
             columns = relations[atom.relation].columns
             frames[name] = frame
@@ -237,7 +231,7 @@ def _atom(literal: Literal) -> Atom | None:
 
 
 def _widened(frame: DataFrame) -> DataFrame:
-    """Columns by position, as rules read them: the sign is the last one."""
+    """Columns by position, as rules read them, with the sign last."""
     from pyspark.sql import functions as F
 
     if SIGN not in frame.columns:

@@ -1,18 +1,16 @@
-"""Relations as Parquet files, in versions: a batch writes beside what is there, and one rename
-makes it the state.
+"""Versioned relations as Parquet files: one rename commits a batch.
 
-    FOLDER/commits/7.json          version 7: where each table lies, how many rows it has, which batches are in it
-    FOLDER/tables/7/…              the tables that version 7 wrote; others lie in the folders of older versions
-    FOLDER/changes/7/RELATION      what the batch of version 7 changed: the columns, and `sign` (+1 or -1)
+    FOLDER/commits/7.json          version 7: the location and size of each table, its batches
+    FOLDER/tables/7/…              the tables that version 7 wrote; others are in older folders
+    FOLDER/changes/7/RELATION      the changes of version 7: the columns, and `sign` (+1 or -1)
 
 The state is the newest commit.  When all that it names is on the disk, its file is written under
 another name, synced and renamed: before the rename the state is the old one, after it the new one,
-and what a crash left in `tables` and `changes` without a commit is removed by the next writer.  A
-commit names the batches that are in it, so a batch that comes again changes nothing.
+and the next writer removes what a crash has left in `tables` and `changes` without a commit.  A
+commit names its batches, so a repeated batch changes nothing.
 
-The folder must be one that the driver and all executors see, on a file system whose rename is
-atomic: a disk of one machine, or a mounted shared one.  One writer at a time, by a lock of the
-system on `writer.lock`.
+The driver and all executors must see the folder, on a file system with an atomic rename: a local
+disk, or a mounted shared one.  A system lock on `writer.lock` admits one writer at a time.
 """
 
 from __future__ import annotations
@@ -36,12 +34,12 @@ if TYPE_CHECKING:
 
 
 class StateError(RuntimeError):
-    """A folder is no state of this program, or somebody else writes it."""
+    """A folder is not a state of this program, or another process writes it."""
 
 
 @frozen
 class Table:
-    """Where the rows of a table lie (relative to the folder of the state), and how many there are."""
+    """The location of a table, relative to the folder, and its number of rows."""
 
     place: str
     size: int
@@ -67,9 +65,7 @@ class Commit:
 
 
 def fingerprint(program: Program) -> str:
-    """What must be the same for a state to be a program's: relations and rules, not their places in
-    a text.
-    """
+    """A hash of the relations and rules of a program, without their places in a text."""
     parts = [*map(str, program.relations.values()), *map(str, program.rules), *map(str, program.subsumptions)]
     parts += [f"{name} {sorted(map(repr, rows))}" for name, rows in sorted(program.facts.items())]
     return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
@@ -78,8 +74,7 @@ def fingerprint(program: Program) -> str:
 class Folder:
     """The state of one program.
 
-    Invariant: `commit` is the newest in the folder, and every table that it names is there,
-    complete.
+    Invariant: `commit` is the newest in the folder, and every table that it names is complete.
     """
 
     def __init__(self, path: str | Path, program: Program) -> None:
@@ -88,10 +83,10 @@ class Folder:
         (self.path / "commits").mkdir(parents=True, exist_ok=True)
         self.commit = self._newest()
         if self.commit.program != self._program:
-            raise StateError(f"{self.path} is the state of another program: its relations or rules are not these")
+            raise StateError(f"{self.path} is the state of another program: its relations or rules differ")
 
     def refresh(self) -> None:
-        """Go on to the newest commit: another process may have written it."""
+        """Load the newest commit, which another process may have written."""
         self.commit = self._newest()
 
     def _newest(self) -> Commit:
@@ -99,19 +94,19 @@ class Folder:
             try:
                 return Commit.read(self.path / "commits" / f"{max(found)}.json")
             except FileNotFoundError:
-                continue  # it was old when we looked, or is gone now
+                continue  # removed since the listing
         return Commit(0, self._program)
 
     def _versions(self) -> list[int]:
         return [int(path.stem) for path in (self.path / "commits").glob("*.json") if path.stem.isdigit()]
 
     def read(self, spark: SparkSession, table: Table, schema: str) -> DataFrame:
-        """The rows of a table; with the schema given, nothing is read before somebody asks."""
+        """The rows of a table, lazily, with the given schema."""
         return spark.read.schema(schema).parquet(str(self.path / table.place))
 
     @contextmanager
     def writing(self) -> Iterator[Writing]:
-        """A version in the making; it is the state once `Writing.commit` returns."""
+        """A new version; `Writing.commit` makes it the state."""
         with self._locked():
             self.refresh()
             self._sweep()
@@ -119,9 +114,7 @@ class Folder:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """A lock of the system: it goes with its process, however that ends.  The file tells who
-        has it.
-        """
+        """Hold the system lock; it ends with the process.  Its file names the holder."""
         import fcntl
 
         handle = os.open(self.path / "writer.lock", os.O_CREAT | os.O_RDWR, 0o666)
@@ -140,10 +133,9 @@ class Folder:
             os.close(handle)
 
     def _sweep(self) -> None:
-        """Remove versions that were not finished, and tables that neither the state names nor the
-        one before it.
+        """Remove unfinished versions, and tables that the last two commits do not name.
 
-        So what a reader has taken from the state is there until the second batch after it.
+        So the files of a reader stay until the second batch after it.
         """
         before = self.path / "commits" / f"{self.commit.version - 1}.json"
         kept = [self.commit, *([Commit.read(before)] if before.exists() else [])]
@@ -174,7 +166,7 @@ class Writing:
         return table
 
     def tell(self, relation: str, frame: DataFrame) -> int:
-        """Write what changed in a relation."""
+        """Write the changes of a relation."""
         return _written(frame, self.changes / _file_name(relation))
 
     @property
@@ -182,7 +174,7 @@ class Writing:
         return self.folder.path / "changes" / str(self.version)
 
     def commit(self, batch: str) -> Commit:
-        """Make this version the state: when its tables are on the disk, not before."""
+        """Make this version the state, once its tables are on the disk."""
         for kind in ("tables", "changes"):
             _sync(self.folder.path / kind / str(self.version))
         old = self.folder.commit
@@ -200,7 +192,7 @@ class Writing:
 
 
 def _sync(folder: Path) -> None:
-    """Have the system write all that is in a folder, and the names by which it is found."""
+    """Sync all files in a folder, and their directory entries."""
     for place, _, files in os.walk(folder):
         for name in files:
             _sync_one(Path(place) / name)
@@ -227,5 +219,5 @@ def _written(frame: DataFrame, place: Path) -> int:
 
 
 def _file_name(name: str) -> str:
-    """A name as a folder: what a file system may not like is written as numbers."""
+    """A name as a folder name, with unusual characters as numbers."""
     return "".join(c if c.isalnum() or c in "_.- " else f"%{ord(c):x}" for c in name).replace(" ", "+")

@@ -1,13 +1,13 @@
-"""One batch on its way through the units: how each relation follows the change of what it reads.
+"""One batch through the units: how each relation follows its inputs' changes.
 
-| unit                         | how                                                                            |
-|------------------------------|--------------------------------------------------------------------------------|
-| rules that are not recursive | the derivations of each fact are counted; a batch adds and takes away          |
-| recursion                    | delete what a lost fact may have supported, derive again what still holds, add |
-| aggregates, choice, `<=`     | computed again when something that it reads has changed, and compared          |
+| unit                         | how                                                               |
+|------------------------------|-------------------------------------------------------------------|
+| rules that are not recursive | count the derivations of each fact; a batch adds and subtracts    |
+| recursion                    | over-delete what a lost fact may support, rederive, insert        |
+| aggregates, choice, `<=`     | recompute if something that it reads has changed, and compare     |
 
-A unit that reads nothing changed is not looked at.  Each changed relation is written anew beside
-the old one.
+A unit that reads no changed relation is skipped.  Each changed relation is written anew beside the
+old one.
 """
 
 from __future__ import annotations
@@ -40,9 +40,7 @@ COUNTED, DRED, AGAIN = "counted", "delete and derive again", "computed again"
 
 @frozen
 class Applied:
-    """What a batch did: of each changed relation how many facts came and went; `folder` has them as
-    Parquet.
-    """
+    """The effect of a batch: inserted and deleted facts by relation, in `folder`."""
 
     batch: str
     version: int
@@ -56,9 +54,7 @@ def way_of(one: Planned) -> str:
         return GIVEN
     aggregates = any(isinstance(literal, Aggregate) for rule in one.unit.rules for literal in rule.body)
     if one.way == IN_PROCESS or aggregates or any(map(rule_may_fail, one.unit.rules)):
-        return (
-            AGAIN  # what may fail is computed for facts that are there together, not for old ones beside new ones
-        )
+        return AGAIN  # a condition that may fail must not combine old facts with new ones
     return DRED if one.way in (ITERATED, DECOMPOSED) else COUNTED
 
 
@@ -70,7 +66,7 @@ class Tables:
         self._ways = {name: way_of(one) for one in planned.units for name in one.unit.relations}
 
     def table(self, name: str, tables: Mapping[str, Table] | None = None) -> DataFrame | None:
-        """A table of the state (or of `tables`); None if it has no rows."""
+        """A table of the state (or of `tables`); None if it is empty."""
         table = (tables or self._folder.commit.tables).get(name)
         if table is None or not table.size:
             return None
@@ -129,7 +125,7 @@ class Following:
         return Applied(batch, commit.version, changed, self._writing.changes)
 
     def release(self) -> None:
-        """Give back what was computed on the way."""
+        """Free the intermediate results."""
         for frame in self._cuts:
             release(frame)
 
@@ -149,7 +145,7 @@ class Following:
         return piece.frame if piece.size else None
 
     def _base(self, name: str, alone: bool) -> Versions:
-        """The given facts of a relation before and after; where it has no rules they are its facts."""
+        """The base facts of a relation before and after; without rules, all its facts."""
         from pyspark.sql import functions as F
 
         table = f"facts {name}" if alone else f"given {name}"
@@ -177,7 +173,7 @@ class Following:
         return Versions(old, new, delta)
 
     def _moved(self, name: str, old: DataFrame | None, delta: DataFrame) -> DataFrame:
-        """Facts after a change."""
+        """The facts after a change."""
         from pyspark.sql import functions as F
 
         plus = delta.where(F.col(SIGN) > 0).drop(SIGN)
@@ -187,7 +183,7 @@ class Following:
         return old.join(minus, self._names(name), "left_anti").union(plus)
 
     def _settle(self, name: str, delta: DataFrame | None, counted: bool) -> int:
-        """Write a relation's new facts and what changed; later units read them."""
+        """Write a relation's new facts and its changes, which later units read."""
         if delta is None:
             return 0
         old = self._versions[name].old
@@ -198,13 +194,13 @@ class Following:
         self._versions[name] = Versions(old, new, delta if size else None)
         return size
 
-    # ── ways ─────────────────────────────────────────────────────────────────────────────────
+    # ── strategies ───────────────────────────────────────────────────────────────────────────
 
     def _given_unit(self, one: Planned, bases: Mapping[str, Versions]) -> dict[str, DataFrame | None]:
         return {name: base.delta for name, base in bases.items()}
 
     def _counted(self, one: Planned, bases: Mapping[str, Versions]) -> dict[str, DataFrame | None]:
-        """Add the derivations gained and take away those lost; facts come and go with their count."""
+        """Add gained derivations and subtract lost ones; a fact needs a positive count."""
         from pyspark.sql import functions as F
 
         (name,) = one.unit.relations
@@ -237,7 +233,7 @@ class Following:
         return {name: moved.select(*names, sign.alias(SIGN))}
 
     def _dred(self, one: Planned, bases: Mapping[str, Versions]) -> dict[str, DataFrame | None]:
-        """Over-delete on the old facts; derive again, and add, on the new ones."""
+        """Over-delete on the old facts; rederive and insert on the new ones."""
         gone = self._overdeleted(one, bases)
         rest = {}
         for name in one.unit.relations:
@@ -251,7 +247,7 @@ class Following:
         return out
 
     def _signed(self, name: str, added: DataFrame, gone: DataFrame | None) -> DataFrame | None:
-        """What was added, less what was only taken away for a while."""
+        """The inserted facts without those that were deleted only temporarily."""
         from pyspark.sql import functions as F
 
         names = self._names(name)
@@ -284,7 +280,7 @@ class Following:
     def _regained(
         self, one: Planned, name: str, base: Versions, rest: Mapping[str, DataFrame], gone: DataFrame | None
     ) -> DataFrame:
-        """Facts that what is left derives at once: gone ones that still hold, and new ones."""
+        """Facts derived from what is left: deleted ones that still hold, and new ones."""
         now = {other: Versions(frame, frame) for other, frame in rest.items()}
         deltas = Deltas(self._spark, self._program, lambda other: now.get(other) or self._versions[other])
         parts = _some(base.signed(1))
@@ -304,7 +300,7 @@ class Following:
         known: Mapping[str, DataFrame] | None,
         frozen: Mapping[str, Facts] | None,
     ) -> dict[str, DataFrame]:
-        """What the recursion adds to `known`; with `frozen` old facts, what it reaches among them."""
+        """The facts that recursion adds to `known`; with `frozen`, those it reaches there."""
         base = {}
         for name in one.reads:
             held = self._versions[name]

@@ -1,4 +1,4 @@
-"""Results that live on Spark, kept current by batches of inserts and deletes.
+"""Results on Spark, maintained by batches of inserts and deletes.
 
 The state is Parquet (`spark_backend.batches.parquet_state`).  A batch goes through the units in order, and
 each follows the change of what it reads (`spark_backend.batches.propagation`).  What changed is written as
@@ -28,9 +28,9 @@ FIRST = "(the facts of the program)"
 
 
 class SparkState:
-    """The relations of a program in a folder, kept current by batches.
+    """The relations of a program in a folder, maintained by batches.
 
-    Invariant: the state is the program evaluated on the facts that the batches in it gave.
+    Invariant: the state is the program evaluated on the base facts of its batches.
     """
 
     def __init__(
@@ -56,8 +56,9 @@ class SparkState:
         return self._folder.commit.batches
 
     def view(self, relation: str) -> DataFrame:
-        """The facts of a relation now.  Their files stay until the second batch after it that
-        changes them.
+        """The current facts of a relation.
+
+        Their files stay until the second batch that changes them.
         """
         declared(self._program.relations, relation)
         self._folder.refresh()
@@ -78,9 +79,9 @@ class SparkState:
     def apply(
         self, batch: str, inserts: Mapping[str, Input] | None = None, deletes: Mapping[str, Input] | None = None
     ) -> Applied:
-        """Apply a batch, all or nothing; one that was applied before, by its name, changes nothing."""
+        """Apply a batch, all or nothing; a batch with a known name changes nothing."""
         if not isinstance(batch, str) or not batch:
-            raise ValueError(f"the name of a batch is a text, by which it is known again: {batch!r} is none")
+            raise ValueError(f"the name of a batch must be a non-empty text: {batch!r} is not")
         given = {name: self._frame(name, source) for name, source in (inserts or {}).items()}
         taken = {name: self._frame(name, source) for name, source in (deletes or {}).items()}
         with self._folder.writing() as writing, telling(self._program):
@@ -95,12 +96,11 @@ class SparkState:
                 applying.release()
 
     def foreach_batch(self, relation: str, name: str, op: str = "op") -> Callable[[DataFrame, int], None]:
-        """What `writeStream.foreachBatch` takes: each micro-batch of a stream becomes a batch
-        `NAME-EPOCH`.
+        """A function for `writeStream.foreachBatch`.
 
-        The stream has the columns of the relation, by position, and may have a column `op`: rows
-        with `-` in it, or `delete`, are deletes, all others inserts.  An epoch that Spark delivers
-        again changes nothing.
+        Each micro-batch of a stream becomes a batch `NAME-EPOCH`.  The stream has the columns of
+        the relation, by position, and may have a column `op`: rows with `-` or `delete` in it are
+        deletes, all others inserts.  An epoch that Spark delivers again changes nothing.
         """
 
         def apply(frame: DataFrame, epoch: int) -> None:

@@ -1,10 +1,9 @@
-"""The cells of a cube: which rows go to which of them, and what each row is read as there.
+"""The cells of a hypercube: which rows go to which cells, and their roles there.
 
-Each variable of a join is an axis, cut into a few shares by hashing.  An atom has its rows in every
-cell that agrees with the values they have.  Atoms of one relation under the same tests share a
-source, and a row of it is sent to a cell once, with a mark whose bits say which roles it has there;
-atoms whose rows are the same in every cell share a role, so that they are one relation for the
-task.
+Each variable of a join is an axis, hashed into a few shares.  A row of an atom goes to every cell
+that agrees with its values.  Atoms of one relation with the same tests share a source, and a row of
+it goes to a cell once, with a bit mask of its roles there; atoms with the same rows in every cell
+share a role, so that they are one relation for the task.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from everlog.core.program import Variable
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-Split: TypeAlias = Mapping[Variable, int]  # an axis → into how many shares it is cut
+Split: TypeAlias = Mapping[Variable, int]  # axis → number of shares
 CELL, MARK = "cell", "mark"
 
 
 @frozen
 class Reading:
-    """What an atom reads: the number of its source, and its variables, one for each column of that."""
+    """The source of an atom by number, and a variable for each of its columns."""
 
     source: int
     variables: tuple[Variable, ...]
@@ -34,19 +33,17 @@ class Reading:
 
 @frozen
 class Role:
-    """Rows of a source that lie in a cell; for each of its columns the axis along which they must,
-    or None.
-    """
+    """Rows of a source in a cell; for each column the axis that must match, or None."""
 
     source: int
     axes: tuple[Variable | None, ...]
 
     def share(self, split: Split) -> int:
-        """Of how many rows of the source one is in a cell."""
+        """A cell gets one of this many rows of the source."""
         return prod(split[axis] for axis in self.axes if axis is not None)
 
     def covers(self, other: Role) -> bool:
-        """Whether all rows of the other role are of this one, too."""
+        """Whether all rows of the other role have this one too."""
         if self.source != other.source:
             return False
         return all(mine in (None, theirs) for mine, theirs in zip(self.axes, other.axes, strict=True))
@@ -66,12 +63,12 @@ def widest(roles: Sequence[Role]) -> list[Role]:
     return [one for one in roles if not any(other.covers(one) for other in roles if other != one)]
 
 
-# ── how an axis is cut ───────────────────────────────────────────────────────────────────────
+# ── shares of each axis ──────────────────────────────────────────────────────────────────────
 
 
 @frozen
 class Load:
-    """Rows of a cell: those that are sent there, and those of all relations that it holds."""
+    """Rows of a cell: those that are sent to it, and those of all its relations."""
 
     sent: float
     held: float
@@ -87,14 +84,13 @@ def load_of(readings: Sequence[Reading], sizes: Sequence[int], split: Split) -> 
 
 
 def best_split(readings: Sequence[Reading], sizes: Sequence[int], cells: int, load: int) -> dict[Variable, int]:
-    """The shares of each variable that several atoms have, for at least so many cells, none above
-    the load.
+    """The shares of each join variable, for `cells` cells or more within the load.
 
     >>> x, y, z = map(Variable, "xyz")
-    >>> apart = [Reading(0, (x, y)), Reading(1, (y, z)), Reading(2, (x, z))]
-    >>> sorted(best_split(apart, [1000, 1000, 1000], 8, 10_000).values())
+    >>> triangle = [Reading(0, (x, y)), Reading(1, (y, z)), Reading(2, (x, z))]
+    >>> sorted(best_split(triangle, [1000, 1000, 1000], 8, 10_000).values())
     [2, 2, 2]
-    >>> best_split(apart, [10, 1000, 1000], 4, 10_000)[z]
+    >>> best_split(triangle, [10, 1000, 1000], 4, 10_000)[z]
     4
     """
     common = list(dict.fromkeys(v for reading in readings for v in reading.variables))
@@ -111,7 +107,8 @@ def best_split(readings: Sequence[Reading], sizes: Sequence[int], cells: int, lo
 
 
 def _factors(number: int, places: int) -> Iterator[tuple[int, ...]]:
-    """
+    """All ways to write a number as a product of some factors.
+
     >>> list(_factors(4, 2))
     [(1, 4), (2, 2), (4, 1)]
     """
@@ -128,9 +125,7 @@ def _factors(number: int, places: int) -> Iterator[tuple[int, ...]]:
 
 
 def in_cells(frame: DataFrame, roles: Sequence[Role], bits: Mapping[Role, int], split: Split) -> DataFrame:
-    """Each row of a source for every cell where it has one of the roles, with the cell and its mark
-    there.
-    """
+    """The rows of a source with their cells, and their marks there."""
     from pyspark.sql import functions as F
 
     names = frame.columns
@@ -147,7 +142,7 @@ def in_cells(frame: DataFrame, roles: Sequence[Role], bits: Mapping[Role, int], 
         hashed.append(F.pmod(value, F.lit(split[axis])).cast("int").alias(name))
 
     def cells(role: Role) -> Column:
-        """One along each axis that the role has, all along the others."""
+        """The cells of a role: one along each of its axes, all along the others."""
         fixed, own = F.lit(0), set(role.axes)
         for position, axis in enumerate(role.axes):
             if axis is not None:
@@ -179,11 +174,11 @@ def in_cells(frame: DataFrame, roles: Sequence[Role], bits: Mapping[Role, int], 
     return placed.select(*names, F.get(codes, F.col(CELL)).alias(CELL), mark.alias(MARK))
 
 
-# ── one cell in each partition ───────────────────────────────────────────────────────────────
+# ── one cell per partition ───────────────────────────────────────────────────────────────────
 
 
 def even_codes(cells: int) -> list[int]:
-    """A number for each cell, such that Spark's hash puts each into a partition of its own.
+    """A number for each cell, such that Spark's hash puts each into its own partition.
 
     >>> sorted(murmur3(code) % 5 for code in even_codes(5))
     [0, 1, 2, 3, 4]
@@ -197,7 +192,7 @@ def even_codes(cells: int) -> list[int]:
 
 
 def murmur3(value: int, seed: int = 42) -> int:
-    """Spark's hash of an int column, by which it partitions.
+    """Spark's hash of an int column, which determines its partition.
 
     >>> murmur3(0), murmur3(1)
     (933211791, -559580957)

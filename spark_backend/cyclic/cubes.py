@@ -1,20 +1,18 @@
-"""A cyclic join in one round: each task has one cell of a cube, and joins what lies there with our
-own engine.
+"""A cyclic join in one round: each task joins one cell of a hypercube.
 
-Joined two atoms at a time, a triangle goes through all paths of two edges, however few of them
-close.  Here each variable of the join is an axis, cut into a few shares by hashing; a row goes to
-every cell that agrees with the values it has, so that the rows of an answer meet in exactly one
-cell.  Inside, the engine joins one variable after the other by intersecting sets, which is
-worst-case optimal.  Nothing but the atoms' rows is ever shuffled, and a row goes to a cell once,
-however many atoms of its relation read it there (`cells`).
+Joined two atoms at a time, a triangle enumerates all paths of two edges, however few of them close.
+Here each variable of the join is an axis, hashed into a few shares; a row goes to every cell that
+agrees with its values, so that the rows of an answer meet in exactly one cell.  There, our own
+engine joins one variable after another by intersecting sets, which is worst-case optimal.  Only the
+atoms' rows are shuffled, and a row goes to a cell once, however many atoms of its relation read it
+there (`cells`).
 
-How many shares an axis has is what makes the fewest copies, given the sizes of the atoms, which are
-counted first.  There are as many cells as the session has partitions, and more when a cell would be
-too large for a task.
+The shares minimize the number of copies, given the sizes of the atoms, which are counted first.
+There are as many cells as the session has partitions, and more if a cell would be too large for a
+task.
 
-Spark joins two atoms at a time about as fast as rows reach a task, so where the first two atoms
-have few answers (their number is summed up from counts per key, by the same job) the plan of Spark
-is the better one.
+Spark joins two atoms about as fast as rows reach a task, so if the first two atoms have few answers
+(the same job estimates their number from counts per key), Spark's own plan is better.
 
 Source: Afrati, Ullman, Optimizing joins in a map-reduce environment, EDBT 2010; Beame, Koutris,
 Suciu, Communication steps for parallel query processing, PODS 2013.
@@ -51,15 +49,15 @@ from everlog.spark_backend.tasks import run_in_tasks, task_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-LOAD = 2_000_000  # rows of a cell: what a worker holds, a few hundred megabytes
-WORTH = 20  # answers of the first two atoms for each row that goes to a task, from which on a cube is faster
+LOAD = 2_000_000  # rows of a cell that a worker can hold: a few hundred megabytes
+WORTH = 20  # a cube is faster if the first two atoms have this many answers per row sent to a task
 _JOINED = "joined"
 _TURNED = {">": "<", ">=": "<="}
 
 
 @frozen
 class Source:
-    """The rows that some atoms read, in columns c0, c1, …"""
+    """The rows of some atoms, in columns c0, c1, …"""
 
     frame: DataFrame
     kinds: tuple[Kind, ...]
@@ -67,8 +65,9 @@ class Source:
 
 @frozen
 class Cubes:
-    """`partitions` is the least number of cells; `worth` as above, 0 if a cube is wanted in any
-    case.
+    """Cyclic joins as cubes.
+
+    `partitions` is the minimal number of cells; `worth` as above, 0 if a cube is always wanted.
     """
 
     partitions: int
@@ -76,9 +75,7 @@ class Cubes:
     load: int = LOAD
 
     def joined(self, solver: Body, program: Program, rule: Rule, number: int, join: CyclicJoin) -> Bindings | None:
-        """What the join binds, of the variables that are spoken of elsewhere; None if a cube is not
-        worth it.
-        """
+        """The bindings of the join's visible variables; None if a cube is not worth it."""
         from pyspark.sql import functions as F
 
         sources, readings = _sources(solver, join)
@@ -105,18 +102,17 @@ class Cubes:
         names = {v: solver.fresh() for v in shown}
         columns = zip(names_of(len(shown)), names.values(), strict=True)
         frame = out[_JOINED].select(*(F.col(old).alias(new) for old, new in columns))
-        apart = {v for v, share in split.items() if share > 1} <= set(shown)  # equal rows are in one cell
-        return Bindings(frame, names, {v: kinds[v] for v in shown}, frozenset(shown), apart)
+        separate = {v for v, share in split.items() if share > 1} <= set(shown)  # equal rows are in one cell
+        return Bindings(frame, names, {v: kinds[v] for v in shown}, frozenset(shown), separate)
 
 
-# ── what atoms read ──────────────────────────────────────────────────────────────────────────
+# ── sources of atoms ─────────────────────────────────────────────────────────────────────────
 
 
 def _sources(solver: Body, join: CyclicJoin) -> tuple[list[Source], list[Reading]]:
-    """What the atoms read, each source once, filtered by all tests of its variables.
+    """The sources of the atoms, each once, filtered by all tests of its variables.
 
-    A row may stand in a source twice, for the engine does not mind; but not where a projection has
-    made many such.
+    A source may have duplicate rows, which the engine ignores; but not many from a projection.
     """
     from pyspark.sql import functions as F
 
@@ -138,9 +134,7 @@ def _sources(solver: Body, join: CyclicJoin) -> tuple[list[Source], list[Reading
 
 
 def _form(atom: Atom, variables: Sequence[Variable], tests: Iterable[Comparison]) -> Hashable:
-    """An atom with its tests, but for the names of variables: those that are alike have the same
-    rows.
-    """
+    """An atom with its tests up to names of variables: equal forms have equal rows."""
     numbers: dict[Term, int] = {variable: n for n, variable in enumerate(variables)}
 
     def numbered(term: Term) -> Hashable:
@@ -168,9 +162,7 @@ def _left(join: CyclicJoin) -> list[Comparison]:
 
 
 def _looked_at(sources: Sequence[Source], readings: Sequence[Reading]) -> tuple[list[int], float]:
-    """The sizes of the sources, and how many answers the first atom has with the one that shares
-    most with it.
-    """
+    """The sizes of the sources, and the number of answers of the first two atoms."""
     from pyspark.sql import functions as F
 
     first, *others = readings
@@ -180,7 +172,7 @@ def _looked_at(sources: Sequence[Source], readings: Sequence[Reading]) -> tuple[
     nothing, one = F.lit(0).cast("bigint"), F.lit(1).cast("bigint")
     size, none = F.count(one).cast("double"), F.lit(0.0)
     rows = [sources[n].frame.agg(size).select(F.lit(n), "*", none, none) for n in alone]
-    if keys:  # the first two are counted by key, which gives their sizes as well
+    if keys:  # count the first two by key, which gives their sizes as well
         sides = [
             sources[reading.source].frame.select(
                 *(F.col(f"c{reading.variables.index(v)}").alias(f"k{n}") for n, v in enumerate(keys)),
@@ -201,7 +193,7 @@ def _looked_at(sources: Sequence[Source], readings: Sequence[Reading]) -> tuple[
     return [sizes[n] for n in range(len(sources))], answers
 
 
-# ── what a task computes ─────────────────────────────────────────────────────────────────────
+# ── the program of a task ────────────────────────────────────────────────────────────────────
 
 
 def _named(bit: int) -> str:
@@ -209,7 +201,7 @@ def _named(bit: int) -> str:
 
 
 def _program(program: Program, rule: Rule, kinds: Mapping[Variable, Kind]) -> Program:
-    """The join as a program: one rule, and the relations that it speaks of."""
+    """The join as a program: one rule, and its relations."""
     relations = {}
     for atom in (rule.head, *(literal for literal in rule.body if isinstance(literal, Atom))):
         columns = tuple(Column(v.name, kinds[v]) for v in atom.args if isinstance(v, Variable))

@@ -1,4 +1,4 @@
-"""The cyclic join of a rule: its atoms, the tests between their variables, and what these imply."""
+"""The cyclic join of a rule: its atoms, their tests, and implied tests."""
 
 from __future__ import annotations
 
@@ -25,28 +25,25 @@ from everlog.core.program import (
 )
 from everlog.core.program.bodies import rule_may_fail
 
-MOST_ATOMS = 60  # each is a bit of a mark
+MOST_ATOMS = 60  # each is a bit of a mask
 _ORDERS = ("<", "<=", ">", ">=")
 
 
 @frozen
 class CyclicJoin:
-    """The atoms of a cyclic join, the tests between their variables, what these imply, the rest of
-    the body.
-    """
+    """A cyclic join: its atoms, tests, implied tests, and the rest of the body."""
 
     atoms: tuple[Atom, ...]
     tests: tuple[Comparison, ...]
     implied: tuple[Comparison, ...]
     rest: tuple[Literal, ...]
-    shown: frozenset[Variable]  # what head and rest speak of
+    shown: frozenset[Variable]  # variables of the head and the rest
 
 
 def cyclic_join(rule: Rule) -> CyclicJoin | None:
     """The join of a rule, if it is cyclic and its atoms have no computed arguments.
 
-    A rule that may fail on some values is left alone: an error must not depend on which literal
-    comes first.
+    A rule that may fail is excluded: an error must not depend on the order of literals.
     """
     atoms = tuple(literal for literal in rule.body if isinstance(literal, Atom))
     if not 3 <= len(atoms) <= MOST_ATOMS or not all(_is_plain(arg) for atom in atoms for arg in atom.args):
@@ -62,8 +59,7 @@ def cyclic_join(rule: Rule) -> CyclicJoin | None:
 
 
 def implied(tests: Iterable[Comparison]) -> Iterator[Comparison]:
-    """What follows of comparisons because orders are transitive: another atom may have fewer rows
-    for it.
+    """The comparisons that follow by transitivity; they may filter other atoms.
 
     >>> x, y, z = map(Variable, "xyz")
     >>> tests = [Comparison("<", x, y, Kind.NUMBER), Comparison(">=", z, y, Kind.NUMBER)]
@@ -91,12 +87,12 @@ def _is_plain(term: Term) -> bool:
 
 
 def _is_test(test: Comparison, bound: Collection[Variable]) -> bool:
-    """Whether it compares what the atoms bind; one that computes stays with Spark."""
+    """Whether it compares variables of the atoms; Spark evaluates computed ones."""
     return all(isinstance(side, Constant) or side in bound for side in (test.left, test.right))
 
 
 def _spoken(literal: Literal) -> Iterator[Variable]:
-    """The variables by which a literal may hang together with others."""
+    """The variables that connect a literal with others."""
     match literal:
         case Atom(args=args) | Negation(Atom(args=args)):
             terms: Sequence[Term] = args

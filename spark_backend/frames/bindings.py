@@ -1,9 +1,8 @@
-"""What the literals of a body have bound so far, as a DataFrame with a column for each variable.
+"""The bindings so far, as a DataFrame with a column for each variable.
 
-Facts are sets, but a projection of a join is not.  `unique` says whether each binding stands in the
-frame once:  then neither a rule nor an aggregate needs to make it so, which is the dearest
-operation of all.  Where it is not, `rare` says that bindings are repeated only because a row of
-some input may be.
+Facts are sets, but a projection of a join is not.  `unique` says whether each binding is in the
+frame once: then neither a rule nor an aggregate has to remove duplicates, the most expensive
+operation.  If not, `rare` says that duplicates come only from duplicate rows of an input.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from everlog.spark_backend.column_types import HOLDS
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-Fresh: TypeAlias = Iterator[str]  # names of columns that nobody has
+Fresh: TypeAlias = Iterator[str]  # unused column names
 
 
 @frozen
 class Facts:
-    """The facts of a relation; `unique`: no row stands in the frame twice; `rare`: few do, if any."""
+    """The facts of a relation; `unique`: no duplicate rows; `rare`: few of them."""
 
     frame: DataFrame
     unique: bool = True
@@ -33,9 +32,9 @@ class Facts:
 
 @frozen
 class Bindings:
-    """Invariant: the frame has exactly the columns in `names` (or just `holds`), and `error` if
-    there is one.
+    """Bindings as a frame.
 
+    Invariant: the frame has exactly the columns in `names` (or just `holds`), and `error` if set.
     `keys` determine the others.  The variables in `open` may have no value, where `error` says why.
     """
 
@@ -55,6 +54,6 @@ class Bindings:
 
 
 def only(found: Bindings, frame: DataFrame) -> Bindings:
-    """The bindings with a frame that has their columns and no others."""
+    """The bindings with a frame of exactly their columns."""
     shown = list(found.names.values()) or [HOLDS]
     return evolve(found, frame=frame.select(*shown, *([] if found.error is None else [found.error])))

@@ -1,9 +1,9 @@
-"""A rule's body as one DataFrame: literal by literal, each a join, a filter or a column.
+"""A rule's body as one DataFrame: each literal is a join, a filter or a column.
 
-`Bindings` is a frame with a column for each variable bound so far.  The literals are taken in an
-order of their own: whatever only filters or computes as soon as it can; of the atoms, the one that
-shares most with what is bound.  An atom that binds nothing new is a semi-join, a negated one an
-anti-join, and an aggregate a grouping that is joined on.
+`Bindings` is a frame with a column for each variable bound so far.  Literals that only filter or
+compute come as early as possible; of the atoms, the one that shares most with the bindings is next.
+An atom that binds nothing new is a semi-join, a negated one an anti-join, and an aggregate a
+grouping that is joined.
 
 What may fail comes last, when atoms and sure conditions have chosen what to compute it for
 (`spark_backend.frames.partial`).  Where it is the key of a join, bindings for which it has a value are
@@ -44,11 +44,11 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 
-ERROR = "why"  # the column with what keeps a group from having a value
+ERROR = "why"  # the column with the reason why a group has no value
 
 Lookup: TypeAlias = Callable[
     [Atom, int | None], Facts
-]  # an atom, and its place in the body (None: inside something)
+]  # an atom, and its place in the body (None: inside another literal)
 
 
 class Body:
@@ -61,17 +61,15 @@ class Body:
         self._relations = expressions.program.relations
 
     def fresh(self) -> str:
-        """The name of a column that nobody has."""
+        """An unused column name."""
         return next(self._fresh)
 
     def nothing(self) -> Bindings:
-        """One binding, of no variable."""
+        """The bindings of an empty body: one row."""
         return Bindings(frame_of_rows(self._spark, [()], ()))
 
     def solve(self, body: Sequence[Literal], start: Bindings | None = None, inner: bool = False) -> Bindings:
-        """Every way to extend the bindings so that all literals hold, and those with an open
-        condition.
-        """
+        """All extensions of the bindings that satisfy the literals, or leave one open."""
         bound = set() if start is None else {variable.name for variable in start.names}
         parts = [(place, literal) for place, literal in enumerate(body)]
         places = {id(literal): None if inner else place for place, literal in parts}
@@ -95,7 +93,7 @@ class Body:
         return found
 
     def _keys(self, waiting: Iterable[Literal], found: Bindings) -> list[Comparison]:
-        """The equalities that may fail by which an atom could be joined: one for each variable."""
+        """For each variable, an equality that may fail and could join an atom."""
         keys: dict[Variable, Comparison] = {}
         for literal in waiting:
             if isinstance(literal, Comparison):
@@ -167,9 +165,7 @@ class Body:
     def _matched(
         self, atom: Atom, facts: Facts, bound: Mapping[Variable, str]
     ) -> tuple[Bindings, list[tuple[Term, str]]]:
-        """The facts of an atom in fresh columns, with the pairs (term, column) that must still
-        agree.
-        """
+        """The facts of an atom in fresh columns, and (term, column) pairs to match."""
         from pyspark.sql import functions as F
 
         columns = self._relations[atom.relation].columns
@@ -205,7 +201,7 @@ class Body:
         inside = [(t, n) for t, n in pairs if not _names(t) <= {v.name for v in found.names}]
         left, keys = self._keyed(found, [pair for pair in pairs if pair not in inside])
         if not own.names:
-            # a semi-join: the atom binds nothing
+            # a semi-join: the atom binds no variable
             frame = _semi(left.frame, own.frame, keys, "left_semi")
             return only(found, frame)
         if not facts.unique:  # duplicates of several atoms would multiply
@@ -223,7 +219,7 @@ class Body:
         return self._filtered(only(joined, frame) if not inside else joined, inside)
 
     def _joined_by(self, keys: Sequence[Comparison], atom: Atom, place: int | None, found: Bindings) -> Bindings:
-        """Join an atom by keys that may fail: bindings without a key meet all of its facts."""
+        """Join an atom by keys that may fail; bindings without a key meet all facts."""
         from pyspark.sql import functions as F
 
         columns: dict[Variable, str] = {}
@@ -240,13 +236,13 @@ class Body:
         hidden = {Variable(f"{variable.name}@key"): name for variable, name in columns.items()}
         other = evolve(found, frame=found.frame.where(missing), names={**found.names, **hidden})
         other = self._joined(atom, place, other)
-        for variable in columns:  # of several keys some may have a value
+        for variable in columns:  # some of several keys may have a value
             there = other.names[Variable(f"{variable.name}@key")]
             other = kept(other, F.col(there) == F.col(other.names[variable]))
         return self._both(one, other)
 
     def _both(self, one: Bindings, other: Bindings) -> Bindings:
-        """The bindings of both, of the variables of the first."""
+        """The union of two bindings, with the variables of the first."""
         from pyspark.sql import functions as F
 
         fresh = {variable: next(self._fresh) for variable in one.names}
@@ -267,7 +263,7 @@ class Body:
         )
 
     def _filtered(self, found: Bindings, pairs: Sequence[tuple[Term, str]]) -> Bindings:
-        """Keep the bindings for which each term is what its column has."""
+        """Keep the bindings for which each term equals its column."""
         from pyspark.sql import functions as F
 
         if not pairs:
@@ -278,7 +274,7 @@ class Body:
         return only(found, frame)
 
     def _keyed(self, found: Bindings, pairs: Sequence[tuple[Term, str]]) -> tuple[Bindings, list[tuple[str, str]]]:
-        """The bindings with a column for each computed key, and the pairs of columns to join on."""
+        """Add a column for each computed key; the pairs of columns to join on."""
         keys: list[tuple[str, str]] = []
         for term, name in pairs:
             if isinstance(term, Variable):
@@ -295,7 +291,7 @@ class Body:
         left, keys = self._keyed(found, pairs)
         return only(left, _semi(left.frame, own.frame, keys, "left_anti"))
 
-    # ── what binds one variable ──────────────────────────────────────────────────────────────
+    # ── literals that bind one variable ──────────────────────────────────────────────────────
 
     def _computed(self, variable: Variable, term: Term, kind: Kind, found: Bindings) -> Bindings:
         column = self._expressions.term(term, found.env()).cast(TYPES[kind])
@@ -316,7 +312,7 @@ class Body:
         from pyspark.sql import functions as F
 
         terms = [literal.start, literal.stop, *([] if literal.step is None else [literal.step])]
-        if found is None:  # a binding of no variable may still be one that a test has dropped
+        if found is None:  # an empty binding may still be dropped by a test
             if literal.kind is Kind.NUMBER and all(isinstance(term, Constant) for term in terms):
                 return self._counted(literal, [int(term.value) for term in terms if isinstance(term, Constant)])
             found = self.nothing()
@@ -331,14 +327,14 @@ class Body:
             values = self._expressions.ranged(ends, literal.kind)
         opens = may_fail(literal) or is_open(terms, found)
         frame = found.frame.withColumn(arrayed, values)
-        if opens:  # a range without values has no match, one that is not known may have any
+        if opens:  # an empty range has no match, an unknown one may have any
             frame = frame.where(F.col(arrayed).isNull() | (F.size(arrayed) > 0))
         frame = frame.withColumn(exploded, (F.explode_outer if opens else F.explode)(F.col(arrayed)))
         found = evolve(found, frame=frame, open=found.open | {literal.result} if opens else found.open)
         return self._met(literal.result, exploded, literal.kind, found, key=True)
 
     def _counted(self, literal: Range, numbers: list[int]) -> Bindings:
-        """A range between constants is counted by the workers."""
+        """The values of a range between constants, generated by the workers."""
         from pyspark.sql import functions as F
 
         start, stop = numbers[:2]
@@ -349,14 +345,14 @@ class Body:
             frame = frame if start != stop else frame.where(F.lit(False))
         elif abs(stop - start) < 2**63:
             frame = self._spark.range(start, stop, step).select(F.col("id").alias(name))
-        else:  # Spark's own range counts wrong where the way is longer than its numbers
+        else:  # Spark's own range is wrong if its length exceeds 64 bits
             wide = F.lit(start).cast("decimal(38,0)") + F.col("id").cast("decimal(20,0)") * F.lit(step)
             steps = min(-((start - stop) // step), 2**63 - 1)
             frame = self._spark.range(steps).select(wide.cast("bigint").alias(name))
         return Bindings(frame, {literal.result: name}, {literal.result: literal.kind}, frozenset([literal.result]))
 
     def _met(self, result: Variable, name: str, kind: Kind, found: Bindings, key: bool) -> Bindings:
-        """`result` is what the column has; where it is bound already, the two must agree."""
+        """Bind `result` to a column; if it is bound already, the two must agree."""
         from pyspark.sql import functions as F
 
         if result in found.names:
@@ -369,7 +365,7 @@ class Body:
         from pyspark.sql import functions as F
 
         outer = list(literal.outer)
-        if outer and found is not None and not found.unique:  # one row for each group is enough, and far fewer
+        if outer and found is not None and not found.unique:  # one row per group suffices
             found = evolve(found, frame=found.frame.distinct(), unique=True, keys=frozenset(found.names))
         start: Bindings | None = None
         if outer and self._needs_domain(literal):
@@ -419,7 +415,7 @@ class Body:
         errors: DataFrame,
         value: str,
     ) -> Bindings:
-        """The same, where a group may fail, or may not be known."""
+        """The same, if a group may fail or be unknown."""
         from pyspark.sql import functions as F
 
         if groups:
@@ -433,7 +429,7 @@ class Body:
         if literal.op in ("count", "sum"):
             total = F.coalesce(total, F.lit(0).cast(TYPES[literal.kind]))
         else:
-            wider = wider.where(~known | total.isNotNull())  # a group of nothing has no value, and no match
+            wider = wider.where(~known | total.isNotNull())  # an empty group has no value, and no match
         result = next(self._fresh)
         found = self.attempts.erring(
             evolve(outside, frame=wider.withColumn(result, F.when(known, total))), F.col(ERROR)
@@ -444,7 +440,7 @@ class Body:
     def _beside(
         self, outside: Bindings, outer: Sequence[Variable], groups: Sequence[str], frame: DataFrame, how: str
     ) -> DataFrame:
-        """The bindings, each with what a frame has for its group."""
+        """The bindings joined with a frame by their groups."""
         from pyspark.sql import functions as F
 
         renamed = {name: next(self._fresh) for name in groups}
@@ -454,19 +450,17 @@ class Body:
         return outside.frame.join(right, _all(keys), how)
 
     def _needs_domain(self, literal: Aggregate) -> bool:
-        """Whether the groups that are asked for must be known first: the body does not bind them
-        for sure.
-        """
+        """Whether the groups must be known first, because the body may not bind them."""
         sure, _ = sure_and_open(literal.body, ())
         bound = {name for x in sure for name in binds(x)}
         return bool(schedule(literal.body, ())[1]) or not bound.issuperset(v.name for v in literal.outer)
 
 
 def without_repeats(frame: DataFrame, rare: bool) -> DataFrame:
-    """Each row once.
+    """The frame without duplicate rows.
 
-    Spark looks for repeated rows before it shuffles, too, and holds all rows of a task for that.
-    Where they are rare, nothing is saved by it, and past the memory of a task it sorts on disk.
+    Spark removes duplicates before a shuffle too, and keeps all rows of a task for that.  If they
+    are rare, this saves nothing, and beyond the memory of a task it sorts on disk.
     """
     return (frame.repartition(*frame.columns) if rare else frame).distinct()
 
@@ -482,7 +476,7 @@ def _all(keys: Sequence[tuple[str, str]]) -> list[Column]:
 
 
 def _semi(left: DataFrame, right: DataFrame, keys: Sequence[tuple[str, str]], how: str) -> DataFrame:
-    """The rows of `left` with (or without) a partner; without keys any row of `right` is one."""
+    """The rows of `left` with (or without) a partner; without keys, any row is one."""
     from pyspark.sql import functions as F
 
     if keys:

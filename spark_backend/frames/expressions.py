@@ -1,11 +1,11 @@
-"""Terms and comparisons as Column expressions that mean exactly what they mean in process.
+"""Terms and comparisons as Column expressions, with their in-process meaning.
 
 What Spark can say exactly is an expression (`spark_backend.frames.functors`); the rest is computed by our
 own functions in Python workers (`spark_backend.frames.workers`).
 
-What may fail has no value where it does, and an error beside it: `Attempt`.  An error is raised at
-the end of a rule, for bindings that nothing excludes (`raising`).  Its message has a
-nondeterministic part, so that the optimizer leaves it at the end.
+A term that fails has no value, and an error instead: `Attempt`.  An error is raised at the end of a
+rule, for bindings that no condition excludes (`raising`).  Its message has a nondeterministic part,
+so that the optimizer leaves it at the end.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 
 
 class NotOnSpark(ValueError):
-    """A program uses a construct that has no meaning on Spark; told before anything runs."""
+    """A program uses a construct that has no meaning on Spark."""
 
 
-# ── what is refused ──────────────────────────────────────────────────────────────────────────
+# ── refused constructs ───────────────────────────────────────────────────────────────────────
 
 
 def refuse(call: Call, program: Program, where: str) -> None:
     """Raise NotOnSpark for a functor that depends on one process."""
     if call.name == "autoinc":
-        raise NotOnSpark(f"`autoinc()` cannot run on Spark: there is no one counter for all workers ({where})")
+        raise NotOnSpark(f"`autoinc()` cannot run on Spark: the workers have no common counter ({where})")
     symbols = SYMBOL in (call.operand, call.kind) and call.operand != call.kind
     if (call.name == "ord" and call.operand is SYMBOL) or (call.name == "as" and symbols):
         raise NotOnSpark(
@@ -74,9 +74,7 @@ def _refuse_unpicklable(functor: Functor, where: str) -> None:
 
 @frozen
 class Attempt:
-    """A function that may fail, applied: a column that has its value (or None) and its error (or
-    None).
-    """
+    """A call that may fail: a column with its value (or None) and its error (or None)."""
 
     pair: Column
     symbol: bool = False
@@ -90,13 +88,13 @@ class Attempt:
 
 @frozen
 class Expressions:
-    """Writes the terms of one rule; `rule` is its number in the program, for errors."""
+    """Translates the terms of one rule; `rule` is its number, for errors."""
 
     program: Program
     rule: int
 
     def term(self, term: Term, env: Mapping[Variable, Column]) -> Column:
-        """A term that cannot fail, of variables that all have values."""
+        """A term that cannot fail, whose variables all have values."""
         match term:
             case Variable():
                 return env[term]
@@ -107,7 +105,7 @@ class Expressions:
         raise AssertionError("a wildcard has no value")
 
     def call(self, call: Call, args: list[Column]) -> Column:
-        """A functor that does not fail, applied to values."""
+        """A call that cannot fail, applied to values."""
         if call.name == "as" and call.operand == call.kind:
             return args[0]
         if call.name == "as" and {call.operand, call.kind} == {NUMBER, UNSIGNED}:
@@ -121,7 +119,7 @@ class Expressions:
         return worked(Worked(named, (call.operand,) * len(args), call.kind), args)
 
     def attempt(self, call: Call, args: list[Column]) -> Attempt:
-        """A functor that may fail, applied to values, of which some may be missing."""
+        """A call that may fail, applied to values, some of which may be missing."""
         from pyspark.sql import functions as F
 
         if call.name in ("/", "%"):
@@ -139,26 +137,24 @@ class Expressions:
         return Attempt(worked(made, args), made.result is SYMBOL)
 
     def comparison(self, op: str, left: Column, right: Column, kind: Kind) -> Column:
-        """The truth of `left op right`; none where a side has no value."""
+        """The truth of `left op right`; null if a side has no value."""
         if op in ("match", "not_match"):
             return worked(Worked(Compared(op), (SYMBOL, SYMBOL), None), [left, right])
         return compared(op, left, right, kind)
 
     def ranged(self, args: Sequence[Column], kind: Kind) -> Column:
-        """The values of a range of integers, as an array; none where an end has no value."""
+        """The values of a range of integers, as an array; null if an end has no value."""
         return worked(Worked(Ranged(), (kind,) * len(args), kind, many=True), args)
 
     def attempt_range(self, args: Sequence[Column], kind: Kind) -> Attempt:
         return Attempt(worked(Worked(Ranged(), (kind,) * len(args), kind, many=True, fails=True), args))
 
     def raising(self, error: str) -> Column:
-        """True, unless the column of this name has an error: that is raised, with a mark that names
-        the rule.
-        """
+        """True, or raises the error in the column of this name, marked with the rule."""
         from pyspark.sql import functions as F
 
         before, after = marked(self.rule, "\0").split("\0")
-        last = F.substring(F.rand(0).cast("string"), 1, 0)  # nothing, but not the same for Spark: see above
+        last = F.substring(F.rand(0).cast("string"), 1, 0)  # empty, but nondeterministic: see above
         message = F.concat(F.lit(before), F.col(error), F.lit(after), last)
         return F.when(F.col(error).isNotNull(), F.raise_error(message).cast("boolean")).otherwise(F.lit(True))
 

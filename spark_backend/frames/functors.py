@@ -1,4 +1,4 @@
-"""Functors and comparisons that Spark can say exactly, as Column expressions.
+"""Functors and comparisons that Spark computes exactly, as Column expressions.
 
 Spark's arithmetic depends on the session (ANSI mode raises on overflow, the other wraps or gives
 null), so nothing here relies on it: a sum is `try_add`, and only where that has no answer the slow
@@ -45,7 +45,7 @@ def compared(op: str, left: Column, right: Column, kind: Kind) -> Column:
 
 
 def order_key(column: Column, kind: Kind) -> Column:
-    """What to compare values of a kind by (NaN apart)."""
+    """A column with the order of a kind's values (except NaN)."""
     from pyspark.sql import functions as F
 
     if kind is UNSIGNED:
@@ -55,8 +55,7 @@ def order_key(column: Column, kind: Kind) -> Column:
     return column
 
 
-# One character of UTF-8 in hexadecimal digits; whatever is none of these is a byte that is no
-# UTF-8.
+# One character of UTF-8 in hexadecimal digits; anything else is a byte that is not UTF-8.
 _CHARACTER = (
     "[0-7].|C[2-9A-F][89AB].|D.[89AB].|E0[AB].[89AB].|E[1-9ABCEF][89AB].[89AB].|ED[89].[89AB].|"
     "F0[9AB].[89AB].[89AB].|F[1-3][89AB].[89AB].[89AB].|F48.[89AB].[89AB]."
@@ -64,7 +63,7 @@ _CHARACTER = (
 
 
 def _escaped(column: Column) -> Column:
-    """The symbol in hexadecimal, a byte that is no UTF-8 as the surrogate that Python has for it."""
+    """The symbol in hexadecimal; a byte that is not UTF-8 as Python's surrogate."""
     from pyspark.sql import functions as F
 
     text = F.regexp_replace(F.hex(column), f"\\G((?:{_CHARACTER})*+)([89A-F].)", "$1!$2")
@@ -78,7 +77,7 @@ def _escaped(column: Column) -> Column:
 
 
 def _wrapped(decimal: Column) -> Column:
-    """A decimal without fraction as the 64 bits that it ends in."""
+    """The lowest 64 bits of a decimal without fraction."""
     from pyspark.sql import functions as F
 
     low = F.pmod(decimal, F.lit(str(2**64)).cast("decimal(20,0)"))
@@ -87,9 +86,7 @@ def _wrapped(decimal: Column) -> Column:
 
 
 def _exactly(attempt: str, operator: Callable[[Column, Column], Column]) -> Callable[..., Column]:
-    """64-bit arithmetic: at first as Spark tries it; where that overflows, by decimals, and
-    wrapped.
-    """
+    """64-bit arithmetic: first as Spark tries it; on overflow with decimals, wrapped."""
 
     def wrapping(a: Column, b: Column) -> Column:
         from pyspark.sql import functions as F
@@ -119,7 +116,7 @@ def _remainder(a: Column, b: Column) -> Column:
 
 
 def _magnitude(a: Column) -> Column:
-    """The value of unsigned bits, as a decimal."""
+    """The value of unsigned bits as a decimal."""
     from pyspark.sql import functions as F
 
     exact = a.cast("decimal(20,0)")
@@ -211,7 +208,7 @@ def as_float(a: Column, kind: Kind) -> Column:
 def _truncated(a: Column) -> Column:
     from pyspark.sql import functions as F
 
-    fits = (a >= float(LEAST)) & (a < 2.0**63)  # NaN is more than all in Spark
+    fits = (a >= float(LEAST)) & (a < 2.0**63)  # Spark's NaN is greater than all
     return F.when(fits, a.cast("bigint")).otherwise(F.lit(LEAST).cast("bigint"))
 
 

@@ -1,4 +1,4 @@
-"""Errors on their way through Java: a mark in their text names the rule that met them."""
+"""Marks in error texts that name the rule of an error, on its way through Java."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def marked(rule: int, message: str) -> str:
 
 
 def evaluation_error(program: Program, error: BaseException) -> EvaluationError | None:
-    """The error of ours that an exception of Spark carries, if any."""
+    """The EvaluationError inside an exception of Spark, if any."""
     found = _MARK.search(str(error))
     if found is None:
         return None

@@ -1,10 +1,9 @@
 """Conditions that may fail, on Spark.
 
-core.program.bodies says what a failure means: a binding fails if no condition excludes it and one
-cannot be computed.  Here a value that cannot be computed is null, and the column `error` of the
-bindings says why.  Spark's logic of three values does the rest: a condition over null is neither
-true nor false, so it excludes nothing.  The error is raised when all literals have been looked at
-(`Expressions.raising`).
+core.program.bodies defines failure: a binding fails if no condition excludes it and one cannot be
+computed.  Here a value that cannot be computed is null, and the column `error` of the bindings says
+why.  Spark's three-valued logic does the rest: a condition over null is neither true nor false, so
+it excludes nothing.  The error is raised after all literals (`Expressions.raising`).
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ if TYPE_CHECKING:
 
 
 class Attempts:
-    """Computes terms of bindings; where one has no value, the bindings have the error."""
+    """Computes terms of bindings; a failed one sets the error of its binding."""
 
     def __init__(self, expressions: Expressions, fresh: Fresh) -> None:
         self._expressions, self._fresh = expressions, fresh
 
     def value(self, term: Term, found: Bindings) -> tuple[Bindings, Column]:
-        """The value of a term, null where it has none, and the bindings with the errors of that."""
+        """The value of a term, or null, and the bindings with its errors."""
         if not isinstance(term, Call) or not (may_fail(term) or is_open([term], found)):
             return found, self._expressions.term(term, found.env())
         args: list[Column] = []
@@ -52,7 +51,7 @@ class Attempts:
         return self.erring(evolve(found, frame=frame), F.col(f"{name}.error")), attempt.value(name)
 
     def erring(self, found: Bindings, error: Column) -> Bindings:
-        """The bindings with one more error, where they have none yet."""
+        """The bindings with another error, where they have none."""
         from pyspark.sql import functions as F
 
         name = next(self._fresh)
@@ -72,7 +71,7 @@ class Attempts:
         found, column = self.value(term, found)
         name = next(self._fresh)
         column = column.cast(TYPES[literal.kind])
-        if variable in found.names:  # it may have no value yet: then this is it
+        if variable in found.names:  # it may have no value yet: then this one counts
             there = F.col(found.names[variable])
             found = evolve(found, frame=found.frame.where(F.coalesce(there == column, F.lit(True))))
             column = F.coalesce(there, column)
@@ -87,7 +86,7 @@ class Attempts:
 
 
 def _plain(term: Term) -> Term:
-    """An argument that cannot fail, for asking whether the functor itself can."""
+    """An argument that cannot fail, to test whether the functor itself can."""
     return Variable("") if isinstance(term, Call) else term
 
 
@@ -98,7 +97,7 @@ def is_open(terms: Iterable[Term], found: Bindings) -> bool:
 
 
 def bound_side(literal: Comparison, found: Bindings) -> tuple[Variable | None, Term]:
-    """The variable that an equality gives a value to, and the term with that value."""
+    """The variable that an equality binds, and the term for its value."""
     if literal.op == "=":
         sides = (literal.left, literal.right), (literal.right, literal.left)
         known = {variable.name for variable in found.names}
@@ -111,9 +110,7 @@ def bound_side(literal: Comparison, found: Bindings) -> tuple[Variable | None, T
 
 
 def binders_first(order: Sequence[Literal], found: Bindings) -> list[Literal]:
-    """Conditions in an order in which a variable has each of its chances of a value before it is
-    looked at.
-    """
+    """Conditions ordered so that those that may bind a variable precede its uses."""
     return sorted(order, key=lambda literal: not _is_binder(literal, found))
 
 
@@ -134,7 +131,7 @@ def kept(found: Bindings, condition: Column) -> Bindings:
 
 
 def all_there(columns: Sequence[Column], value: Column) -> Column:
-    """A value that depends on others: null where one of them is."""
+    """A value that depends on others: null if one of them is."""
     from pyspark.sql import functions as F
 
     return F.when(reduce(lambda a, b: a & b, [c.isNotNull() for c in columns], F.lit(True)), value)

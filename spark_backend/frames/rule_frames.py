@@ -1,4 +1,4 @@
-"""The facts that a rule derives, and the union of what several derive."""
+"""The facts that a rule derives, and their unions."""
 
 from __future__ import annotations
 
@@ -28,20 +28,18 @@ class Rules:
         self._written = {rule.written: number for number, rule in reversed(list(enumerate(program.rules)))}
 
     def number(self, rule: Rule) -> int:
-        """The number of a rule for errors; of a rule that was made from another, that of the other."""
+        """The number of a rule, for errors; a generated rule has that of its origin."""
         known = self._numbers.get(id(rule))
         return self._written.get(rule.written, len(self._numbers)) if known is None else known
 
     def derived(self, rule: Rule, lookup: Lookup) -> Facts:
-        """What a rule derives from the facts that `lookup` has for its atoms."""
+        """The facts that a rule derives, with `lookup` for its atoms."""
         join = cyclic_join(rule)
         body, expressions = self._solver(rule, lookup)
         return self._headed(rule, body, body.solve((*rule.body, *(join.implied if join else ()))), expressions)
 
     def cubed(self, rule: Rule, lookup: Lookup, join: CyclicJoin, cubes: Cubes) -> Facts | None:
-        """The same, with the cyclic join of the rule inside the tasks; None if that is not worth
-        it.
-        """
+        """The same, with the cyclic join inside the tasks; None if that is not worth it."""
         body, expressions = self._solver(rule, lookup)
         joined = cubes.joined(body, self.program, rule, self.number(rule), join)
         return None if joined is None else self._headed(rule, body, body.solve(join.rest, joined), expressions)
@@ -51,7 +49,7 @@ class Rules:
         return Body(self.spark, expressions, lookup), expressions
 
     def _headed(self, rule: Rule, body: Body, found: Bindings, expressions: Expressions) -> Facts:
-        """The facts of the head, one for each binding; a binding that has an error raises it."""
+        """The facts of the head, one for each binding; a binding's error is raised."""
         from pyspark.sql import functions as F
 
         kinds = [column.kind for column in self.program.relations[rule.head.relation].columns]

@@ -1,11 +1,11 @@
 """Aggregates as groupings: exact sums whatever the order, also of floats.
 
-A sum of 64-bit numbers is the sum of their upper and of their lower halves, put together at the
-end: neither overflows, whatever mode the session is in.
+A sum of 64-bit numbers is the sum of their upper and of their lower halves, combined at the end:
+neither overflows, in any mode of the session.
 
-The sum of floats must not depend on the order in which partitions come.  A float is an integer of
-53 bits times a power of two, so the integers are summed by exponent, exactly, and the few sums of a
-group (one for each exponent in it) are added and rounded once at the end, by a Python worker.
+The sum of floats must not depend on the order of partitions.  A float is an integer of 53 bits
+times a power of two, so the integers are summed by exponent, exactly, and a Python worker adds the
+few sums of a group (one for each exponent) and rounds once.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _UNDEFINED, _UP, _DOWN = 10_000, 10_001, 10_002  # exponents that no float has
 
 
 def totalled(literal: Aggregate, inside: Bindings, groups: Sequence[str], fresh: Fresh) -> tuple[DataFrame, str]:
-    """The value of an aggregate for each group that has one, and the name of its column.
+    """The value of an aggregate for each group that has one, and its column's name.
 
-    The column `TARGET` has what is to be summed.
+    The column `TARGET` has the values to aggregate.
     """
     from pyspark.sql import functions as F
 
@@ -65,13 +65,13 @@ def kind_of(term: Term, kinds: Mapping[Variable, Kind], otherwise: Kind) -> Kind
 
 
 def _extreme(op: str, frame: DataFrame, groups: Sequence[str], given: Column, kind: Kind, value: str) -> DataFrame:
-    """The least or greatest; a group of nothing (without `groups`) has none."""
+    """The minimum or maximum; an empty group (without `groups`) has none."""
     from pyspark.sql import functions as F
 
     if kind in (Kind.UNSIGNED, Kind.SYMBOL):
         chosen = (F.min_by if op == "min" else F.max_by)(given, order_key(given, kind))
     else:
-        chosen = (F.min if op == "min" else F.max)(given)  # NaN is the greatest, for Spark as for us
+        chosen = (F.min if op == "min" else F.max)(given)  # NaN is the greatest, as in process
     found = frame.groupBy(*groups).agg(chosen.alias(value))
     return found.where(F.col(value).isNotNull())
 
@@ -113,7 +113,7 @@ class _Rounded:
 
 
 def split_float(number: float) -> tuple[int, int]:
-    """The exponent and the integer of a float: their product (2**exponent · integer) is the float.
+    """The exponent and the integer of a float, whose value is 2**exponent · integer.
 
     >>> split_float(0.75) == (-53, 3 * 2**51), split_float(math.inf)
     (True, (10001, 1))

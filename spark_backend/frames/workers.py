@@ -1,7 +1,7 @@
-"""Our own functions in Spark's Python workers, by Arrow: what Spark cannot say exactly.
+"""Our own functions in Spark's Python workers, where Spark is not exact.
 
-Regular expressions, `^`, parsing, a float as text and users' functions are computed by the very
-functions of `core.program.functors`.  What has no argument has no value; what may fail is a pair of
+The functions of `core.program.functors` compute regular expressions, `^`, parsing, floats as text,
+and users' functions.  A missing argument gives no value; a function that may fail returns a pair of
 a value and an error.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @frozen
 class Worked:
-    """One of our functions as a worker calls it: bytes and signed bits come in and go out."""
+    """A function as a worker calls it, with bytes and signed bits."""
 
     function: Callable[..., Any]
     params: tuple[Kind, ...]
@@ -67,7 +67,7 @@ def _sent(value: Any, kind: Kind | None) -> Any:
 
 @frozen
 class Named:
-    """A built-in functor, found by its name where it runs: nothing of it is pickled."""
+    """A built-in functor, looked up by name in the worker: nothing is pickled."""
 
     name: str
     operand: Kind
@@ -102,7 +102,7 @@ class Ranged:
 
 
 def worked(worked: Worked, args: Sequence[Column]) -> Column:
-    """The function applied by Python workers."""
+    """The function, applied by Python workers."""
     from pyspark.sql import functions as F
 
     kind = worked.result
@@ -110,7 +110,7 @@ def worked(worked: Worked, args: Sequence[Column]) -> Column:
     held = f"array<{held}>" if worked.many else held
     function = F.udf(worked, f"struct<value:{held},error:string>" if worked.fails else held, useArrow=True)
     if worked.fails:
-        function = function.asNondeterministic()  # Spark calls it once for each row, not once for each use
+        function = function.asNondeterministic()  # Spark calls it once per row, not once per use
     sent = [a.cast("binary") if k is Kind.SYMBOL else a for a, k in zip(args, worked.params, strict=True)]
     column = function(*sent)
     return column.cast("string") if kind is Kind.SYMBOL and not worked.many and not worked.fails else column

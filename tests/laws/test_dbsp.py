@@ -1,4 +1,4 @@
-"""The propositions of DBSP as properties, and the delta rules against counting by brute force.
+"""The propositions of DBSP as properties, and delta rules against brute force.
 
 Numbers of propositions and theorems are those of Budiu et al., PVLDB 16(7), 2023.  Streams are
 compared on a prefix: all operators are causal, so a longer input has the same prefix of output.
@@ -240,7 +240,7 @@ def test_set_operations_by_distinct(a: ZSet[Any], b: ZSet[Any]) -> None:
 @few
 @given(positive, zset)
 def test_aggregates_follow_a_change(m: ZSet[Any], change: ZSet[Any]) -> None:
-    """Counts and sums are linear; their relation of rows (group, number) changes by `graph_delta`."""
+    """Counts and sums are linear; their rows (group, number) change by `graph_delta`."""
     count, total_of = LINEAR["count"], LINEAR["sum"]
 
     def aggregated(m: ZSet[Any]) -> ZSet[Any]:
@@ -301,7 +301,7 @@ def test_a_lifted_function_is_time_invariant_if_it_maps_zero_to_zero(s: Stream[i
 @few
 @given(st.lists(number, min_size=N, max_size=N), st.lists(number, min_size=N, max_size=N), st.integers(0, N))
 def test_operators_are_causal_and_behind_a_delay_strict(q: Op, a: list[int], b: list[int], t: int) -> None:
-    """What comes at `t` or later changes nothing before `t`; behind a delay, nothing at `t`."""
+    """Input from `t` on changes nothing before `t`; after a delay, nothing at `t`."""
     one, other = stream(a, 0), stream(a[:t] + b[t:], 0)
     assert q(one).prefix(t) == q(other).prefix(t)
     assert delay(q(one)).prefix(t + 1) == delay(q(other)).prefix(t + 1)
@@ -459,9 +459,7 @@ def test_the_two_clocks_of_nested_streams_commute(s: Stream[Any]) -> None:
 @few
 @given(st.lists(numbers, max_size=3), st.lists(numbers, max_size=3))
 def test_bilinear_theorem_on_both_clocks(a: list[Any], b: list[Any]) -> None:
-    """The theorem used twice: the incremental form of a product is bilinear again, in four
-    products.
-    """
+    """Applied twice, the incremental form of a product is bilinear, in four products."""
     times = lift(lambda x, y: x * y)
     one, other = stream(a, stream([], 0)), stream(b, stream([], 0))
     twice = bilinear_incremental(lift(bilinear_incremental(times)))
@@ -604,7 +602,7 @@ others = st.one_of(
 
 @st.composite
 def rules(draw: st.DrawFn) -> Rule:
-    """One to four occurrences of `e`, other literals among them; a rule need not be grounded."""
+    """One to four occurrences of `e` among other literals; perhaps not grounded."""
     body: list[Literal] = [*draw(st.lists(st.one_of(e_atom, e_atom.map(Negation)), min_size=1, max_size=4))]
     body += draw(st.lists(others, max_size=3))
     head = Atom("q", tuple(draw(st.lists(variable, max_size=2))))
@@ -675,7 +673,7 @@ def gained(delta: DeltaRule, tables: Tables, change: set[Any]) -> ZSet[Any]:
 def test_delta_rules_sum_to_the_change_of_derivations(
     rule: Rule, tables: Tables, relation: str, data: st.DataObject
 ) -> None:
-    """Deletes, then inserts: old count + Σ sign · bindings = new count, for each head row."""
+    """Deletes, then inserts: old count + Σ sign · bindings = new count, per head row."""
     note(str(rule))
     deltas = delta_rules(rule, relation)
     present = sorted(tables[relation])

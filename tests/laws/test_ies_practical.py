@@ -1,6 +1,4 @@
-"""Practical systems: after any updates the answer is that of the query, and what is told adds up to
-what is stored.
-"""
+"""Practical systems: the query's answer, and changes that sum to the state."""
 
 from __future__ import annotations
 
@@ -63,9 +61,7 @@ def program_of(cls: type[Practical]) -> Program:
 
 
 def answer(system: Practical, evaluate: Callable[[Program, Mapping[str, Any]], Mapping[str, Any]]) -> set[Row]:
-    """The answer to the query of what is given, from scratch.  The oracle has a number for each
-    node.
-    """
+    """The query's answer on the input, from scratch; the oracle numbers nodes."""
     place = {node: n for n, node in enumerate(NODES)}
     rows = {name: {tuple(place[v] for v in row) for row in given} for name, given in system.base.items()}
     found = evaluate(program_of(type(system)), rows)[system.described.answer.name]
@@ -96,7 +92,7 @@ def closes_a_cycle(edges: set[Row], row: Row) -> bool:
 
 
 class Followed:
-    """A system, and what it told added up."""
+    """A system, and the sum of its reported changes."""
 
     def __init__(self, system: Practical) -> None:
         self.system, self.sum = system, stored(system)
@@ -134,7 +130,7 @@ class Followed:
 
 @st.composite
 def steps(draw: st.DrawFn, cls: type[Practical], most: int = 12) -> list[Step]:
-    """Updates of few rows, so that they meet; duplicates and rows that are not there among them."""
+    """Updates of few rows, so that they meet, with duplicates and missing rows."""
     nodes = st.sampled_from(NODES[:5])
     relations = {one.name: st.tuples(*[nodes] * one.arity) for one in cls.described.inputs}
     rows = st.one_of([st.tuples(st.just(name), row) for name, row in relations.items()])
@@ -144,12 +140,8 @@ def steps(draw: st.DrawFn, cls: type[Practical], most: int = 12) -> list[Step]:
 
 
 @pytest.mark.parametrize(("cls", "form_"), CASES)
-def test_the_answer_is_the_query_of_the_input_and_the_told_changes_add_up(
-    cls: type[Practical], form_: str
-) -> None:
-    """F_Q(U) = Q(U(∅)) after each update, for answer and auxiliary relations; refusals change
-    nothing.
-    """
+def test_the_answer_is_the_query_of_the_input_and_the_changes_add_up(cls: type[Practical], form_: str) -> None:
+    """F_Q(U) = Q(U(∅)) after each update, also for auxiliaries."""
 
     @given(steps=steps(cls))
     def law(steps: list[Step]) -> None:
@@ -168,9 +160,7 @@ def test_the_answer_is_the_query_of_the_input_and_the_told_changes_add_up(
 
 @pytest.mark.parametrize(("cls", "form_"), CASES)
 def test_it_may_begin_anywhere_and_untracked_changes_are_the_same(cls: type[Practical], form_: str) -> None:
-    """Loaded at once and then updated, it tells of input and answer what one tells that heard of
-    each update.
-    """
+    """Loaded at once and then updated, it reports the same changes."""
 
     @given(before=steps(cls, 9), after=steps(cls, 6))
     def law(before: list[Step], after: list[Step]) -> None:

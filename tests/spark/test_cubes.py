@@ -1,6 +1,4 @@
-"""A cyclic join inside the tasks finds what the reference finds, each answer once, however it is
-cut into cells.
-"""
+"""A cyclic join inside the tasks finds each answer of the reference exactly once."""
 
 from __future__ import annotations
 
@@ -122,7 +120,7 @@ def test_a_cell_that_would_be_too_large_is_cut_further() -> None:
 
 
 def test_atoms_of_one_relation_share_its_rows(spark: SparkSession) -> None:
-    """Two cells need one copy of each edge, and two relations there, though three atoms read edges."""
+    """Two cells need one copy of each edge, though three atoms read edges."""
     x, y, z = map(Variable, "xyz")
     readings = [Reading(0, (x, y)), Reading(0, (y, z)), Reading(0, (x, z))]
     split = best_split(readings, [1000], 2, 5000)
@@ -158,5 +156,5 @@ def test_each_cell_has_a_partition_of_its_own(spark: SparkSession) -> None:
     assert parts.count() == 7
 
 
-def test_explain_tells_of_cyclic_joins() -> None:
+def test_explain_mentions_cyclic_joins() -> None:
     assert "cyclic" in explain(compile_text(E + BODIES["triangle"]))

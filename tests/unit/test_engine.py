@@ -1,4 +1,4 @@
-"""The engine by itself: what it refuses, what it plans, and mistakes that it made once."""
+"""The engine by itself: what it refuses and plans, and its past bugs."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_changes_of_auxiliary_relations_are_not_told() -> None:
 # ── aggregates ───────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_group_that_nobody_asks_for_does_not_fail() -> None:
+def test_an_unused_group_does_not_fail() -> None:
     text = """.decl e(x:number, y:number)  .decl v(x:number)  .decl q(x:number, n:number)
     q(x, n) :- v(x), n = sum 12 / y : { e(x, y) }."""
     engine = engine_of(text)

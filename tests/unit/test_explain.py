@@ -1,6 +1,4 @@
-"""`everlog explain`: classes and costs in text, as JSON and as a page, from the command line and
-from Python.
-"""
+"""`everlog explain`: classes and costs as text, JSON and a page."""
 
 from __future__ import annotations
 
@@ -51,7 +49,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("name", FIGURE_4)
-def test_json_tells_figure_4(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_shows_figure_4(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     atoms, query_class, w, w_hat, inserts, deletes = FIGURE_4[name]
     (folder / "q.dl").write_text(program_of(atoms))
     assert main(["explain", "q.dl", "--json"]) == 0

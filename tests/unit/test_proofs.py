@@ -44,7 +44,7 @@ class Hint:
 
 
 class Standing:
-    """Evidence without an engine: whole-program evaluation, and the witnesses that a test gives."""
+    """Evidence without an engine: whole evaluation, and witnesses from the test."""
 
     def __init__(self, program: Program, inputs: Mapping[str, Iterable[Row]]) -> None:
         self.program = program
@@ -71,7 +71,7 @@ INPUTS: Mapping[str, Iterable[Row]] = {}
 
 @pytest.fixture(params=MAKERS)
 def make(request: pytest.FixtureRequest) -> Any:
-    """Makes evidence of a text and inputs, with and without the witnesses of an engine."""
+    """Makes evidence from a text and inputs, with and without an engine's witnesses."""
     maker = MAKERS[request.param]
     return lambda text, inputs=INPUTS: maker(compile_text(dedent(text), "prog.dl"), inputs)
 
@@ -95,7 +95,7 @@ def lines(text: str) -> str:
 # ── why ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_proof_goes_down_to_given_facts(make: Any) -> None:
+def test_a_proof_goes_down_to_base_facts(make: Any) -> None:
     evidence = make(CLOSURE, {"edge": [(1, 2), (2, 3)]})
     assert proved(evidence, "path", 1, 3).text() == lines("""
         path(1, 3)   path#2 at prog.dl:5:  path(x, z) :- path(x, y), edge(y, z).
@@ -105,7 +105,7 @@ def test_a_proof_goes_down_to_given_facts(make: Any) -> None:
     """)
 
 
-def test_a_given_fact_is_a_leaf(make: Any) -> None:
+def test_a_base_fact_is_a_leaf(make: Any) -> None:
     proof = proved(make(CLOSURE, {"edge": [(1, 2)]}), "edge", 1, 2)
     assert (proof.reason, proof.rule, proof.children, str(proof)) == ("given", None, (), "edge(1, 2)   given")
 
@@ -407,7 +407,7 @@ def test_witnesses_in_a_circle_are_a_mistake_of_ours() -> None:
 
 @pytest.mark.parametrize("maker", MAKERS)
 def test_a_deep_proof_is_an_ordinary_proof(maker: str) -> None:
-    """A chain of 20 000 facts: built, verified and shown without calls as deep as that."""
+    """A chain of 20 000 facts: built, verified and shown without deep recursion."""
     length = 20_000 if maker == "engine" else 3_000
     program = compile_text(".decl e(x:number, y:number)  .decl r(x:number)  r(0).  r(y) :- r(x), e(x, y).")
     evidence = MAKERS[maker](program, {"e": [(x, x + 1) for x in range(length)]})
@@ -486,7 +486,7 @@ def test_an_equivalence_says_what_is_not_connected(make: Any) -> None:
     assert "5 is in no pair of q" in why_not(evidence, "q", (1, 5)).text()
 
 
-def test_a_given_fact_may_be_kept_out(make: Any) -> None:
+def test_a_base_fact_may_be_kept_out(make: Any) -> None:
     evidence = make(".decl m(x:number, y:number) choice-domain x", {"m": [(1, 2), (1, 3)]})
     assert why_not(evidence, "m", (1, 3)).remarks == (
         "it is given, but something keeps it out:",

@@ -1,8 +1,7 @@
-"""Turns: a lock that is given to whoever has waited longest, and may be taken again by whoever has
-it.
+"""A fair, reentrant lock: the thread that has waited longest gets it next.
 
-Python's own locks go to whoever is quick: a thread that lets go and asks again at once may have it
-for ever, while others wait.  Here a thread that lets go hands the lock to the first in the queue.
+Python's own locks are unfair: a thread that releases one and acquires it again at once may starve
+the others.  Here the release hands the lock to the first thread in the queue.
 """
 
 from __future__ import annotations
@@ -11,21 +10,21 @@ from collections import deque
 from threading import Lock, get_ident
 
 
-class Turns:
-    """`with turns:` is a turn.
+class FairLock:
+    """A fair, reentrant lock, used as `with lock:`.
 
-    Invariant: if nobody holds it, nobody waits.
+    Invariant: if no thread holds it, no thread waits.
     """
 
     def __init__(self) -> None:
-        self._inside = Lock()  # held for the few instructions that change what follows
+        self._inside = Lock()  # protects the fields below for a few instructions
         self._holder: int | None = None
         self._depth = 0
         self._waiting: deque[tuple[int, Lock]] = deque()
 
     @property
     def mine(self) -> bool:
-        """Whether this thread has it."""
+        """Whether this thread holds the lock."""
         return self._holder == get_ident()
 
     def __enter__(self) -> None:
@@ -37,15 +36,15 @@ class Turns:
             if self._holder is None:
                 self._holder, self._depth = me, 1
                 return
-            gate = Lock()
-            gate.acquire()
-            self._waiting.append((me, gate))
+            turn = Lock()
+            turn.acquire()
+            self._waiting.append((me, turn))
         try:
-            gate.acquire()  # until somebody hands it over
-        except BaseException:  # Ctrl-C: out of the queue, or on to the next
+            turn.acquire()  # until another thread hands the lock over
+        except BaseException:  # Ctrl-C: leave the queue, or pass the lock on
             with self._inside:
-                if (me, gate) in self._waiting:
-                    self._waiting.remove((me, gate))
+                if (me, turn) in self._waiting:
+                    self._waiting.remove((me, turn))
                     raise
             self.__exit__()
             raise
@@ -56,8 +55,8 @@ class Turns:
             return
         with self._inside:
             if self._waiting:
-                self._holder, gate = self._waiting.popleft()
+                self._holder, turn = self._waiting.popleft()
                 self._depth = 1
-                gate.release()
+                turn.release()
             else:
                 self._holder = None

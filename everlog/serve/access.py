@@ -1,10 +1,9 @@
-"""Who may ask: everything is refused here that no route need see.
+"""Access control: refuses requests before any route sees them.
 
-A service on loopback has no token by default, but every page that a browser shows can send requests
-to it.  So the name that a request calls us by must be one of ours (else another name may have been
-made to lead here: DNS rebinding), a page of another origin is refused, and bodies must be declared
-as JSON, which such a page may not do without being asked for by CORS, of which there is none.
-Tokens are compared in constant time.
+A service on loopback has no token by default, but any page in a browser can send requests to it.
+So the Host header must name this service (otherwise another name may lead here: DNS rebinding),
+pages of other origins are refused, and bodies must be declared as JSON, which such pages cannot do
+without CORS, which is absent.  Tokens are compared in constant time.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from everlog.serve.routes import PREFIX
 from everlog.serve.wire import dumped
 
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
-_ELSEWHERE = frozenset({"cross-site", "same-site"})  # of Sec-Fetch-Site
+_ELSEWHERE = frozenset({"cross-site", "same-site"})  # values of Sec-Fetch-Site
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:;"
     " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -37,9 +36,10 @@ _HEADERS = [
 
 
 def is_loopback(host: str) -> bool:
-    """
-    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("::1"), is_loopback("0.0.0.0")
-    (True, True, True, False)
+    """Whether a host means this machine only.
+
+    >>> [is_loopback(host) for host in ("127.0.0.1", "localhost", "::1", "0.0.0.0")]
+    [True, True, True, False]
     """
     if host == "localhost":
         return True
@@ -50,32 +50,30 @@ def is_loopback(host: str) -> bool:
 
 
 @frozen
-class Admission:
-    """Who is let in: whoever has the token, if there is one, and calls us by one of these names, if
-    any.
-    """
+class AccessRules:
+    """The rules of access: a token, if there is one, and allowed host names, if any."""
 
     token: str | None = None
     hosts: Collection[str] = _LOCAL
 
     @staticmethod
-    def of(host: str, token: str | None, names: Collection[str] = ()) -> Admission:
-        """For a service that listens at `host`: beyond loopback any name may be right."""
+    def of(host: str, token: str | None, names: Collection[str] = ()) -> AccessRules:
+        """The rules for a service at `host`; beyond loopback any host name is allowed."""
         known = _LOCAL | {host, *names} if is_loopback(host) or names else frozenset()
-        return Admission(token, frozenset(name.lower() for name in known))
+        return AccessRules(token, frozenset(name.lower() for name in known))
 
     def refuse(self, headers: Headers, path: str, is_open: bool) -> ApiError | None:
-        """Why a request is not let in."""
+        """The error for a request without access, or None."""
         host = headers.get("host", "")
         if self.hosts and _name(host) not in self.hosts:
-            message = f"this service is not known as `{host[:80]}`: name it with `--allow-host`"
+            message = f"this service is not known as `{host[:80]}`: allow the name with `--allow-host`"
             return ApiError(421, "host", message)
         if not path.startswith(PREFIX):
             return None  # the console, which is public
         origin = headers.get("origin")
         sites = {site.strip().lower() for value in headers.getlist("sec-fetch-site") for site in value.split(",")}
         if (origin is not None and _place(origin) != host.lower()) or sites & _ELSEWHERE:
-            return ApiError(403, "forbidden", "pages of other origins may not ask this service")
+            return ApiError(403, "forbidden", "pages of other origins may not use this service")
         if self.token is not None and not is_open and not self._is_right(headers.get("authorization", "")):
             return ApiError(401, "token", "send the token of this service: `Authorization: Bearer TOKEN`")
         return None
@@ -87,7 +85,7 @@ class Admission:
 
 
 def _place(origin: str) -> str:
-    """Host and port of an origin; nothing if it has none.
+    """Host and port of an origin; empty if it has none.
 
     >>> _place("http://localhost:8765"), _place("null"), _place("http://[")
     ('localhost:8765', '', '')
@@ -109,11 +107,11 @@ def _name(host: str) -> str:
     return host.partition(":")[0].lower()
 
 
-class Gate:
-    """Around the application: refuses, and puts safe headers on all answers."""
+class AccessControl:
+    """ASGI middleware that refuses requests, and adds safe headers to all answers."""
 
-    def __init__(self, app: ASGIApp, admission: Admission, open_paths: Collection[str]) -> None:
-        self._app, self._admission, self._open = app, admission, open_paths
+    def __init__(self, app: ASGIApp, access: AccessRules, open_paths: Collection[str]) -> None:
+        self._app, self._admission, self._open = app, access, open_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

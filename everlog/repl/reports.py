@@ -1,8 +1,7 @@
-"""What a step changed, as `-fact.` and `+fact.` lines, and of a new rule its class and cost, in one
-line.
+"""The changes of a step as `-fact.` and `+fact.` lines, and the cost of new rules.
 
-A step may change millions of facts: no more of them are sorted and written than `.maxrows` allows.
-While relations are watched, only their changes are told, and the number of all others.
+A step may change millions of facts: at most `.maxrows` of them are sorted and written.  While
+relations are watched, only their changes are printed, and the others are counted.
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ if TYPE_CHECKING:
     from everlog.api.rows import Pattern
     from everlog.core.program import Relation, Row
 
-Watched: TypeAlias = "Mapping[str, Pattern]"  # what was written → its reading
+Watched: TypeAlias = "Mapping[str, Pattern]"  # text of a pattern → the pattern
 NONE = "0 changed"
 
 
 def size_of(changes: Changes) -> int:
-    """How many facts came or went."""
+    """The number of changed facts."""
     return sum(len(changes[name]) for name in changes)
 
 
-def tell(screen: Screen, changes: Changes, watched: Watched | None = None, whole: bool = False) -> None:
-    """Tell a step: at most `.maxrows` of its changes, unless the `whole` is asked for."""
+def print_changes(screen: Screen, changes: Changes, watched: Watched | None = None, whole: bool = False) -> None:
+    """Print the changes of a step: at most `.maxrows` of them, unless `whole` is set."""
     if not changes:
         screen.line(NONE)
         return
@@ -39,24 +38,24 @@ def tell(screen: Screen, changes: Changes, watched: Watched | None = None, whole
     total = sum(len(rows) for _, rows, _ in parts)
     screen.lines(_lines(screen, parts, most), paged=True, ready=screen.seen)
     if most is not None and total > most:
-        screen.note(f"… and {total - most} more: .changes tells them all")
+        screen.note(f"… and {total - most} more: .changes prints them all")
     others = size_of(changes) - total
     if others:
-        screen.note(f"({number_of(others, 'change')} of what is not watched)")
+        screen.note(f"({number_of(others, 'change')} not watched)")
 
 
 def lines_of(screen: Screen, changes: Changes) -> Iterator[str]:
-    """All changes of a step, with their colours where there are some."""
+    """All changes of a step as lines, coloured on a terminal."""
     return _lines(screen, _parts(changes, None), None)
 
 
 def _parts(changes: Changes, watched: Watched | None) -> list[tuple[Relation, list[Row], str]]:
-    """Rows by relation and sign: first what goes, then what comes, relations as they were declared."""
+    """Rows by relation and sign: deletions first, relations as declared."""
     parts = []
     for sign, mark in ((-1, "-"), (+1, "+")):
         for name in changes:
             relation = changes.relation(name)
-            rows = [row for row, told in changes[name].items() if told == sign]
+            rows = [row for row, weight in changes[name].items() if weight == sign]
             if watched:
                 patterns = [pattern for pattern in watched.values() if pattern.relation.name == name]
                 rows = [row for row in rows if any(pattern.matches(row) for pattern in patterns)]
@@ -86,7 +85,7 @@ def _lines(screen: Screen, parts: Iterable[tuple[Relation, list[Row], str]], mos
                 return
 
 
-def told_rules(database: Database, names: Iterable[str]) -> Iterator[str]:
-    """Of each rule its class and what one update costs, in a line."""
+def cost_lines(database: Database, names: Iterable[str]) -> Iterator[str]:
+    """The class and the cost of each rule, one line per rule."""
     for name in names:
         yield f"{name}: {database.cost(name)}"

@@ -1,7 +1,6 @@
-"""Texts that came over HTTP: they may say what a program computes, but not name files or databases.
+"""Limits on texts that come over HTTP: they must not name files or databases.
 
-The program outlives the service where it is kept in a file, and `everlog run --db` writes its
-outputs.
+A stored program outlives the service, and `everlog run --db` writes its outputs.
 """
 
 from __future__ import annotations
@@ -15,9 +14,7 @@ from everlog.serve.errors import ApiError
 
 
 def refuse_places(live: LiveText) -> None:
-    """ApiError if a directive of the statements that were added last names a place, also inside a
-    component.
-    """
+    """Raise ApiError if the last added statements name a file or a database."""
     added = f"<added {live.added}>"
     statements = [s for s in live.statements(added=True) if live.source.locate(s.pos).file == added]
     for directive in _directives(statements):
@@ -28,7 +25,7 @@ def refuse_places(live: LiveText) -> None:
                 422,
                 "file-parameter",
                 f"`.{directive.kind} {relation}({place})`: a text that comes over HTTP cannot name files or"
-                " databases; leave the parameter out, or write the directive into the program that is served",
+                " databases; omit the parameter, or write the directive into the program that is served",
             )
 
 

@@ -1,14 +1,12 @@
-"""The desk: one thread does all work on the database, one job after the other, first come, first
-served.
+"""The job queue: one thread does all work on the database, in order of arrival.
 
-So a query sees the state before a step or the state after it, and nothing between.  That thread is
-the main one of the process, because signals go there: a timer stops whatever takes too long
-(`core.runtime.guards`), be it a step or a query, in the middle of a rule; elsewhere limits could
-only be looked at between rules.  HTTP is served by another thread, which hands jobs over and awaits
-their answers.
+So a query sees the state before a step or after it, and nothing between.  It is the main thread of
+the process, because signals arrive there: a timer stops a step or a query that takes too long
+(`core.runtime.guards`) in the middle of a rule; in other threads, limits could be checked only
+between rules.  Another thread serves HTTP; it submits jobs and awaits their answers.
 
-What waits is bounded: past `most` jobs the next one is refused.  Between two jobs memory is given
-back (`everlog.serve.memory`): the next one must not be refused for what the last one has left.
+The queue is bounded: with `most` jobs waiting, the next one is refused.  Memory is freed between
+two jobs (`everlog.serve.memory`), so that a job is not refused for what the last one has left.
 """
 
 from __future__ import annotations
@@ -23,12 +21,12 @@ from typing import Any
 from attrs import define
 
 from everlog.core.runtime.guards import Broken, LimitExceeded
-from everlog.serve.errors import ApiError, told
-from everlog.serve.memory import Tidy, forget_frames
+from everlog.serve.errors import ApiError, error_answer
+from everlog.serve.memory import MemoryCleaner, forget_frames
 
 MOST_WAITING = 500  # jobs
-LONGEST_WAIT = 30.0  # seconds that a job may wait for its turn
-_POLL = 1.0  # seconds after which an idle desk looks up, where signals do not wake it
+LONGEST_WAIT = 30.0  # seconds that a job may wait
+_POLL = 1.0  # seconds after which an idle queue wakes up, where signals do not wake it
 
 
 @define(eq=False)
@@ -43,17 +41,15 @@ class _Job:
             self.loop.call_soon_threadsafe(self._settle, value, error)
 
     def _settle(self, value: Any, error: ApiError | None) -> None:
-        if not self.answer.done():  # else nobody waits any more
+        if not self.answer.done():  # otherwise the client has gone
             if error is None:
                 self.answer.set_result(value)
             else:
                 self.answer.set_exception(error)
 
 
-class Desk:
-    """Jobs go in by `do`, in the thread of an event loop; `work` does them, in the thread of the
-    database.
-    """
+class JobQueue:
+    """Jobs for the database: HTTP's thread calls `do`, the database's runs `work`."""
 
     def __init__(self, most: int = MOST_WAITING) -> None:
         self.most = most
@@ -63,8 +59,8 @@ class Desk:
         self._waiting = 0
         self._closed = False
         self._since: float | None = None
-        self._tidy = Tidy()
-        self.broken = False  # whether the database could not be used any more
+        self._tidy = MemoryCleaner()
+        self.broken = False  # whether the database is unusable after a failed undo
 
     @property
     def closed(self) -> bool:
@@ -72,30 +68,30 @@ class Desk:
 
     @property
     def waiting(self) -> int:
-        """How many jobs wait for their turn, or have it."""
+        """The number of jobs that wait or run."""
         return self._waiting
 
     @property
     def busy_for(self) -> float:
-        """For how many seconds the present job has been under way."""
+        """The seconds since the current job began."""
         since = self._since
         return 0.0 if since is None else monotonic() - since
 
     async def do(self, work: Callable[[], Any]) -> Any:
-        """Have the database's thread do this, and await what it returns or raises."""
+        """Run a function in the database's thread, and await its result or error."""
         loop = asyncio.get_running_loop()
         job = _Job(work, loop, loop.create_future(), monotonic())
         with self._lock:
             if self._closed:
                 raise _stopping()
             if self._waiting >= self.most:
-                raise ApiError(503, "busy", f"{self.most} requests are waiting already: try again later")
+                raise ApiError(503, "busy", f"{self.most} requests are waiting: try again later")
             self._waiting += 1
         self._jobs.put(job)
         return await job.answer
 
     def work(self) -> None:
-        """Do jobs until somebody calls `close`; then refuse those that have not begun."""
+        """Run jobs until `close` is called; then refuse those that have not begun."""
         while not self._closed:
             try:
                 job = self._jobs.get(timeout=_POLL)
@@ -107,7 +103,7 @@ class Desk:
         while self._waiting:
             job = self._jobs.get()
             if job is not None:
-                with self._lock:  # somebody who came just before the end may be counting, too
+                with self._lock:  # another thread may be submitting a last job
                     self._waiting -= 1
                 job.tell(None, _stopping())
 
@@ -120,10 +116,10 @@ class Desk:
             if now - job.asked > LONGEST_WAIT:
                 raise ApiError(503, "busy", f"the request has waited for {LONGEST_WAIT:g} s: try again later")
             value, error = job.work(), None
-        except KeyboardInterrupt:  # the second signal: the job was given up, and the desk is closed
-            value, error = None, ApiError(503, "stopping", "the service was stopped in the middle of this")
+        except KeyboardInterrupt:  # the second signal: the job was undone, and the queue is closed
+            value, error = None, ApiError(503, "stopping", "the service was stopped during this request")
         except Exception as problem:
-            value, error = None, told(problem)
+            value, error = None, error_answer(problem)
             starved = isinstance(problem, (LimitExceeded, MemoryError))
             if starved:
                 forget_frames(problem)
@@ -135,16 +131,14 @@ class Desk:
                 self._waiting -= 1
             self.done += 1
         job.tell(value, error)
-        job.work = _nothing  # what it holds goes now
+        job.work = _nothing  # frees what it refers to
         del value
         self._tidy.between_jobs(starved)
         if self.broken:
             self.close()
 
     def close(self) -> None:
-        """Take no more jobs, and have `work` end after the present one.  A signal handler may call
-        it.
-        """
+        """Refuse further jobs, and end `work` after this one; safe in a signal handler."""
         self._closed = True
         self._jobs.put(None)
 
