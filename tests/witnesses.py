@@ -28,6 +28,7 @@ def assert_witnessed(engine: Engine) -> None:
     naive = NaiveEvaluation(network.plan.program)
     for keeper in network.keepers:
         if isinstance(keeper, RecursiveKeeper):
+            keeper.prove(engine.guard)
             used: dict[Fact, list[Fact]] = {}
             for name in keeper.relations:
                 for row in keeper.tables[name].rows():

@@ -554,7 +554,10 @@ class Engine:
     def witness(self, relation: str, row: Row) -> Witness | None:
         """The derivation that is kept for a fact; None if it is given, or its unit keeps none."""
         network = self._network
-        known = network.home[relation].derivation_of(relation, row)
+        keeper = network.home[relation]
+        with collector_paused(), self.guard:
+            keeper.prove(self.guard)
+        known = keeper.derivation_of(relation, row)
         if known is None:
             return None
         name, binding = known

@@ -27,6 +27,7 @@ from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Readers, Step
 from everlog.core.engine.stepping.store import Store, Task
 from everlog.core.program import Row, Rule, Value
+from everlog.core.runtime.guards import Guard
 from everlog.core.storage.tables import Facts
 
 Derivation = tuple[str, Mapping[str, Value]]  # a rule's name, and values of variables of its body
@@ -99,6 +100,9 @@ class Keeper:
         the table's.
         """
         raise NotImplementedError
+
+    def prove(self, guard: Guard) -> None:
+        """Have `derivation_of` know all that it can, between two steps."""
 
     def derivation_of(self, relation: str, row: Row) -> Derivation | None:
         """How a fact was derived, from facts that were there before it; None if it is given, or

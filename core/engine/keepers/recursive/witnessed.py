@@ -4,6 +4,9 @@ Beside each fact stands one derivation of it: the rule, and the values of the va
 head does not show.  The derivation used only facts that were there before, so the witnesses form a
 forest.
 
+*Load*: whole evaluation, which needs no witnesses.  They are made when something first asks for
+them: a loss, or a question why a fact is there.  From then on all facts have one.
+
 *Insert*: semi-naive rounds from what is new; a fact that is new takes the derivation that made it.
 
 *Delete*: a fact becomes suspect when its witness used a fact that went or is suspect; not when just
@@ -40,11 +43,14 @@ from everlog.core.engine.keepers.recursive.ancestry import Ancestry
 from everlog.core.engine.keepers.recursive.group_ancestry import GroupAncestry
 from everlog.core.engine.keepers.recursive.proofs import GroupedProofs, PlainProofs, Proofs
 from everlog.core.engine.planning.plan import PlannedUnit
-from everlog.core.engine.stepping.saved_state import Columns
+from everlog.core.engine.stepping.saved_state import Columns, fact_columns, facts_from
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store, Task
+from everlog.core.evaluate.rounds import Rounds, RoundTask
+from everlog.core.evaluate.seminaive import Context
 from everlog.core.program import Atom, Negation, Row, Rule, Variable
 from everlog.core.program.dependencies import Unit
+from everlog.core.runtime.guards import Guard
 from everlog.core.storage import forms
 from everlog.core.storage.tables import Facts, Shape, Table, add_facts, add_row, facts_of, rows_of, size_of
 
@@ -60,7 +66,8 @@ _SUSPECTS = "Δ?"  # before a relation's name: its suspects, as what a rule's he
 
 class RecursiveKeeper(Keeper):
     """Invariants:
-    I1  `proofs` has a witness for each fact of the tables, and for no other;
+    I1  `proofs` has a witness for each fact of the tables, and for no other; until the unit is
+        `proven`, some facts may have none;
     I2  a witness is given, or an instance of a rule whose body holds;
     I3  the witnesses are well-founded.
     """
@@ -79,6 +86,8 @@ class RecursiveKeeper(Keeper):
         self.suspects: dict[str, Facts] = {}
         self.gains: list[tuple[Task, str, Facts]] = []
         self.brought: dict[str, list[Row]] = {}
+        self.proven = False  # whether each fact has its witness
+        self.unproven_loss = False  # whether something that facts without witness rest on went
         self.invents = any(p.invents(rule) for rule in planned.unit.rules)
         self._make_tasks()
         self._ancestry = Ancestry(planned.unit.rules, store.numbers, self.proofs)
@@ -167,6 +176,10 @@ class RecursiveKeeper(Keeper):
         head = task.rule.head.relation
 
         def listener(step: Step, delta: Facts) -> None:
+            if not self.proven:
+                self.unproven_loss = True
+                step.wake(self)
+                return
             facts = self._taken(step, head, [(task, delta)])
             if facts:
                 self._suspect(head, facts)
@@ -198,6 +211,9 @@ class RecursiveKeeper(Keeper):
 
     def give(self, step: Step, relation: str, gone: list[Row], new: list[Row]) -> None:
         shape, proofs = self.shapes[relation], self.proofs[relation]
+        if gone and not self.proven:
+            self.unproven_loss = True
+            step.wake(self)
         lost = [row for row in gone if proofs.get(row) == GIVEN]
         if lost:
             facts = facts_of(shape, lost)
@@ -211,10 +227,14 @@ class RecursiveKeeper(Keeper):
 
     def forget(self) -> None:
         self.suspects, self.gains, self.brought = {}, [], {}
+        self.unproven_loss = False
 
     # ── a turn ───────────────────────────────────────────────────────────────────────────────
 
     def turn(self, step: Step) -> None:
+        if self.unproven_loss:
+            self._turn_unproven(step)
+            return
         suspects, gains, brought = self.suspects, self.gains, self.brought
         self.forget()
         lost = self._lost(step, suspects) if suspects else {}
@@ -226,8 +246,21 @@ class RecursiveKeeper(Keeper):
                 self._bring(name, rows, new)
             for task, head, delta in gains:
                 task(delta, new.setdefault(head, {}))
-            self._rounds(step, new, added)
-        self._tell(step, lost, added)
+            _WitnessRounds(self, step.guard, added).run_from(new)
+        self._tell(step, self._net_change(lost, added))
+
+    def _turn_unproven(self, step: Step) -> None:
+        """Derive the unit again, with witnesses: it loses facts, and not all have a witness."""
+        self.forget()
+        step.undo.append((self.snapshot(), ()))
+        before = {name: self.tables[name].facts.copy() for name in self.relations}
+        self._derive_with_witnesses(step.guard)
+        changes = []
+        for name, facts in before.items():
+            gone, new = forms.difference(self.tables[name], facts)
+            if gone or new:
+                changes.append((name, gone, new))
+        self._tell(step, changes)
 
     def _lost(self, step: Step, roots: dict[str, Facts]) -> dict[str, Facts]:
         """The facts that have no derivation left; they are taken out, all other suspects are saved."""
@@ -344,39 +377,10 @@ class RecursiveKeeper(Keeper):
             if not forms.has_row(shape, facts, row):
                 self.proofs[name].bring(out, row, GIVEN)
 
-    def _rounds(self, step: Step, new: dict[str, Any], added: dict[str, Facts] | None) -> None:
-        """Merge what is new, and go on from it until nothing is new; `added` collects it all."""
-        number = 1
-        while True:
-            delta: dict[str, Facts] = {}
-            for name, witnesses in new.items():
-                if witnesses:
-                    delta[name] = self._merge(step, name, witnesses, added)
-            if not delta:
-                return
-            count = sum(size_of(self.shapes[name], facts) for name, facts in delta.items())
-            step.guard.round(self.planned.name, number, count, self.invents)
-            number += 1
-            new = {}
-            for name, facts in delta.items():
-                for task in self._forward[name]:
-                    head = task.rule.head.relation
-                    out = new.get(head)
-                    if out is None:
-                        out = new[head] = {}
-                    task(facts, out)
-
-    def _merge(self, step: Step, name: str, witnesses: Any, added: dict[str, Facts] | None) -> Facts:
-        shape = self.shapes[name]
-        facts = self.proofs[name].facts(witnesses)
-        with step.guard.shield:
-            if added is not None:
-                add_facts(shape, added.setdefault(name, shape.empty()), facts)
-            self.tables[name].merge(facts)
-            self.proofs[name].merge(witnesses)
-        return facts
-
-    def _tell(self, step: Step, suspects: dict[str, Facts], added: dict[str, Facts]) -> None:
+    def _net_change(
+        self, suspects: dict[str, Facts], added: dict[str, Facts]
+    ) -> list[tuple[str, Facts, Facts]]:
+        """What each relation lost and gained, given what was taken out and what came after that."""
         changes: list[tuple[str, Facts, Facts]] = []
         for name in self.relations:
             shape = self.shapes[name]
@@ -385,7 +389,10 @@ class RecursiveKeeper(Keeper):
             new = shape.empty() if not came else forms.minus(shape, came, lost) if lost else came
             if gone or new:
                 changes.append((name, gone, new))
-        if self.exact and len(changes) > 0:
+        return changes
+
+    def _tell(self, step: Step, changes: list[tuple[str, Facts, Facts]]) -> None:
+        if self.exact and changes:
             with step.guard.shield:  # for a while back to the state of before: some reader needs it
                 for name, gone, new in changes:
                     self.tables[name].remove(new)
@@ -401,7 +408,32 @@ class RecursiveKeeper(Keeper):
     # ── as a whole ───────────────────────────────────────────────────────────────────────────
 
     def rebuild(self, step: Step) -> Mapping[str, Facts]:
+        """By whole evaluation; with witnesses only where some were needed before."""
         self.forget()
+        if self.proven:
+            self._derive_with_witnesses(step.guard)
+            return {}
+        for name, table in self._evaluated(step.guard).items():
+            self.proofs[name].data.clear()
+            self.tables[name].replace(table.facts)
+        return {}
+
+    def _evaluated(self, guard: Guard) -> dict[str, Table]:
+        """The unit by whole evaluation of its rules as they are written, in tables of its own."""
+        store, unit = self.store, self.planned.unit
+        unit = evolve(unit, rules=tuple(store.plan.written.get(rule.name, rule) for rule in unit.rules))
+        program = evolve(store.plan.program, rules=unit.rules)
+        reads = {name for rule in unit.rules for name in outside_relations(rule, unit.relations)}
+        indexes = {name: set(store.tables[name].indexes) for name in reads}
+        try:
+            return Context(program, store.shapes, dict(store.tables), guard).run(unit, self.given)
+        finally:
+            for name, there in indexes.items():  # an index that stays has to follow every change
+                for index in store.tables[name].indexes.keys() - there:
+                    del store.tables[name].indexes[index]
+
+    def _derive_with_witnesses(self, guard: Guard) -> None:
+        """Derive the unit from what it reads; the caller knows how to undo it."""
         for name in self.relations:
             self.tables[name].clear()
             self.proofs[name].data.clear()
@@ -411,26 +443,49 @@ class RecursiveKeeper(Keeper):
                 self._bring(name, list(rows), new)
         for task in self._whole:
             task(None, new.setdefault(task.rule.head.relation, {}))
-        self._rounds(step, new, None)
-        return {}
+        _WitnessRounds(self, guard, None).run_from(new)
+        self.proven = True
+
+    def prove(self, guard: Guard) -> None:
+        if not self.proven:
+            back = self.snapshot()
+            try:
+                self._derive_with_witnesses(guard)
+            except BaseException:
+                with guard.shield:
+                    back()
+                raise
 
     def state(self) -> Columns:
-        """Witnesses alone: by I1 the facts are those that have one."""
-        return [column for name in self.relations for column in self.proofs[name].columns()]
+        """Whether there are witnesses; then those alone, for by I1 the facts are those that have
+        one; else the facts.
+        """
+        columns: Columns = [[self.proven]]
+        for name in self.relations:
+            facts = self.tables[name].facts
+            columns += self.proofs[name].columns() if self.proven else fact_columns(self.shapes[name], facts)
+        return columns
 
     def restore(self, columns: Columns) -> None:
         left = iter(columns)
         self.forget()
+        (self.proven,) = next(left)
         for name in self.relations:
-            self.proofs[name].restore(left)
-            self.tables[name].replace(self.proofs[name].everything())
+            if self.proven:
+                self.proofs[name].restore(left)
+                self.tables[name].replace(self.proofs[name].everything())
+            else:
+                self.proofs[name].data.clear()
+                self.tables[name].replace(facts_from(self.shapes[name], left))
 
     def snapshot(self) -> Callable[[], None]:
         tables = table_snapshot(self.store, self.relations)
         proofs = {name: dict(kept.data) for name, kept in self.proofs.items()}
+        proven = self.proven
 
         def restore() -> None:
             self.forget()
+            self.proven = proven
             tables()
             for name, kept in proofs.items():
                 self.proofs[name].data.clear()
@@ -452,7 +507,51 @@ class RecursiveKeeper(Keeper):
     def check(self) -> None:
         for name in self.relations:
             facts = set(rows_of(self.shapes[name], self.proofs[name].everything()))
-            assert facts == set(self.tables[name].rows()), f"I1: {name}"
+            there = set(self.tables[name].rows())
+            assert facts == there if self.proven else facts <= there, f"I1: {name}"
+
+
+class _WitnessRounds(Rounds):
+    """Rounds that keep a witness for each fact that is new; `added` collects what was.
+
+    Without `added` the facts are there already, and only their witnesses are made: then they do
+    not count against the limits of a step.
+    """
+
+    def __init__(self, keeper: RecursiveKeeper, guard: Guard, added: dict[str, Facts] | None) -> None:
+        super().__init__(keeper.planned.name, guard, keeper.invents)
+        self.keeper, self.added = keeper, added
+
+    def run_from(self, new: dict[str, Any]) -> None:
+        """Keep what was collected, and go on from it until nothing is new."""
+        tasks = [task for tasks in self.keeper._forward.values() for task in tasks]
+        self.run_until_settled(tasks, self.end_round(new, 1))
+
+    def collector(self, task: RoundTask, new: dict[str, Any]) -> Any:
+        head = task.rule.head.relation
+        if head not in new:
+            new[head] = {}
+        return new[head]
+
+    def keep(self, new: dict[str, Any]) -> dict[str, Facts]:
+        delta: dict[str, Facts] = {}
+        for name, witnesses in new.items():
+            if witnesses:
+                delta[name] = self._merge(name, witnesses)
+        return delta
+
+    def _merge(self, name: str, witnesses: Any) -> Facts:
+        keeper, added, shape = self.keeper, self.added, self.keeper.shapes[name]
+        facts = keeper.proofs[name].facts(witnesses)
+        with self.guard.shield:
+            if added is not None:
+                add_facts(shape, added.setdefault(name, shape.empty()), facts)
+            keeper.tables[name].merge(facts)
+            keeper.proofs[name].merge(witnesses)
+        return facts
+
+    def size(self, delta: dict[str, Facts]) -> int:
+        return 0 if self.added is None else self.keeper._number(delta)
 
 
 def carried_relations(unit: Unit, shapes: Mapping[str, Shape]) -> set[str]:
