@@ -40,7 +40,6 @@ from everlog.core.codegen.derivations import (
 )
 from everlog.core.engine.keepers.keeper import Derivation, Keeper, outside_relations, table_snapshot, versions
 from everlog.core.engine.keepers.recursive.ancestry import Ancestry
-from everlog.core.engine.keepers.recursive.group_ancestry import GroupAncestry
 from everlog.core.engine.keepers.recursive.proofs import GroupedProofs, PlainProofs, Proofs
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.saved_state import Columns, fact_columns, facts_from
@@ -58,9 +57,8 @@ if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step
 
 GIVEN: tuple[()] = ()  # the witness of a fact that is given
-FEW = 64  # facts that lost their witness, up to which each is looked at by itself
+FEW = 1000  # facts that lost their witness, up to which each is followed up
 CHANCES = 2  # generations of suspects most of which are not spared, until no more are followed up
-SINGLES = 12  # such facts for a key, up to which each is followed up by itself rather than as a set
 _SUSPECTS = "Δ?"  # before a relation's name: its suspects, as what a rule's head must be among
 
 
@@ -91,7 +89,6 @@ class RecursiveKeeper(Keeper):
         self.invents = any(p.invents(rule) for rule in planned.unit.rules)
         self._make_tasks()
         self._ancestry = Ancestry(planned.unit.rules, store.numbers, self.proofs)
-        self._groups = GroupAncestry.of(planned.unit.rules, store.numbers, self.proofs, self._ancestry)
 
     def _make_tasks(self) -> None:
         """Whole rules, and each rule forward and backward from each of its atoms of this unit."""
@@ -284,7 +281,7 @@ class RecursiveKeeper(Keeper):
         """Everything whose witness leads to one of the given suspects, but for what is spared on
         the way.
         """
-        chances = CHANCES if self._groups is not None else 1
+        chances = CHANCES
         while frontier:
             for name, facts in frontier.items():
                 self._asked[name].merge(facts)
@@ -311,25 +308,17 @@ class RecursiveKeeper(Keeper):
 
         The suspects that are left.  All that rested on the others stays as it is.
         """
-        if number > FEW and self._groups is None:
+        if number > FEW:
             return suspects
         left = dict(suspects)
         for name, new in self._restored(suspects).items():
             shape, proofs, is_founded = self.shapes[name], self.proofs[name], self._ancestry.is_founded
             spared = shape.empty()
             step.undo.append((proofs.take, (spared,)))
-            if self._groups is not None and number > len(new) * SINGLES:
-                for key, (_, groups) in new.items():
-                    for witness, values in groups.items():
-                        founded = self._groups.founded(key, witness, values)
-                        if founded:
-                            add_facts(shape, spared, {key: founded})
-                            proofs.put({key: {witness: founded}})
-            else:
-                for row, witness in proofs.entries(new):
-                    if is_founded(row, witness):
-                        add_row(shape, spared, row)
-                        proofs.set(row, witness)
+            for row, witness in proofs.entries(new):
+                if is_founded(row, witness):
+                    add_row(shape, spared, row)
+                    proofs.set(row, witness)
             if spared:
                 self._asked[name].remove(spared)
                 left[name] = forms.minus(shape, suspects[name], spared)
@@ -377,9 +366,7 @@ class RecursiveKeeper(Keeper):
             if not forms.has_row(shape, facts, row):
                 self.proofs[name].bring(out, row, GIVEN)
 
-    def _net_change(
-        self, suspects: dict[str, Facts], added: dict[str, Facts]
-    ) -> list[tuple[str, Facts, Facts]]:
+    def _net_change(self, suspects: dict[str, Facts], added: dict[str, Facts]) -> list[tuple[str, Facts, Facts]]:
         """What each relation lost and gained, given what was taken out and what came after that."""
         changes: list[tuple[str, Facts, Facts]] = []
         for name in self.relations:
