@@ -47,7 +47,8 @@ from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store, Task
 from everlog.core.evaluate.rounds import Rounds, RoundTask
 from everlog.core.evaluate.seminaive import Context
-from everlog.core.program import Atom, Negation, Row, Rule, Variable
+from everlog.core.program import Atom, Negation, Row, Rule
+from everlog.core.program.carried import carried_from
 from everlog.core.program.dependencies import Unit
 from everlog.core.runtime.guards import Guard
 from everlog.core.storage import forms
@@ -544,18 +545,8 @@ class _WitnessRounds(Rounds):
 def carried_relations(unit: Unit, shapes: Mapping[str, Shape]) -> set[str]:
     """Binary relations whose recursive rules all carry the fan of the head along from the unit."""
     out = set()
-    for name in unit.relations:
-        shape = shapes[name]
-        rules = [rule for rule in unit.rules if rule.head.relation == name]
-        inside = [r for r in rules if any(a.relation in unit.relations for a, _ in p.atoms_of(r.body))]
-        if shape.arity == 2 and inside and all(_carries(rule, unit, shape) for rule in inside):
+    for name, shape in shapes.items():
+        rules = [rule for rule in unit.rules if rule.head.relation == name and unit.positions(rule)]
+        if shape.arity == 2 and rules and all(carried_from(rule, shape.fan, unit.relations) for rule in rules):
             out.add(name)
     return out
-
-
-def _carries(rule: Rule, unit: Unit, shape: Shape) -> bool:
-    fan = rule.head.args[shape.fan]
-    return isinstance(fan, Variable) and any(
-        isinstance(literal, Atom) and literal.relation in unit.relations and fan in literal.args
-        for literal in rule.body
-    )
