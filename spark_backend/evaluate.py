@@ -50,7 +50,6 @@ from everlog.spark_backend.plan import (
     Planned,
     SparkPlan,
     plan,
-    unit_atoms,
 )
 from everlog.spark_backend.settings import DEFAULT, Settings, partitions_of
 
@@ -301,13 +300,13 @@ class Evaluator:
 
     def _seeds(self, one: Planned, name: str, given: _Given) -> Facts:
         """The facts of a relation without recursion, perhaps with duplicates."""
-        rules = [r for r in one.unit.rules if r.head.relation == name and not unit_atoms(r, one.unit)]
+        rules = [r for r in one.unit.rules if r.head.relation == name and not one.unit.positions(r)]
         parts = [given.facts] if given.rows != [] or not rules else []
         return union(parts + [self._rules.derived(rule, self._lookup) for rule in rules])
 
     def _shipped(self, one: Planned) -> dict[str, pa.Table] | None:
         """The other relations that the recursive rules read; None if too large for tasks."""
-        rules = [rule for rule in one.unit.rules if unit_atoms(rule, one.unit)]
+        rules = [rule for rule in one.unit.rules if one.unit.positions(rule)]
         names = {a.relation for r in rules for a, _ in p.atoms_of(r.body)} - set(one.unit.relations)
         left = self._settings.shipped
         out: dict[str, pa.Table] = {}

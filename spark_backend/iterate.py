@@ -24,7 +24,6 @@ from everlog.spark_backend.frame_gc import forget_frames
 from everlog.spark_backend.frames.bindings import Facts
 from everlog.spark_backend.frames.body_frames import Lookup
 from everlog.spark_backend.frames.rule_frames import Rules, distinct, union
-from everlog.spark_backend.plan import unit_atoms
 from everlog.spark_backend.settings import ITERATION, Settings, is_local, partitions_of, tuned
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ def join_columns(unit: Unit) -> dict[str, tuple[int, ...]]:
     """For each relation the columns by which recursive rules most often join it."""
     found: dict[str, Counter[tuple[int, ...]]] = {name: Counter() for name in unit.relations}
     for rule in unit.rules:
-        for place in unit_atoms(rule, unit):
+        for place in unit.positions(rule):
             atom = rule.body[place]
             assert isinstance(atom, Atom)
             for other in rule.body:
@@ -105,7 +104,7 @@ def base_columns(unit: Unit, keys: Mapping[str, tuple[int, ...]]) -> dict[str, t
     """For each relation joined with a key of the unit: its join columns."""
     out: dict[str, tuple[int, ...]] = {}
     for rule in unit.rules:
-        for place in unit_atoms(rule, unit):
+        for place in unit.positions(rule):
             atom = rule.body[place]
             assert isinstance(atom, Atom)
             variables = [atom.args[column] for column in keys[atom.relation]]
@@ -199,7 +198,7 @@ class Iteration:
         """The new facts that the recursive rules derive from Δ."""
         candidates: dict[str, list[Facts]] = {}
         for rule in self._unit.rules:
-            for place in unit_atoms(rule, self._unit):
+            for place in self._unit.positions(rule):
                 atom = rule.body[place]
                 assert isinstance(atom, Atom)
                 if delta[atom.relation].size:
@@ -266,4 +265,4 @@ class Iteration:
 
 
 def recursive_rules(unit: Unit) -> Sequence[Rule]:
-    return [rule for rule in unit.rules if unit_atoms(rule, unit)]
+    return [rule for rule in unit.rules if unit.positions(rule)]

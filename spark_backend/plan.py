@@ -22,6 +22,7 @@ from attrs import evolve, field, frozen
 
 from everlog.core import program as p
 from everlog.core.program import Atom, Program, Rule, Variable
+from everlog.core.program.carried import carried_from
 from everlog.core.program.dependencies import Unit, units
 from everlog.spark_backend.cyclic.cyclic_joins import CyclicJoin, cyclic_join
 from everlog.spark_backend.frames.expressions import NotOnSpark, refuse
@@ -162,15 +163,6 @@ def _closing(program: Program, unit: Unit) -> Iterator[Rule]:
             yield Rule(Atom(name, (x, z)), (Atom(name, (x, y)), Atom(name, (y, z))), f"{name} is transitive")
 
 
-def unit_atoms(rule: Rule, unit: Unit) -> list[int]:
-    """The places of atoms of the rule's own unit in its body."""
-    return [
-        n
-        for n, literal in enumerate(rule.body)
-        if isinstance(literal, Atom) and literal.relation in unit.relations
-    ]
-
-
 def carried_columns(unit: Unit) -> dict[str, int] | None:
     """For each relation a column that recursive rules pass on unchanged, or None.
 
@@ -178,8 +170,7 @@ def carried_columns(unit: Unit) -> dict[str, int] | None:
 
     Cost: one test for each choice of a column per relation, at most 4096.
     """
-    recursive = [(rule, unit_atoms(rule, unit)) for rule in unit.rules]
-    recursive = [(rule, places) for rule, places in recursive if places]
+    recursive = [(rule, unit.positions(rule)) for rule in unit.rules if unit.positions(rule)]
     arities = {rule.head.relation: len(rule.head.args) for rule in unit.rules}
     if any(arities.get(name, 0) == 0 for name in unit.relations) or prod(arities.values()) > 4096:
         return None
@@ -191,12 +182,6 @@ def carried_columns(unit: Unit) -> dict[str, int] | None:
 
 
 def _carries(rule: Rule, places: list[int], chosen: Mapping[str, int]) -> bool:
-    variable = rule.head.args[chosen[rule.head.relation]]
-    if not isinstance(variable, Variable):
-        return False
-    for place in places:
-        atom = rule.body[place]
-        assert isinstance(atom, Atom)
-        if atom.args[chosen[atom.relation]] != variable:
-            return False
-    return True
+    """Whether every atom of the unit in a rule has the chosen column of the head in its own."""
+    found = carried_from(rule, chosen[rule.head.relation], chosen)
+    return all(any(atom is rule.body[n] and at == chosen[atom.relation] for atom, at in found) for n in places)

@@ -29,7 +29,7 @@ from everlog.core.engine.planning.systems import Refused, with_auxiliaries
 from everlog.core.engine.statistics import Statistics, statistics_of
 from everlog.core.engine.stepping.broken import BrokenEngine
 from everlog.core.engine.stepping.changes import NOTHING, GivenRows, ToldChanges
-from everlog.core.engine.stepping.saved_state import Columns, Kept
+from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Step
 from everlog.core.engine.stepping.store import Store
 from everlog.core.engine.unrolled import Follow
@@ -72,7 +72,7 @@ def _whole(method: _Step) -> _Step:
 
     @wraps(method)
     def step(self: Engine, *args: Any, **more: Any) -> Changes:
-        self._stood = self.guard.stands = False
+        self.guard.stands = False
         try:
             return method(self, *args, **more)
         except Broken:
@@ -111,7 +111,7 @@ class Engine:
         strategies: Mapping[str, str] | None = None,
         large: int = LARGE,
         given: Mapping[str, Iterable[Row]] | None = None,
-        kept: Kept | None = None,
+        kept: Mapping[str, Columns] | None = None,
     ) -> None:
         """A program with the facts of its text; or, in their place, with the facts that are
         `given`.
@@ -129,10 +129,8 @@ class Engine:
         self.seal: Seal | None = None
         self._asked = dict(strategies or {})
         self._steps = 0
-        self._stood = False  # whether the step under way is done, whatever comes after it
         self.moved: dict[str, tuple[str, int]] = {}  # rules that moved: to which strategy, after which step
-        numbers = None if kept is None else kept.numbers
-        self._network = Network(make_plan(program, self._asked), program.relations, numbers=numbers)
+        self._network = Network(make_plan(program, self._asked), program.relations)
         self._facts_given = 0
         self._know(program)
         start = program.facts if given is None else given
@@ -141,7 +139,7 @@ class Engine:
             str, tuple[float, int]
         ] = {}  # unit → how long it took when last computed, and how many facts
         net: Net = {name: ([], rows) for name, rows in rows_of_start.items() if rows}
-        self._compute(net, everything=True, kept=None if kept is None else kept.units)
+        self._compute(net, everything=True, kept=kept)
 
     def _know(self, program: Program) -> None:
         self._arities = {name: relation.arity for name, relation in program.relations.items()}
@@ -149,6 +147,7 @@ class Engine:
         home = self._network.home
         self._refused = {name: why for name in program.relations if (why := home[name].refusal(name))}
         self._small = self._begin()
+        self._proved: set[tuple[str, bool]] = set()  # relations with whether a fact comes: see `_prove_for`
         self._watch = JoinWatch(self._network)
         self._ways = Ways(self._network, [n for n in program.relations if self.strategy_of(n)[0] == GIVEN_ONLY])
 
@@ -177,7 +176,7 @@ class Engine:
 
     def update(self, relation: str, row: Row, insert: bool = True) -> Changes:
         """A step of one insert or delete, without an `Update` made for it."""
-        self._stood = self.guard.stands = False
+        self.guard.stands = False
         try:  # as `_whole` does, without another call
             return self._update(relation, row, insert)
         except Broken:
@@ -335,6 +334,8 @@ class Engine:
             raise InsertOnly(name)
         if insert is forms.has_row(shape, table.facts, row):
             return NOTHING
+        if (name, insert) not in self._proved:
+            self._prove_for(name, insert)
         step, guard = self._small, self.guard
         step.again()
         told: dict[str, dict[Row, int]] = {name: {row: 1 if insert else -1}}
@@ -351,7 +352,7 @@ class Engine:
                 if self.seal is not None:
                     self._have_sealed({name: ([], [row]) if insert else ([row], [])})
                 step.undo.clear()
-                self._facts_given, self._stood, guard.stands = given, True, True
+                self._facts_given, guard.stands = given, True
             except BaseException as error:
                 self._take_back(step, error)
                 if isinstance(error, MetFailure):
@@ -390,7 +391,7 @@ class Engine:
         """An error ends a call: if the step stood by then, break, unless it is a Ctrl-C that came
         late.
         """
-        if self._stood and isinstance(error, Exception):
+        if self.guard.stands and isinstance(error, Exception):
             self.give_up(error)
 
     def give_up(self, problem: BaseException) -> NoReturn:
@@ -404,6 +405,9 @@ class Engine:
     @without_collections
     def _follow(self, net: Net) -> Changes:
         """A small step: the change goes from unit to unit."""
+        for name, (gone, _) in net.items():
+            if (name, not gone) not in self._proved:
+                self._prove_for(name, not gone)
         step = self._begin()
         with self.guard:
             try:
@@ -411,11 +415,23 @@ class Engine:
                 step.run()
                 changes, given = self._changes(step), self._given_after(net)
                 self._have_sealed(net)
-                self._facts_given, self._stood, self.guard.stands = given, True, True
+                self._facts_given, self.guard.stands = given, True
             except BaseException as error:
                 self._take_back(step, error)
                 raise
         return changes
+
+    def _prove_for(self, relation: str, insert: bool) -> None:
+        """Have the witnesses that a change of a relation needs; once is enough."""
+        self._prove(self._network.may_lose(relation, insert))
+        self._proved.add((relation, insert))
+
+    def _prove(self, keepers: Iterable[Keeper]) -> None:
+        unproven = [keeper for keeper in keepers if not keeper.proven]
+        if unproven:
+            with collector_paused(), self.guard:
+                for keeper in unproven:
+                    keeper.prove(self.guard)
 
     def _compute(self, net: Net, everything: bool = False, kept: Mapping[str, Columns] | None = None) -> Changes:
         """A large step: the units that it reaches are computed anew, but for what is `kept`."""
@@ -433,7 +449,7 @@ class Engine:
                 for keeper in reached:
                     columns = None if kept is None else kept.get(keeper.planned.name)
                     if columns is None:
-                        self._rebuild(step, keeper)
+                        self._rebuild(step, keeper, tell=not everything)
                     else:
                         keeper.restore(columns)
                         keeper.forget()
@@ -442,7 +458,7 @@ class Engine:
                 network.forget_grown_tasks()
                 changes, given = self._changes(step), self._given_after(net)
                 self._have_sealed(net)
-                self._facts_given, self._stood, self.guard.stands = given, True, True
+                self._facts_given, self.guard.stands = given, True
             except BaseException as error:
                 self._take_back(step, error)
                 raise
@@ -457,13 +473,13 @@ class Engine:
                 self.seal(net)
                 self.guard.stands = True  # whatever fails from here on
 
-    def _rebuild(self, step: Step, keeper: Keeper) -> None:
-        """Compute a unit anew, and note what differs."""
+    def _rebuild(self, step: Step, keeper: Keeper, tell: bool) -> None:
+        """Compute a unit anew, and note what differs if somebody is told."""
         store = self._network.store
         before: dict[str, Facts] = {}
         told = [name for name in keeper.relations if name in self.program.relations]
-        if isinstance(keeper, GivenKeeper):
-            told = []  # its change is known: see `_compute`
+        if isinstance(keeper, GivenKeeper) or not tell:
+            told = []  # the change of given facts is known: see `_compute`
         for name in told:
             table = store.tables[name]
             shared = isinstance(table, Classes | SharedTable)  # a rebuild makes new sets, and these are many
@@ -554,7 +570,9 @@ class Engine:
     def witness(self, relation: str, row: Row) -> Witness | None:
         """The derivation that is kept for a fact; None if it is given, or its unit keeps none."""
         network = self._network
-        known = network.home[relation].derivation_of(relation, row)
+        keeper = network.home[relation]
+        self._prove([keeper])
+        known = keeper.derivation_of(relation, row)
         if known is None:
             return None
         name, binding = known
@@ -578,11 +596,6 @@ class Engine:
             columns = keeper.state() if keeper.planned.unit.rules else None
             if columns is not None:
                 yield keeper.planned.name, sum(len(self.tables[name]) for name in keeper.relations), columns
-
-    @property
-    def rule_numbers(self) -> Mapping[str, int]:
-        """What witnesses call rules by."""
-        return self._network.store.numbers
 
     # ── other rules ──────────────────────────────────────────────────────────────────────────
 
@@ -617,7 +630,7 @@ class Engine:
                         changes[name] = change
                 told = ToldChanges({**old.store.shapes, **network.store.shapes}, changes)
                 self._have_sealed(network.given_change(old, old_program, program))
-                self._facts_given, self.moved, self._stood, self.guard.stands = given, moved, True, True
+                self._facts_given, self.moved, self.guard.stands = given, moved, True
             except BaseException as error:
                 self._resume(old, old_program, error)
                 raise

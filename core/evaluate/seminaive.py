@@ -4,7 +4,7 @@ A recursive unit runs in rounds.  First come the rules that do not need the unit
 each round, every rule reads the state at its start; it runs once for each body atom of the unit,
 with that atom reading only Δ, the facts of the round before (at first: all of them).  What comes
 out and is not known yet is the Δ of the next round.  Some recursions do without
-(core.evaluate.carried), or need rounds for some of their keys only (core.evaluate.ordered).
+(core.evaluate.flow), or need rounds for some of their keys only (core.evaluate.ordered).
 
 Rules are compiled when their unit begins: by then the relations that they read are complete, and
 their sizes decide the order of joins.
@@ -22,13 +22,15 @@ from attrs import define
 from everlog.core import program as p
 from everlog.core.codegen import Access, Compiled, compile_late, compile_rule
 from everlog.core.codegen.code_lines import comment
-from everlog.core.evaluate.carried import Steps, carried, flow
 from everlog.core.evaluate.choice_domains import Chooser
 from everlog.core.evaluate.counters import Counting
-from everlog.core.evaluate.ordered import key_levels, ordered
-from everlog.core.evaluate.shapes import shapes_of
+from everlog.core.evaluate.fan_columns import shapes_of
+from everlog.core.evaluate.flow import flow, flow_steps
+from everlog.core.evaluate.ordered import key_levels, key_steps
+from everlog.core.evaluate.rounds import Rounds, RoundTask
 from everlog.core.evaluate.subsume import dominance_rule, dominated
 from everlog.core.program import Program, Row, Rule
+from everlog.core.program.carried import Steps
 from everlog.core.program.dependencies import Unit, units
 from everlog.core.program.values import EvaluationError
 from everlog.core.runtime.collector import collector_paused
@@ -110,7 +112,7 @@ def explain_code(program: Program, only: str | None = None) -> str:
                 continue
             deltas: list[int | None] = [None]
             if unit.recursive:
-                deltas = list(_positions(rule, unit)) or [None]
+                deltas = list(unit.positions(rule)) or [None]
             parts += [run.compiled(rule, delta, unit).source for delta in deltas]
     return "\n\n".join(parts)
 
@@ -152,6 +154,13 @@ class Context:
             self.tables[name].merge(facts_of(shape, rows))
         else:
             self.tables[name] = Table(shape, facts_of(shape, rows))
+
+    def run(self, unit: Unit, given: Mapping[str, Iterable[Row]]) -> dict[str, Table]:
+        """The relations of a unit, in new tables, from given facts and the tables that it reads."""
+        for name in unit.relations:
+            self.load(name, given[name])
+        UnitRun(self, unit).run()
+        return {name: self.tables[name] for name in unit.relations}
 
     def _sizes(self, rule: Rule, unit: Unit) -> dict[str, int]:
         sizes = {name: len(self.tables[name]) for name in {a.relation for a, _ in p.atoms_of(rule.body)}}
@@ -232,43 +241,44 @@ class _EitherWay:
             self.early_key = (perf_counter() - start) / max(keys, 1)
 
 
-def _positions(rule: Rule, unit: Unit) -> list[int]:
-    """Where the body of a rule has atoms of its own unit."""
-    return [i for i, x in enumerate(rule.body) if isinstance(x, p.Atom) and x.relation in unit.relations]
-
-
 @define
 class _Task:
-    """One compiled version of a rule: reads Δ of `source` (None: no Δ), derives `head`."""
+    """One compiled version of a rule: reads Δ of `source` (None: no Δ)."""
 
     rule: Rule
     source: str | None
     run: Derive
     only_new: bool  # whether it derives no fact that is there
 
+    def __call__(self, delta: Facts, out: Facts) -> None:
+        try:
+            self.run(delta, out)
+        except EvaluationError as error:
+            raise error.with_rule(self.rule.written, str(self.rule.origin)) from error.__cause__
 
-class UnitRun:
+
+class UnitRun(Rounds):
     """One unit, from what it reads: rounds until nothing is new."""
 
     def __init__(self, run: Context, unit: Unit) -> None:
+        invents = any(p.invents(rule) for rule in unit.rules)
+        limited = any(name in run.program.limits for name in unit.relations)
+        super().__init__(", ".join(unit.relations), run.shapes, run.guard, invents and not limited)
         self.context, self.unit = run, unit
-        self.name = ", ".join(unit.relations)
-        self.invents = any(p.invents(rule) for rule in unit.rules) and not any(
-            name in run.program.limits for name in unit.relations
-        )
         self.tables = run.tables
-        self.shapes = run.shapes
-        self.steps = carried(run.program, unit, run.shapes) if run.shares else None
+        self.steps = flow_steps(run.program, unit, run.shapes) if run.shares else None
         self.once: list[_Task] = []
         self.recursive: list[tuple[Rule, int]] = []  # with the atom to be read as Δ
         for rule in unit.rules:
-            positions = _positions(rule, unit) if unit.recursive else []
+            positions = unit.positions(rule) if unit.recursive else []
             self.recursive += [(rule, position) for position in positions]
             if any(call.name == "autoinc" for call in p.calls_of(rule)):
                 self.once.append(_Task(rule, None, self._numbered(rule), only_new=False))
             elif not positions:
                 self.once.append(run.task(rule, None, unit))
         self.dominance = [(s, dominance_rule(s)) for s in unit.subsumptions]
+        self.mixed: set[str] = set()  # relations of whose new facts some may be there already
+        self.candidates: list[tuple[Rule, Facts]] = []  # for relations with choice domains, by rule
 
     @cached_property
     def each(self) -> list[_Task]:
@@ -295,7 +305,7 @@ class UnitRun:
         """Each key once, where keys move along given steps; the Δ of keys that need rounds, or None
         if all do.
         """
-        steps = ordered(self.context.program, self.unit, self.shapes)
+        steps = key_steps(self.context.program, self.unit, self.shapes)
         direct = [self.context.direct(rule, position, self.unit) for rule, position in self.recursive if steps]
         if not steps or None in direct:
             return None
@@ -307,7 +317,7 @@ class UnitRun:
             delta = {key: facts[key] for key in level if key in facts}
             for task in direct:
                 assert task is not None
-                self._run(task, delta, facts)
+                task(delta, facts)
             settled += size_of(table.shape, delta)
             if settled > told + _MANY:
                 self.context.guard.round(self.name, 2, settled - told, self.invents)
@@ -320,69 +330,62 @@ class UnitRun:
         return {self.name: delta} if delta else {}
 
     def run(self) -> None:
-        delta = {name: self.tables[name].facts for name in self.unit.relations if self.tables[name].facts}
+        delta = self._everything()
         if self.dominance:
-            delta = self._subsumed(delta)
-        self._round(self.once, delta, 1)
-        delta = {name: self.tables[name].facts for name in self.unit.relations if self.tables[name].facts}
+            self._subsumed(delta)
+        self.round(self.once, {}, 1)
+        delta = self._everything()
         if self.steps is not None and delta:
             self._spread(self.steps)
             return
-        if delta and self.context.shares:
-            waiting = self._settled_in_order()
-            delta = delta if waiting is None else waiting
-        number = 1
-        while delta and self.each and not self._is_full():
-            number += 1
-            delta = self._round(self.each, delta, number)
+        waiting = self._settled_in_order() if delta else None
+        if waiting is not None:
+            delta = waiting
+        if delta and self.recursive:
+            self.run_until_settled(self.each, delta)
 
-    def _round(self, tasks: list[_Task], delta: dict[str, Facts], number: int) -> dict[str, Facts]:
-        """Run the tasks on the state as it is, then merge what is new; the Δ of the next round."""
-        new: dict[str, Facts] = {}
-        mixed: set[str] = set()  # relations of whose new facts some may be there already
-        candidates: list[tuple[Rule, Facts]] = []
-        for task in tasks:
-            if task.source is not None and task.source not in delta:
-                continue
-            head = task.rule.head.relation
-            if not task.only_new:
-                mixed.add(head)
-            if head in self.context.choosers:
-                if not candidates or candidates[-1][0] is not task.rule:
-                    candidates.append((task.rule, self.shapes[head].empty()))
-                out = candidates[-1][1]
-            else:
-                out = new.get(head)
-                if out is None:
-                    out = new[head] = self.shapes[head].empty()
-            self._run(task, delta.get(task.source), out)  # type: ignore[arg-type]
-        self._choose(candidates, new)
-        out_delta: dict[str, Facts] = {}
+    def _everything(self) -> dict[str, Facts]:
+        return {name: self.tables[name].facts for name in self.unit.relations if self.tables[name].facts}
+
+    # ── a round ──────────────────────────────────────────────────────────────────────────────
+
+    def collector(self, task: RoundTask, new: dict[str, Any]) -> Facts:
+        head = task.rule.head.relation
+        assert isinstance(task, _Task)
+        if not task.only_new:
+            self.mixed.add(head)
+        if head in self.context.choosers:
+            if not self.candidates or self.candidates[-1][0] is not task.rule:
+                self.candidates.append((task.rule, self.shapes[head].empty()))
+            return self.candidates[-1][1]
+        if head not in new:
+            new[head] = self.shapes[head].empty()
+        return new[head]
+
+    def keep(self, new: dict[str, Any]) -> dict[str, Facts]:
+        self._choose(new)
+        delta: dict[str, Facts] = {}
         for name, facts in new.items():
-            fresh = self._fresh(name, facts, name in mixed)
+            fresh = self._fresh(name, facts, name in self.mixed)
             if fresh:
-                out_delta[name] = self._merged(name, fresh)
-        if self.dominance and out_delta:
-            out_delta = self._subsumed(out_delta)
-        count = sum(size_of(self.shapes[n], f) for n, f in out_delta.items())
-        self.context.guard.round(self.name, number, count, self.invents)
+                delta[name] = self._merged(name, fresh)
+        self.mixed.clear()
+        return self._subsumed(delta) if self.dominance and delta else delta
+
+    def end_round(self, new: dict[str, Any], number: int) -> dict[str, Facts]:
+        delta = super().end_round(new, number)
         if self.context.progress is not None:
-            self.context.progress(self.name, number, count)
-        return out_delta
+            self.context.progress(self.name, number, self.size(delta))
+        return delta
 
-    def _run(self, task: _Task, delta: Facts, out: Facts) -> None:
-        try:
-            task.run(delta, out)
-        except EvaluationError as error:
-            raise error.with_rule(task.rule.written, str(task.rule.origin)) from error.__cause__
-
-    def _choose(self, candidates: list[tuple[Rule, Facts]], new: dict[str, Facts]) -> None:
+    def _choose(self, new: dict[str, Facts]) -> None:
         """Admit the candidates of relations with choice domains, rule by rule."""
         admitted: dict[str, list[Row]] = {}
-        for rule, facts in candidates:
+        for rule, facts in self.candidates:
             name = rule.head.relation
             rows = rows_of(self.shapes[name], facts)
             admitted.setdefault(name, []).extend(self.context.choosers[name].admit(rows))
+        self.candidates.clear()
         for name, rows_in in admitted.items():
             new[name] = facts_of(self.shapes[name], rows_in)
 
@@ -412,7 +415,7 @@ class UnitRun:
         table.merge(facts)
         return facts
 
-    def _is_full(self) -> bool:
+    def is_full(self) -> bool:
         limits = self.context.program.limits
         return any(name in limits and len(self.tables[name]) >= limits[name] for name in self.unit.relations)
 

@@ -27,6 +27,7 @@ from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Readers, Step
 from everlog.core.engine.stepping.store import Store, Task
 from everlog.core.program import Row, Rule, Value
+from everlog.core.runtime.guards import Guard
 from everlog.core.storage.tables import Facts
 
 Derivation = tuple[str, Mapping[str, Value]]  # a rule's name, and values of variables of its body
@@ -40,6 +41,7 @@ class Keeper:
     def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
         self.store, self.planned, self.number = store, planned, number
         self.waiting = False
+        self.proven = True  # whether what losses and `derivation_of` need is there
         self.exact = False  # whether some rule reads two atoms of this unit, and needs its tables of before
         self.given: dict[str, set[Row]] = {name: set() for name in planned.unit.relations}
 
@@ -101,6 +103,9 @@ class Keeper:
         the table's.
         """
         raise NotImplementedError
+
+    def prove(self, guard: Guard) -> None:
+        """Be `proven`, from the state between two steps."""
 
     def derivation_of(self, relation: str, row: Row) -> Derivation | None:
         """How a fact was derived, from facts that were there before it; None if it is given, or

@@ -1,35 +1,22 @@
 """What a unit keeps, as columns of plain values, and back: for whoever writes it to a file.
 
-Millions of facts with their witnesses are nested dicts and sets; flat they are a few long lists,
-which are written and read in C.  A binary relation is cut into runs: the keys, how many values each
-has, and all values in a row.  Witnesses are sorted by their rule, since those of one rule have the
-same number of hidden values, and so make columns.
+Millions of facts are nested dicts and sets; flat they are a few long lists, which are written and
+read in C.  A binary relation is cut into runs: the keys, how many values each has, and all values
+in a row.  Witnesses are not written: a unit makes them when it first needs them.
 
 A unit that keeps something else (running totals, views of joins) has no columns, and is computed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from itertools import chain, islice, repeat
 from operator import itemgetter
 from typing import Any, TypeAlias
 
-from attrs import frozen
-
 from everlog.core.storage.tables import Facts, Shape
 
 Columns: TypeAlias = list[list[Any]]
-
-
-@frozen
-class Kept:
-    """What an engine kept: the numbers that witnesses call rules by, and the columns of units by
-    their names.
-    """
-
-    numbers: Mapping[str, int]
-    units: Mapping[str, Columns]
 
 
 # ── facts ────────────────────────────────────────────────────────────────────────────────────
@@ -138,115 +125,3 @@ def counts_from(shape: Shape, columns: Iterator[list[Any]]) -> dict[Any, int]:
     if shape.arity == 0:
         return dict.fromkeys([()] * len(numbers), *numbers[:1])
     return dict(zip(facts[0] if shape.arity == 1 else zip(*facts, strict=True), numbers, strict=True))
-
-
-class Runs:
-    """Witnesses of one rule on their way into columns."""
-
-    def __init__(self) -> None:
-        self.keys: list[Any] = []
-        self.lengths: list[int] = []
-        self.values: list[Any] = []
-        self.witnesses: list[Any] = []
-
-
-def plain_columns(shape: Shape, data: Mapping[Any, Any]) -> Columns:
-    """The witnesses of `PlainProofs`: for each rule its number and width, then facts and hidden
-    values.
-    """
-    by_rule: dict[int, Runs] = {}
-    if shape.arity == 2:
-        for key, fan in data.items():
-            for value, witness in fan.items():
-                number = witness[0] if witness else 0
-                runs = by_rule.get(number)
-                if runs is None:
-                    runs = by_rule[number] = Runs()
-                if runs.keys and runs.keys[-1] is key:
-                    runs.lengths[-1] += 1
-                else:
-                    runs.keys.append(key)
-                    runs.lengths.append(1)
-                runs.values.append(value)
-                runs.witnesses.append(witness)
-    else:
-        for fact, witness in data.items():
-            runs = by_rule.setdefault(witness[0] if witness else 0, Runs())
-            runs.values.append(fact)
-            runs.witnesses.append(witness)
-    columns: Columns = [_head(by_rule)]
-    for number, runs in by_rule.items():
-        if shape.arity == 2:
-            columns += [runs.keys, runs.lengths, runs.values]
-        elif shape.arity == 1:
-            columns.append(runs.values)
-        else:
-            columns += turned(runs.values, shape.arity)
-        columns += _hidden(number, runs)
-    return columns
-
-
-def plain_from(shape: Shape, columns: Iterator[list[Any]]) -> dict[Any, Any]:
-    data: dict[Any, Any] = {}
-    for number, width in _rules(next(columns)):
-        if shape.arity == 2:
-            keys, lengths, values = next(columns), next(columns), iter(next(columns))
-            witnesses = _witnesses(number, width, columns)
-            for key, length in zip(keys, lengths, strict=True):
-                fan = dict(zip(islice(values, length), witnesses, strict=False))
-                known = data.get(key)
-                if known is None:
-                    data[key] = fan
-                else:
-                    known.update(fan)
-        else:
-            facts = list(islice(columns, shape.arity)) if shape.arity else [[()]]
-            flat = facts[0] if shape.arity <= 1 else zip(*facts, strict=True)
-            data.update(zip(flat, _witnesses(number, width, columns), strict=False))
-    return data
-
-
-def grouped_columns(data: Mapping[Any, Mapping[Any, Any]]) -> Columns:
-    """The witnesses of `GroupedProofs`: for each rule keys, sizes and values of sets, hidden
-    values.
-    """
-    by_rule: dict[int, Runs] = {}
-    for key, groups in data.items():
-        for witness, values in groups.items():
-            runs = by_rule.setdefault(witness[0] if witness else 0, Runs())
-            runs.keys.append(key)
-            runs.witnesses.append(witness)
-            runs.lengths.append(len(values))
-            runs.values.extend(values)
-    columns: Columns = [_head(by_rule)]
-    for number, runs in by_rule.items():
-        columns += [runs.keys, runs.lengths, runs.values, *_hidden(number, runs)]
-    return columns
-
-
-def grouped_from(columns: Iterator[list[Any]]) -> dict[Any, dict[Any, set[Any]]]:
-    data: dict[Any, dict[Any, set[Any]]] = {}
-    for number, width in _rules(next(columns)):
-        keys, lengths, values = next(columns), next(columns), iter(next(columns))
-        for key, length, witness in zip(keys, lengths, _witnesses(number, width, columns), strict=False):
-            data.setdefault(key, {})[witness] = set(islice(values, length))
-    return data
-
-
-def _head(by_rule: Mapping[int, Runs]) -> list[int]:
-    """Number and width of each rule; the witness of a fact that is given has none."""
-    return [n for number, runs in by_rule.items() for n in (number, len(runs.witnesses[0]) - 1 if number else 0)]
-
-
-def _rules(head: Sequence[int]) -> Iterator[tuple[int, int]]:
-    return zip(head[::2], head[1::2], strict=True)
-
-
-def _hidden(number: int, runs: Runs) -> Columns:
-    return turned(runs.witnesses, len(runs.witnesses[0]))[1:] if number else []
-
-
-def _witnesses(number: int, width: int, columns: Iterator[list[Any]]) -> Iterator[tuple[Any, ...]]:
-    if not number:
-        return repeat(())
-    return zip(repeat(number), *islice(columns, width), strict=False)

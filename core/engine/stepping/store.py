@@ -8,6 +8,7 @@ witnesses.  All are kept in place for the life of the store, so that a rule is b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from functools import partial
 from time import perf_counter
 from typing import Any, TypeAlias
@@ -62,6 +63,15 @@ class Store:
         self.rules: dict[int, str] = {}  # and back
         self.times: dict[str, RuleTime] = {}
         self.weight = 1  # how many runs of a rule a measured one stands for
+
+    def beside(self, names: Iterable[str] = ()) -> Store:
+        """A store with the same containers, but for empty ones for these relations."""
+        other = copy(self)
+        other.shapes, other.tables, other.deltas = dict(self.shapes), dict(self.tables), dict(self.deltas)
+        other.proofs, other.values, other.grouped = dict(self.proofs), dict(self.values), set(self.grouped)
+        other.numbers, other.rules = dict(self.numbers), dict(self.rules)
+        other.begin(names)
+        return other
 
     def adopt(self, plan: Plan) -> None:
         """Go by another plan; tables of units that stay as they are stay."""
@@ -128,7 +138,7 @@ class Task:
     `mode` says what becomes of a derivation; the body atom at `position` reads Δ (None: no Δ).
     """
 
-    __slots__ = ("compiled", "large", "mode", "position", "rule", "run", "sets", "store", "time")
+    __slots__ = ("compiled", "large", "mode", "position", "rule", "run", "sets", "source", "store", "time")
 
     def __init__(
         self,
@@ -141,6 +151,8 @@ class Task:
     ) -> None:
         self.store, self.rule, self.position, self.mode, self.large = store, rule, position, mode, large
         self.sets = sets
+        read = None if position is None else rule.body[position]
+        self.source = read.relation if isinstance(read, p.Atom) else None
         self.run: RunRule | None = None
         self.compiled: dict[str, int] | None = None  # the sizes that the order of joins was chosen by
         self.time = store.time_of(rule)

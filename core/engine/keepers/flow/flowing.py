@@ -36,7 +36,7 @@ from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.saved_state import Columns, facts_from, shared_columns, shared_from
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store
-from everlog.core.evaluate.carried import flow
+from everlog.core.evaluate.flow import flow
 from everlog.core.program import Row
 from everlog.core.storage import forms
 from everlog.core.storage.shared_fans import SharedTable

@@ -2,7 +2,7 @@
 
 A witness is a tuple: the number of a rule, and the hidden values of its body.  Two forms:
 
-`PlainProofs`     {fact: witness}; of a binary relation {key: {value: witness}}
+`Proofs`          {fact: witness}; of a binary relation {key: {value: witness}}
 `GroupedProofs`   of a binary relation {key: {witness: {value, …}}}: the fan of a key, cut into the sets
                   that one witness serves.  Where a rule carries a column along (`path(x, z) :- path(x, y),
                   edge(y, z)` carries x) these sets are large, and all work on them runs in C.
@@ -13,16 +13,8 @@ beside it:  {key: (values, {witness: values})}.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
-from everlog.core.engine.stepping.saved_state import (
-    Columns,
-    grouped_columns,
-    grouped_from,
-    plain_columns,
-    plain_from,
-)
 from everlog.core.program import Row
 from everlog.core.storage import forms
 from everlog.core.storage.tables import Facts, Shape
@@ -30,110 +22,67 @@ from everlog.core.storage.tables import Facts, Shape
 Taken = Any
 
 
-class Proofs(Protocol):
-    """Witnesses of one relation.  `data` is what compiled rules look witnesses up in."""
+class Proofs:
+    """Witnesses of one relation, beside each fact.  `data` is what compiled rules look them up in."""
 
-    shape: Shape
-    data: dict[Any, Any]
-
-    def facts(self, new: Any) -> Facts:
-        """The facts that were collected."""
-
-    def merge(self, new: Any) -> None:
-        """Keep the witnesses that were collected; their facts had none."""
-
-    def bring(self, new: Any, row: Row, witness: Any) -> None:
-        """Add one row to what is collected."""
-
-    def entries(self, new: Any) -> list[tuple[Row, Any]]:
-        """What was collected, as rows with their witnesses."""
-
-    def set(self, row: Row, witness: Any) -> None:
-        """Keep the witness of one fact, which had none."""
-
-    def take(self, facts: Facts) -> Taken:
-        """Remove the witnesses of these facts; what to `put` back."""
-
-    def put(self, taken: Taken) -> None:
-        """The inverse of `take`."""
-
-    def found(self) -> Any:
-        """A container for the suspects that rules find."""
-
-    def taken(self, found: Any) -> tuple[Facts, Taken]:
-        """The facts that were found and still have their witness, which is taken from them; what to
-        `put` back.
-        """
-
-    def get(self, row: Row) -> Any:
-        """The witness of a fact, or None."""
-
-    def everything(self) -> Facts:
-        """All facts that have a witness."""
-
-    def columns(self) -> Columns:
-        """All witnesses as columns."""
-
-    def restore(self, columns: Iterator[list[Any]]) -> None:
-        """Keep the witnesses of such columns."""
-
-
-class PlainProofs:
     def __init__(self, shape: Shape, data: dict[Any, Any]) -> None:
         self.shape, self.data = shape, data
 
     def facts(self, new: Any) -> Facts:
+        """The facts that were collected."""
         return forms.support(self.shape, new)
 
     def merge(self, new: Any) -> None:
+        """Keep the witnesses that were collected; their facts had none."""
         forms.merge_counted(self.shape, self.data, new)
 
     def bring(self, new: Any, row: Row, witness: Any) -> None:
+        """Add one row to what is collected."""
         if self.shape.arity == 2:
             new.setdefault(row[self.shape.key], {})[row[self.shape.fan]] = witness
         else:
             new[row[0] if self.shape.arity == 1 else row] = witness
 
     def entries(self, new: Any) -> list[tuple[Row, Any]]:
+        """What was collected, as rows with their witnesses."""
         return list(forms.counted_rows(self.shape, new))
 
     def set(self, row: Row, witness: Any) -> None:
+        """Keep the witness of one fact, which had none."""
         self.bring(self.data, row, witness)
 
     def take(self, facts: Facts) -> Taken:
+        """Remove the witnesses of these facts; what to `put` back."""
         return forms.take_counted(self.shape, self.data, facts)
 
     def put(self, taken: Taken) -> None:
+        """The inverse of `take`."""
         forms.merge_counted(self.shape, self.data, taken)
 
     def found(self) -> Any:
+        """A container for the suspects that rules find."""
         return self.shape.empty()
 
     def taken(self, found: Any) -> tuple[Facts, Taken]:
+        """The facts that were found and still have their witness, which is taken from them; what to
+        `put` back.
+        """
         taken = self.take(found)
         return forms.support(self.shape, taken), taken
 
     def get(self, row: Row) -> Any:
+        """The witness of a fact, or None."""
         return forms.get_counted(self.shape, self.data, row)
 
     def everything(self) -> Facts:
+        """All facts that have a witness."""
         return forms.support(self.shape, self.data)
 
-    def columns(self) -> Columns:
-        return plain_columns(self.shape, self.data)
 
-    def restore(self, columns: Iterator[list[Any]]) -> None:
-        self.data.clear()
-        self.data.update(plain_from(self.shape, columns))
-
-
-class GroupedProofs:
+class GroupedProofs(Proofs):
     """Invariant: the sets of one key are disjoint, and none is empty; a key may be left without
     any.
     """
-
-    def __init__(self, shape: Shape, data: dict[Any, dict[Any, set[Any]]]) -> None:
-        self.shape, self.data = shape, data
 
     def facts(self, new: Any) -> Facts:
         return {key: values for key, (values, _) in new.items() if values}
@@ -214,10 +163,3 @@ class GroupedProofs:
 
     def everything(self) -> Facts:
         return {key: set().union(*groups.values()) for key, groups in self.data.items() if groups}
-
-    def columns(self) -> Columns:
-        return grouped_columns(self.data)
-
-    def restore(self, columns: Iterator[list[Any]]) -> None:
-        self.data.clear()
-        self.data.update(grouped_from(columns))
