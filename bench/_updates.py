@@ -2,10 +2,10 @@
 
 One update is a `Database.delete` or `Database.insert` of one base fact, and every changed row is
 read.  Recomputation is `core.evaluate.seminaive.evaluate` of the program on the same facts, which
-keeps nothing for updates; the load of a `Database`, and its first delete, which
-builds what deletes need, are printed beside it.  Recomputations and shares of the updates take turns; the ratio is the mean
-recomputation over the mean update.  The bar is for a fact deleted, then inserted: the mean of all
-updates.  Deletes and inserts are also printed separately.
+keeps nothing for updates; the load of a `Database`, and its first delete, which builds what deletes
+need, are printed beside it.  Recomputations and shares of the updates take turns; the ratio is the
+mean recomputation over the mean update.  The bar is for a fact deleted, then inserted: the mean of
+all updates.  Deletes and inserts are also printed separately.
 """
 
 from __future__ import annotations
