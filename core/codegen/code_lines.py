@@ -49,8 +49,8 @@ class Values:
     and with `items` it runs through the whole of it.  `cut` are indexes: values that are no key of
     one of them are left out.  `sized` says that `len` works.
 
-    >>> print(Values("_fan1").cut_to(["_i2"]))
-    _fan1 & _i2.keys()
+    >>> print(Values("_values1").cut_to(["_i2"]))
+    _values1 & _i2.keys()
     """
 
     text: str

@@ -14,7 +14,7 @@ from everlog.core.codegen.body import aggregated_sets, delta_position, set_varia
 from everlog.core.codegen.code_lines import Line, Loop, Test, Values, comment, identifier
 from everlog.core.codegen.failures import FailurePoint
 from everlog.core.codegen.joins import JoinWriter
-from everlog.core.codegen.writer import DELTA, Compiled, NoSet, deeper, same, tuple_text
+from everlog.core.codegen.writer import DELTA, Compiled, NoSet, deeper, packed, same, tuple_text
 from everlog.core.program import (
     Aggregate,
     Atom,
@@ -24,7 +24,7 @@ from everlog.core.program import (
     Variable,
 )
 from everlog.core.program.bodies import may_fail
-from everlog.core.storage.tables import Shape
+from everlog.core.storage.table_shapes import PairShape, Shape, ValueShape
 
 
 def compile_rule(
@@ -64,7 +64,7 @@ def compile_late(
     functors: Mapping[str, p.Functor],
     known: bool,
 ) -> Compiled | None:
-    """The function that derives `rule` from another atom than Δ, by one union of fans of Δ each
+    """The function that derives `rule` from another atom than Δ, by one union of sets of Δ each
     time.
 
     Where Δ has many keys those are fewer and larger operations:
@@ -169,16 +169,14 @@ class RuleWriter(JoinWriter):
         self.emit_row(shape, values)
 
     def emit_row(self, shape: Shape, values: list[str]) -> None:
-        if shape.arity != 2:
-            value = values[0] if shape.arity == 1 else tuple_text(values)
-            if not self.emit_comprehension(value):
-                self.line(f"_new.add({value})")
-        else:
-            key, fan = values[shape.key], values[shape.fan]
-            self.line(f"_k = {key}")
+        fact = packed(values, shape.fact_columns)
+        if isinstance(shape, PairShape):
+            self.line(f"_k = {values[shape.key]}")
             self.line("_a = _new.get(_k)")
-            self.line(f"if _a is None: _new[_k] = {{{fan}}}")
-            self.line(f"else: _a.add({fan})")
+            self.line(f"if _a is None: _new[_k] = {{{fact}}}")
+            self.line(f"else: _a.add({fact})")
+        elif not self.emit_comprehension(fact):
+            self.line(f"_new.add({fact})")
 
     def emit_comprehension(self, value: str, into: str = "_new.update") -> bool:
         """The innermost loop, with nothing but tests in it, as one comprehension: twice as fast."""
@@ -209,16 +207,13 @@ class RuleWriter(JoinWriter):
             self.any_value()
             self.emit_row(shape, [self.expr(a) for a in head.args])
             return
-        known = self.known and shape.arity == 2
+        known = self.known and isinstance(shape, PairShape)
         values = self.intersection() if known else self.single_set()
-        if shape.arity == 1:
-            self.line(f"_new |= {values}")
-        elif shape.arity == 2:
+        if isinstance(shape, PairShape):
             self.line(f"_k = {self.expr(head.args[shape.key])}")
             new = self.owned(values)
             if known:
-                there = self.index(head.relation, (shape.key,), (shape.fan,))
-                self.line(f"_f = {there}.get(_k)")
+                self.line(f"_f = {self.stored(head)}.get(_k)")
                 self.line(f"_n = {new} if _f is None else {values} - _f")
                 if self.dropped:
                     self.line(f"_n.discard({self.dropped})")
@@ -228,6 +223,8 @@ class RuleWriter(JoinWriter):
             self.line("_a = _new.get(_k)")
             self.line(f"if _a is None: _new[_k] = {new}")
             self.line(f"else: _a |= {values}")
+        elif isinstance(shape, ValueShape):
+            self.line(f"_new |= {values}")
         else:
             columns = [values if a == variable else f"({self.expr(a)},)" for a in head.args]
             self.take_loop_into(columns, head)

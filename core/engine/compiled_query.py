@@ -24,8 +24,8 @@ from everlog.core.engine.engine import Engine
 from everlog.core.engine.stepping.store import Store, is_other_size
 from everlog.core.program import PARAMETERS, Atom, Row, Rule, Wildcard, atoms_of
 from everlog.core.program.values import EvaluationError
-from everlog.core.storage.lazy_index import Rented
-from everlog.core.storage.tables import Shape, rough_size
+from everlog.core.storage.lazy_index import LazyIndex
+from everlog.core.storage.table_shapes import shape_of
 
 _LARGE = 10_000  # facts of a table whose index takes long enough to build that one would notice
 
@@ -64,7 +64,7 @@ class Question:
         """
         store = self._engine.store_for(self._reads)
         tables = {name: store.tables[name] for name in self._reads}
-        sizes = {name: rough_size(table.shape, table.facts) for name, table in tables.items()}
+        sizes = {name: table.shape.rough_size(table.facts) for name, table in tables.items()}
         if not self._code or any(is_other_size(self._sizes[name], size) for name, size in sizes.items()):
             compiled = [self._compiled(rule, store, sizes) for rule in self._rules]
             self._code, self._sizes = compiled, sizes  # together: a limit may be met at any time
@@ -78,7 +78,7 @@ class Question:
 
     def _compiled(self, rule: Rule, store: Store, sizes: Mapping[str, int]) -> Compiled:
         first = _parameters(rule)
-        shapes = store.shapes if first is None else {**store.shapes, PARAMETERS: Shape(len(first.args))}
+        shapes = store.shapes if first is None else {**store.shapes, PARAMETERS: shape_of(len(first.args))}
         functors, delta = self._engine.program.functors, None if first is None else 0
         return compile_rule(rule, delta, shapes, sizes, functors, AnswerWriter, sets=False)
 
@@ -114,8 +114,8 @@ def _index(store: Store, access: Access) -> Any:
     if not access.relation.startswith(ASKED):
         return store.index(access)
     table = store.tables[access.relation.removeprefix(ASKED)]
-    if table.find(access.key, access.rest) is None and rough_size(table.shape, table.facts) > _LARGE:
-        return Rented(table, access.key, access.rest)
+    if table.find(access.key, access.rest) is None and table.shape.rough_size(table.facts) > _LARGE:
+        return LazyIndex(table, access.key, access.rest)
     return table.index(access.key, access.rest)
 
 

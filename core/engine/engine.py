@@ -40,11 +40,11 @@ from everlog.core.program.executor import Changes, InsertOnly, NotABaseRelation,
 from everlog.core.program.values import EvaluationError
 from everlog.core.runtime.collector import collector_paused, without_collections
 from everlog.core.runtime.guards import Broken, Guard, LimitExceeded, Limits, Progress
-from everlog.core.storage import forms
 from everlog.core.storage.equivalence import Classes
-from everlog.core.storage.lazy_index import Rented
-from everlog.core.storage.shared_fans import SharedTable
-from everlog.core.storage.tables import Facts, Table, facts_of, size_of, sorted_rows
+from everlog.core.storage.lazy_index import LazyIndex
+from everlog.core.storage.shared_values import SharedTable
+from everlog.core.storage.table_shapes import Facts
+from everlog.core.storage.tables import Table
 
 LARGE = 64  # updates from which a step may be a large one
 PART = 4  # it is, from one of so many of the facts that are given
@@ -333,7 +333,7 @@ class Engine:
             raise NotABaseRelation(self._misfit(name, row))
         if not insert and name in self._insert_only:
             raise InsertOnly(name)
-        if insert is forms.has_row(shape, table.facts, row):
+        if insert is shape.has_row(table.facts, row):
             return NOTHING
         step, guard = self._small, self.guard
         step.again()
@@ -345,7 +345,7 @@ class Engine:
                     fused(step, row, told)
                     changes: Changes = ToldChanges.of_rows(told)
                 elif follow is not None:
-                    facts, nothing = facts_of(shape, [row]), shape.empty()
+                    facts, nothing = shape.facts_of([row]), shape.empty()
                     _followed(follow, step, *((nothing, facts) if insert else (facts, nothing)))
                     changes = self._changes(step)
                 if self.seal is not None:
@@ -467,7 +467,7 @@ class Engine:
         for name in told:
             table = store.tables[name]
             shared = isinstance(table, Classes | SharedTable)  # a rebuild makes new sets, and these are many
-            before[name] = dict(table.facts) if shared else forms.copied(table.shape, table.facts)
+            before[name] = dict(table.facts) if shared else table.shape.copied(table.facts)
         sizes: dict[str, int] = {}
         for task in keeper.tasks():
             task.forget_if_grown(sizes)
@@ -482,7 +482,7 @@ class Engine:
             if name in computed and not before[name]:
                 gone, new = before[name], computed[name]
             else:
-                gone, new = forms.difference(store.tables[name], before[name])
+                gone, new = store.tables[name].difference(before[name])
             if gone or new:
                 step.changes[name] = gone, new
 
@@ -517,11 +517,11 @@ class Engine:
     def rows(self, relation: str) -> Iterable[Row]:
         """The facts of a relation in sorted order."""
         table = self._table(relation)
-        return sorted_rows(table.shape, table.facts)
+        return table.shape.sorted_rows(table.facts)
 
     def size(self, relation: str) -> int:
         table = self._table(relation)
-        return size_of(table.shape, table.facts)
+        return table.shape.size_of(table.facts)
 
     def given(self, relation: str) -> Collection[Row]:
         """The facts of a relation that were inserted or stand in the program."""
@@ -539,14 +539,14 @@ class Engine:
             yield from table.rows()
         elif not rest:
             row = tuple(bound[c] for c in key)
-            if forms.has_row(table.shape, table.facts, row):
+            if table.shape.has_row(table.facts, row):
                 yield row
         else:
             columns = [*key, *rest]
             order = [columns.index(c) for c in range(len(columns))]
             wanted = tuple(bound[c] for c in key)
-            for found in Rented(table, key, rest).get(wanted[0] if len(key) == 1 else wanted):
-                values = (*wanted, found) if len(rest) == 1 else (*wanted, *found)
+            for found in LazyIndex(table, key, rest).get(wanted[0] if len(key) == 1 else wanted):
+                values = (*wanted, *found) if isinstance(found, tuple) else (*wanted, found)
                 yield tuple(values[n] for n in order)
 
     # ── proofs and plans ─────────────────────────────────────────────────────────────────────

@@ -19,8 +19,7 @@ from everlog.core.engine.stepping.step import Readers
 from everlog.core.engine.stepping.store import Store
 from everlog.core.joins.join_strategies import AUTO, DELTA
 from everlog.core.program import Program, Row, Rule
-from everlog.core.storage import forms
-from everlog.core.storage.tables import Facts
+from everlog.core.storage.table_shapes import Facts
 
 
 class Network:
@@ -221,13 +220,14 @@ class Network:
         shape = self.store.shapes[name]
         after = shape.empty() if table is None else table.facts
         if before is None:
-            gone, new = forms.difference(table, shape.empty()) if table is not None else (shape.empty(),) * 2
+            gone, new = (shape.empty(),) * 2 if table is None else table.difference(shape.empty())
         elif old.store.shapes[name] == shape:
-            gone, new = forms.difference(table, before) if table is not None else (before, shape.empty())
+            gone, new = (before, shape.empty()) if table is None else table.difference(before)
         else:
-            gone, new = forms.reshaped(old.store.shapes[name], shape, before), forms.copied(shape, after)
-            if old.store.shapes[name].arity == shape.arity:
-                gone, new = forms.minus(shape, gone, new), forms.minus(shape, new, gone)
+            former, gone, new = old.store.shapes[name], before, shape.copied(after)
+            if former.arity == shape.arity:
+                gone = shape.facts_of(former.rows_of(gone))
+                gone, new = shape.minus(gone, new), shape.minus(new, gone)
         return (gone, new) if gone or new else None
 
 

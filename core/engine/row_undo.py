@@ -7,15 +7,15 @@ from __future__ import annotations
 from typing import Any
 
 from everlog.core.program import Row
-from everlog.core.storage.tables import Table, facts_of
+from everlog.core.storage.tables import Table
 
 
 def put_row(table: Table, row: Row) -> None:
-    table.merge(facts_of(table.shape, [row]))
+    table.merge(table.shape.facts_of([row]))
 
 
 def take_row(table: Table, row: Row) -> None:
-    table.remove(facts_of(table.shape, [row]))
+    table.remove(table.shape.facts_of([row]))
 
 
 def set_count(counts: dict[Any, int], fact: Any, number: int | None) -> None:

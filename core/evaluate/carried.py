@@ -11,16 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, TypeAlias
 
 from attrs import frozen
 
-from everlog.core.program import Atom, Program, Rule, Variable, Wildcard
+from everlog.core.program import Atom, Program, Rule, Value, Variable, Wildcard
 from everlog.core.program.dependencies import Unit
 from everlog.core.program.strong import strong_components
-from everlog.core.storage.tables import Shape
-
-Fan: TypeAlias = set[Any]
+from everlog.core.storage.table_shapes import PairFacts, PairShape, Shape, ValueSet
 
 
 @frozen
@@ -32,13 +29,13 @@ class Steps:
     end: int
 
 
-def only_binary(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> Shape | None:
+def only_binary(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> PairShape | None:
     """The shape of a recursive unit that is one binary relation, with nothing but the rules to
     decide on it.
     """
     name = unit.relations[0]
     relation, shape = program.relations[name], shapes[name]
-    if not unit.recursive or len(unit.relations) > 1 or shape.arity != 2:
+    if not unit.recursive or len(unit.relations) > 1 or not isinstance(shape, PairShape):
         return None
     if relation.equivalence or relation.choices or unit.subsumptions or name in program.limits:
         return None
@@ -46,7 +43,7 @@ def only_binary(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> Sh
 
 
 def carried(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> list[Steps] | None:
-    """The steps of a unit, if it is one relation and its recursive rules carry its fan along; else
+    """The steps of a unit, if it is one relation and its recursive rules carry its values along; else
     None.
     """
     name, shape = unit.relations[0], only_binary(program, unit, shapes)
@@ -58,7 +55,7 @@ def carried(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> list[S
     return found if len(found) == len(steps) else None
 
 
-def _steps(rule: Rule, shape: Shape) -> Steps | None:
+def _steps(rule: Rule, shape: PairShape) -> Steps | None:
     """`r(c, to) :- r(c, from), s(from, to)`, in any order of columns and atoms; `s` may have
     others, unnamed.
     """
@@ -69,11 +66,11 @@ def _steps(rule: Rule, shape: Shape) -> Steps | None:
     if len(own) != 1:
         return None
     (step,) = [atom for atom in atoms if atom is not own[0]]
-    column, start, end = own[0].args[shape.fan], own[0].args[shape.key], rule.head.args[shape.key]
+    column, start, end = own[0].args[shape.value], own[0].args[shape.key], rule.head.args[shape.key]
     named = [arg for arg in step.args if not isinstance(arg, Wildcard)]
     if not all(isinstance(term, Variable) for term in (column, start, end)):
         return None
-    if rule.head.args[shape.fan] != column or len({column, start, end}) < 3:
+    if rule.head.args[shape.value] != column or len({column, start, end}) < 3:
         return None
     if named not in ([start, end], [end, start]):
         return None
@@ -81,35 +78,36 @@ def _steps(rule: Rule, shape: Shape) -> Steps | None:
 
 
 def flow(
-    given: Mapping[Any, Fan], steps: Sequence[Mapping[Any, Iterable[Any]]]
-) -> Iterator[tuple[list[Any], Fan]]:
-    """Groups of keys with the one fan that all of them have in the end; what is `given` flows along
+    given: PairFacts, steps: Sequence[Mapping[Value, Iterable[Value]]]
+) -> Iterator[tuple[list[Value], ValueSet]]:
+    """Groups of keys with the one set of values that all of them have in the end; what is `given` flows along
     the steps.
 
-    >>> [(sorted(keys), sorted(fan)) for keys, fan in flow({1: {"a"}, 3: {"b"}}, [{1: {2}, 2: {1, 3}, 3: {4}}])]
+    >>> flowed = flow({1: {"a"}, 3: {"b"}}, [{1: {2}, 2: {1, 3}, 3: {4}}])
+    >>> [(sorted(keys), sorted(values)) for keys, values in flowed]
     [([1, 2], ['a']), ([3], ['a', 'b']), ([4], ['a', 'b'])]
 
     Cost: that of the components, and of a union for each step from one to another.
     """
 
-    def follow(node: Any) -> Iterable[Any]:
+    def follow(node: Value) -> Iterable[Value]:
         return chain.from_iterable(step.get(node, ()) for step in steps) if others else first(node, ())
 
     first, others = steps[0].get, len(steps) > 1
     groups = strong_components(given, follow)
     home = {node: number for number, group in enumerate(groups) for node in group}
-    flowing: dict[int, dict[int, Fan]] = {}  # what flows into a component: each set once
+    flowing: dict[int, dict[int, ValueSet]] = {}  # what flows into a component: each set once
     for number in range(len(groups) - 1, -1, -1):
         group = groups[number]
         parts = list(flowing.pop(number, {}).values())
         parts += [given[node] for node in group if node in given]
-        fan = _union(parts)
-        yield group, fan
+        values = _union(parts)
+        yield group, values
         for target in {home[node] for start in group for node in follow(start)} - {number}:
-            flowing.setdefault(target, {})[id(fan)] = fan
+            flowing.setdefault(target, {})[id(values)] = values
 
 
-def _union(parts: list[Fan]) -> Fan:
+def _union(parts: list[ValueSet]) -> ValueSet:
     """The union of sets, which may be one of them.
 
     What the largest one lacks is found first: a set to which all of another is added grows as if

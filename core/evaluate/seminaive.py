@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sized
 from functools import cached_property
 from time import perf_counter
-from typing import Any, TypeAlias
 
 from attrs import define
 
 from everlog.core import program as p
 from everlog.core.codegen import Access, Compiled, compile_late, compile_rule
 from everlog.core.codegen.code_lines import comment
+from everlog.core.codegen.writer import Run
 from everlog.core.evaluate.carried import Steps, carried, flow
 from everlog.core.evaluate.choice_domains import Chooser
 from everlog.core.evaluate.counters import Counting
@@ -34,10 +34,10 @@ from everlog.core.program.values import EvaluationError
 from everlog.core.runtime.collector import collector_paused
 from everlog.core.runtime.guards import Guard, Limits
 from everlog.core.storage.equivalence import Equivalence
-from everlog.core.storage.tables import Facts, Shape, Table, facts_of, rows_of, size_of, sorted_rows
+from everlog.core.storage.table_shapes import Facts, Shape, shape_of
+from everlog.core.storage.tables import Table
 
 Progress = Callable[[str, int, int], None]
-Derive: TypeAlias = Callable[[Facts, Facts], None]  # from Δ, into what is new
 _MANY = 10_000  # facts after which limits are looked at again
 _KEY = 1e-6  # seconds that a key of an index takes, before anything was measured
 
@@ -55,7 +55,7 @@ class Evaluation:
     def rows(self, relation: str) -> Iterable[Row]:
         """The facts of a relation in sorted order."""
         table = self.tables[relation]
-        return sorted_rows(table.shape, table.facts)
+        return table.shape.sorted_rows(table.facts)
 
     def relation(self, name: str) -> frozenset[Row]:
         return frozenset(self.tables[name].rows())
@@ -133,7 +133,7 @@ class Context:
         self.counting = Counting(program)
         self.cache: dict[tuple[int, int | None], tuple[Rule, Compiled]] = {}
         self.late: dict[tuple[int, int], Compiled | None] = {}
-        self.shares = False  # whether fans of a relation may be one set: tables are never changed afterwards
+        self.shares = False  # whether keys of a relation may share one set: tables are never changed afterwards
 
     def load_all(self, inputs: Mapping[str, Iterable[Row]]) -> None:
         for name in self.program.relations:
@@ -149,9 +149,9 @@ class Context:
             rows = self.choosers[name].admit(rows)
         if relation.equivalence:
             self.tables[name] = Equivalence(shape)
-            self.tables[name].merge(facts_of(shape, rows))
+            self.tables[name].merge(shape.facts_of(rows))
         else:
-            self.tables[name] = Table(shape, facts_of(shape, rows))
+            self.tables[name] = Table(shape, shape.facts_of(rows))
 
     def _sizes(self, rule: Rule, unit: Unit) -> dict[str, int]:
         sizes = {name: len(self.tables[name]) for name in {a.relation for a, _ in p.atoms_of(rule.body)}}
@@ -200,13 +200,13 @@ class Context:
         head = self.program.relations.get(rule.head.relation)
         return head is not None and not head.equivalence and not head.choices
 
-    def _bound(self, compiled: Compiled) -> Derive:
+    def _bound(self, compiled: Compiled) -> Run:
         for access in compiled.accesses:
             if access.key and access.rest:  # first, since the keys of one are another
                 self.index(access)
         return compiled.bound_to(self.index)
 
-    def index(self, access: Access) -> Any:
+    def index(self, access: Access) -> object:
         return self.tables[access.relation].index(access.key, access.rest)
 
 
@@ -218,11 +218,13 @@ class _EitherWay:
     next rounds.
     """
 
-    def __init__(self, early: Derive, late: Derive, driver: Sized) -> None:
+    def __init__(self, early: Run, late: Run, driver: object) -> None:
+        assert isinstance(driver, Sized)
         self.early, self.late, self.driver = early, late, driver
         self.early_key, self.late_key = _KEY, _KEY  # seconds
 
-    def __call__(self, changed: Facts, new: Facts) -> None:
+    def __call__(self, changed: Facts | None, new: Facts) -> None:
+        assert changed is not None
         keys, start = len(changed), perf_counter()
         if self.early_key * keys > self.late_key * len(self.driver):
             self.late(changed, new)
@@ -243,7 +245,7 @@ class _Task:
 
     rule: Rule
     source: str | None
-    run: Derive
+    run: Run
     only_new: bool  # whether it derives no fact that is there
 
 
@@ -279,10 +281,10 @@ class UnitRun:
         """All rounds at once, where the recursion only carries a column along."""
         table, new = self.tables[self.name], 0
         before, facts = len(table), {}
-        graphs = [self.tables[one.relation].index((one.start,), (one.end,)) for one in steps]
-        for keys, fan in flow(table.facts, graphs):
-            facts.update(dict.fromkeys(keys, fan))
-            new += len(keys) * len(fan)
+        graphs = [self.tables[one.relation].steps(one.start, one.end) for one in steps]
+        for keys, values in flow(table.facts, graphs):
+            facts.update(dict.fromkeys(keys, values))
+            new += len(keys) * len(values)
             if new > before + _MANY:
                 self.context.guard.round(self.name, 2, new - before, self.invents)
                 before = new
@@ -299,7 +301,7 @@ class UnitRun:
         direct = [self.context.direct(rule, position, self.unit) for rule, position in self.recursive if steps]
         if not steps or None in direct:
             return None
-        graphs = [self.tables[one.relation].index((one.start,), (one.end,)) for one in steps]
+        graphs = [self.tables[one.relation].steps(one.start, one.end) for one in steps]
         table = self.tables[self.name]
         facts, told, settled = table.facts, len(table), 0
         levels, rest = key_levels(facts, graphs)
@@ -308,7 +310,7 @@ class UnitRun:
             for task in direct:
                 assert task is not None
                 self._run(task, delta, facts)
-            settled += size_of(table.shape, delta)
+            settled += table.shape.size_of(delta)
             if settled > told + _MANY:
                 self.context.guard.round(self.name, 2, settled - told, self.invents)
                 told = settled
@@ -352,25 +354,25 @@ class UnitRun:
                     candidates.append((task.rule, self.shapes[head].empty()))
                 out = candidates[-1][1]
             else:
-                out = new.get(head)
-                if out is None:
-                    out = new[head] = self.shapes[head].empty()
-            self._run(task, delta.get(task.source), out)  # type: ignore[arg-type]
+                if head not in new:
+                    new[head] = self.shapes[head].empty()
+                out = new[head]
+            self._run(task, None if task.source is None else delta[task.source], out)
         self._choose(candidates, new)
         out_delta: dict[str, Facts] = {}
         for name, facts in new.items():
             fresh = self._fresh(name, facts, name in mixed)
             if fresh:
-                out_delta[name] = self._merged(name, fresh)
+                out_delta[name] = self.tables[name].merge(fresh)
         if self.dominance and out_delta:
             out_delta = self._subsumed(out_delta)
-        count = sum(size_of(self.shapes[n], f) for n, f in out_delta.items())
+        count = sum(self.shapes[n].size_of(f) for n, f in out_delta.items())
         self.context.guard.round(self.name, number, count, self.invents)
         if self.context.progress is not None:
             self.context.progress(self.name, number, count)
         return out_delta
 
-    def _run(self, task: _Task, delta: Facts, out: Facts) -> None:
+    def _run(self, task: _Task, delta: Facts | None, out: Facts) -> None:
         try:
             task.run(delta, out)
         except EvaluationError as error:
@@ -381,35 +383,19 @@ class UnitRun:
         admitted: dict[str, list[Row]] = {}
         for rule, facts in candidates:
             name = rule.head.relation
-            rows = rows_of(self.shapes[name], facts)
+            rows = self.shapes[name].rows_of(facts)
             admitted.setdefault(name, []).extend(self.context.choosers[name].admit(rows))
         for name, rows_in in admitted.items():
-            new[name] = facts_of(self.shapes[name], rows_in)
+            new[name] = self.shapes[name].facts_of(rows_in)
 
     def _fresh(self, name: str, facts: Facts, mixed: bool) -> Facts:
         """What of the derived facts is not known yet; `facts` is used up."""
         shape, known = self.shapes[name], self.tables[name].facts
         gone = self.context.gone.get(name)
-        if not mixed:
-            pass
-        elif shape.arity != 2:
-            facts -= known
-        elif known:
-            get = known.get
-            for key, fan in facts.items():
-                old = get(key)
-                if old is not None:
-                    fan -= old
-            facts = {key: fan for key, fan in facts.items() if fan}
+        if mixed:
+            facts = shape.only_new(facts, known)
         if gone:
-            facts = facts_of(shape, set(rows_of(shape, facts)) - gone)
-        return facts
-
-    def _merged(self, name: str, facts: Facts) -> Facts:
-        table = self.tables[name]
-        if isinstance(table, Equivalence):
-            return table.merge(facts)
-        table.merge(facts)
+            facts = shape.facts_of(set(shape.rows_of(facts)) - gone)
         return facts
 
     def _is_full(self) -> bool:
@@ -430,7 +416,7 @@ class UnitRun:
                 self._remove(name, removed)
                 if name in delta:
                     shape = self.shapes[name]
-                    kept = facts_of(shape, set(rows_of(shape, delta[name])) - removed)
+                    kept = shape.facts_of(set(shape.rows_of(delta[name])) - removed)
                     delta = {n: f for n, f in delta.items() if n != name} | ({name: kept} if kept else {})
         return delta
 
@@ -440,10 +426,10 @@ class UnitRun:
         """
         name = rule.head.relation
         pair = f"{name}, twice"
-        shapes = {**self.shapes, pair: Shape(len(rule.head.args))}
+        shapes = {**self.shapes, pair: shape_of(len(rule.head.args))}
         named = Rule(p.Atom(pair, rule.head.args), rule.body, rule.name, rule.origin)
         sizes = {n: len(t) for n, t in self.tables.items()}
-        found: Any = shapes[pair].empty()
+        found = shapes[pair].empty()
         for position, atom in enumerate(rule.body):
             if not isinstance(atom, p.Atom) or atom.relation not in delta:
                 continue
@@ -452,32 +438,21 @@ class UnitRun:
                 compiled.bound_to(self.context.index)(delta[atom.relation], found)
             except EvaluationError as error:
                 raise error.with_rule(rule.written, str(rule.origin)) from error.__cause__
-        return set(rows_of(shapes[pair], found))
+        return set(shapes[pair].rows_of(found))
 
     def _remove(self, name: str, rows: set[Row]) -> None:
         table = self.tables[name]
         self.context.gone.setdefault(name, set()).update(rows)
-        kept = facts_of(table.shape, set(table.rows()) - rows)
-        table.facts.clear()
-        table.facts.update(kept)
-        table.rebuild()
+        table.replace(table.shape.facts_of(set(table.rows()) - rows))
 
     # ── counters ─────────────────────────────────────────────────────────────────────────────
 
-    def _numbered(self, rule: Rule) -> Callable[[Facts, Facts], None]:
+    def _numbered(self, rule: Rule) -> Run:
         """A rule with `autoinc()` numbers its bindings in sorted order: the reference does that."""
         shape = self.shapes[rule.head.relation]
 
-        def run(_delta: Facts, new: Facts) -> None:
+        def run(_delta: Facts | None, new: Facts) -> None:
             state = {a.relation: set(self.tables[a.relation].rows()) for a, _ in p.atoms_of(rule.body)}
-            for key, value in _items(facts_of(shape, self.context.counting.derive(rule, state))):
-                if shape.arity == 2:
-                    new.setdefault(key, set()).update(value)
-                else:
-                    new.add(key)
+            shape.add_facts(new, shape.facts_of(self.context.counting.derive(rule, state)))
 
         return run
-
-
-def _items(facts: Facts) -> Iterable[tuple[Any, Any]]:
-    return facts.items() if isinstance(facts, dict) else ((value, None) for value in facts)

@@ -2,9 +2,9 @@
 
 | module | holds |
 |---|---|
-| `tables` | tables, their shapes and indexes, and changes of them |
-| `forms` | operations that depend on a table's shape |
+| `table_shapes` | the three shapes of facts, and all that depends on them |
+| `tables` | tables and their indexes |
 | `equivalence` | the table of an `eqrel`: classes by union and find |
-| `shared_fans` | tables of closures, in which nodes of one component share a set |
+| `shared_values` | tables of closures, in which nodes of one component share a set |
 | `lazy_index` | an index that a query uses for a while |
 """

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from zlib import crc32
 
 from everlog.core.engine.engine import Net
-from everlog.core.engine.stepping.saved_state import turned
+from everlog.core.storage.table_shapes import turned
 from everlog.core.program import Row
 from everlog.store.column_codec import BadRecord, decoded_columns, encoded_columns
 

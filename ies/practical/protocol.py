@@ -125,19 +125,19 @@ class Rows(Collection[Row]):
 
     Pairs can be had as sets as well, which costs much less than a tuple for each.
 
-    >>> rows.fans(0), rows.fans(1)
+    >>> rows.by_key(0), rows.by_key(1)
     ({1: {2, 3}}, {2: {1}, 3: {1}})
     """
 
-    __slots__ = ("_fans", "_make", "_rows", "_size")
+    __slots__ = ("_by_key", "_make", "_rows", "_size")
 
     def __init__(
-        self, size: int, make: Callable[[], Iterable[Row]], fans: Mapping[int, Callable[[], Fans]] | None = None
+        self, size: int, make: Callable[[], Iterable[Row]], by_key: Mapping[int, Callable[[], Fans]] | None = None
     ) -> None:
-        """`fans` has, by the column of the key, quicker ways to make sets, for those that there
+        """`by_key` has, by the column of the key, quicker ways to make sets, for those that there
         are.
         """
-        self._size, self._make, self._fans = size, make, fans or {}
+        self._size, self._make, self._by_key = size, make, by_key or {}
         self._rows: frozenset[Row] | None = None
 
     def __len__(self) -> int:
@@ -151,9 +151,9 @@ class Rows(Collection[Row]):
             self._rows = frozenset(self._make())
         return row in self._rows
 
-    def fans(self, key: int) -> Fans:
+    def by_key(self, key: int) -> Fans:
         """Pairs as {key: values}, with one of the columns as the key; the caller may keep the sets."""
-        make = self._fans.get(key)
+        make = self._by_key.get(key)
         if make is not None:
             return make()
         out: Fans = {}

@@ -14,7 +14,8 @@ from everlog.core.evaluate import reference
 from everlog.core.program import Program
 from everlog.core.program.executor import NotABaseRelation, Update
 from everlog.core.program.values import NAN, EvaluationError
-from everlog.core.storage.tables import Shape, Table
+from everlog.core.storage.table_shapes import RowShape
+from everlog.core.storage.tables import Table
 from everlog.dsl.check import compile_text
 
 CLOSURE = """.decl e(x:number, y:number)  .decl p(x:number, y:number)
@@ -244,13 +245,13 @@ class Interruption(BaseException):
 
 
 def test_an_index_that_is_half_built_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = Table(Shape(3), {(1, 2, 3), (4, 5, 6)})
+    table = Table(RowShape(3), {(1, 2, 3), (4, 5, 6)})
 
     def interrupted(*arguments: Any) -> None:
         raise Interruption
 
     with monkeypatch.context() as patch:
-        patch.setattr("everlog.core.storage.tables._group", interrupted)
+        patch.setattr("everlog.core.storage.table_shapes._group", interrupted)
         with pytest.raises(Interruption):
             table.index((0,), (1, 2))
     assert table.index((0,), (1, 2)) == {1: {(2, 3)}, 4: {(5, 6)}}

@@ -9,8 +9,8 @@ from everlog.core.engine.keepers.keeper import Keeper
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.store import Store
 from everlog.core.program import Row
-from everlog.core.storage.forms import has_row
-from everlog.core.storage.tables import Facts, Table, facts_of
+from everlog.core.storage.table_shapes import Facts
+from everlog.core.storage.tables import Table
 
 if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step
@@ -23,7 +23,7 @@ class Rows(Collection[Row]):
         self._table = table
 
     def __contains__(self, row: object) -> bool:
-        return has_row(self._table.shape, self._table.facts, row)
+        return isinstance(row, tuple) and self._table.shape.has_row(self._table.facts, row)
 
     def __iter__(self) -> Iterator[Row]:
         return self._table.rows()
@@ -43,7 +43,7 @@ class GivenKeeper(Keeper):
         self._change: tuple[list[Row], list[Row]] = [], []
 
     def holds(self, relation: str, row: Row) -> bool:
-        return has_row(self.shape, self.table.facts, row)
+        return self.shape.has_row(self.table.facts, row)
 
     def given_rows(self, relation: str) -> Collection[Row]:
         return Rows(self.table)
@@ -60,24 +60,24 @@ class GivenKeeper(Keeper):
 
     def turn(self, step: Step) -> None:
         gone, new = self._change
-        step.spread(self.name, facts_of(self.shape, gone), facts_of(self.shape, new))
+        step.spread(self.name, self.shape.facts_of(gone), self.shape.facts_of(new))
 
     def rebuild(self, step: Step) -> Mapping[str, Facts]:
         gone, new = self._change
         self.forget()
         if gone or self.table.facts:
-            self.table.remove(facts_of(self.shape, gone))
-            self.table.merge(facts_of(self.shape, new))
+            self.table.remove(self.shape.facts_of(gone))
+            self.table.merge(self.shape.facts_of(new))
         else:
-            self.table.replace(facts_of(self.shape, new))
+            self.table.replace(self.shape.facts_of(new))
         return {}
 
     def snapshot(self) -> Callable[[], None]:
         gone, new = self._change
 
         def restore() -> None:
-            self.table.remove(facts_of(self.shape, new))
-            self.table.merge(facts_of(self.shape, gone))
+            self.table.remove(self.shape.facts_of(new))
+            self.table.merge(self.shape.facts_of(gone))
 
         return restore
 

@@ -14,12 +14,11 @@ from everlog.core.codegen.derivations import CountWriter
 from everlog.core.engine.keepers.joined import JoinedRule
 from everlog.core.engine.keepers.keeper import Keeper, outside_relations, table_snapshot, versions
 from everlog.core.engine.planning.plan import VIEWS, PlannedUnit
-from everlog.core.engine.stepping.saved_state import Columns, count_columns, counts_from, fact_columns, facts_from
+from everlog.core.engine.stepping.saved_state import Columns, count_columns, counts_from
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store, Task
 from everlog.core.program import Row
-from everlog.core.storage.forms import support
-from everlog.core.storage.tables import Facts, count_one, rows_of, size_of
+from everlog.core.storage.table_shapes import Facts, PairShape
 
 if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step
@@ -110,20 +109,10 @@ class DerivingKeeper(Keeper):
 
     def give(self, step: Step, relation: str, gone: list[Row], new: list[Row]) -> None:
         for row in gone:
-            count_one(self.shape, self.minus, row, 1)
+            self.shape.count_one(self.minus, row, 1)
         for row in new:
-            count_one(self.shape, self.plus, row, 1)
+            self.shape.count_one(self.plus, row, 1)
         step.wake(self)
-
-    def cancel(self, plus: Any, minus: Any) -> None:
-        """Of what came and went, keep the difference."""
-        if self.shape.arity != 2:
-            _cancel(plus, minus)
-        else:
-            for key, lost in minus.items():
-                came = plus.get(key)
-                if came is not None:
-                    _cancel(came, lost)
 
     def settle(self, step: Step) -> tuple[Facts, Facts]:
         """Take what was collected into the state; the facts that went and came."""
@@ -141,7 +130,7 @@ class DerivingKeeper(Keeper):
         for task in self._whole:
             task(None, counted)
         for row in self.given[self.name]:
-            count_one(self.shape, counted, row, 1)
+            self.shape.count_one(counted, row, 1)
         return counted
 
     def forget(self) -> None:
@@ -159,20 +148,6 @@ class DerivingKeeper(Keeper):
     def check(self) -> None:
         for rule in self.joined.values():
             rule.check()
-
-
-def _cancel(plus: dict[Any, int], minus: dict[Any, int]) -> None:
-    """Take away from both what is in both."""
-    for fact in [fact for fact in minus if fact in plus]:
-        net = plus[fact] - minus[fact]
-        if net >= 0:
-            del minus[fact]
-        if net <= 0:
-            del plus[fact]
-        if net > 0:
-            plus[fact] = net
-        elif net < 0:
-            minus[fact] = -net
 
 
 class CountKeeper(DerivingKeeper):
@@ -196,39 +171,41 @@ class CountKeeper(DerivingKeeper):
         plus, minus = self.plus, self.minus
         self.plus, self.minus = {}, {}
         if plus and minus:
-            self.cancel(plus, minus)
+            self.shape.cancel(plus, minus)
         before: dict[Any, int | None] = {}
         step.undo.append((self._put_back, (before,)))
         shield = step.guard.shield
         shield.held = True
-        if self.shape.arity == 2:
-            gone, new = self._settled_fans(plus, minus, before)
+        gone: Facts
+        new: Facts
+        if isinstance(self.shape, PairShape):
+            gone, new = self._settled_pairs(plus, minus, before)
         else:
             facts = self.table.facts
             gone = {fact for fact, n in minus.items() if self._lessened(fact, n, before)}
             new = {fact for fact, n in plus.items() if self._increased(fact, n, fact in facts, before)}
         shield.release()
-        number = size_of(self.shape, new)
+        number = self.shape.size_of(new)
         if number > SMALL or step.guard.progress is not None:
             step.guard.derived(self.name, number)
         return gone, new
 
-    def _settled_fans(self, plus: Any, minus: Any, before: dict[Any, int | None]) -> tuple[Facts, Facts]:
-        """The same for a binary relation, fan by fan."""
+    def _settled_pairs(self, plus: Any, minus: Any, before: dict[Any, int | None]) -> tuple[Facts, Facts]:
+        """The same for a binary relation, key by key."""
         facts, counts = self.table.facts, self.counts
         gone: dict[Any, set[Any]] = {}
-        for key, fan in minus.items():
+        for key, of_key in minus.items():
             if counts:
-                lost = {value for value, n in fan.items() if self._lessened((key, value), n, before)}
+                lost = {value for value, n in of_key.items() if self._lessened((key, value), n, before)}
             else:
-                lost = set(fan)
+                lost = set(of_key)
             if lost:
                 gone[key] = lost
         new: dict[Any, set[Any]] = {}
-        for key, fan in plus.items():
+        for key, of_key in plus.items():
             known = facts.get(key)
             came = set()
-            for value, n in fan.items():
+            for value, n in of_key.items():
                 if known is None or value not in known:
                     came.add(value)
                     if n > 1:
@@ -271,19 +248,15 @@ class CountKeeper(DerivingKeeper):
 
     def _noted(self, counted: Any) -> dict[Any, int]:
         """Of all counts, those to be written down."""
-        if self.shape.arity != 2:
-            return {fact: number for fact, number in counted.items() if number > 1}
-        return {
-            (key, value): number for key, fan in counted.items() for value, number in fan.items() if number > 1
-        }
+        return {fact: number for fact, number in self.shape.numbered(counted) if number > 1}
 
     def rebuild(self, step: Step) -> Mapping[str, Facts]:
         self.forget_views()
         counted = self.derive_all()
         self.counts.clear()
         self.counts.update(self._noted(counted))
-        facts = support(self.shape, counted)
-        step.guard.derived(self.name, size_of(self.shape, facts))
+        facts = self.shape.support(counted)
+        step.guard.derived(self.name, self.shape.size_of(facts))
         self.table.replace(facts)
         return {self.name: counted}
 
@@ -301,12 +274,12 @@ class CountKeeper(DerivingKeeper):
         return restore
 
     def state(self) -> Columns:
-        return [*fact_columns(self.shape, self.table.facts), *count_columns(self.shape, self.counts)]
+        return [*self.table.columns(), *count_columns(self.shape, self.counts)]
 
     def restore(self, columns: Columns) -> None:
         left = iter(columns)
         self.forget_views()
-        self.table.replace(facts_from(self.shape, left))
+        self.table.restore(left)
         self.counts.clear()
         self.counts.update(counts_from(self.shape, left))
 
@@ -314,5 +287,5 @@ class CountKeeper(DerivingKeeper):
         super().check()
         expected = self.derive_all()
         assert self.counts == self._noted(expected), f"I1: {self.name}: {self.counts} of {expected}"
-        facts = set(rows_of(self.shape, support(self.shape, expected)))
+        facts = set(self.shape.rows_of(self.shape.support(expected)))
         assert set(self.table.rows()) == facts, f"I2: {self.name}"

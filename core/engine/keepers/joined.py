@@ -32,8 +32,7 @@ from everlog.core.joins.strategy_choice import above_the_join, selections, shown
 from everlog.core.joins.view import Asked, JoinView
 from everlog.core.program import Atom, Comparison, Constant, Kind, Row, Rule, Term, Variable
 from everlog.core.program.values import EvaluationError
-from everlog.core.storage.forms import counted_rows
-from everlog.core.storage.tables import Facts, Shape, count_one, facts_of, rows_of
+from everlog.core.storage.table_shapes import Facts, shape_of
 
 if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step
@@ -65,7 +64,7 @@ class JoinedRule:
             self._head = head_of(rule, kept)
         else:
             self._name = f"⋈{rule.name}"
-            self._joined = Shape(len(kept))
+            self._joined = shape_of(len(kept))
             store.shapes[self._name] = self._joined
             joined = Atom(self._name, tuple(map(Variable, kept)))
             self.rest = Task(store, evolve(rule, body=(joined, *above_the_join(rule))), 0, CountWriter)
@@ -104,7 +103,7 @@ class JoinedRule:
         step.undo.append((self._revert, (log,)))
         told: Counter[Row] = Counter()
         change = view.insert if insert else view.delete
-        for row in rows_of(self.store.shapes[relation], facts):
+        for row in self.store.shapes[relation].rows_of(facts):
             for atom, select in self.copies[relation]:
                 selected = select(row)
                 if selected is None:
@@ -128,10 +127,10 @@ class JoinedRule:
             by_number.setdefault(number, []).append(row)
         for number, rows in by_number.items():
             found: Any = out if number == 1 else {}
-            self.rest(facts_of(self._joined, rows), found)
+            self.rest(self._joined.facts_of(rows), found)
             if number > 1:
-                for head, times in counted_rows(self.shape, found):
-                    count_one(self.shape, out, head, times * number)
+                for head, times in self.shape.counted_rows(found):
+                    self.shape.count_one(out, head, times * number)
 
     def _tell(self, view: JoinView, atom: int, row: Row, told: Counter[Row], out: Any) -> None:
         if self.rest is not None:
@@ -140,7 +139,7 @@ class JoinedRule:
             return
         head, shape = self._head, self.shape
         for answer, weight in view.delta(atom, row):
-            count_one(shape, out, head(answer), weight)
+            shape.count_one(out, head(answer), weight)
 
     def _revert(self, log: Log) -> None:
         """Take back what the view was told, whether or not it got there."""
@@ -157,8 +156,8 @@ class JoinedRule:
         view = view_of(self.strategy, self.asked)
         shape = self.store.shapes[relation]
         new = facts if insert else step.changes.get(relation, (None, None))[1]
-        without = set(rows_of(shape, new)) if new else set()
-        extra = [] if insert else list(rows_of(shape, facts))
+        without = set(shape.rows_of(new)) if new else set()
+        extra = [] if insert else list(shape.rows_of(facts))
         rows: dict[int, Any] = {}
         for number, (name, select) in enumerate(self.atoms):
             there: Any = self.store.tables[name].rows()

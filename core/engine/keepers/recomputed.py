@@ -17,15 +17,15 @@ from attrs import evolve
 from everlog.core import program as p
 from everlog.core.engine.keepers.keeper import Keeper, table_snapshot
 from everlog.core.engine.planning.plan import PlannedUnit
-from everlog.core.engine.stepping.saved_state import Columns, class_columns, classes_from, fact_columns, facts_from
+from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Readers
 from everlog.core.engine.stepping.store import Store
 from everlog.core.evaluate.counters import Counting
 from everlog.core.evaluate.seminaive import Context, UnitRun
 from everlog.core.program import Row
-from everlog.core.storage import forms
-from everlog.core.storage.equivalence import Classes, Equivalence, lacking
-from everlog.core.storage.tables import Facts, Table
+from everlog.core.storage.equivalence import Equivalence
+from everlog.core.storage.table_shapes import Facts
+from everlog.core.storage.tables import Table
 
 if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step
@@ -62,12 +62,7 @@ class RecomputeKeeper(Keeper):
         computed = self._evaluated(step)
         changes = []
         for name in self.relations:
-            before, after = self.store.tables[name].facts, computed[name].facts
-            if isinstance(computed[name], Equivalence):
-                gone, new = lacking(before, after), lacking(after, before)
-            else:
-                shape = self.store.shapes[name]
-                gone, new = forms.minus(shape, before, after), forms.minus(shape, after, before)
+            gone, new = computed[name].difference(self.store.tables[name].facts)
             if gone or new:
                 changes.append((name, gone, new))
         for name, gone, new in changes:
@@ -79,7 +74,7 @@ class RecomputeKeeper(Keeper):
             step.wake(self.after)
 
     def _spread_classes(self, step: Step, name: str, gone: Facts, new: Facts, classes: Facts) -> None:
-        """As `Step.spread`, but members of a class share their fan, and pairs are not taken one by
+        """As `Step.spread`, but members of a class share their set, and pairs are not taken one by
         one.
         """
         table = self.store.tables[name]
@@ -117,17 +112,14 @@ class RecomputeKeeper(Keeper):
     def state(self) -> Columns:
         columns: Columns = [[self.starts, self.ends]]
         for name in self.relations:
-            table = self.store.tables[name]
-            equal = isinstance(table, Classes)
-            columns += class_columns(table.facts) if equal else fact_columns(table.shape, table.facts)
+            columns += self.store.tables[name].columns()
         return columns
 
     def restore(self, columns: Columns) -> None:
         left = iter(columns)
         self.starts, self.ends = next(left)
         for name in self.relations:
-            table = self.store.tables[name]
-            table.replace(classes_from(left) if isinstance(table, Classes) else facts_from(table.shape, left))
+            self.store.tables[name].restore(left)
 
     def snapshot(self) -> Callable[[], None]:
         tables = table_snapshot(self.store, self.relations)

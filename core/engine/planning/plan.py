@@ -22,7 +22,7 @@ from everlog.core.joins.join_strategies import AUTO, DELTA, JOINS
 from everlog.core.joins.strategy_choice import JoinChoice, choose, growing_relations, refusal_of
 from everlog.core.program import Program
 from everlog.core.program.dependencies import Unit, units
-from everlog.core.storage.tables import Shape
+from everlog.core.storage.table_shapes import PairShape, Shape, shape_of
 
 GIVEN, COUNTS, GROUPS, WITNESS, RECOMPUTE = "given", "counts", "groups", "witness", "recompute"
 FLOW = "flow"
@@ -115,12 +115,12 @@ def _made(program: Program, asked: dict[str, str]) -> tuple[Plan, dict[str, tupl
     normaliser = Normaliser(program)
     chosen: dict[str, tuple[str, str]] = {}
     fits: dict[str, Fit] = {}
-    fans: dict[str, int] = {}  # of relations through which sets flow: the column that is carried along
+    value_columns: dict[str, int] = {}  # of relations through which sets flow: the column that is carried along
     rules: list[p.Rule] = []
     for unit in units(program):
         strategy, why, own, fit = _planned(program, unit, normaliser, wishes)
         if isinstance(fit, Flow):
-            fans[unit.relations[0]], own = fit.fan, list(fit.rules)
+            value_columns[unit.relations[0]], own = fit.value, list(fit.rules)
         elif fit is not None:
             fits.update(dict.fromkeys(unit.relations, fit))
         rules += own
@@ -147,8 +147,8 @@ def _made(program: Program, asked: dict[str, str]) -> tuple[Plan, dict[str, tupl
         group, fit = normaliser.groups.get(unit.relations[0]), fits.get(unit.relations[0])
         planned.append(PlannedUnit(unit, strategy, why, group, joins, fit))
     shapes = dict(shapes_of(normal, ordered))
-    shapes.update({name: Shape(normaliser.relations[name].arity, 1) for name in normaliser.groups})
-    shapes.update({name: Shape(2, fan) for name, fan in fans.items()})
+    shapes.update({name: shape_of(normaliser.relations[name].arity, 1) for name in normaliser.groups})
+    shapes.update({name: PairShape(value) for name, value in value_columns.items()})
     return Plan(normal, tuple(planned), shapes, {rule.name: rule for rule in program.rules}), wishes.refused
 
 
@@ -323,7 +323,7 @@ def _planned(
             return WITNESS, "recursive", rules, None
         normaliser.relations.update(flow.relations)
         normaliser.rules += flow.added
-        return FLOW, f"recursive, column {flow.fan + 1} is carried along", rules, flow
+        return FLOW, f"recursive, column {flow.value + 1} is carried along", rules, flow
     return asked, "recursive, asked for", rules, None
 
 

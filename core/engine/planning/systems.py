@@ -11,16 +11,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from importlib import import_module
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from attrs import evolve, frozen
 
 from everlog.core.program import Program, Relation, Row
 from everlog.core.program.dependencies import Unit
 from everlog.core.program.values import EvaluationError
+from everlog.core.storage.table_shapes import PairFacts
 
-# relation → what went, what came; pairs that have a method `fans(key)` are taken as {key: values},
-# set by set
+
+@runtime_checkable
+class GroupedRows(Protocol):
+    """Pairs that can be had set by set."""
+
+    def by_key(self, key: int) -> PairFacts:
+        """The pairs as {key: values}; `key` is the column of the keys."""
+
+
+# relation → what went, what came
 RowChanges: TypeAlias = Mapping[str, tuple[Collection[Row], Collection[Row]]]
 
 

@@ -10,16 +10,15 @@ A unit that keeps something else (running totals, views of joins) has no columns
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import chain, islice, repeat
-from operator import itemgetter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice, repeat
 from typing import Any, TypeAlias
 
 from attrs import frozen
 
-from everlog.core.storage.tables import Facts, Shape
+from everlog.core.storage.table_shapes import Key, PairShape, SavedColumns, Shape, ValueShape, turned
 
-Columns: TypeAlias = list[list[Any]]
+Columns: TypeAlias = SavedColumns
 
 
 @frozen
@@ -32,112 +31,26 @@ class Kept:
     units: Mapping[str, Columns]
 
 
-# ── facts ────────────────────────────────────────────────────────────────────────────────────
-
-
-def fact_columns(shape: Shape, facts: Facts) -> Columns:
-    """
-    >>> fact_columns(Shape(2), {1: {2, 3}, 4: {5}}), fact_columns(Shape(1), {7}), fact_columns(Shape(0), {()})
-    ([[1, 4], [2, 1], [2, 3, 5]], [[7]], [[1]])
-    """
-    if shape.arity == 0:
-        return [[len(facts)]]
-    if shape.arity == 1:
-        return [list(facts)]
-    if shape.arity == 2:
-        return [list(facts), list(map(len, facts.values())), list(chain.from_iterable(facts.values()))]
-    return turned(facts, shape.arity)
-
-
-def facts_from(shape: Shape, columns: Iterator[list[Any]]) -> Facts:
-    """The inverse of `fact_columns`, which takes as many columns as it needs."""
-    if shape.arity == 0:
-        return set(repeat((), next(columns)[0]))
-    if shape.arity == 1:
-        return set(next(columns))
-    if shape.arity == 2:
-        keys, lengths, values = next(columns), next(columns), iter(next(columns))
-        return {key: set(islice(values, length)) for key, length in zip(keys, lengths, strict=True)}
-    return set(zip(*islice(columns, shape.arity), strict=True))
-
-
-def shared_columns(facts: Mapping[Any, Any]) -> Columns:
-    """The facts of a binary relation in which keys share fans: keys by fan, then the fans.
-
-    >>> fan = {7}
-    >>> shared_columns({1: fan, 2: {8, 9}, 3: fan})
-    [[2, 1], [1, 3, 2], [1, 2], [7, 8, 9]]
-    """
-    groups: dict[int, list[Any]] = {}
-    for key, fan in facts.items():
-        groups.setdefault(id(fan), []).append(key)
-    fans = [facts[keys[0]] for keys in groups.values()]
-    return [
-        list(map(len, groups.values())),
-        list(chain.from_iterable(groups.values())),
-        list(map(len, fans)),
-        list(chain.from_iterable(fans)),
-    ]
-
-
-def shared_from(columns: Iterator[list[Any]]) -> dict[Any, set[Any]]:
-    """The inverse of `shared_columns`."""
-    numbers, keys, lengths, values = next(columns), iter(next(columns)), next(columns), iter(next(columns))
-    facts: dict[Any, set[Any]] = {}
-    for number, length in zip(numbers, lengths, strict=True):
-        fan = set(islice(values, length))
-        facts.update(dict.fromkeys(islice(keys, number), fan))
-    return facts
-
-
-def class_columns(facts: Facts) -> Columns:
-    """The classes of an equivalence relation, whose members share their fans.
-
-    >>> class_columns({1: {1, 2}, 2: {1, 2}, 3: {3}})
-    [[2, 1], [1, 2, 3]]
-    """
-    classes: dict[Any, Any] = {}
-    seen: set[Any] = set()
-    for member, fan in facts.items():
-        if member not in seen:
-            classes[member] = fan
-            seen |= fan
-    return [list(map(len, classes.values())), list(chain.from_iterable(classes.values()))]
-
-
-def classes_from(columns: Iterator[list[Any]]) -> Facts:
-    lengths, members = next(columns), iter(next(columns))
-    facts: dict[Any, set[Any]] = {}
-    for length in lengths:
-        fan = set(islice(members, length))
-        facts.update(dict.fromkeys(fan, fan))
-    return facts
-
-
-def turned(rows: Collection[Any], width: int) -> Columns:
-    """Rows as columns.  (`zip(*rows)` would make an iterator of each row.)
-
-    >>> turned([(1, "a"), (2, "b")], 2), turned([], 2)
-    ([[1, 2], ['a', 'b']], [[], []])
-    """
-    return [list(map(itemgetter(column), rows)) for column in range(width)]
-
-
-# ── facts with something beside them ─────────────────────────────────────────────────────────
-
-
 def count_columns(shape: Shape, counts: Mapping[Any, int]) -> Columns:
     """The counts of `core.engine.keepers.counted`: a bare value, or a tuple, and its number."""
-    facts = [[*counts]] if shape.arity == 1 else turned(counts, shape.arity)
-    return [list(counts.values()), *facts]
+    return [list(counts.values()), *_keys_apart(shape, counts)]
 
 
 def counts_from(shape: Shape, columns: Iterator[list[Any]]) -> dict[Any, int]:
     numbers = next(columns)
-    facts = list(islice(columns, shape.arity))
-    if shape.arity == 0:
-        return dict.fromkeys([()] * len(numbers), *numbers[:1])
-    return dict(zip(facts[0] if shape.arity == 1 else zip(*facts, strict=True), numbers, strict=True))
+    return dict(zip(_keys_from(shape, columns, len(numbers)), numbers, strict=True))
+
+
+def _keys_apart(shape: Shape, keys: Collection[Any]) -> Columns:
+    """Keys, bare values or tuples, as a column for each column of the relation."""
+    return [list(keys)] if isinstance(shape, ValueShape) else turned(keys, shape.arity)
+
+
+def _keys_from(shape: Shape, columns: Iterator[list[Any]], number: int) -> Iterable[Key]:
+    """The inverse of `_keys_apart`."""
+    if isinstance(shape, ValueShape):
+        return next(columns)
+    return zip(*islice(columns, shape.arity), strict=True) if shape.arity else [()] * number
 
 
 class Runs:
@@ -155,9 +68,9 @@ def plain_columns(shape: Shape, data: Mapping[Any, Any]) -> Columns:
     values.
     """
     by_rule: dict[int, Runs] = {}
-    if shape.arity == 2:
-        for key, fan in data.items():
-            for value, witness in fan.items():
+    if isinstance(shape, PairShape):
+        for key, of_key in data.items():
+            for value, witness in of_key.items():
                 number = witness[0] if witness else 0
                 runs = by_rule.get(number)
                 if runs is None:
@@ -176,12 +89,10 @@ def plain_columns(shape: Shape, data: Mapping[Any, Any]) -> Columns:
             runs.witnesses.append(witness)
     columns: Columns = [_head(by_rule)]
     for number, runs in by_rule.items():
-        if shape.arity == 2:
+        if isinstance(shape, PairShape):
             columns += [runs.keys, runs.lengths, runs.values]
-        elif shape.arity == 1:
-            columns.append(runs.values)
         else:
-            columns += turned(runs.values, shape.arity)
+            columns += _keys_apart(shape, runs.values)
         columns += _hidden(number, runs)
     return columns
 
@@ -189,20 +100,14 @@ def plain_columns(shape: Shape, data: Mapping[Any, Any]) -> Columns:
 def plain_from(shape: Shape, columns: Iterator[list[Any]]) -> dict[Any, Any]:
     data: dict[Any, Any] = {}
     for number, width in _rules(next(columns)):
-        if shape.arity == 2:
+        if isinstance(shape, PairShape):
             keys, lengths, values = next(columns), next(columns), iter(next(columns))
             witnesses = _witnesses(number, width, columns)
             for key, length in zip(keys, lengths, strict=True):
-                fan = dict(zip(islice(values, length), witnesses, strict=False))
-                known = data.get(key)
-                if known is None:
-                    data[key] = fan
-                else:
-                    known.update(fan)
+                data.setdefault(key, {}).update(zip(islice(values, length), witnesses, strict=False))
         else:
-            facts = list(islice(columns, shape.arity)) if shape.arity else [[()]]
-            flat = facts[0] if shape.arity <= 1 else zip(*facts, strict=True)
-            data.update(zip(flat, _witnesses(number, width, columns), strict=False))
+            facts = _keys_from(shape, columns, 1)
+            data.update(zip(facts, _witnesses(number, width, columns), strict=False))
     return data
 
 

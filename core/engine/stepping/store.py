@@ -7,25 +7,25 @@ witnesses.  All are kept in place for the life of the store, so that a rule is b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from time import perf_counter
-from typing import Any, TypeAlias
 
 from attrs import define
 
 from everlog.core import program as p
 from everlog.core.codegen import Access, Compiled, compile_rule
 from everlog.core.codegen.derivations import PROOFS_OF, VALUES_OF, LivingWriter, is_risky
+from everlog.core.codegen.writer import Run
 from everlog.core.dbsp import delta_name
 from everlog.core.engine.planning.plan import FLOW, Plan
-from everlog.core.program import Rule
+from everlog.core.program import Rule, Value
 from everlog.core.program.values import EvaluationError
 from everlog.core.storage.equivalence import Classes
-from everlog.core.storage.shared_fans import SharedTable
-from everlog.core.storage.tables import Facts, Shape, Table
+from everlog.core.storage.shared_values import SharedTable
+from everlog.core.storage.table_shapes import Counted, Facts, Key, Shape
+from everlog.core.storage.tables import Table
 
-RunRule: TypeAlias = Callable[[Any, Any], None]
 GROWN, SMALL = 8, 64  # a rule is compiled again when a relation it reads has grown or shrunk by this factor
 
 
@@ -55,9 +55,9 @@ class Store:
         self.shapes: dict[str, Shape] = {}
         self.tables: dict[str, Table] = {}
         self.deltas: dict[str, Table] = {}
-        self.proofs: dict[str, dict[Any, Any]] = {}
+        self.proofs: dict[str, Counted] = {}
         self.grouped: set[str] = set()  # the relations whose witnesses stand for sets of facts
-        self.values: dict[str, dict[Any, Any]] = {}
+        self.values: dict[str, dict[Key, Value]] = {}
         self.numbers: dict[str, int] = {}  # rule name → the number that witnesses have
         self.rules: dict[int, str] = {}  # and back
         self.times: dict[str, RuleTime] = {}
@@ -95,7 +95,7 @@ class Store:
             self.deltas[name] = Table(self.shapes[relation])
         return self.deltas[name]
 
-    def index(self, access: Access) -> Any:
+    def index(self, access: Access) -> object:
         name = access.relation
         if name.startswith(VALUES_OF):
             return self.values.setdefault(name.removeprefix(VALUES_OF), {})
@@ -141,11 +141,11 @@ class Task:
     ) -> None:
         self.store, self.rule, self.position, self.mode, self.large = store, rule, position, mode, large
         self.sets = sets
-        self.run: RunRule | None = None
+        self.run: Run | None = None
         self.compiled: dict[str, int] | None = None  # the sizes that the order of joins was chosen by
         self.time = store.time_of(rule)
 
-    def __call__(self, delta: Facts, out: Any) -> None:
+    def __call__(self, delta: Facts | None, out: Facts) -> None:
         """Run on a change; an error names the rule."""
         start = perf_counter()
         try:
@@ -155,7 +155,7 @@ class Task:
         self.time.seconds += (perf_counter() - start) * self.store.weight
         self.time.runs += 1
 
-    def bind(self) -> RunRule:
+    def bind(self) -> Run:
         start = perf_counter()
         code = self.code()
         self.run = code.bound_to(self.store.index)

@@ -18,7 +18,7 @@ from everlog.core.engine.keepers.flow.condensation import Condensation
 from everlog.core.engine.keepers.flow.flow_graph import NOTHING, Fan, Graph, Sources, without_any
 from everlog.core.engine.keepers.flow.flow_wave import Blocks, Wave
 from everlog.core.engine.keepers.flow.places import Component
-from everlog.core.storage.shared_fans import SharedDelta
+from everlog.core.storage.shared_values import SharedDelta
 
 Changed = tuple[Collection[Any], Fan, Fan]  # nodes that were together, what they lose, what they gain
 FEW = 12  # elements, up to which each is followed by itself

@@ -14,7 +14,7 @@ from typing import Any
 
 from everlog.core.engine.keepers.flow.condensation import Condensation
 from everlog.core.engine.keepers.flow.flow_graph import NOTHING, Fan, Graph, Sources
-from everlog.core.storage.shared_fans import SharedDelta
+from everlog.core.storage.shared_values import SharedDelta
 
 Nodes = set[Any]
 Found = tuple[Nodes, list[Nodes]]  # nodes that are components by themselves, and larger components

@@ -9,7 +9,7 @@ order (`condensation`) each has to be looked at once:
 what a source no longer gives.  Of these it loses what nothing else brings: all that comes before it
 is settled already, so that nothing holds itself up.  *Gains* likewise, and in the same pass.
 
-The nodes of a component share one set in the table (`core.storage.shared_fans`).  No witness is
+The nodes of a component share one set in the table (`core.storage.shared_values`).  No witness is
 kept, so a closure costs no more memory than its distinct sets, and a step that changes no fact
 costs hardly more than finding that out.  A proof is found when it is asked for: the shortest way
 back to a source.
@@ -33,14 +33,13 @@ from everlog.core.engine.keepers.flow.places import Component
 from everlog.core.engine.keepers.keeper import Derivation, Keeper, table_snapshot
 from everlog.core.engine.planning.flow_rules import sources_and_steps
 from everlog.core.engine.planning.plan import PlannedUnit
-from everlog.core.engine.stepping.saved_state import Columns, facts_from, shared_columns, shared_from
+from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store
 from everlog.core.evaluate.carried import flow
 from everlog.core.program import Row
-from everlog.core.storage import forms
-from everlog.core.storage.shared_fans import SharedTable
-from everlog.core.storage.tables import Facts, Shape, facts_of, rows_of
+from everlog.core.storage.shared_values import SharedTable
+from everlog.core.storage.table_shapes import Facts, PairShape
 
 if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step
@@ -59,7 +58,9 @@ class FlowKeeper(Keeper):
     def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
         super().__init__(store, planned, number)
         (self.name,) = self.relations
-        self.shape = store.shapes[self.name]
+        shape = store.shapes[self.name]
+        assert isinstance(shape, PairShape)
+        self.shape = shape
         self.sources, self.steps = sources_and_steps(planned.unit, self.shape)
         self.parts: Condensation | None = None  # made when it is first needed
         self._lost: dict[str, Facts] = {}
@@ -77,15 +78,15 @@ class FlowKeeper(Keeper):
         assert isinstance(table, SharedTable)
         self.table = table
         self.facts: dict[Any, Fan] = table.facts
-        self._given_at: dict[Any, Fan] = facts_of(self.shape, self.given[self.name])
-        self._given_nodes: dict[Any, Fan] = facts_of(Shape(2, self.shape.key), self.given[self.name])
+        self._given_at: dict[Any, Fan] = self.shape.facts_of(self.given[self.name])
+        self._given_nodes: dict[Any, Fan] = PairShape(self.shape.key).facts_of(self.given[self.name])
         self.graph = Graph(
-            tuple(tables[s.relation].index((s.start,), (s.end,)) for s in self.steps),
-            tuple(tables[s.relation].index((s.end,), (s.start,)) for s in self.steps),
+            tuple(tables[s.relation].steps(s.start, s.end) for s in self.steps),
+            tuple(tables[s.relation].steps(s.end, s.start) for s in self.steps),
         )
         self.brought = Sources(
-            (self._given_at, *(tables[s.relation].index((s.key,), (s.fan,)) for s in self.sources)),
-            (self._given_nodes, *(tables[s.relation].index((s.fan,), (s.key,)) for s in self.sources)),
+            (self._given_at, *(tables[s.relation].steps(s.key, s.value) for s in self.sources)),
+            (self._given_nodes, *(tables[s.relation].steps(s.value, s.key) for s in self.sources)),
         )
 
     def use(self, store: Store) -> None:
@@ -114,13 +115,9 @@ class FlowKeeper(Keeper):
 
     def change_given(self, relation: str, gone: list[Row], new: list[Row]) -> None:
         super().change_given(relation, gone, new)
-        key, fan = self.shape.key, self.shape.fan
-        for row in gone:
-            _discard(self._given_at, row[key], row[fan])
-            _discard(self._given_nodes, row[fan], row[key])
-        for row in new:
-            self._given_at.setdefault(row[key], set()).add(row[fan])
-            self._given_nodes.setdefault(row[fan], set()).add(row[key])
+        for shape, facts in ((self.shape, self._given_at), (PairShape(self.shape.key), self._given_nodes)):
+            shape.take_facts(facts, shape.facts_of(gone))
+            shape.add_facts(facts, shape.facts_of(new))
 
     def give(self, step: Step, relation: str, gone: list[Row], new: list[Row]) -> None:
         self._given_gone, self._given_new = gone, new
@@ -242,7 +239,7 @@ class FlowKeeper(Keeper):
             facts = log.get(rule.relation)
             if facts:
                 shape = self.store.shapes[rule.relation]
-                out |= dict.fromkeys((row[rule.start], row[rule.end]) for row in rows_of(shape, facts))
+                out |= dict.fromkeys((row[rule.start], row[rule.end]) for row in shape.rows_of(facts))
         if len(self.steps) == 1:
             return list(out)
         if not insert:
@@ -254,8 +251,8 @@ class FlowKeeper(Keeper):
         for rule, forth in zip(self.steps, self.graph.forth, strict=True):
             row = (start, end) if rule.start == 0 else (end, start)
             shape = self.store.shapes[rule.relation]
-            came = forms.has_row(shape, self._gained.get(rule.relation, {}), row)
-            went = forms.has_row(shape, self._lost.get(rule.relation, {}), row)
+            came = shape.has_row(self._gained.get(rule.relation, {}), row)
+            went = shape.has_row(self._lost.get(rule.relation, {}), row)
             if went or (end in forth.get(start, NOTHING) and not came):
                 return True
         return False
@@ -263,12 +260,12 @@ class FlowKeeper(Keeper):
     def _sourced(self, log: dict[str, Facts], given: list[Row]) -> list[Pair]:
         """Nodes and elements of which a source, or what is given, has changed."""
         shape = self.shape
-        out = [(row[shape.key], row[shape.fan]) for row in given]
+        out = [(row[shape.key], row[shape.value]) for row in given]
         for rule in self.sources:
             facts = log.get(rule.relation)
             if facts:
-                rows = rows_of(self.store.shapes[rule.relation], facts)
-                out += [(row[rule.key], row[rule.fan]) for row in rows]
+                rows = self.store.shapes[rule.relation].rows_of(facts)
+                out += [(row[rule.key], row[rule.value]) for row in rows]
         return out
 
     # ── as a whole ───────────────────────────────────────────────────────────────────────────
@@ -302,18 +299,20 @@ class FlowKeeper(Keeper):
         return restore
 
     def state(self) -> Columns:
-        return shared_columns(self.facts)
+        return self.table.columns()
 
     def restore(self, columns: Columns) -> None:
         self.forget()
         self._stale()
-        shared = len(columns) == 4  # files of before have a fan for each key
-        self.table.replace(shared_from(iter(columns)) if shared else facts_from(self.shape, iter(columns)))
+        if len(columns) == 4:
+            self.table.restore(iter(columns))
+        else:  # files of before have a set for each key
+            self.table.replace(self.shape.from_columns(iter(columns)))
 
     # ── proofs ───────────────────────────────────────────────────────────────────────────────
 
     def derivation_of(self, relation: str, row: Row) -> Derivation | None:
-        node, element = row[self.shape.key], row[self.shape.fan]
+        node, element = row[self.shape.key], row[self.shape.value]
         if row in self.given[relation]:
             return None
         for source, at in zip(self.sources, self.brought.at[1:], strict=True):
@@ -355,11 +354,3 @@ class FlowKeeper(Keeper):
             assert all(len(one) == 1 for one in fans), "I2: a component has several fans"
             shared = set().union(*fans) - {id(None)}
             assert len(shared) == sum(one != {id(None)} for one in fans), "I2: components share a fan"
-
-
-def _discard(index: dict[Any, Fan], key: Any, value: Any) -> None:
-    fan = index.get(key)
-    if fan is not None:
-        fan.discard(value)
-        if not fan:
-            del index[key]

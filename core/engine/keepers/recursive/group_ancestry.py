@@ -9,15 +9,16 @@ place without a witness on the way is not founded: see core.engine.keepers.recur
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from everlog.core.engine.keepers.recursive.ancestry import Ancestry, Fact, argument_texts, tuple_text
-from everlog.core.engine.keepers.recursive.proofs import GroupedProofs, Proofs
+from everlog.core.engine.keepers.recursive.proofs import GroupedProofs, Proofs, Witness
 from everlog.core.program import Atom, Rule, Value, Variable
+from everlog.core.storage.table_shapes import PairShape, ValueSet
 
-Place: TypeAlias = tuple[str, Value]  # a relation, and the key of a fan
-Places: TypeAlias = Callable[[Value, Any], tuple[Place, ...]]
-Facts: TypeAlias = Callable[[Value, Any], tuple[Fact, ...]]
+Place: TypeAlias = tuple[str, Value]  # a relation, and a key of it
+Places: TypeAlias = Callable[[Value, Witness], tuple[Place, ...]]
+Facts: TypeAlias = Callable[[Value, Witness], tuple[Fact, ...]]
 Lifted: TypeAlias = tuple[Places, Facts]
 
 MOST_GROUPS = 20_000  # that are met in following one set up
@@ -38,19 +39,19 @@ class GroupAncestry:
         known = {number: premises for number, premises in lifted.items() if premises is not None}
         return cls(known, proofs, facts) if len(known) == len(lifted) else None
 
-    def founded(self, key: Value, witness: Any, values: set[Any]) -> set[Any]:
-        """Those of the values in the fan of a key whose derivation rests on given facts alone.
+    def founded(self, key: Value, witness: Witness, values: ValueSet) -> ValueSet:
+        """Those of the values of a key whose derivation rests on given facts alone.
 
         Cost: one intersection for each witness that is met on the way up.
         """
-        lost: set[Any] = set()
+        lost: ValueSet = set()
         known: dict[Fact, bool] = {}
-        level: dict[Place, set[Any]] = {}
+        level: dict[Place, ValueSet] = {}
         left_to_meet = MOST_GROUPS
         if witness and not self._climb(key, witness, values, level, known):
             return set()
         while level:
-            above: dict[Place, set[Any]] = {}
+            above: dict[Place, ValueSet] = {}
             for (name, key), followed in level.items():
                 groups = self._proofs[name].data.get(key, {})
                 left_to_meet -= len(groups)
@@ -71,11 +72,12 @@ class GroupAncestry:
         return values - lost
 
     def _climb(
-        self, key: Value, witness: Any, values: set[Any], above: dict[Place, set[Any]], known: dict[Fact, bool]
+        self, key: Value, witness: Witness, values: ValueSet, above: dict[Place, ValueSet], known: dict[Fact, bool]
     ) -> bool:
         """Add the places that a derivation of these values used; False if it is not founded for any
         of them.
         """
+        assert witness, "a given fact has no derivation"
         places, facts = self._lifted[witness[0]]
         for fact in facts(key, witness):
             founded = known.get(fact)
@@ -96,34 +98,34 @@ def lifted_premises(rule: Rule, proofs: Mapping[str, Proofs]) -> Lifted | None:
 
     None where what a rule used depends on the value in another way.
 
-    >>> from everlog.core.storage.tables import Shape
     >>> x, y, z = map(Variable, "xyz")
     >>> rule = Rule(Atom("path", (x, z)), (Atom("path", (x, y)), Atom("edge", (y, z))))
-    >>> places, facts = lifted_premises(rule, {"path": GroupedProofs(Shape(2, fan=0), {})})
+    >>> places, facts = lifted_premises(rule, {"path": GroupedProofs(PairShape(value=0), {})})
     >>> places("z", (2, "y")), facts("z", (2, "y"))
     ((('path', 'y'),), ())
     """
     proven = proofs[rule.head.relation]
     if not isinstance(proven, GroupedProofs):
         return None
-    key, fan = rule.head.args[proven.shape.key], rule.head.args[proven.shape.fan]
-    shown = {key: "key"} if isinstance(key, Variable) and key != fan else {}
-    values: list[Any] = []
+    key, carried = rule.head.args[proven.shape.key], rule.head.args[proven.shape.value]
+    shown = {key: "key"} if isinstance(key, Variable) and key != carried else {}
+    values: list[Value] = []
     places: list[str] = []
     facts: list[str] = []
     for atom in rule.body:
         if not isinstance(atom, Atom) or atom.relation not in proofs:
             continue
         premise = proofs[atom.relation]
-        carries = isinstance(premise, GroupedProofs) and atom.args[premise.shape.fan] == fan
-        seen = {**shown, fan: "None"} if carries and isinstance(fan, Variable) else shown
-        if carries and atom.args[premise.shape.key] == fan:
+        carrying = isinstance(premise, GroupedProofs) and atom.args[premise.shape.value] == carried
+        shape = premise.shape if carrying else None
+        seen = {**shown, carried: "None"} if carrying and isinstance(carried, Variable) else shown
+        if isinstance(shape, PairShape) and atom.args[shape.key] == carried:
             return None
         args = argument_texts(rule, atom, seen, values)
         if args is None:
             return None
-        if carries:
-            places.append(f"({atom.relation!r}, {args[premise.shape.key]})")
+        if isinstance(shape, PairShape):
+            places.append(f"({atom.relation!r}, {args[shape.key]})")
         else:
             facts.append(f"({atom.relation!r}, {tuple_text(args)})")
     scope = {"values": values}

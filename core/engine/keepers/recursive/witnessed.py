@@ -45,8 +45,8 @@ from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store, Task
 from everlog.core.program import Atom, Negation, Row, Rule, Variable
 from everlog.core.program.dependencies import Unit
-from everlog.core.storage import forms
-from everlog.core.storage.tables import Facts, Shape, Table, add_facts, add_row, facts_of, rows_of, size_of
+from everlog.core.storage.table_shapes import Facts, PairShape, Shape
+from everlog.core.storage.tables import Table
 
 if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step
@@ -74,8 +74,11 @@ class RecursiveKeeper(Keeper):
         store.grouped.update(carried)
         self.proofs: dict[str, Proofs] = {}
         for name, shape in self.shapes.items():
-            form = GroupedProofs if name in carried else PlainProofs
-            self.proofs[name] = form(shape, store.proofs.setdefault(name, {}))
+            data = store.proofs.setdefault(name, {})
+            if name in carried and isinstance(shape, PairShape):
+                self.proofs[name] = GroupedProofs(shape, data)
+            else:
+                self.proofs[name] = PlainProofs(shape, data)
         self.suspects: dict[str, Facts] = {}
         self.gains: list[tuple[Task, str, Facts]] = []
         self.brought: dict[str, list[Row]] = {}
@@ -179,14 +182,16 @@ class RecursiveKeeper(Keeper):
         witnesses.
         """
         proofs = self.proofs[name]
+        facts: Facts = self.shapes[name].empty()
         found = proofs.found()
         with step.guard.shield:
             try:
                 for task, delta in runs:
                     task(delta, found)
             finally:
-                facts, taken = proofs.taken(found) if found else (found, found)
-                step.undo.append((proofs.put, (taken,)))
+                if found:
+                    facts, taken = proofs.taken(found)
+                    step.undo.append((proofs.put, (taken,)))
         return facts
 
     def _suspect(self, name: str, facts: Facts) -> None:
@@ -194,13 +199,13 @@ class RecursiveKeeper(Keeper):
         if known is None:
             self.suspects[name] = facts
         else:
-            add_facts(self.shapes[name], known, facts)
+            self.shapes[name].add_facts(known, facts)
 
     def give(self, step: Step, relation: str, gone: list[Row], new: list[Row]) -> None:
         shape, proofs = self.shapes[relation], self.proofs[relation]
         lost = [row for row in gone if proofs.get(row) == GIVEN]
         if lost:
-            facts = facts_of(shape, lost)
+            facts = shape.facts_of(lost)
             with step.guard.shield:
                 step.undo.append((proofs.put, (proofs.take(facts),)))
             self._suspect(relation, facts)
@@ -237,7 +242,7 @@ class RecursiveKeeper(Keeper):
             new = self._restored({name: table.facts for name, table in asked.items() if table.facts})
             while new:
                 new = self._saved(step, new)
-            lost = {name: forms.copied(t.shape, t.facts) for name, t in asked.items() if t.facts}
+            lost = {name: t.shape.copied(t.facts) for name, t in asked.items() if t.facts}
         finally:
             for table in asked.values():
                 table.clear()
@@ -270,7 +275,7 @@ class RecursiveKeeper(Keeper):
                     frontier[name] = facts
 
     def _number(self, facts: dict[str, Facts]) -> int:
-        return sum(size_of(self.shapes[name], of) for name, of in facts.items())
+        return sum(self.shapes[name].size_of(of) for name, of in facts.items())
 
     def _spared(self, step: Step, suspects: dict[str, Facts], number: int) -> dict[str, Facts]:
         """Facts that lost their witness and have another derivation get it at once, if it is
@@ -290,16 +295,16 @@ class RecursiveKeeper(Keeper):
                     for witness, values in groups.items():
                         founded = self._groups.founded(key, witness, values)
                         if founded:
-                            add_facts(shape, spared, {key: founded})
+                            shape.add_facts(spared, {key: founded})
                             proofs.put({key: {witness: founded}})
             else:
                 for row, witness in proofs.entries(new):
                     if is_founded(row, witness):
-                        add_row(shape, spared, row)
+                        shape.add_row(spared, row)
                         proofs.set(row, witness)
             if spared:
                 self._asked[name].remove(spared)
-                left[name] = forms.minus(shape, suspects[name], spared)
+                left[name] = shape.minus(suspects[name], spared)
         return {name: facts for name, facts in left.items() if facts}
 
     def _restored(self, suspects: dict[str, Facts]) -> dict[str, Any]:
@@ -310,7 +315,7 @@ class RecursiveKeeper(Keeper):
         for name, facts in suspects.items():
             out = new[name] = {}
             if self.given[name]:
-                for row in rows_of(self.shapes[name], facts):
+                for row in self.shapes[name].rows_of(facts):
                     if row in self.given[name]:
                         self.proofs[name].bring(out, row, GIVEN)
             for task in self._again[name]:
@@ -341,7 +346,7 @@ class RecursiveKeeper(Keeper):
         shape, facts = self.shapes[name], self.tables[name].facts
         out = new.setdefault(name, {})
         for row in rows:
-            if not forms.has_row(shape, facts, row):
+            if not shape.has_row(facts, row):
                 self.proofs[name].bring(out, row, GIVEN)
 
     def _rounds(self, step: Step, new: dict[str, Any], added: dict[str, Facts] | None) -> None:
@@ -354,7 +359,7 @@ class RecursiveKeeper(Keeper):
                     delta[name] = self._merge(step, name, witnesses, added)
             if not delta:
                 return
-            count = sum(size_of(self.shapes[name], facts) for name, facts in delta.items())
+            count = sum(self.shapes[name].size_of(facts) for name, facts in delta.items())
             step.guard.round(self.planned.name, number, count, self.invents)
             number += 1
             new = {}
@@ -368,10 +373,10 @@ class RecursiveKeeper(Keeper):
 
     def _merge(self, step: Step, name: str, witnesses: Any, added: dict[str, Facts] | None) -> Facts:
         shape = self.shapes[name]
-        facts = self.proofs[name].facts(witnesses)
+        facts: Facts = self.proofs[name].facts(witnesses)
         with step.guard.shield:
             if added is not None:
-                add_facts(shape, added.setdefault(name, shape.empty()), facts)
+                shape.add_facts(added.setdefault(name, shape.empty()), facts)
             self.tables[name].merge(facts)
             self.proofs[name].merge(witnesses)
         return facts
@@ -381,8 +386,8 @@ class RecursiveKeeper(Keeper):
         for name in self.relations:
             shape = self.shapes[name]
             lost, came = suspects.get(name), added.get(name)
-            gone = forms.minus(shape, lost, self.tables[name].facts) if lost else shape.empty()
-            new = shape.empty() if not came else forms.minus(shape, came, lost) if lost else came
+            gone = shape.minus(lost, self.tables[name].facts) if lost else shape.empty()
+            new = shape.empty() if not came else shape.minus(came, lost) if lost else came
             if gone or new:
                 changes.append((name, gone, new))
         if self.exact and len(changes) > 0:
@@ -443,7 +448,7 @@ class RecursiveKeeper(Keeper):
 
     def derivation_of(self, relation: str, row: Row) -> Derivation | None:
         kept = self.proofs[relation].get(row)
-        if kept is None or kept == GIVEN:
+        if not kept:
             return None
         name = self.store.rules[kept[0]]
         hidden = hidden_variables(next(rule for rule in self.planned.unit.rules if rule.name == name))
@@ -451,25 +456,25 @@ class RecursiveKeeper(Keeper):
 
     def check(self) -> None:
         for name in self.relations:
-            facts = set(rows_of(self.shapes[name], self.proofs[name].everything()))
+            facts = set(self.shapes[name].rows_of(self.proofs[name].everything()))
             assert facts == set(self.tables[name].rows()), f"I1: {name}"
 
 
 def carried_relations(unit: Unit, shapes: Mapping[str, Shape]) -> set[str]:
-    """Binary relations whose recursive rules all carry the fan of the head along from the unit."""
+    """Binary relations whose recursive rules all carry the value of the head along from the unit."""
     out = set()
     for name in unit.relations:
         shape = shapes[name]
         rules = [rule for rule in unit.rules if rule.head.relation == name]
         inside = [r for r in rules if any(a.relation in unit.relations for a, _ in p.atoms_of(r.body))]
-        if shape.arity == 2 and inside and all(_carries(rule, unit, shape) for rule in inside):
+        if isinstance(shape, PairShape) and inside and all(_carries(rule, unit, shape) for rule in inside):
             out.add(name)
     return out
 
 
-def _carries(rule: Rule, unit: Unit, shape: Shape) -> bool:
-    fan = rule.head.args[shape.fan]
-    return isinstance(fan, Variable) and any(
-        isinstance(literal, Atom) and literal.relation in unit.relations and fan in literal.args
+def _carries(rule: Rule, unit: Unit, shape: PairShape) -> bool:
+    value = rule.head.args[shape.value]
+    return isinstance(value, Variable) and any(
+        isinstance(literal, Atom) and literal.relation in unit.relations and value in literal.args
         for literal in rule.body
     )

@@ -1,0 +1,637 @@
+"""The three shapes in which facts are stored, one class each.
+
+Sets are the fastest thing Python has, so a relation is kept in the form in which rules can work
+on whole sets at a time:
+
+    `ValueShape`   arity 1           a set of values
+    `PairShape`    arity 2           {key: {value, …}}; which column is the value column is chosen
+                                     once for each relation, by what its rules carry along
+    `RowShape`     arity 0, 3, 4 …   a set of rows
+
+A shape holds no facts.  Its methods take them, so that tables, changes and indexes are the plain
+sets and dicts that compiled rules work on.  *Counted* facts have a number or a witness beside each
+fact: {fact: n}, of a binary relation {key: {value: n}}.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
+from itertools import chain, islice, repeat
+from operator import itemgetter
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+from everlog.core.program import Row, Value
+
+Columns: TypeAlias = tuple[int, ...]
+Key: TypeAlias = Value | Row  # the values of some columns: bare if it is one, a tuple if not
+Index: TypeAlias = dict[Key, set[Key]] | set[Key]
+ValueSet: TypeAlias = set[Value]
+PairFacts: TypeAlias = dict[Value, ValueSet]
+Counted: TypeAlias = dict[Any, Any]  # Python's types cannot say that {fact: n} and {key: {value: n}} go together
+SavedColumns: TypeAlias = list[list[Any]]  # facts, numbers and witnesses as a file holds them: see saved_state
+
+
+Facts: TypeAlias = Collection[object]  # in any form: for those who only hand them on to a shape or a table
+
+
+class Container(Protocol):
+    """What the containers of facts have in common."""
+
+    def __len__(self) -> int: ...
+    def clear(self) -> None: ...
+    def update(self, facts: Any, /) -> None: ...
+
+
+F = TypeVar("F", bound=Container)
+K = TypeVar("K", bound=Key)
+_SAMPLE = 256
+
+
+class ShapeOf(ABC, Generic[F]):
+    """The form of a relation's facts.
+
+    They stand in sets of `fact_columns`, one set for each value of the `key_columns`, or just one.
+    """
+
+    def __init__(self, arity: int, key_columns: Columns, fact_columns: Columns) -> None:
+        self.arity, self.key_columns, self.fact_columns = arity, key_columns, fact_columns
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ShapeOf):
+            return False
+        return self.arity == other.arity and self.key_columns == other.key_columns
+
+    def __hash__(self) -> int:
+        return hash((self.arity, self.key_columns))
+
+    # ── facts ────────────────────────────────────────────────────────────────────────────────
+
+    @abstractmethod
+    def empty(self) -> F: ...
+
+    @abstractmethod
+    def rows_of(self, facts: F) -> Iterator[Row]:
+        """The facts as rows, in no order."""
+
+    @abstractmethod
+    def facts_of(self, rows: Iterable[Row]) -> F:
+        """Rows in the form of this shape."""
+
+    def sorted_rows(self, facts: F) -> Iterable[Row]:
+        """The facts as rows, in order."""
+        return sorted(self.rows_of(facts))
+
+    def size_of(self, facts: F) -> int:
+        return len(facts)
+
+    def rough_size(self, facts: F) -> int:
+        """About how many facts there are.  Cost: constant."""
+        return len(facts)
+
+    @abstractmethod
+    def has_row(self, facts: F, row: Row) -> bool: ...
+
+    @abstractmethod
+    def add_row(self, into: F, row: Row) -> None: ...
+
+    @abstractmethod
+    def add_facts(self, into: F, facts: F) -> None:
+        """`into` ∪= facts; sets of values are copied."""
+
+    @abstractmethod
+    def take_facts(self, out_of: F, facts: F) -> None:
+        """`out_of` ∖= facts."""
+
+    @abstractmethod
+    def minus(self, facts: F, other: F) -> F:
+        """facts ∖ other, in new containers."""
+
+    @abstractmethod
+    def only_new(self, facts: F, known: F) -> F:
+        """facts ∖ known; `facts` is used up."""
+
+    @abstractmethod
+    def copied(self, facts: F) -> F:
+        """The same facts in containers of their own."""
+
+    # ── indexes ──────────────────────────────────────────────────────────────────────────────
+
+    def walk(self, facts: F, key: Columns, rest: Columns, wanted: Key) -> Iterator[Key]:
+        """What goes with one key, found by going through the facts; without rests, True for each
+        fact that has it.
+        """
+        key_of, rest_of = getter(key), getter(rest) if rest else lambda row: True
+        one = (wanted,)  # `in` finds NaN, too
+        return (rest_of(row) for row in self.rows_of(facts) if key_of(row) in one)
+
+    def is_stored(self, key: Columns, rest: Columns) -> bool:
+        """Whether the facts themselves are the index on `key` with `rest`."""
+        return (key, rest) == (self.key_columns, self.fact_columns)
+
+    def extend(self, index: Index, key: Columns, rest: Columns, facts: F) -> None:
+        """Add facts to an index."""
+        if isinstance(index, set):
+            index.update(map(getter(key + rest), self.rows_of(facts)))
+        else:
+            _group(index, map(getter(key), self.rows_of(facts)), map(getter(rest), self.rows_of(facts)))
+
+    def shrink(self, index: Index, key: Columns, rest: Columns, gone: F) -> None:
+        """Take facts out of an index on all columns."""
+        if isinstance(index, set):
+            index.difference_update(map(getter(key + rest), self.rows_of(gone)))
+        else:
+            _ungroup(index, map(getter(key), self.rows_of(gone)), map(getter(rest), self.rows_of(gone)))
+
+    # ── counted facts ────────────────────────────────────────────────────────────────────────
+
+    @abstractmethod
+    def count_one(self, counted: Counted, row: Row, amount: int) -> None:
+        """Add to the number of one row."""
+
+    @abstractmethod
+    def get_counted(self, counted: Counted, row: Row, default: object = None) -> Any:
+        """What counted facts have for one row."""
+
+    @abstractmethod
+    def set_counted(self, counted: Counted, row: Row, amount: object) -> None: ...
+
+    @abstractmethod
+    def counted_rows(self, counted: Counted) -> Iterator[tuple[Row, Any]]:
+        """Rows, each with what counted facts have for it."""
+
+    @abstractmethod
+    def support(self, counted: Counted) -> F:
+        """The facts that counted facts speak of."""
+
+    @abstractmethod
+    def merge_counted(self, into: Counted, counted: Counted) -> None:
+        """Write counted facts over those there; the inner dicts are taken over."""
+
+    @abstractmethod
+    def take_counted(self, counted: Counted, facts: F) -> Counted:
+        """Remove facts from counted facts; what they had, for putting it back."""
+
+    @abstractmethod
+    def cancel(self, plus: Counted, minus: Counted) -> None:
+        """Take away from two sets of numbers what is in both."""
+
+    @abstractmethod
+    def numbered(self, counted: Counted) -> Iterable[tuple[Key, Any]]:
+        """Each fact, a pair as (key, value), with what counted facts have for it."""
+
+    # ── functions of all columns but the last ────────────────────────────────────────────────
+
+    @abstractmethod
+    def graph_of(self, function: Mapping[Any, Value]) -> F:
+        """The graph of a function, as facts (argument…, value)."""
+
+    @abstractmethod
+    def by_argument(self, counted: Counted) -> dict[Key, dict[Value, int]]:
+        """Counted facts by the argument of the function whose values they have in their last column."""
+
+    # ── columns ──────────────────────────────────────────────────────────────────────────────
+
+    @abstractmethod
+    def columns_of(self, facts: F) -> SavedColumns:
+        """The facts as columns that a file can hold."""
+
+    @abstractmethod
+    def from_columns(self, columns: Iterator[list[Any]]) -> F:
+        """The inverse of `columns_of`, which takes as many columns as it needs."""
+
+
+class SetShape(ShapeOf[set[K]], Generic[K]):
+    """Facts in one set: what values and rows have in common."""
+
+    def __init__(self, arity: int) -> None:
+        super().__init__(arity, (), tuple(range(arity)))
+
+    @abstractmethod
+    def fact_of(self, row: Row) -> K:
+        """A row as it stands in the set."""
+
+    @abstractmethod
+    def row_of(self, fact: K) -> Row:
+        """The inverse of `fact_of`."""
+
+    def empty(self) -> set[K]:
+        return set()
+
+    def has_row(self, facts: set[K], row: Row) -> bool:
+        return self.fact_of(row) in facts
+
+    def add_row(self, into: set[K], row: Row) -> None:
+        into.add(self.fact_of(row))
+
+    def add_facts(self, into: set[K], facts: set[K]) -> None:
+        into |= facts
+
+    def take_facts(self, out_of: set[K], facts: set[K]) -> None:
+        out_of -= facts
+
+    def minus(self, facts: set[K], other: set[K]) -> set[K]:
+        return facts - other
+
+    def only_new(self, facts: set[K], known: set[K]) -> set[K]:
+        facts -= known
+        return facts
+
+    def copied(self, facts: set[K]) -> set[K]:
+        return set(facts)
+
+    def is_stored(self, key: Columns, rest: Columns) -> bool:
+        return not (key and rest) and key + rest == self.fact_columns
+
+    def count_one(self, counted: Counted, row: Row, amount: int) -> None:
+        fact = self.fact_of(row)
+        counted[fact] = counted.get(fact, 0) + amount
+
+    def get_counted(self, counted: Counted, row: Row, default: object = None) -> Any:
+        return counted.get(self.fact_of(row), default)
+
+    def set_counted(self, counted: Counted, row: Row, amount: object) -> None:
+        counted[self.fact_of(row)] = amount
+
+    def counted_rows(self, counted: Counted) -> Iterator[tuple[Row, Any]]:
+        return ((self.row_of(fact), amount) for fact, amount in counted.items())
+
+    def support(self, counted: Counted) -> set[K]:
+        return set(counted)
+
+    def merge_counted(self, into: Counted, counted: Counted) -> None:
+        into.update(counted)
+
+    def take_counted(self, counted: Counted, facts: set[K]) -> Counted:
+        return {fact: counted.pop(fact) for fact in facts if fact in counted}
+
+    def cancel(self, plus: Counted, minus: Counted) -> None:
+        _cancel(plus, minus)
+
+    def numbered(self, counted: Counted) -> Iterable[tuple[Key, Any]]:
+        return counted.items()
+
+
+class ValueShape(SetShape[Value]):
+    """A set of values.
+
+    >>> shape = ValueShape()
+    >>> shape.facts_of([(7,), (8,)]) == {7, 8}, list(shape.rows_of({7})), shape.columns_of({7})
+    (True, [(7,)], [[7]])
+    """
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+    def fact_of(self, row: Row) -> Value:
+        return row[0]
+
+    def row_of(self, fact: Value) -> Row:
+        return (fact,)
+
+    def rows_of(self, facts: Iterable[Value]) -> Iterator[Row]:
+        return zip(facts)
+
+    def facts_of(self, rows: Iterable[Row]) -> set[Value]:
+        return {value for (value,) in rows}
+
+    def graph_of(self, function: Mapping[Any, Value]) -> set[Value]:
+        return set(function.values())
+
+    def by_argument(self, counted: Counted) -> dict[Key, dict[Value, int]]:
+        return {(): counted} if counted else {}
+
+    def columns_of(self, facts: Iterable[Value]) -> SavedColumns:
+        return [list(facts)]
+
+    def from_columns(self, columns: Iterator[list[Any]]) -> set[Value]:
+        return set(next(columns))
+
+
+class RowShape(SetShape[Row]):
+    """A set of rows.
+
+    >>> RowShape(3).columns_of({(1, 2, 3)}), RowShape(0).columns_of({()})
+    ([[1], [2], [3]], [[1]])
+    """
+
+    def fact_of(self, row: Row) -> Row:
+        return row
+
+    def row_of(self, fact: Row) -> Row:
+        return fact
+
+    def rows_of(self, facts: Iterable[Row]) -> Iterator[Row]:
+        return iter(facts)
+
+    def facts_of(self, rows: Iterable[Row]) -> set[Row]:
+        return set(rows)
+
+    def graph_of(self, function: Mapping[Any, Value]) -> set[Row]:
+        return {(*argument, value) for argument, value in function.items()}
+
+    def by_argument(self, counted: Counted) -> dict[Key, dict[Value, int]]:
+        out: dict[Key, dict[Value, int]] = {}
+        for row, number in counted.items():
+            out.setdefault(row[:-1], {})[row[-1]] = number
+        return out
+
+    def columns_of(self, facts: Collection[Row]) -> SavedColumns:
+        return turned(facts, self.arity) if self.arity else [[len(facts)]]
+
+    def from_columns(self, columns: Iterator[list[Any]]) -> set[Row]:
+        if not self.arity:
+            return set(repeat((), next(columns)[0]))
+        return set(zip(*islice(columns, self.arity), strict=True))
+
+
+class PairShape(ShapeOf[PairFacts]):
+    """{key: {value, …}}.  No set of values is empty.
+
+    >>> shape = PairShape(value=0)
+    >>> sorted(shape.rows_of({"a": {1, 2}})), shape.facts_of([(1, "a"), (1, "b")])
+    ([(1, 'a'), (2, 'a')], {'a': {1}, 'b': {1}})
+    >>> shape.minus({1: {2, 3}, 4: {5}}, {1: {2}, 4: {5}})
+    {1: {3}}
+    >>> shape.support({1: {2: 5, 3: 1}}), list(shape.counted_rows({1: {2: 5}}))
+    ({1: {2, 3}}, [((2, 1), 5)])
+    >>> shape.columns_of({1: {2, 3}, 4: {5}})
+    [[1, 4], [2, 1], [2, 3, 5]]
+    """
+
+    def __init__(self, value: int = 1) -> None:
+        super().__init__(2, (1 - value,), (value,))
+        self.key, self.value = 1 - value, value  # the columns of a row
+
+    def row(self, key: Value, value: Value) -> Row:
+        return (key, value) if self.value == 1 else (value, key)
+
+    def empty(self) -> PairFacts:
+        return {}
+
+    def rows_of(self, facts: PairFacts) -> Iterator[Row]:
+        if self.value == 1:
+            return chain.from_iterable(zip(repeat(key), values) for key, values in facts.items())
+        return chain.from_iterable(zip(values, repeat(key)) for key, values in facts.items())
+
+    def facts_of(self, rows: Iterable[Row]) -> PairFacts:
+        out: PairFacts = {}
+        get = out.get
+        if self.value == 1:
+            for key, value in rows:
+                values = get(key)
+                if values is None:
+                    out[key] = {value}
+                else:
+                    values.add(value)
+        else:
+            for value, key in rows:
+                values = get(key)
+                if values is None:
+                    out[key] = {value}
+                else:
+                    values.add(value)
+        return out
+
+    def sorted_rows(self, facts: PairFacts) -> Iterable[Row]:
+        """Sorted by key and values, never by pair.
+
+        Cost: with n facts and m values in the first column, O(n + m log m) and one sort per key.
+        """
+        if self.value == 1:
+            return chain.from_iterable(zip(repeat(key), sorted(facts[key])) for key in sorted(facts))
+        turned: dict[Value, list[Value]] = defaultdict(list)
+        keys_of = turned.__getitem__
+        for key in sorted(facts):  # each key to the end of the list of every value that it has, in C
+            deque(map(list.append, map(keys_of, facts[key]), repeat(key)), maxlen=0)
+        return chain.from_iterable(zip(repeat(value), turned[value]) for value in sorted(turned))
+
+    def size_of(self, facts: PairFacts) -> int:
+        return sum(map(len, facts.values()))
+
+    def rough_size(self, facts: PairFacts) -> int:
+        """About how many facts there are: with many keys, by the values of some of them.
+
+        >>> PairShape().rough_size({key: {1, 2} for key in range(10_000)})
+        20000
+        """
+        if len(facts) <= _SAMPLE:
+            return self.size_of(facts)
+        return len(facts) * sum(map(len, islice(facts.values(), _SAMPLE))) // _SAMPLE
+
+    def has_row(self, facts: PairFacts, row: Row) -> bool:
+        values = facts.get(row[self.key])
+        return values is not None and row[self.value] in values
+
+    def add_row(self, into: PairFacts, row: Row) -> None:
+        into.setdefault(row[self.key], set()).add(row[self.value])
+
+    def add_facts(self, into: PairFacts, facts: PairFacts) -> None:
+        for key, values in facts.items():
+            known = into.get(key)
+            if known is None:
+                into[key] = set(values)
+            else:
+                known |= values
+
+    def take_facts(self, out_of: PairFacts, facts: PairFacts) -> None:
+        for key, values in facts.items():
+            known = out_of.get(key)
+            if known is not None:
+                known -= values
+                if not known:
+                    del out_of[key]
+
+    def minus(self, facts: PairFacts, other: PairFacts) -> PairFacts:
+        out = {}
+        for key, values in facts.items():
+            known = other.get(key)
+            left = values - known if known is not None else set(values)
+            if left:
+                out[key] = left
+        return out
+
+    def only_new(self, facts: PairFacts, known: PairFacts) -> PairFacts:
+        if not known:
+            return facts
+        get = known.get
+        for key, values in facts.items():
+            old = get(key)
+            if old is not None:
+                values -= old
+        return {key: values for key, values in facts.items() if values}
+
+    def copied(self, facts: PairFacts) -> PairFacts:
+        return {key: set(values) for key, values in facts.items()}
+
+    # ── indexes ──────────────────────────────────────────────────────────────────────────────
+
+    def walk(self, facts: PairFacts, key: Columns, rest: Columns, wanted: Key) -> Iterator[Key]:
+        """The keys of a value: an index by key needs no walk."""
+        assert key == self.fact_columns
+        return (one for one, values in facts.items() if wanted in values)
+
+    def extend(self, index: Index, key: Columns, rest: Columns, facts: PairFacts) -> None:
+        if isinstance(index, set) and key + rest == self.key_columns:
+            index.update(facts)
+        elif isinstance(index, set) and key + rest == self.fact_columns:
+            index.update(*facts.values())
+        elif isinstance(index, dict) and rest == self.key_columns:
+            get = index.get
+            for one, values in facts.items():
+                for value in values:
+                    found = get(value)
+                    if found is None:
+                        index[value] = {one}
+                    else:
+                        found.add(one)
+        else:
+            super().extend(index, key, rest, facts)
+
+    def shrink(self, index: Index, key: Columns, rest: Columns, gone: PairFacts) -> None:
+        if isinstance(index, set):
+            super().shrink(index, key, rest, gone)
+            return
+        get = index.get
+        for one, values in gone.items():  # from values to keys
+            for value in values:
+                found = get(value)
+                if found is not None:
+                    found.discard(one)
+                    if not found:
+                        del index[value]
+
+    # ── counted facts ────────────────────────────────────────────────────────────────────────
+
+    def count_one(self, counted: Counted, row: Row, amount: int) -> None:
+        of_key, value = counted.setdefault(row[self.key], {}), row[self.value]
+        of_key[value] = of_key.get(value, 0) + amount
+
+    def get_counted(self, counted: Counted, row: Row, default: object = None) -> Any:
+        return counted.get(row[self.key], {}).get(row[self.value], default)
+
+    def set_counted(self, counted: Counted, row: Row, amount: object) -> None:
+        counted.setdefault(row[self.key], {})[row[self.value]] = amount
+
+    def counted_rows(self, counted: Counted) -> Iterator[tuple[Row, Any]]:
+        for key, of_key in counted.items():
+            for value, amount in of_key.items():
+                yield self.row(key, value), amount
+
+    def support(self, counted: Counted) -> PairFacts:
+        return {key: set(of_key) for key, of_key in counted.items() if of_key}
+
+    def merge_counted(self, into: Counted, counted: Counted) -> None:
+        for key, of_key in counted.items():
+            known = into.get(key)
+            if known is None:
+                into[key] = of_key
+            else:
+                known.update(of_key)
+
+    def take_counted(self, counted: Counted, facts: PairFacts) -> Counted:
+        out: Counted = {}
+        for key, values in facts.items():
+            known = counted.get(key)
+            if known is not None:
+                out[key] = {value: known.pop(value) for value in values if value in known}
+                if not known:
+                    del counted[key]
+        return out
+
+    def cancel(self, plus: Counted, minus: Counted) -> None:
+        for key, lost in minus.items():
+            came = plus.get(key)
+            if came is not None:
+                _cancel(came, lost)
+
+    def numbered(self, counted: Counted) -> Iterable[tuple[Key, Any]]:
+        return (((key, value), amount) for key, of_key in counted.items() for value, amount in of_key.items())
+
+    def graph_of(self, function: Mapping[Any, Value]) -> PairFacts:
+        assert self.value == 1
+        return {argument: {value} for argument, value in function.items()}
+
+    def by_argument(self, counted: Counted) -> dict[Key, dict[Value, int]]:
+        assert self.value == 1
+        return counted
+
+    # ── columns ──────────────────────────────────────────────────────────────────────────────
+
+    def columns_of(self, facts: PairFacts) -> SavedColumns:
+        """The keys, how many values each has, and all values in a row."""
+        return [list(facts), list(map(len, facts.values())), list(chain.from_iterable(facts.values()))]
+
+    def from_columns(self, columns: Iterator[list[Any]]) -> PairFacts:
+        keys, lengths, values = next(columns), next(columns), iter(next(columns))
+        return {key: set(islice(values, length)) for key, length in zip(keys, lengths, strict=True)}
+
+
+Shape: TypeAlias = ShapeOf[Any]  # of a relation that may have any
+
+
+def shape_of(arity: int, value: int = 1) -> Shape:
+    """The shape of a relation; of a binary one, `value` is the value column."""
+    return ValueShape() if arity == 1 else PairShape(value) if arity == 2 else RowShape(arity)
+
+
+def sets_of(index: Mapping[Key, set[Key]], keys: Set[Key]) -> Iterable[set[Key]]:
+    """The sets that an index has for those of the keys that it has.
+
+    >>> list(sets_of({1: {2}, 3: {4}}, {3, 5}))
+    [{4}]
+
+    Cost: that of the fewer of the two.
+    """
+    if len(keys) <= len(index):
+        return filter(None, map(index.get, keys))
+    return map(index.__getitem__, keys & index.keys())
+
+
+def turned(rows: Collection[Row], width: int) -> SavedColumns:
+    """Rows as columns.  (`zip(*rows)` would make an iterator of each row.)
+
+    >>> turned([(1, "a"), (2, "b")], 2), turned([], 2)
+    ([[1, 2], ['a', 'b']], [[], []])
+    """
+    return [list(map(itemgetter(column), rows)) for column in range(width)]
+
+
+def getter(columns: Columns) -> Callable[[Row], Key]:
+    """What takes the values of some columns out of a row."""
+    return itemgetter(*columns) if columns else lambda row: ()
+
+
+def _group(index: dict[Key, set[Key]], keys: Iterable[Key], rests: Iterable[Key]) -> None:
+    get = index.get
+    for key, rest in zip(keys, rests, strict=True):
+        found = get(key)
+        if found is None:
+            index[key] = {rest}
+        else:
+            found.add(rest)
+
+
+def _ungroup(index: dict[Key, set[Key]], keys: Iterable[Key], rests: Iterable[Key]) -> None:
+    get = index.get
+    for key, rest in zip(keys, rests, strict=True):
+        found = get(key)
+        if found is not None:
+            found.discard(rest)
+            if not found:
+                del index[key]
+
+
+def _cancel(plus: dict[Key, int], minus: dict[Key, int]) -> None:
+    """Take away from both what is in both."""
+    for fact in [fact for fact in minus if fact in plus]:
+        net = plus[fact] - minus[fact]
+        if net >= 0:
+            del minus[fact]
+        if net <= 0:
+            del plus[fact]
+        if net > 0:
+            plus[fact] = net
+        elif net < 0:
+            minus[fact] = -net
