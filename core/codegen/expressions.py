@@ -26,7 +26,7 @@ class Expressions:
 
     def __init__(self, functors: Mapping[str, p.Functor]) -> None:
         self.functors = functors
-        self.scope: dict[str, Any] = dict(_SCOPE)
+        self.scope: dict[str, object] = dict(_SCOPE)
         self.constants: dict[str, Value] = {}  # those of the scope, for whoever reads the code
         self._names: dict[tuple[str, int], str] = {}
         self.walrus = 0
@@ -79,7 +79,7 @@ class Expressions:
             return f"{left} {_SYMBOLS[op]} {right}"
         return f"{self.named('compare', COMPARISONS[op])}({left}, {right})"
 
-    def named(self, prefix: str, value: Any) -> str:
+    def named(self, prefix: str, value: object) -> str:
         """The name of an object of the scope; the same object has the same name."""
         name = self._names.get((prefix, id(value)))
         if name is None:
@@ -119,7 +119,7 @@ _SUMS: dict[Kind, Callable[[list[Any]], Any]] = {
     Kind.UNSIGNED: lambda found: sum(found) & values.MASK,
     Kind.FLOAT: values.float_sum,
 }
-_SCOPE: dict[str, Any] = {
+_SCOPE: dict[str, object] = {
     "_EMPTY": frozenset(),
     "_MISSING": object(),
     "_product": product,

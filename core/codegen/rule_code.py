@@ -11,7 +11,7 @@ from attrs import define, field
 from everlog.core import program as p
 from everlog.core.codegen.agenda import variables_of_literal
 from everlog.core.codegen.body import aggregated_sets, delta_position, set_variables, without_calls
-from everlog.core.codegen.code_lines import Line, Loop, Test, Values, comment, identifier
+from everlog.core.codegen.code_lines import Line, Loop, Test, Values, comment, defined, identifier
 from everlog.core.codegen.failures import FailurePoint
 from everlog.core.codegen.joins import JoinWriter
 from everlog.core.codegen.writer import DELTA, Compiled, NoSet, deeper, packed, same, tuple_text
@@ -125,13 +125,12 @@ class RuleWriter(JoinWriter):
             Line(1, f"return {name}"),
         ]
         source = "\n".join(map(str, text))
-        scope: dict[str, Any] = dict(self.expressions.scope)
-        exec(compile(source, f"<{identifier('rule ', rule.name)}>", "exec"), scope)  # our own text, made above
+        make = defined("make", source, identifier("rule ", rule.name), dict(self.expressions.scope))
         index = self.driver.index if self.late is not None and self.driver is not None else ""
         driver = order.index(index) if index in order else None
         first = self.lines[0]
         from_delta = isinstance(first, Loop) and first.values.index == DELTA.text
-        return Compiled(source, tuple(self.accesses), scope["make"], driver, self.only_new, from_delta)
+        return Compiled(source, tuple(self.accesses), make, driver, self.only_new, from_delta)
 
     # ── failures ─────────────────────────────────────────────────────────────────────────────
 

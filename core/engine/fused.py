@@ -13,12 +13,12 @@ the way of `core.engine.unrolled`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import define, field
 
 from everlog.core.codegen.body import delta_position, without_calls
-from everlog.core.codegen.code_lines import Line, Values, comment, identifier
+from everlog.core.codegen.code_lines import Line, Values, comment, defined, identifier
 from everlog.core.codegen.derivations import LivingWriter
 from everlog.core.codegen.expressions import Expressions
 from everlog.core.codegen.writer import MAX_LOOPS, Access, packed, same, tuple_text
@@ -92,7 +92,7 @@ class Function:
             _ONCE=(None,), _MetFailure=MetFailure, put_row=row_undo.put_row, take_row=row_undo.take_row
         )
         self.scope.update(set_count=row_undo.set_count, set_group=row_undo.set_group)
-        self.names: dict[Any, str] = {}
+        self.names: dict[int, str] = {}
         keepers = network.after(relation)
         if len(keepers) > MOST_UNITS or any(network.is_filtered(r) for k in keepers for r in k.relations):
             raise CannotFuse(relation)
@@ -111,7 +111,7 @@ class Function:
         if len(self.lines) > MOST_LINES:
             raise CannotFuse("too long")
 
-    def named(self, value: Any, prefix: str) -> str:
+    def named(self, value: object, prefix: str) -> str:
         if id(value) not in self.names:
             self.names[id(value)] = name = f"_{prefix}{len(self.scope)}"
             self.scope[name] = value
@@ -143,8 +143,7 @@ class Function:
                 self.turn_of_groups(keeper, number)
         self.line(1, "shield.release()")
         source = "\n".join(map(str, self.lines))
-        exec(compile(source, f"<{identifier(f'{event} of ', relation)}>", "exec"), self.scope)  # our own text
-        fused: Fused = self.scope["fused"]
+        fused: Fused = defined("fused", source, identifier(f"{event} of ", relation), self.scope)
         return fused
 
     def change(self, depth: int, relation: str, row: list[str], whole: str, event: str) -> None:

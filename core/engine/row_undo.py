@@ -4,9 +4,8 @@ made.
 
 from __future__ import annotations
 
-from typing import Any
-
 from everlog.core.program import Row
+from everlog.core.storage.table_shapes import Key
 from everlog.core.storage.tables import Table
 
 
@@ -18,7 +17,7 @@ def take_row(table: Table, row: Row) -> None:
     table.remove(table.shape.facts_of([row]))
 
 
-def set_count(counts: dict[Any, int], fact: Any, number: int | None) -> None:
+def set_count(counts: dict[Key, int], fact: Key, number: int | None) -> None:
     """The count that is written down for a fact; None: none is."""
     if number is None:
         counts.pop(fact, None)
@@ -26,7 +25,7 @@ def set_count(counts: dict[Any, int], fact: Any, number: int | None) -> None:
         counts[fact] = number
 
 
-def set_group(groups: dict[Any, int], values: dict[Any, int], group: Any, number: int) -> None:
+def set_group(groups: dict[Key, int], values: dict[Key, int], group: Key, number: int) -> None:
     if number:
         groups[group] = values[group] = number
     else:

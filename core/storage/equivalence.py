@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 from itertools import chain, islice
-from typing import Any
 
 from everlog.core.program import Value
-from everlog.core.storage.table_shapes import Columns, Index, PairFacts, SavedColumns, ValueSet
+from everlog.core.storage.table_shapes import Column, Columns, Index, PairFacts, SavedColumns, ValueSet
 from everlog.core.storage.tables import TableOf
 
 _NONE: frozenset[Value] = frozenset()  # one object: classes are told apart by identity
@@ -44,7 +43,7 @@ class EquivalenceTable(TableOf[PairFacts]):
                 seen |= members
         return [list(map(len, classes)), list(chain.from_iterable(classes))]
 
-    def restore(self, columns: Iterator[list[Any]]) -> None:
+    def restore(self, columns: Iterator[Column]) -> None:
         lengths, members = next(columns), iter(next(columns))
         facts: PairFacts = {}
         for length in lengths:

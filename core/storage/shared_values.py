@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from itertools import chain, islice, repeat
-from typing import Any
 
 from everlog.core.program import Row, Value
 from everlog.core.storage.equivalence import lacking
-from everlog.core.storage.table_shapes import PairFacts, PairShape, SavedColumns, ValueSet
+from everlog.core.storage.table_shapes import Column, PairFacts, PairShape, SavedColumns, ValueSet
 from everlog.core.storage.tables import TableOf
 
 
@@ -72,8 +71,8 @@ class SharedTable(TableOf[PairFacts]):
     >>> table = SharedTable(PairShape(), {1: values, 2: values})
     >>> delta = SharedDelta()
     >>> delta.put_together((1, 2), {8})
-    >>> table.merge(delta)
-    >>> table.merge({1: {9}})
+    >>> _ = table.merge(delta)
+    >>> _ = table.merge({1: {9}})
     >>> table.facts == {1: {7, 8, 9}, 2: {7, 8}}
     True
     """
@@ -144,7 +143,7 @@ class SharedTable(TableOf[PairFacts]):
             list(chain.from_iterable(sets)),
         ]
 
-    def restore(self, columns: Iterator[list[Any]]) -> None:
+    def restore(self, columns: Iterator[Column]) -> None:
         numbers, keys, lengths, values = next(columns), iter(next(columns)), next(columns), iter(next(columns))
         facts: PairFacts = {}
         for number, length in zip(numbers, lengths, strict=True):

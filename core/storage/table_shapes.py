@@ -29,8 +29,11 @@ Key: TypeAlias = Value | Row  # the values of some columns: bare if it is one, a
 Index: TypeAlias = dict[Key, set[Key]] | set[Key]
 ValueSet: TypeAlias = set[Value]
 PairFacts: TypeAlias = dict[Value, ValueSet]
-Counted: TypeAlias = dict[Any, Any]  # Python's types cannot say that {fact: n} and {key: {value: n}} go together
-SavedColumns: TypeAlias = list[list[Any]]  # facts, numbers and witnesses as a file holds them: see saved_state
+Amount: TypeAlias = Any  # a number of derivations, or a witness
+Counted: TypeAlias = dict[Any, Amount]  # {fact: amount}, or {key: {value: amount}}
+Function: TypeAlias = Mapping[Any, Value]  # from all columns of a fact but the last one
+Column: TypeAlias = list[Any]  # facts, numbers or witnesses, as a file holds them
+SavedColumns: TypeAlias = list[Column]
 
 
 Facts: TypeAlias = Collection[object]  # in any form: for those who only hand them on to a shape or a table
@@ -151,14 +154,14 @@ class ShapeOf(ABC, Generic[F]):
         """Add to the number of one row."""
 
     @abstractmethod
-    def get_counted(self, counted: Counted, row: Row, default: object = None) -> Any:
+    def get_counted(self, counted: Counted, row: Row, default: object = None) -> Amount:
         """What counted facts have for one row."""
 
     @abstractmethod
     def set_counted(self, counted: Counted, row: Row, amount: object) -> None: ...
 
     @abstractmethod
-    def counted_rows(self, counted: Counted) -> Iterator[tuple[Row, Any]]:
+    def counted_rows(self, counted: Counted) -> Iterator[tuple[Row, Amount]]:
         """Rows, each with what counted facts have for it."""
 
     @abstractmethod
@@ -178,13 +181,13 @@ class ShapeOf(ABC, Generic[F]):
         """Take away from two sets of numbers what is in both."""
 
     @abstractmethod
-    def numbered(self, counted: Counted) -> Iterable[tuple[Key, Any]]:
+    def numbered(self, counted: Counted) -> Iterable[tuple[Key, Amount]]:
         """Each fact, a pair as (key, value), with what counted facts have for it."""
 
     # ── functions of all columns but the last ────────────────────────────────────────────────
 
     @abstractmethod
-    def graph_of(self, function: Mapping[Any, Value]) -> F:
+    def graph_of(self, function: Function) -> F:
         """The graph of a function, as facts (argument…, value)."""
 
     @abstractmethod
@@ -198,7 +201,7 @@ class ShapeOf(ABC, Generic[F]):
         """The facts as columns that a file can hold."""
 
     @abstractmethod
-    def from_columns(self, columns: Iterator[list[Any]]) -> F:
+    def from_columns(self, columns: Iterator[Column]) -> F:
         """The inverse of `columns_of`, which takes as many columns as it needs."""
 
 
@@ -248,13 +251,13 @@ class SetShape(ShapeOf[set[K]], Generic[K]):
         fact = self.fact_of(row)
         counted[fact] = counted.get(fact, 0) + amount
 
-    def get_counted(self, counted: Counted, row: Row, default: object = None) -> Any:
+    def get_counted(self, counted: Counted, row: Row, default: object = None) -> Amount:
         return counted.get(self.fact_of(row), default)
 
     def set_counted(self, counted: Counted, row: Row, amount: object) -> None:
         counted[self.fact_of(row)] = amount
 
-    def counted_rows(self, counted: Counted) -> Iterator[tuple[Row, Any]]:
+    def counted_rows(self, counted: Counted) -> Iterator[tuple[Row, Amount]]:
         return ((self.row_of(fact), amount) for fact, amount in counted.items())
 
     def support(self, counted: Counted) -> set[K]:
@@ -269,7 +272,7 @@ class SetShape(ShapeOf[set[K]], Generic[K]):
     def cancel(self, plus: Counted, minus: Counted) -> None:
         _cancel(plus, minus)
 
-    def numbered(self, counted: Counted) -> Iterable[tuple[Key, Any]]:
+    def numbered(self, counted: Counted) -> Iterable[tuple[Key, Amount]]:
         return counted.items()
 
 
@@ -296,7 +299,7 @@ class ValueShape(SetShape[Value]):
     def facts_of(self, rows: Iterable[Row]) -> set[Value]:
         return {value for (value,) in rows}
 
-    def graph_of(self, function: Mapping[Any, Value]) -> set[Value]:
+    def graph_of(self, function: Function) -> set[Value]:
         return set(function.values())
 
     def by_argument(self, counted: Counted) -> dict[Key, dict[Value, int]]:
@@ -305,7 +308,7 @@ class ValueShape(SetShape[Value]):
     def columns_of(self, facts: Iterable[Value]) -> SavedColumns:
         return [list(facts)]
 
-    def from_columns(self, columns: Iterator[list[Any]]) -> set[Value]:
+    def from_columns(self, columns: Iterator[Column]) -> set[Value]:
         return set(next(columns))
 
 
@@ -328,7 +331,7 @@ class RowShape(SetShape[Row]):
     def facts_of(self, rows: Iterable[Row]) -> set[Row]:
         return set(rows)
 
-    def graph_of(self, function: Mapping[Any, Value]) -> set[Row]:
+    def graph_of(self, function: Function) -> set[Row]:
         return {(*argument, value) for argument, value in function.items()}
 
     def by_argument(self, counted: Counted) -> dict[Key, dict[Value, int]]:
@@ -340,7 +343,7 @@ class RowShape(SetShape[Row]):
     def columns_of(self, facts: Collection[Row]) -> SavedColumns:
         return turned(facts, self.arity) if self.arity else [[len(facts)]]
 
-    def from_columns(self, columns: Iterator[list[Any]]) -> set[Row]:
+    def from_columns(self, columns: Iterator[Column]) -> set[Row]:
         if not self.arity:
             return set(repeat((), next(columns)[0]))
         return set(zip(*islice(columns, self.arity), strict=True))
@@ -508,13 +511,13 @@ class PairShape(ShapeOf[PairFacts]):
         of_key, value = counted.setdefault(row[self.key], {}), row[self.value]
         of_key[value] = of_key.get(value, 0) + amount
 
-    def get_counted(self, counted: Counted, row: Row, default: object = None) -> Any:
+    def get_counted(self, counted: Counted, row: Row, default: object = None) -> Amount:
         return counted.get(row[self.key], {}).get(row[self.value], default)
 
     def set_counted(self, counted: Counted, row: Row, amount: object) -> None:
         counted.setdefault(row[self.key], {})[row[self.value]] = amount
 
-    def counted_rows(self, counted: Counted) -> Iterator[tuple[Row, Any]]:
+    def counted_rows(self, counted: Counted) -> Iterator[tuple[Row, Amount]]:
         for key, of_key in counted.items():
             for value, amount in of_key.items():
                 yield self.row(key, value), amount
@@ -546,10 +549,10 @@ class PairShape(ShapeOf[PairFacts]):
             if came is not None:
                 _cancel(came, lost)
 
-    def numbered(self, counted: Counted) -> Iterable[tuple[Key, Any]]:
+    def numbered(self, counted: Counted) -> Iterable[tuple[Key, Amount]]:
         return (((key, value), amount) for key, of_key in counted.items() for value, amount in of_key.items())
 
-    def graph_of(self, function: Mapping[Any, Value]) -> PairFacts:
+    def graph_of(self, function: Function) -> PairFacts:
         assert self.value == 1
         return {argument: {value} for argument, value in function.items()}
 
@@ -563,7 +566,7 @@ class PairShape(ShapeOf[PairFacts]):
         """The keys, how many values each has, and all values in a row."""
         return [list(facts), list(map(len, facts.values())), list(chain.from_iterable(facts.values()))]
 
-    def from_columns(self, columns: Iterator[list[Any]]) -> PairFacts:
+    def from_columns(self, columns: Iterator[Column]) -> PairFacts:
         keys, lengths, values = next(columns), next(columns), iter(next(columns))
         return {key: set(islice(values, length)) for key, length in zip(keys, lengths, strict=True)}
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, Generic, TypeAlias, cast
 
 from everlog.core.program import Row
-from everlog.core.storage.table_shapes import Columns, F, Index, Key, PairFacts, SavedColumns, ShapeOf
+from everlog.core.storage.table_shapes import Column, Columns, F, Index, Key, PairFacts, SavedColumns, ShapeOf
 
 
 class TableOf(Generic[F]):
@@ -123,7 +123,7 @@ class TableOf(Generic[F]):
         """The facts as columns that a file can hold."""
         return self.shape.columns_of(self.facts)
 
-    def restore(self, columns: Iterator[list[Any]]) -> None:
+    def restore(self, columns: Iterator[Column]) -> None:
         """Hold what `columns` said; takes as many columns as it needs."""
         self.replace(self.shape.from_columns(columns))
 

@@ -8,7 +8,7 @@ disappears when it is back.  This is the incremental form of `distinct` (core.db
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from everlog.core.codegen.derivations import CountWriter
 from everlog.core.engine.keepers.joined import JoinedRule
@@ -18,7 +18,7 @@ from everlog.core.engine.stepping.saved_state import Columns, count_columns, cou
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store, Task
 from everlog.core.program import Row
-from everlog.core.storage.table_shapes import Facts, PairShape
+from everlog.core.storage.table_shapes import Counted, Facts, Key, PairFacts, PairShape
 
 if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step
@@ -36,8 +36,8 @@ class DerivingKeeper(Keeper):
         super().__init__(store, planned, number)
         self.name = planned.unit.relations[0]
         self.shape = store.shapes[self.name]
-        self.plus: dict[Any, Any] = {}
-        self.minus: dict[Any, Any] = {}
+        self.plus: Counted = {}
+        self.minus: Counted = {}
         self._whole = [Task(store, rule, None, CountWriter) for rule in planned.unit.rules]
         self._versions: list[Task] = []
         self.joined = {
@@ -123,10 +123,10 @@ class DerivingKeeper(Keeper):
         if gone or new:
             step.spread(self.name, gone, new)
 
-    def derive_all(self) -> Any:
+    def derive_all(self) -> Counted:
         """Every derivation, from what the rules read now."""
         self.plus, self.minus = {}, {}
-        counted: dict[Any, Any] = {}
+        counted: Counted = {}
         for task in self._whole:
             task(None, counted)
         for row in self.given[self.name]:
@@ -161,10 +161,10 @@ class CountKeeper(DerivingKeeper):
 
     def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
         super().__init__(store, planned, number)
-        self.counts: dict[Any, int] = {}
+        self.counts: dict[Key, int] = {}
         self.table = store.tables[self.name]
 
-    def containers(self, relation: str) -> list[Any]:
+    def containers(self, relation: str) -> list[object]:
         return [*super().containers(relation), self.counts]
 
     def settle(self, step: Step) -> tuple[Facts, Facts]:
@@ -172,7 +172,7 @@ class CountKeeper(DerivingKeeper):
         self.plus, self.minus = {}, {}
         if plus and minus:
             self.shape.cancel(plus, minus)
-        before: dict[Any, int | None] = {}
+        before: dict[Key, int | None] = {}
         step.undo.append((self._put_back, (before,)))
         shield = step.guard.shield
         shield.held = True
@@ -190,10 +190,10 @@ class CountKeeper(DerivingKeeper):
             step.guard.derived(self.name, number)
         return gone, new
 
-    def _settled_pairs(self, plus: Any, minus: Any, before: dict[Any, int | None]) -> tuple[Facts, Facts]:
+    def _settled_pairs(self, plus: Counted, minus: Counted, before: dict[Key, int | None]) -> tuple[Facts, Facts]:
         """The same for a binary relation, key by key."""
         facts, counts = self.table.facts, self.counts
-        gone: dict[Any, set[Any]] = {}
+        gone: PairFacts = {}
         for key, of_key in minus.items():
             if counts:
                 lost = {value for value, n in of_key.items() if self._lessened((key, value), n, before)}
@@ -201,7 +201,7 @@ class CountKeeper(DerivingKeeper):
                 lost = set(of_key)
             if lost:
                 gone[key] = lost
-        new: dict[Any, set[Any]] = {}
+        new: PairFacts = {}
         for key, of_key in plus.items():
             known = facts.get(key)
             came = set()
@@ -217,7 +217,7 @@ class CountKeeper(DerivingKeeper):
                 new[key] = came
         return gone, new
 
-    def _lessened(self, fact: Any, number: int, before: dict[Any, int | None]) -> bool:
+    def _lessened(self, fact: Key, number: int, before: dict[Key, int | None]) -> bool:
         """Take derivations away; whether none is left."""
         counts = self.counts
         known = counts.get(fact)
@@ -230,7 +230,7 @@ class CountKeeper(DerivingKeeper):
             del counts[fact]
         return known == number
 
-    def _increased(self, fact: Any, number: int, there: bool, before: dict[Any, int | None]) -> bool:
+    def _increased(self, fact: Key, number: int, there: bool, before: dict[Key, int | None]) -> bool:
         """Add derivations; whether the fact is new."""
         counts = self.counts
         if there or number > 1:
@@ -239,14 +239,14 @@ class CountKeeper(DerivingKeeper):
             counts[fact] = (known or (1 if there else 0)) + number
         return not there
 
-    def _put_back(self, before: dict[Any, int | None]) -> None:
+    def _put_back(self, before: dict[Key, int | None]) -> None:
         for fact, number in before.items():
             if number is None:
                 self.counts.pop(fact, None)
             else:
                 self.counts[fact] = number
 
-    def _noted(self, counted: Any) -> dict[Any, int]:
+    def _noted(self, counted: Counted) -> dict[Key, int]:
         """Of all counts, those to be written down."""
         return {fact: number for fact, number in self.shape.numbered(counted) if number > 1}
 

@@ -10,7 +10,7 @@ kept only if not empty.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from everlog.core.engine.keepers.aggregates import Totals, totals_of
 from everlog.core.engine.keepers.counted import DerivingKeeper
@@ -71,7 +71,7 @@ class GroupKeeper(DerivingKeeper):
         self.graph = GroupValues(self.values)
         store.tables[self.name] = self.graph
 
-    def containers(self, relation: str) -> list[Any]:
+    def containers(self, relation: str) -> list[object]:
         return [self.values, self.totals.groups]
 
     def settle(self, step: Step) -> tuple[Facts, Facts]:

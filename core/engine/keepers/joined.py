@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeGuard
 
 from attrs import evolve
 
@@ -30,9 +30,9 @@ from everlog.core.joins.join_strategies import view_of
 from everlog.core.joins.leapfrog import Bound
 from everlog.core.joins.strategy_choice import above_the_join, selections, shown_variables, shows_head_only
 from everlog.core.joins.view import Asked, JoinView
-from everlog.core.program import Atom, Comparison, Constant, Kind, Row, Rule, Term, Variable
+from everlog.core.program import Atom, Comparison, Constant, Kind, Row, Rule, Term, Value, Variable
 from everlog.core.program.values import EvaluationError
-from everlog.core.storage.table_shapes import Facts, shape_of
+from everlog.core.storage.table_shapes import Counted, Facts, shape_of
 
 if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step
@@ -81,13 +81,13 @@ class JoinedRule:
 
     # ── changes ──────────────────────────────────────────────────────────────────────────────
 
-    def lose(self, step: Step, relation: str, gone: Facts, minus: Any) -> None:
+    def lose(self, step: Step, relation: str, gone: Facts, minus: Counted) -> None:
         self._follow(step, relation, gone, minus, insert=False)
 
-    def gain(self, step: Step, relation: str, new: Facts, plus: Any) -> None:
+    def gain(self, step: Step, relation: str, new: Facts, plus: Counted) -> None:
         self._follow(step, relation, new, plus, insert=True)
 
-    def _follow(self, step: Step, relation: str, facts: Facts, out: Any, insert: bool) -> None:
+    def _follow(self, step: Step, relation: str, facts: Facts, out: Counted, insert: bool) -> None:
         """Have the view follow a change; an error names the rule."""
         start, before, runs = perf_counter(), self._time.seconds, self._time.runs
         try:
@@ -98,7 +98,7 @@ class JoinedRule:
         self._time.seconds = before + (perf_counter() - start) * self.store.weight  # with the rest of the rule
         self._time.runs = runs + 1
 
-    def _apply(self, step: Step, view: JoinView, relation: str, facts: Facts, out: Any, insert: bool) -> None:
+    def _apply(self, step: Step, view: JoinView, relation: str, facts: Facts, out: Counted, insert: bool) -> None:
         shield, log = step.guard.shield, Log()
         step.undo.append((self._revert, (log,)))
         told: Counter[Row] = Counter()
@@ -119,20 +119,20 @@ class JoinedRule:
         if told:
             self._run_rest(told, out)
 
-    def _run_rest(self, told: Counter[Row], out: Any) -> None:
+    def _run_rest(self, told: Counter[Row], out: Counted) -> None:
         """What stands above the join, for rows that each stand for some number of derivations."""
         assert self.rest is not None
         by_number: dict[int, list[Row]] = {}
         for row, number in told.items():
             by_number.setdefault(number, []).append(row)
         for number, rows in by_number.items():
-            found: Any = out if number == 1 else {}
+            found: Counted = out if number == 1 else {}
             self.rest(self._joined.facts_of(rows), found)
             if number > 1:
                 for head, times in self.shape.counted_rows(found):
                     self.shape.count_one(out, head, times * number)
 
-    def _tell(self, view: JoinView, atom: int, row: Row, told: Counter[Row], out: Any) -> None:
+    def _tell(self, view: JoinView, atom: int, row: Row, told: Counter[Row], out: Counted) -> None:
         if self.rest is not None:
             for answer, weight in view.delta(atom, row):
                 told[answer] += weight
@@ -158,9 +158,9 @@ class JoinedRule:
         new = facts if insert else step.changes.get(relation, (None, None))[1]
         without = set(shape.rows_of(new)) if new else set()
         extra = [] if insert else list(shape.rows_of(facts))
-        rows: dict[int, Any] = {}
+        rows: dict[int, Iterable[Row]] = {}
         for number, (name, select) in enumerate(self.atoms):
-            there: Any = self.store.tables[name].rows()
+            there: Iterable[Row] = self.store.tables[name].rows()
             if name == relation:
                 there = [*(row for row in there if row not in without), *extra]
             rows[number] = filter(_is_row, map(select, there))
@@ -191,7 +191,7 @@ def selection(atom: Atom, comparisons: Iterable[Comparison] = ()) -> Select:
     """
     first: dict[Variable, int] = {}
     tests: list[str] = []
-    values: list[Any] = []
+    values: list[Value] = []
     for column, arg in enumerate(atom.args):
         match arg:
             case Variable() if arg in first:
@@ -214,7 +214,7 @@ def selection(atom: Atom, comparisons: Iterable[Comparison] = ()) -> Select:
     return select
 
 
-def _operand(term: Term, columns: Mapping[Variable, int], values: list[Any]) -> str:
+def _operand(term: Term, columns: Mapping[Variable, int], values: list[Value]) -> str:
     """Python for a variable, which has a column of `row`, or for a constant, which is added to
     `values`.
     """
@@ -225,7 +225,7 @@ def _operand(term: Term, columns: Mapping[Variable, int], values: list[Any]) -> 
     return f"values[{len(values) - 1}]"
 
 
-def _is_row(row: Row | None) -> bool:
+def _is_row(row: Row | None) -> TypeGuard[Row]:
     return row is not None
 
 
@@ -236,7 +236,7 @@ def _same(one: str, other: str) -> str:
 
 def head_of(rule: Rule, kept: tuple[str, ...]) -> Callable[[Row], Row]:
     """From the values of the head's variables to the row of the head."""
-    values: list[Any] = []
+    values: list[Value] = []
     columns = {Variable(name): column for column, name in enumerate(kept)}
     parts = [_operand(arg, columns, values) for arg in rule.head.args]
     if parts == [f"row[{n}]" for n in range(len(kept))]:

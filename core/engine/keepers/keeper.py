@@ -15,7 +15,6 @@ exactly the change of a rule's derivations is proved in `core.dbsp.derive`.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any
 
 from attrs import evolve
 
@@ -120,7 +119,7 @@ class Keeper:
         """
         raise NotImplementedError
 
-    def containers(self, relation: str) -> list[Any]:
+    def containers(self, relation: str) -> list[object]:
         """What the unit keeps for a relation, for those who count bytes."""
         table = self.store.tables[relation]
         return [table.facts, *table.indexes.values()]
@@ -150,7 +149,7 @@ def versions(
 
 def table_snapshot(store: Store, names: Iterable[str]) -> Callable[[], None]:
     """How to put tables back; fans are not copied, for a rebuild makes new ones."""
-    kept: dict[str, Any] = {name: store.tables[name].facts.copy() for name in names}
+    kept = {name: store.tables[name].facts.copy() for name in names}
 
     def restore() -> None:
         for name, facts in kept.items():

@@ -10,11 +10,12 @@ so one of them is also computed again when its numbers would begin elsewhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attrs import evolve
 
 from everlog.core import program as p
+from everlog.core.codegen import Compiled
 from everlog.core.engine.keepers.keeper import Keeper, table_snapshot
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.saved_state import Columns
@@ -22,7 +23,7 @@ from everlog.core.engine.stepping.step import Readers
 from everlog.core.engine.stepping.store import Store
 from everlog.core.evaluate.counters import Counting
 from everlog.core.evaluate.seminaive import Context, UnitRun
-from everlog.core.program import Row
+from everlog.core.program import Row, Rule
 from everlog.core.storage.equivalence import Equivalence
 from everlog.core.storage.table_shapes import Facts
 from everlog.core.storage.tables import Table
@@ -39,7 +40,7 @@ class RecomputeKeeper(Keeper):
         self.before: RecomputeKeeper | None = None  # the unit with `autoinc()` whose numbers ours follow
         self.after: RecomputeKeeper | None = None
         self.starts = self.ends = 0
-        self.cache: dict[Any, Any] = {}
+        self.cache: dict[tuple[int, int | None], tuple[Rule, Compiled]] = {}
         self.numbers = any(c.name == "autoinc" for rule in planned.unit.rules for c in p.calls_of(rule))
 
     def listen(self, readers: dict[str, Readers]) -> None:

@@ -16,9 +16,21 @@ from typing import Any, TypeAlias
 
 from attrs import frozen
 
-from everlog.core.storage.table_shapes import Key, PairShape, SavedColumns, Shape, ValueShape, turned
+from everlog.core.program import Value
+from everlog.core.storage.table_shapes import (
+    Column,
+    Counted,
+    Key,
+    PairShape,
+    SavedColumns,
+    Shape,
+    ValueSet,
+    ValueShape,
+    turned,
+)
 
 Columns: TypeAlias = SavedColumns
+Witness: TypeAlias = tuple[int, *tuple[Value, ...]] | tuple[()]  # a rule and values; of a given fact nothing
 
 
 @frozen
@@ -31,12 +43,12 @@ class Kept:
     units: Mapping[str, Columns]
 
 
-def count_columns(shape: Shape, counts: Mapping[Any, int]) -> Columns:
+def count_columns(shape: Shape, counts: Mapping[Key, int]) -> Columns:
     """The counts of `core.engine.keepers.counted`: a bare value, or a tuple, and its number."""
     return [list(counts.values()), *_keys_apart(shape, counts)]
 
 
-def counts_from(shape: Shape, columns: Iterator[list[Any]]) -> dict[Any, int]:
+def counts_from(shape: Shape, columns: Iterator[Column]) -> dict[Key, int]:
     numbers = next(columns)
     return dict(zip(_keys_from(shape, columns, len(numbers)), numbers, strict=True))
 
@@ -46,7 +58,7 @@ def _keys_apart(shape: Shape, keys: Collection[Any]) -> Columns:
     return [list(keys)] if isinstance(shape, ValueShape) else turned(keys, shape.arity)
 
 
-def _keys_from(shape: Shape, columns: Iterator[list[Any]], number: int) -> Iterable[Key]:
+def _keys_from(shape: Shape, columns: Iterator[Column], number: int) -> Iterable[Key]:
     """The inverse of `_keys_apart`."""
     if isinstance(shape, ValueShape):
         return next(columns)
@@ -57,13 +69,13 @@ class Runs:
     """Witnesses of one rule on their way into columns."""
 
     def __init__(self) -> None:
-        self.keys: list[Any] = []
+        self.keys: Column = []
         self.lengths: list[int] = []
-        self.values: list[Any] = []
-        self.witnesses: list[Any] = []
+        self.values: Column = []
+        self.witnesses: Column = []
 
 
-def plain_columns(shape: Shape, data: Mapping[Any, Any]) -> Columns:
+def plain_columns(shape: Shape, data: Counted) -> Columns:
     """The witnesses of `PlainProofs`: for each rule its number and width, then facts and hidden
     values.
     """
@@ -97,8 +109,8 @@ def plain_columns(shape: Shape, data: Mapping[Any, Any]) -> Columns:
     return columns
 
 
-def plain_from(shape: Shape, columns: Iterator[list[Any]]) -> dict[Any, Any]:
-    data: dict[Any, Any] = {}
+def plain_from(shape: Shape, columns: Iterator[Column]) -> Counted:
+    data: Counted = {}
     for number, width in _rules(next(columns)):
         if isinstance(shape, PairShape):
             keys, lengths, values = next(columns), next(columns), iter(next(columns))
@@ -111,7 +123,7 @@ def plain_from(shape: Shape, columns: Iterator[list[Any]]) -> dict[Any, Any]:
     return data
 
 
-def grouped_columns(data: Mapping[Any, Mapping[Any, Any]]) -> Columns:
+def grouped_columns(data: Mapping[Value, Mapping[Witness, ValueSet]]) -> Columns:
     """The witnesses of `GroupedProofs`: for each rule keys, sizes and values of sets, hidden
     values.
     """
@@ -129,8 +141,8 @@ def grouped_columns(data: Mapping[Any, Mapping[Any, Any]]) -> Columns:
     return columns
 
 
-def grouped_from(columns: Iterator[list[Any]]) -> dict[Any, dict[Any, set[Any]]]:
-    data: dict[Any, dict[Any, set[Any]]] = {}
+def grouped_from(columns: Iterator[Column]) -> dict[Value, dict[Witness, ValueSet]]:
+    data: dict[Value, dict[Witness, ValueSet]] = {}
     for number, width in _rules(next(columns)):
         keys, lengths, values = next(columns), next(columns), iter(next(columns))
         for key, length, witness in zip(keys, lengths, _witnesses(number, width, columns), strict=False):
@@ -151,7 +163,7 @@ def _hidden(number: int, runs: Runs) -> Columns:
     return turned(runs.witnesses, len(runs.witnesses[0]))[1:] if number else []
 
 
-def _witnesses(number: int, width: int, columns: Iterator[list[Any]]) -> Iterator[tuple[Any, ...]]:
+def _witnesses(number: int, width: int, columns: Iterator[Column]) -> Iterator[Any]:
     if not number:
         return repeat(())
     return zip(repeat(number), *islice(columns, width), strict=False)

@@ -24,10 +24,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from everlog.core.engine.keepers.flow.condensation import Condensation
-from everlog.core.engine.keepers.flow.flow_graph import NOTHING, Fan, Graph, Sources
+from everlog.core.engine.keepers.flow.flow_graph import NOTHING, Graph, Sources
 from everlog.core.engine.keepers.flow.flow_pass import Pass
 from everlog.core.engine.keepers.flow.places import Component
 from everlog.core.engine.keepers.keeper import Derivation, Keeper, table_snapshot
@@ -37,14 +37,14 @@ from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store
 from everlog.core.evaluate.carried import flow
-from everlog.core.program import Row
+from everlog.core.program import Row, Value
 from everlog.core.storage.shared_values import SharedTable
-from everlog.core.storage.table_shapes import Facts, PairShape
+from everlog.core.storage.table_shapes import Facts, PairFacts, PairShape
 
 if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step
 
-Pair = tuple[Any, Any]
+Pair = tuple[Value, Value]
 MANY = 10_000  # facts after which limits are looked at again
 
 
@@ -52,7 +52,7 @@ class FlowKeeper(Keeper):
     """Invariants:
     I1  a node has what its sources, the given facts, and the nodes one step before it have, and nothing
         that does not come from a source or a given fact;
-    I2  `parts`, if there, is the condensation of the steps, and fans are shared by just the nodes of a component.
+    I2  `parts`, if there, is the condensation of the steps, and sets are shared by just the nodes of a component.
     """
 
     def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
@@ -68,7 +68,7 @@ class FlowKeeper(Keeper):
         self._given_gone: list[Row] = []
         self._given_new: list[Row] = []
         self._merged: list[Component] = []  # in this turn
-        self._ways: dict[Pair, Any] = {}  # element and node → the node before it on a shortest way
+        self._ways: dict[Pair, Value] = {}  # element and node → the node before it on a shortest way
         self._bind()
 
     def _bind(self) -> None:
@@ -77,9 +77,9 @@ class FlowKeeper(Keeper):
         table = tables[self.name]
         assert isinstance(table, SharedTable)
         self.table = table
-        self.facts: dict[Any, Fan] = table.facts
-        self._given_at: dict[Any, Fan] = self.shape.facts_of(self.given[self.name])
-        self._given_nodes: dict[Any, Fan] = PairShape(self.shape.key).facts_of(self.given[self.name])
+        self.facts: PairFacts = table.facts
+        self._given_at: PairFacts = self.shape.facts_of(self.given[self.name])
+        self._given_nodes: PairFacts = PairShape(self.shape.key).facts_of(self.given[self.name])
         self.graph = Graph(
             tuple(tables[s.relation].steps(s.start, s.end) for s in self.steps),
             tuple(tables[s.relation].steps(s.end, s.start) for s in self.steps),
@@ -193,31 +193,31 @@ class FlowKeeper(Keeper):
         if 4 * len(fallen) < len(largest.nodes):
             came = [element for _, element in away]
             around = self.graph.before_any(fallen).difference(largest.nodes, fallen)
-            fans = [fan for index in self.brought.at for fan in map(index.get, fallen) if fan is not None]
-            fans += [fan for fan in map(self.facts.get, around) if fan is not None]
-            change.limits[largest] = set(came).union(*fans)
+            sets = [values for index in self.brought.at for values in map(index.get, fallen) if values is not None]
+            sets += [values for values in map(self.facts.get, around) if values is not None]
+            change.limits[largest] = set(came).union(*sets)
 
     # ── who shares ───────────────────────────────────────────────────────────────────────────
 
     def _aligned(self, parts: Condensation) -> list[Component]:
-        """Have no two components share a fan; those with several fans, as if they had just been put
+        """Have no two components share a set; those with several sets, as if they had just been put
         together.
         """
         found = []
         seen: set[int] = set()
         untouched = [Component((node,)) for node in self.facts.keys() - parts.of.keys()]  # by any step
         for part in (*parts.components(), *untouched):
-            groups: dict[int, list[Any]] = {}
+            groups: dict[int, list[Value]] = {}
             for node in part.nodes:
                 groups.setdefault(id(self.facts.get(node)), []).append(node)
-            self._part(nodes for fan, nodes in groups.items() if fan in seen)
+            self._part(nodes for values, nodes in groups.items() if values in seen)
             seen.update(groups)
             if len(groups) > 1:
                 part.parts = list(groups.values())
                 found.append(part)
         return found
 
-    def _part(self, groups: Iterable[Collection[Any]]) -> None:
+    def _part(self, groups: Iterable[Collection[Value]]) -> None:
         for nodes in groups:
             if next(iter(nodes)) in self.facts:
                 self.table.part(nodes)
@@ -227,10 +227,10 @@ class FlowKeeper(Keeper):
         largest = max(part.parts, key=len)
         others = [node for nodes in part.parts if nodes is not largest for node in nodes]
         part.parts = []
-        fan = self.facts.get(next(iter(largest)))
-        if fan is not None:
+        values = self.facts.get(next(iter(largest)))
+        if values is not None:
             step.undo.append((self.facts.update, ({node: self.facts[node] for node in others},)))
-            self.facts.update(dict.fromkeys(others, fan))
+            self.facts.update(dict.fromkeys(others, values))
 
     def _moved(self, log: dict[str, Facts], insert: bool) -> list[Pair]:
         """The steps among some changes, but for those that another rule takes as well."""
@@ -246,7 +246,7 @@ class FlowKeeper(Keeper):
             return [(start, end) for start, end in out if end not in self.graph.after(start)]
         return [pair for pair in out if not self._was_step(*pair)]
 
-    def _was_step(self, start: Any, end: Any) -> bool:
+    def _was_step(self, start: Value, end: Value) -> bool:
         """Whether there was a step before the present changes, too."""
         for rule, forth in zip(self.steps, self.graph.forth, strict=True):
             row = (start, end) if rule.start == 0 else (end, start)
@@ -274,12 +274,12 @@ class FlowKeeper(Keeper):
         began = perf_counter()
         self.forget()
         self._stale()
-        facts: dict[Any, Fan] = {}
+        facts: PairFacts = {}
         new = 0
-        for nodes, fan in flow(self.brought.together(), self.graph.forth):
-            shared = set(fan)  # a copy: components that come later may have the same
+        for nodes, values in flow(self.brought.together(), self.graph.forth):
+            shared = set(values)  # a copy: components that come later may have the same
             facts.update(dict.fromkeys(nodes, shared))
-            new += len(nodes) * len(fan)
+            new += len(nodes) * len(values)
             if new > MANY:
                 step.guard.derived(self.name, new)
                 new = 0
@@ -326,9 +326,9 @@ class FlowKeeper(Keeper):
                 return rule.rule, rule.binding(before, node)
         raise AssertionError(f"no step from {before} to {node}")
 
-    def _find_way(self, element: Any, node: Any) -> None:
+    def _find_way(self, element: Value, node: Value) -> None:
         """Note the node before, for each node on a shortest way from a source of the element."""
-        towards: dict[Any, Any] = {node: None}  # each node that was met, with the next one on the way
+        towards: dict[Value, Value | None] = {node: None}  # each node that was met, with the next one on the way
         front = [node]
         while front:
             new = []
@@ -346,11 +346,13 @@ class FlowKeeper(Keeper):
         raise AssertionError(f"I1: {element} does not come from a source to {node}")
 
     def check(self) -> None:
-        expected = {node: fan for nodes, fan in flow(self.brought.together(), self.graph.forth) for node in nodes}
+        expected = {
+            node: values for nodes, values in flow(self.brought.together(), self.graph.forth) for node in nodes
+        }
         assert self.facts == expected, f"I1: {self.name}"
         if self.parts is not None:
             self.parts.check()
-            fans = [{id(self.facts.get(node)) for node in part.nodes} for part in self.parts.components()]
-            assert all(len(one) == 1 for one in fans), "I2: a component has several fans"
-            shared = set().union(*fans) - {id(None)}
-            assert len(shared) == sum(one != {id(None)} for one in fans), "I2: components share a fan"
+            sets = [{id(self.facts.get(node)) for node in part.nodes} for part in self.parts.components()]
+            assert all(len(one) == 1 for one in sets), "I2: a component has several sets"
+            shared = set().union(*sets) - {id(None)}
+            assert len(shared) == sum(one != {id(None)} for one in sets), "I2: components share a set"

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from everlog.core.codegen.derivations import hidden_variables
-from everlog.core.engine.keepers.recursive.proofs import Proofs, Witness
+from everlog.core.engine.keepers.recursive.proofs import Proofs
+from everlog.core.engine.stepping.saved_state import Witness
 from everlog.core.program import Atom, Constant, Row, Rule, Value, Variable
 
 Fact: TypeAlias = tuple[str, Row]

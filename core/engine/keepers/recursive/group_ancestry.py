@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from everlog.core.engine.keepers.recursive.ancestry import Ancestry, Fact, argument_texts, tuple_text
-from everlog.core.engine.keepers.recursive.proofs import GroupedProofs, Proofs, Witness
+from everlog.core.engine.keepers.recursive.proofs import GroupedProofs, Proofs
+from everlog.core.engine.stepping.saved_state import Witness
 from everlog.core.program import Atom, Rule, Value, Variable
 from everlog.core.storage.table_shapes import PairShape, ValueSet
 

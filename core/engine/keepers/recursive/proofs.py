@@ -18,15 +18,15 @@ from typing import Any, Generic, Protocol, TypeAlias
 
 from everlog.core.engine.stepping.saved_state import (
     Columns,
+    Witness,
     grouped_columns,
     grouped_from,
     plain_columns,
     plain_from,
 )
 from everlog.core.program import Row, Value
-from everlog.core.storage.table_shapes import Counted, F, PairFacts, PairShape, ShapeOf, ValueSet
+from everlog.core.storage.table_shapes import Column, Counted, F, PairFacts, PairShape, ShapeOf, ValueSet
 
-Witness: TypeAlias = tuple[int, *tuple[Value, ...]] | tuple[()]  # a rule and values; of a given fact nothing
 Groups: TypeAlias = dict[Witness, ValueSet]
 
 
@@ -76,7 +76,7 @@ class ProofsOf(Protocol[F]):
     def columns(self) -> Columns:
         """All witnesses as columns."""
 
-    def restore(self, columns: Iterator[list[Any]]) -> None:
+    def restore(self, columns: Iterator[Column]) -> None:
         """Keep the witnesses of such columns."""
 
 
@@ -122,7 +122,7 @@ class PlainProofs(Generic[F]):
     def columns(self) -> Columns:
         return plain_columns(self.shape, self.data)
 
-    def restore(self, columns: Iterator[list[Any]]) -> None:
+    def restore(self, columns: Iterator[Column]) -> None:
         self.data.clear()
         self.data.update(plain_from(self.shape, columns))
 
@@ -218,7 +218,7 @@ class GroupedProofs:
     def columns(self) -> Columns:
         return grouped_columns(self.data)
 
-    def restore(self, columns: Iterator[list[Any]]) -> None:
+    def restore(self, columns: Iterator[Column]) -> None:
         self.data.clear()
         self.data.update(grouped_from(columns))
 

@@ -443,7 +443,7 @@ class RecursiveKeeper(Keeper):
 
         return restore
 
-    def containers(self, relation: str) -> list[Any]:
+    def containers(self, relation: str) -> list[object]:
         return [*super().containers(relation), self.proofs[relation].data]
 
     def derivation_of(self, relation: str, row: Row) -> Derivation | None:
