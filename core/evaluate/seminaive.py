@@ -35,7 +35,7 @@ from everlog.core.runtime.collector import collector_paused
 from everlog.core.runtime.guards import Guard, Limits
 from everlog.core.storage.equivalence import Equivalence
 from everlog.core.storage.table_shapes import Facts, Shape, shape_of
-from everlog.core.storage.tables import Table
+from everlog.core.storage.tables import Table, TableOf
 
 Progress = Callable[[str, int, int], None]
 _MANY = 10_000  # facts after which limits are looked at again
@@ -151,7 +151,7 @@ class Context:
             self.tables[name] = Equivalence(shape)
             self.tables[name].merge(shape.facts_of(rows))
         else:
-            self.tables[name] = Table(shape, shape.facts_of(rows))
+            self.tables[name] = TableOf(shape, shape.facts_of(rows))
 
     def _sizes(self, rule: Rule, unit: Unit) -> dict[str, int]:
         sizes = {name: len(self.tables[name]) for name in {a.relation for a, _ in p.atoms_of(rule.body)}}

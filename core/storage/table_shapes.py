@@ -181,8 +181,8 @@ class ShapeOf(ABC, Generic[F]):
         """Take away from two sets of numbers what is in both."""
 
     @abstractmethod
-    def numbered(self, counted: Counted) -> Iterable[tuple[Key, Amount]]:
-        """Each fact, a pair as (key, value), with what counted facts have for it."""
+    def repeated(self, counted: Counted) -> dict[Key, int]:
+        """The facts whose number is above 1, a pair as (key, value)."""
 
     # ── functions of all columns but the last ────────────────────────────────────────────────
 
@@ -272,8 +272,8 @@ class SetShape(ShapeOf[set[K]], Generic[K]):
     def cancel(self, plus: Counted, minus: Counted) -> None:
         _cancel(plus, minus)
 
-    def numbered(self, counted: Counted) -> Iterable[tuple[Key, Amount]]:
-        return counted.items()
+    def repeated(self, counted: Counted) -> dict[Key, int]:
+        return {fact: number for fact, number in counted.items() if number > 1}
 
 
 class ValueShape(SetShape[Value]):
@@ -549,8 +549,8 @@ class PairShape(ShapeOf[PairFacts]):
             if came is not None:
                 _cancel(came, lost)
 
-    def numbered(self, counted: Counted) -> Iterable[tuple[Key, Amount]]:
-        return (((key, value), amount) for key, of_key in counted.items() for value, amount in of_key.items())
+    def repeated(self, counted: Counted) -> dict[Key, int]:
+        return {(key, value): n for key, of_key in counted.items() for value, n in of_key.items() if n > 1}
 
     def graph_of(self, function: Function) -> PairFacts:
         assert self.value == 1

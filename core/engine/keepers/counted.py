@@ -246,15 +246,11 @@ class CountKeeper(DerivingKeeper):
             else:
                 self.counts[fact] = number
 
-    def _noted(self, counted: Counted) -> dict[Key, int]:
-        """Of all counts, those to be written down."""
-        return {fact: number for fact, number in self.shape.numbered(counted) if number > 1}
-
     def rebuild(self, step: Step) -> Mapping[str, Facts]:
         self.forget_views()
         counted = self.derive_all()
         self.counts.clear()
-        self.counts.update(self._noted(counted))
+        self.counts.update(self.shape.repeated(counted))
         facts = self.shape.support(counted)
         step.guard.derived(self.name, self.shape.size_of(facts))
         self.table.replace(facts)
@@ -286,6 +282,6 @@ class CountKeeper(DerivingKeeper):
     def check(self) -> None:
         super().check()
         expected = self.derive_all()
-        assert self.counts == self._noted(expected), f"I1: {self.name}: {self.counts} of {expected}"
+        assert self.counts == self.shape.repeated(expected), f"I1: {self.name}: {self.counts} of {expected}"
         facts = set(self.shape.rows_of(self.shape.support(expected)))
         assert set(self.table.rows()) == facts, f"I2: {self.name}"

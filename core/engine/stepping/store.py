@@ -24,7 +24,7 @@ from everlog.core.program.values import EvaluationError
 from everlog.core.storage.equivalence import Classes
 from everlog.core.storage.shared_values import SharedTable
 from everlog.core.storage.table_shapes import Counted, Facts, Key, Shape
-from everlog.core.storage.tables import Table
+from everlog.core.storage.tables import Table, TableOf
 
 GROWN, SMALL = 8, 64  # a rule is compiled again when a relation it reads has grown or shrunk by this factor
 
@@ -82,7 +82,7 @@ class Store:
         }
         for name in names:
             equivalence = self.plan.program.relations[name].equivalence
-            kind = Classes if equivalence else SharedTable if name in shared else Table
+            kind = Classes if equivalence else SharedTable if name in shared else TableOf
             self.tables[name] = kind(self.shapes[name])
             self.deltas.pop(delta_name(name), None)
             self.proofs.pop(name, None)
@@ -92,7 +92,7 @@ class Store:
         """The table of a relation's change, filled only while the change is spread."""
         name = delta_name(relation)
         if name not in self.deltas:
-            self.deltas[name] = Table(self.shapes[relation])
+            self.deltas[name] = TableOf(self.shapes[relation])
         return self.deltas[name]
 
     def index(self, access: Access) -> object:

@@ -46,7 +46,7 @@ from everlog.core.engine.stepping.store import Store, Task
 from everlog.core.program import Atom, Negation, Row, Rule, Variable
 from everlog.core.program.dependencies import Unit
 from everlog.core.storage.table_shapes import Facts, PairShape, Shape
-from everlog.core.storage.tables import Table
+from everlog.core.storage.tables import TableOf
 
 if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step
@@ -98,7 +98,7 @@ class RecursiveKeeper(Keeper):
         self._save: dict[str, list[Task]] = {name: [] for name in own}
         for name in own:
             store.shapes[_SUSPECTS + name] = store.shapes[name]
-            store.deltas[_SUSPECTS + name] = Table(store.shapes[name])
+            store.deltas[_SUSPECTS + name] = TableOf(store.shapes[name])
         self._asked = {name: store.deltas[_SUSPECTS + name] for name in own}
         for rule in self.planned.unit.rules:
             head = rule.head.relation
