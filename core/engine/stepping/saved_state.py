@@ -76,7 +76,7 @@ class Runs:
 
 
 def plain_columns(shape: Shape, data: Counted) -> Columns:
-    """The witnesses of `PlainProofs`: for each rule its number and width, then facts and hidden
+    """The witnesses of `ProofsOf`: for each rule its number and width, then facts and hidden
     values.
     """
     by_rule: dict[int, Runs] = {}

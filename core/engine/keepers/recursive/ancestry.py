@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from everlog.core.codegen.derivations import hidden_variables
+from everlog.core.codegen.writer import tuple_text
 from everlog.core.engine.keepers.recursive.proofs import Proofs
 from everlog.core.engine.stepping.saved_state import Witness
 from everlog.core.program import Atom, Constant, Row, Rule, Value, Variable
@@ -118,7 +119,3 @@ def argument_texts(rule: Rule, atom: Atom, shown: Mapping[Variable, str], values
             case _:
                 return None
     return args
-
-
-def tuple_text(parts: Iterable[str]) -> str:
-    return f"({''.join(part + ', ' for part in parts)})"

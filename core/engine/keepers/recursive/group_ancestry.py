@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
-from everlog.core.engine.keepers.recursive.ancestry import Ancestry, Fact, argument_texts, tuple_text
+from everlog.core.codegen.writer import tuple_text
+from everlog.core.engine.keepers.recursive.ancestry import Ancestry, Fact, argument_texts
 from everlog.core.engine.keepers.recursive.proofs import GroupedProofs, Proofs
 from everlog.core.engine.stepping.saved_state import Witness
 from everlog.core.program import Atom, Rule, Value, Variable

@@ -2,7 +2,7 @@
 
 A witness is a tuple: the number of a rule, and the hidden values of its body.  Two forms:
 
-`PlainProofs`     {fact: witness}; of a binary relation {key: {value: witness}}
+`ProofsOf`        {fact: witness}; of a binary relation {key: {value: witness}}
 `GroupedProofs`   of a binary relation {key: {witness: {value, …}}}: the values of a key, cut into sets
                   that one witness serves.  Where a rule carries a column along (`path(x, z) :- path(x, y),
                   edge(y, z)` carries x) these sets are large, and all work on them runs in C.
@@ -14,7 +14,7 @@ beside it:  {key: (values, {witness: values})}.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Generic, Protocol, TypeAlias
+from typing import Any, Generic, TypeAlias
 
 from everlog.core.engine.stepping.saved_state import (
     Columns,
@@ -28,117 +28,84 @@ from everlog.core.program import Row, Value
 from everlog.core.storage.table_shapes import Column, Counted, F, PairFacts, PairShape, ShapeOf, ValueSet
 
 Groups: TypeAlias = dict[Witness, ValueSet]
+New: TypeAlias = dict[Value, tuple[ValueSet, Groups]]
 
 
-class ProofsOf(Protocol[F]):
-    """Witnesses of one relation.  `data` is what compiled rules look witnesses up in."""
+class ProofsOf(Generic[F]):
+    """Witnesses of one relation, each beside its fact.
 
-    data: Counted
+    `data` is what compiled rules look witnesses up in; they collect others in `new`.
+    """
 
-    @property
-    def shape(self) -> ShapeOf[F]: ...
-
-    def facts(self, new: Counted) -> F:
-        """The facts that were collected."""
-
-    def merge(self, new: Counted) -> None:
-        """Keep the witnesses that were collected; their facts had none."""
-
-    def bring(self, new: Counted, row: Row, witness: Witness) -> None:
-        """Add one row to what is collected."""
-
-    def entries(self, new: Counted) -> list[tuple[Row, Witness]]:
-        """What was collected, as rows with their witnesses."""
-
-    def set(self, row: Row, witness: Witness) -> None:
-        """Keep the witness of one fact, which had none."""
-
-    def take(self, facts: F) -> Counted:
-        """Remove the witnesses of these facts; what to `put` back."""
-
-    def put(self, taken: Counted) -> None:
-        """The inverse of `take`."""
-
-    def found(self) -> Any:
-        """A container for the suspects that rules find."""
-
-    def taken(self, found: Any) -> tuple[F, Counted]:
-        """The facts that were found and still have their witness, which is taken from them; what to
-        `put` back.
-        """
-
-    def get(self, row: Row) -> Witness | None:
-        """The witness of a fact, or None."""
-
-    def everything(self) -> F:
-        """All facts that have a witness."""
-
-    def columns(self) -> Columns:
-        """All witnesses as columns."""
-
-    def restore(self, columns: Iterator[Column]) -> None:
-        """Keep the witnesses of such columns."""
-
-
-class PlainProofs(Generic[F]):
     def __init__(self, shape: ShapeOf[F], data: Counted) -> None:
         self.shape, self.data = shape, data
 
     def facts(self, new: Counted) -> F:
+        """The facts that were collected."""
         return self.shape.support(new)
 
     def merge(self, new: Counted) -> None:
+        """Keep the witnesses that were collected; their facts had none."""
         self.shape.merge_counted(self.data, new)
 
     def bring(self, new: Counted, row: Row, witness: Witness) -> None:
+        """Add one row to what is collected."""
         self.shape.set_counted(new, row, witness)
 
     def entries(self, new: Counted) -> list[tuple[Row, Witness]]:
+        """What was collected, as rows with their witnesses."""
         return list(self.shape.counted_rows(new))
 
     def set(self, row: Row, witness: Witness) -> None:
-        self.bring(self.data, row, witness)
+        """Keep the witness of one fact, which had none."""
+        self.shape.set_counted(self.data, row, witness)
 
     def take(self, facts: F) -> Counted:
+        """Remove the witnesses of these facts; what to `put` back."""
         return self.shape.take_counted(self.data, facts)
 
     def put(self, taken: Counted) -> None:
+        """The inverse of `take`."""
         self.shape.merge_counted(self.data, taken)
 
     def found(self) -> Any:
+        """A container for the suspects that rules find."""
         return self.shape.empty()
 
     def taken(self, found: Any) -> tuple[F, Counted]:
+        """Those of the found facts that still have a witness, and what to `put` back: they lose it."""
         taken = self.take(found)
         return self.shape.support(taken), taken
 
     def get(self, row: Row) -> Witness | None:
+        """The witness of a fact, or None."""
         witness: Witness | None = self.shape.get_counted(self.data, row)
         return witness
 
     def everything(self) -> F:
-        return self.shape.support(self.data)
+        """All facts that have a witness."""
+        return self.facts(self.data)
 
     def columns(self) -> Columns:
+        """All witnesses as columns."""
         return plain_columns(self.shape, self.data)
 
     def restore(self, columns: Iterator[Column]) -> None:
+        """Keep the witnesses of such columns."""
         self.data.clear()
         self.data.update(plain_from(self.shape, columns))
 
 
-class GroupedProofs:
-    """Invariant: the sets of one key are disjoint, and none is empty; a key may be left without
-    any.
-    """
+class GroupedProofs(ProofsOf[PairFacts]):
+    """Invariant: the sets of one key are disjoint, and none is empty; a key may have none."""
 
-    def __init__(self, shape: PairShape, data: dict[Value, Groups]) -> None:
-        self.shape, self.data = shape, data
+    shape: PairShape
+    data: dict[Value, Groups]
 
-    def facts(self, new: dict[Value, tuple[ValueSet, Groups]]) -> PairFacts:
+    def facts(self, new: New) -> PairFacts:
         return {key: values for key, (values, _) in new.items() if values}
 
-    def merge(self, new: dict[Value, tuple[ValueSet, Groups]]) -> None:
+    def merge(self, new: New) -> None:
         data = self.data
         for key, (_, groups) in new.items():
             known = data.get(key)
@@ -152,14 +119,14 @@ class GroupedProofs:
                 else:
                     found |= values
 
-    def bring(self, new: dict[Value, tuple[ValueSet, Groups]], row: Row, witness: Witness) -> None:
+    def bring(self, new: New, row: Row, witness: Witness) -> None:
         key, value = row[self.shape.key], row[self.shape.value]
         values, groups = new.setdefault(key, (set(), {}))
         if value not in values:
             values.add(value)
             groups.setdefault(witness, set()).add(value)
 
-    def entries(self, new: dict[Value, tuple[ValueSet, Groups]]) -> list[tuple[Row, Witness]]:
+    def entries(self, new: New) -> list[tuple[Row, Witness]]:
         row = self.shape.row
         return [(row(k, v), w) for k, (_, groups) in new.items() for w, values in groups.items() for v in values]
 
@@ -188,9 +155,6 @@ class GroupedProofs:
                 if not groups[witness]:
                     del groups[witness]
         return taken
-
-    def found(self) -> Counted:
-        return {}
 
     def taken(self, found: Counted) -> tuple[PairFacts, Counted]:
         """Rules have taken the witnesses already; or they left that to us, and found plain facts."""

@@ -38,7 +38,7 @@ from everlog.core.codegen.derivations import (
 from everlog.core.engine.keepers.keeper import Derivation, Keeper, outside_relations, table_snapshot, versions
 from everlog.core.engine.keepers.recursive.ancestry import Ancestry
 from everlog.core.engine.keepers.recursive.group_ancestry import GroupAncestry
-from everlog.core.engine.keepers.recursive.proofs import GroupedProofs, PlainProofs, Proofs
+from everlog.core.engine.keepers.recursive.proofs import GroupedProofs, Proofs, ProofsOf
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Listener, Readers
@@ -78,7 +78,7 @@ class RecursiveKeeper(Keeper):
             if name in carried and isinstance(shape, PairShape):
                 self.proofs[name] = GroupedProofs(shape, data)
             else:
-                self.proofs[name] = PlainProofs(shape, data)
+                self.proofs[name] = ProofsOf(shape, data)
         self.suspects: dict[str, Facts] = {}
         self.gains: list[tuple[Task, str, Facts]] = []
         self.brought: dict[str, list[Row]] = {}
