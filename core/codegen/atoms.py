@@ -1,6 +1,4 @@
-"""One atom of a body: the index that its bound columns ask for, and how its matches are run
-through.
-"""
+"""One atom of a body: the index that it reads, and the loop over its matches."""
 
 from __future__ import annotations
 

@@ -88,9 +88,7 @@ class LivingWriter(RuleWriter):
         return local(f"({name} if _len({name}) < {FEW} else {evolve(cut, text=name)})", name)
 
     def set_atom(self, atom: Atom, key: list[int], rest: list[int], column: int) -> None:
-        """No set variable is worth a walk through a whole relation from a change, or an index that
-        only serves one walk: every index has to follow all changes.
-        """
+        """Refuse sets that need a walk through a relation, or an index for one walk only."""
         stored = self.shapes[atom.relation].is_stored(tuple(rest), (column,))
         if rest and not key and (self.from_delta or (self.single and not stored)):
             raise NoSet
@@ -209,9 +207,7 @@ class CountWriter(LivingWriter):
 
 @define
 class WitnessWriter(LivingWriter):
-    """`_new` maps each fact that is not there yet to a witness; of a binary relation {key: {value:
-    w}}.
-    """
+    """`_new` maps each fact that is not there yet to a witness."""
 
     hoisted: int | None = None  # in which part of the code the witness has a name already
 
@@ -306,9 +302,7 @@ class SavingWriter(WitnessWriter):
 
 @define
 class RestoringWriter(SavingWriter):
-    """The same for the rule with its suspects as Δ, which is left for a key when all of its facts
-    are saved.
-    """
+    """The same with suspects as Δ; a key is left when all its facts are saved."""
 
     left: bool = False
     delta_key: str = ""
@@ -339,9 +333,7 @@ class RestoringWriter(SavingWriter):
 
 @define
 class SuspectWriter(WitnessWriter):
-    """`_new` collects the facts whose witness this derivation is; where witnesses have sets, takes
-    them out.
-    """
+    """`_new` collects the facts whose witness this derivation is."""
 
     def emit(self, head: Atom, shape: Shape) -> None:
         if self.set_variable is not None and not self.set_in_head:
@@ -368,9 +360,7 @@ class SuspectWriter(WitnessWriter):
         self.collect(shape)
 
     def take_group(self, head: Atom, shape: Shape, witness: str) -> None:
-        """Move the suspects from the set of their witness to `_new`: {key: (values, {witness:
-        values})}.
-        """
+        """Move suspects from their witness to `_new`: {key: (values, {witness: values})}."""
         values = self.single_set() if self.set_in_head else f"{{{self.fact(head, shape)}}}"
         self.line(f"_g = _p.get({witness})")
         self.line(f"if _g is None: {self.skip()}")

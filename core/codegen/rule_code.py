@@ -64,8 +64,7 @@ def compile_late(
     functors: Mapping[str, p.Functor],
     known: bool,
 ) -> Compiled | None:
-    """The function that derives `rule` from another atom than Δ, by one union of sets of Δ each
-    time.
+    """Compile `rule` from another atom than Δ, with one union of sets of Δ at a time.
 
     Where Δ has many keys those are fewer and larger operations:
     `points_to(v, o) :- load(v, p), points_to(p, q), Δ(q, o)` is one union for each load.  None if
@@ -152,9 +151,7 @@ class RuleWriter(JoinWriter):
         return bound >= set(variables_of_literal(literal))
 
     def solutions(self, body: Sequence[Literal], given: Sequence[Variable], new: Sequence[Variable]) -> Compiled:
-        """A generator of the values of some variables, from those of others, for which literals
-        hold.
-        """
+        """A generator of the values of `new` for which literals hold, from those of `given`."""
         return SolutionWriter(self.shapes, self.sizes, self.functors, None).solved(body, given, new)
 
     # ── heads ────────────────────────────────────────────────────────────────────────────────
@@ -230,9 +227,7 @@ class RuleWriter(JoinWriter):
             self.line(f"_new.update(_product({', '.join(columns)}))")
 
     def take_loop_into(self, columns: list[str], head: Atom) -> None:
-        """A loop over the values of a column, with nothing in it, becomes a factor of the product
-        of columns.
-        """
+        """Turn an empty loop over a column's values into a factor of the product."""
         names = [self.bound.get(arg) if isinstance(arg, Variable) else None for arg in head.args]
         last = self.lines[-1] if self.loops else None
         if not isinstance(last, Loop) or len(last.targets) != 1 or names.count(last.targets[0]) != 1:
@@ -303,9 +298,7 @@ class RuleWriter(JoinWriter):
         return text
 
     def number_of_turns(self) -> str:
-        """How often the innermost loop comes to its bottom: where it has no tests it need not be
-        run.
-        """
+        """How often the innermost loop reaches its bottom; without tests it need not run."""
         found = self.innermost_loop()
         if found is None:
             return "1"

@@ -53,9 +53,7 @@ class Compiled:
 
 @define
 class Part:
-    """A function that was begun when the one before it became too deep: its parameters, the
-    caller's lines.
-    """
+    """A function for the loops that were too deep for the one before it."""
 
     name: str
     parameters: list[str]

@@ -109,9 +109,7 @@ def _showing_parameters(rule: Rule) -> Rule:
 
 
 def _index(store: Store, access: Access) -> object:
-    """The index that code asks for; of a large table, one that is built only if it is asked for
-    much.
-    """
+    """The index that code asks for; a lazy one of a large table."""
     if not access.relation.startswith(ASKED):
         return store.index(access)
     table = store.tables[access.relation.removeprefix(ASKED)]

@@ -66,9 +66,7 @@ _Step = TypeVar("_Step", bound=Callable[..., Changes])
 
 
 def _whole(method: _Step) -> _Step:
-    """A step is told as done when it stands: what fails then, such as for want of memory, breaks
-    the engine.
-    """
+    """Run a step; what fails once the step stands breaks the engine."""
 
     @wraps(method)
     def step(self: Engine, *args: Any, **more: Any) -> Changes:
@@ -113,8 +111,7 @@ class Engine:
         given: Mapping[str, Iterable[Row]] | None = None,
         kept: Kept | None = None,
     ) -> None:
-        """A program with the facts of its text; or, in their place, with the facts that are
-        `given`.
+        """Run a program with its own facts, or with the facts `given` instead.
 
         `kept` is what another engine with the same program, strategies and facts has kept: it is
         not computed again.
@@ -235,9 +232,7 @@ class Engine:
 
     @_whole
     def change(self, net: Net) -> Changes:
-        """Apply what a step did in the end elsewhere: facts that go are given here, those that come
-        are not.
-        """
+        """Apply the net change of a step that was made elsewhere."""
         self._steps += 1
         return self._apply(net)
 
@@ -263,9 +258,7 @@ class Engine:
     def _move_joins(
         self, relations: Collection[str], seconds: float, number: int, told: Changes, weight: int
     ) -> None:
-        """After a step that was timed: joins whose work asks for it are kept in another way from
-        now on.
-        """
+        """After a timed step, move joins to other views where their work asks for it."""
         try:
             answers = sum(len(told[name]) for name in told)
             moving = self._watch.moving(relations, seconds, number, answers, weight)
@@ -362,9 +355,7 @@ class Engine:
         return changes
 
     def _take_back(self, step: Step, error: BaseException) -> None:
-        """Have a step be as if it had not been tried; or, where that fails, have the engine say so
-        from now on.
-        """
+        """Take a step back; where that fails, break the engine."""
         if self.guard.stands:  # it is written where it is kept, so memory must not go back
             self.give_up(error)
         halfway = self.guard.shield.held and not isinstance(error, (EvaluationError, MetFailure))
@@ -387,9 +378,7 @@ class Engine:
         step.all_awake()
 
     def _left(self, error: BaseException) -> None:
-        """An error ends a call: if the step stood by then, break, unless it is a Ctrl-C that came
-        late.
-        """
+        """After an error: break if the step stood, unless it is a late Ctrl-C."""
         if self._stood and isinstance(error, Exception):
             self.give_up(error)
 
@@ -449,9 +438,7 @@ class Engine:
         return changes
 
     def _have_sealed(self, net: Net) -> None:
-        """The end of a step: what comes after cannot fail, and signals wait until the step has left
-        its guard.
-        """
+        """End a step: nothing after this fails, and signals wait until the guard is left."""
         if self.seal is not None:
             with self.guard.sealing():
                 self.seal(net)
@@ -489,9 +476,7 @@ class Engine:
     # ── reading ──────────────────────────────────────────────────────────────────────────────
 
     def read_all(self) -> None:
-        """Have every relation be there as a table, auxiliary ones too: for whoever reads tables
-        directly.
-        """
+        """Fill the tables of all relations, auxiliary ones too."""
         for name in self._refused:
             self._network.home[name].ready(name)
 
@@ -571,9 +556,7 @@ class Engine:
         return statistics_of(self._network)
 
     def state(self) -> Iterator[tuple[str, int, Columns]]:
-        """What the units with rules keep, as far as it can be written down: name, number of facts,
-        columns.
-        """
+        """What can be saved of the units with rules: name, number of facts, columns."""
         for keeper in self._network.keepers:
             columns = keeper.state() if keeper.planned.unit.rules else None
             if columns is not None:
@@ -588,9 +571,7 @@ class Engine:
 
     @_whole
     def change_program(self, program: Program) -> Changes:
-        """Go by other rules and declarations, all or none; only what depends on the difference is
-        computed.
-        """
+        """Change rules and declarations, all or none; compute only what depends on them."""
         program = with_auxiliaries(program, self._asked)
         old, old_program = self._network, self.program
         plan = make_plan(program, self._asked)

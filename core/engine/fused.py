@@ -52,9 +52,7 @@ class MetFailure(Exception):
 
 @define
 class RowRule(LivingWriter):
-    """A delta rule for one row, whose values have names already; it stands inside a loop that runs
-    once.
-    """
+    """A delta rule for one row, whose values have names; it runs in a loop of one turn."""
 
     function: Function = field(default=None, kw_only=True)
     delta_values: Sequence[str] = ()
@@ -284,9 +282,7 @@ def _counts_groups(keeper: object) -> bool:
 
 
 def fused(network: Network, relation: str, insert: bool) -> Fused | None:
-    """What an insert (or a delete) of one row does, as a function; None where that cannot be
-    written out.
-    """
+    """The function of an insert (or delete) of one row; None if it cannot be written."""
     if network.is_filtered(relation):
         return None
     try:

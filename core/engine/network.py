@@ -59,9 +59,7 @@ class Network:
         chain_counters(iter(keepers))
 
     def _find_exact(self) -> None:
-        """Where a rule reads two atoms of one unit, their change is spread from the state of
-        before.
-        """
+        """Mark units of which a rule reads two atoms: their readers need the state before."""
         for keeper in self.keepers:
             keeper.exact = False
         for rule in self.plan.program.rules:
@@ -73,9 +71,7 @@ class Network:
                 seen.add(keeper.number)
 
     def strategy_now(self, rule: Rule) -> str:
-        """How a rule is kept at present: that of its unit, or of its join where that has one of its
-        own.
-        """
+        """The present strategy of a rule: that of its unit, or of its join."""
         keeper = self.home[rule.head.relation]
         if isinstance(keeper, DerivingKeeper):
             joined, choice = keeper.joined.get(rule.name), keeper.planned.joins.get(rule.name)
@@ -178,8 +174,7 @@ class Network:
         )
 
     def _given(self, name: str, old: Program, new: Program) -> list[Row]:
-        """The facts that are given in the new program: those of before, less and plus what its text
-        says.
+        """The base facts under the new program.
 
         A fact of the text that was deleted stays so, unless the text states it once more than
         before.

@@ -1,6 +1,4 @@
-"""How to take back what written-out updates do, row by row; it works whether or not the change was
-made.
-"""
+"""Undo of written-out updates, row by row; works whether or not they were made."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Small steps on one relation, written out: the turns of all units that they may reach, in one
-function.
+"""A small step on one relation as one function: the turns of all units it reaches.
 
 A step of a few facts spends its time on the way: whose turn is next, who listens, which rule to
 call.  For one relation the way is always the same, so it is written down once as Python: table

@@ -106,8 +106,7 @@ def schedule(body: Iterable[Literal], bound: Collection[str]) -> tuple[list[Lite
 
 
 def sure_and_open(body: Iterable[Literal], bound: Collection[str]) -> tuple[list[Literal], list[Literal]]:
-    """The literals that choose facts or are computed for sure, in an order; and those that may be
-    open.
+    """The literals that surely have a value, in order, and those that may be open.
 
     >>> x, s, number = Variable("x"), Variable("s"), Kind.NUMBER
     >>> inverse = Comparison("=", s, Call("/", (Constant(9, number), x), number, number), number)
@@ -125,9 +124,7 @@ def sure_and_open(body: Iterable[Literal], bound: Collection[str]) -> tuple[list
 
 
 def apart(literal: Literal) -> list[Literal]:
-    """`q(z + 1, y)` as `q(c, y), c = z + 1`: what it computes may need what it binds, as in
-    `z = 2 * y`.
-    """
+    """Split `q(z + 1, y)` into `q(c, y), c = z + 1`: its sum may need what it binds."""
     if not isinstance(literal, Atom) or not any(isinstance(arg, Call) for arg in literal.args):
         return [literal]
     new = {n: Variable(f"{literal}@{n}") for n, arg in enumerate(literal.args) if isinstance(arg, Call)}
@@ -150,9 +147,7 @@ def is_ready(literal: Literal, bound: Collection[str]) -> bool:
 
 
 def needs(literal: Literal) -> set[str]:
-    """The variables that must be bound before a condition is computed, whichever side of `=` it
-    binds.
-    """
+    """The variables that a condition needs, whichever side of `=` it binds."""
     match literal:
         case Atom():
             return set()
@@ -194,8 +189,7 @@ def outcomes(
     matches: Matches,
     error: NoValue | None = None,
 ) -> Iterator[tuple[Binding, NoValue | None]]:
-    """The bindings of a choice that no condition excludes, each with the error of an open
-    condition, if any.
+    """The bindings that no condition excludes, each with the error of an open one.
 
     `matches` finds every way to extend a binding so that a condition that is ready holds.  What is
     not ready when nothing else can be computed is open, because of the error.

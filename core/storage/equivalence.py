@@ -130,8 +130,7 @@ class Classes(EquivalenceTable):
 
 
 def lacking(facts: PairFacts, other: PairFacts) -> PairFacts:
-    """The pairs of one equivalence relation that another has not; one difference per pair of
-    classes.
+    """The pairs of one equivalence that another lacks; a difference per two classes.
 
     >>> lacking({1: {1, 2}, 2: {1, 2}}, {1: {1}, 2: {2}})
     {1: {2}, 2: {1}}

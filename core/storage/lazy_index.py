@@ -65,9 +65,7 @@ class LazyIndex:
 
 
 class Walk:
-    """The rests of one key, found on a walk through the table; some repeatedly, if they leave
-    columns out.
-    """
+    """The rests of one key, found by a walk; repeated if they leave columns out."""
 
     def __init__(self, table: Table, key: Columns, rest: Columns, wanted: Key) -> None:
         self._table, self._key, self._rest, self._wanted = table, key, rest, wanted

@@ -1,5 +1,4 @@
-"""A binary table in which keys may share one set of values, and changes that are told once for
-all that share.
+"""A binary table whose keys may share sets of values, and changes told once for all.
 
 Of a closure, most keys have the same set: those that reach each other.  Shared, it is stored once,
 and changed once.

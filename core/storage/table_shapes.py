@@ -122,9 +122,7 @@ class ShapeOf(ABC, Generic[F]):
     # ── indexes ──────────────────────────────────────────────────────────────────────────────
 
     def walk(self, facts: F, key: Columns, rest: Columns, wanted: Key) -> Iterator[Key]:
-        """What goes with one key, found by going through the facts; without rests, True for each
-        fact that has it.
-        """
+        """Walk through the facts to the rests of one key; True for each if there are none."""
         key_of, rest_of = getter(key), getter(rest) if rest else lambda row: True
         one = (wanted,)  # `in` finds NaN, too
         return (rest_of(row) for row in self.rows_of(facts) if key_of(row) in one)

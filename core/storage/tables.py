@@ -42,9 +42,7 @@ class TableOf(Generic[F]):
         return self.shape.rows_of(self.facts)
 
     def find(self, key: Columns, rest: Columns) -> Index | F | None:
-        """The index on `key` with `rest` if it is there, perhaps as the facts themselves; None if
-        it is not.
-        """
+        """The index on `key` with `rest`, perhaps the facts themselves; None if not built."""
         return self.facts if self.shape.is_stored(key, rest) else self.indexes.get((key, rest))
 
     def index(self, key: Columns, rest: Columns) -> Index | F:
@@ -69,9 +67,7 @@ class TableOf(Generic[F]):
         return next((set(index) for (key, rest), index in self.indexes.items() if rest and key == columns), set())
 
     def merge(self, new: F) -> F:
-        """Add facts that are not there yet, to the relation and to its indexes; all that is new by
-        this.
-        """
+        """Add facts that are not there yet to table and indexes; all that is new by that."""
         self._add(new)
         if self.indexes:
             for (key, rest), index in self.indexes.items():

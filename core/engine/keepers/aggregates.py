@@ -40,9 +40,7 @@ class Totals:
         raise NotImplementedError
 
     def snapshot(self) -> Callable[[], None]:
-        """How to put back what all groups have now; their states are not copied, a rebuild makes
-        new ones.
-        """
+        """A function that puts the groups of now back; a rebuild makes new states."""
         groups = dict(self.groups)
 
         def restore() -> None:
@@ -161,8 +159,7 @@ class Extreme(Totals):
 
 
 class Partial(Totals):
-    """An aggregate whose targets may fail: while a target of a group does, that is the group's
-    value.
+    """An aggregate whose targets may fail; a failing target is its group's value.
 
     >>> total = Partial(Sum(Kind.NUMBER))
     >>> bad = Failed("division by zero: 1 / 0")

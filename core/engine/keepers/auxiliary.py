@@ -163,9 +163,7 @@ def as_facts(shape: Shape, rows: Iterable[Row]) -> Facts:
 
 
 def _then(shape: Shape, first: tuple[Facts, Facts], second: tuple[Facts, Facts]) -> tuple[Facts, Facts]:
-    """Two changes, one after the other: what went and came back, or came and went again, is as if
-    it had not.
-    """
+    """The net change of two changes, one after the other."""
     (gone, new), (later_gone, later_new) = first, second
     went = shape.copied(shape.minus(gone, later_new))
     came = shape.copied(shape.minus(new, later_gone))

@@ -59,16 +59,12 @@ class Keeper:
         """Somebody is about to read a relation."""
 
     def change_given(self, relation: str, gone: list[Row], new: list[Row]) -> None:
-        """Facts that are given went and came.  Works as its own undo, with `gone` and `new`
-        exchanged.
-        """
+        """Apply a change to the base facts; its own undo, with `gone` and `new` swapped."""
         self.given[relation].difference_update(gone)
         self.given[relation].update(new)
 
     def use(self, store: Store) -> None:
-        """Go on with another store, in which the containers of this unit and of what it reads are
-        the same.
-        """
+        """Use another store, which has the same containers for this unit and its inputs."""
         self.store = store
         for task in self.tasks():
             task.store = store
@@ -100,9 +96,7 @@ class Keeper:
         raise NotImplementedError
 
     def derivation_of(self, relation: str, row: Row) -> Derivation | None:
-        """How a fact was derived, from facts that were there before it; None if it is given, or
-        nobody knows.
-        """
+        """How a fact was derived from earlier facts; None if it is given or unknown."""
         return None
 
     def snapshot(self) -> Callable[[], None]:
@@ -114,9 +108,7 @@ class Keeper:
         return None
 
     def restore(self, columns: Columns) -> None:
-        """Keep what `state` said, instead of computing it; given facts, and what the unit reads,
-        are the same.
-        """
+        """Take over what `state` returned for the same base facts and inputs."""
         raise NotImplementedError
 
     def containers(self, relation: str) -> list[object]:
@@ -137,9 +129,7 @@ def outside_relations(rule: Rule, unit: Iterable[str]) -> list[str]:
 def versions(
     store: Store, rule: Rule, relation: str, modes: dict[int, type[LivingWriter]], filters: bool = True
 ) -> Iterator[tuple[str, int, Task, bool]]:
-    """The delta rules of a rule for one relation: event, sign, task, and whether it reads Δ as a
-    table.
-    """
+    """The delta rules of a rule: event, sign, task, and whether Δ is read as a table."""
     for version in delta_rules(rule, relation):
         body = version.body if filters else version.body[: len(rule.body)]
         changed = evolve(rule, body=body)

@@ -1,5 +1,4 @@
-"""Units that no incremental strategy serves: computed again when something that they read has
-changed.
+"""Units that no incremental strategy serves: computed again when their inputs change.
 
 Equivalence relations, choice domains, subsumption, size limits and `autoinc()` depend on the order
 of rounds or on all facts at once.  Such a unit is evaluated anew, apart from its tables; what
@@ -75,9 +74,7 @@ class RecomputeKeeper(Keeper):
             step.wake(self.after)
 
     def _spread_classes(self, step: Step, name: str, gone: Facts, new: Facts, classes: Facts) -> None:
-        """As `Step.spread`, but members of a class share their set, and pairs are not taken one by
-        one.
-        """
+        """As `Step.spread`, for classes, whose members share one set."""
         table = self.store.tables[name]
         step.undo.append((table.replace, (dict(table.facts),)))
         if self.exact:

@@ -47,9 +47,7 @@ class NoSuchStrategy(ValueError):
 
 @frozen
 class PlannedUnit:
-    """A unit with its strategy.  `unit.rules` are in normal form unless the strategy is
-    `recompute`.
-    """
+    """A unit and its strategy.  Rules are in normal form unless it is `recompute`."""
 
     unit: Unit
     strategy: str
@@ -179,9 +177,7 @@ class Wishes:
         return self._asked.get(rule.name) or self._asked.get(rule.head.relation) or rule.strategy
 
     def unit(self, unit: Unit) -> str:
-        """The strategy that was asked for a unit as a whole: any of a recursive one, `recompute` of
-        another.
-        """
+        """The strategy that was asked for a unit as a whole."""
         found = ""
         for rule in unit.rules:
             wish = self._of(rule)
@@ -239,9 +235,7 @@ class Wishes:
             self.refused[rule.name] = f"`{FLOW}` cannot keep {', '.join(unit.relations)}: {why}", ""
 
     def unkept(self, unit: Unit, program: Program, strategy: str) -> None:
-        """Note who reads an auxiliary relation of another system than the one that keeps the unit,
-        if one does.
-        """
+        """Note reads of an auxiliary relation of a system that does not keep the unit."""
         if any(rule.name in self.refused for rule in unit.rules):
             return
         kept: set[str] = set()

@@ -34,9 +34,7 @@ RowChanges: TypeAlias = Mapping[str, tuple[Collection[Row], Collection[Row]]]
 
 
 class Refused(EvaluationError):
-    """A system cannot follow an update, such as an edge that closes a cycle; everything is as it
-    was before.
-    """
+    """A system cannot follow an update; everything is as it was before."""
 
 
 class Maintained(Protocol):
@@ -49,9 +47,7 @@ class Maintained(Protocol):
         """One fact came or went: what changed, of auxiliary relations only if one was read before."""
 
     def rows(self, relation: str) -> Iterable[Row]:
-        """The answer or an auxiliary relation; the changes of one that was read are told from then
-        on.
-        """
+        """The rows of a relation; once read, its changes are told."""
 
     def check(self) -> None:
         """Assert every invariant."""
@@ -69,9 +65,7 @@ class Fit:
 
 @frozen
 class Described:
-    """What `explain` tells of a system: its title, its auxiliary relations with arity, growth and
-    cost.
-    """
+    """A system for `explain`: title, auxiliary relations with arity, growth and cost."""
 
     name: str
     title: str

@@ -35,9 +35,7 @@ Witness: TypeAlias = tuple[int, *tuple[Value, ...]] | tuple[()]  # a rule and va
 
 @frozen
 class Kept:
-    """What an engine kept: the numbers that witnesses call rules by, and the columns of units by
-    their names.
-    """
+    """What an engine kept: the numbers of rules in witnesses, and the units' columns."""
 
     numbers: Mapping[str, int]
     units: Mapping[str, Columns]
@@ -76,9 +74,7 @@ class Runs:
 
 
 def plain_columns(shape: Shape, data: Counted) -> Columns:
-    """The witnesses of `ProofsOf`: for each rule its number and width, then facts and hidden
-    values.
-    """
+    """The witnesses of `ProofsOf`: rules and widths, then facts and hidden values."""
     by_rule: dict[int, Runs] = {}
     if isinstance(shape, PairShape):
         for key, of_key in data.items():
@@ -124,9 +120,7 @@ def plain_from(shape: Shape, columns: Iterator[Column]) -> Counted:
 
 
 def grouped_columns(data: Mapping[Value, Mapping[Witness, ValueSet]]) -> Columns:
-    """The witnesses of `GroupedProofs`: for each rule keys, sizes and values of sets, hidden
-    values.
-    """
+    """The witnesses of `GroupedProofs`: by rule keys, sizes, values, hidden values."""
     by_rule: dict[int, Runs] = {}
     for key, groups in data.items():
         for witness, values in groups.items():

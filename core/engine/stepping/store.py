@@ -36,9 +36,7 @@ def is_other_size(before: int, now: int) -> bool:
 
 @define
 class RuleTime:
-    """How often a rule ran, for how long (measured in some of many small steps), and its
-    compilation.
-    """
+    """How often and how long a rule ran, and how long its compilation took."""
 
     runs: int = 0
     seconds: float = 0.0

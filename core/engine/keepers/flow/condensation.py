@@ -1,5 +1,4 @@
-"""The strongly connected components of a graph whose steps come and go, in an order that every step
-follows.
+"""Strongly connected components of a changing graph, in an order that its steps follow.
 
 What flows along the steps of a graph is the same for all nodes that lead to each other, and may be
 settled from the sources on, component by component.  So one wants to know the components at any
@@ -39,9 +38,7 @@ _MANY = 64  # nodes, from which on a large component is looked for before all ar
 
 
 class Steps(Protocol):
-    """A graph: the nodes that one step leads to, and those it comes from; of one node, or of any of
-    several.
-    """
+    """A graph: the nodes one step after and before a node, or any of several."""
 
     def after(self, node: Value) -> set[Value]: ...
     def before(self, node: Value) -> set[Value]: ...
@@ -146,9 +143,7 @@ class Condensation:
     # ── steps that go ────────────────────────────────────────────────────────────────────────
 
     def remove(self, gone: Collection[tuple[Value, Value]]) -> list[list[Component]]:
-        """Follow steps that went; for each component that is no longer whole its parts, the largest
-        one first.
-        """
+        """Follow steps that went; the parts of each component that broke, largest first."""
         inside: dict[Component, list[tuple[Value, Value]]] = {}
         touched: set[Value] = set()
         for start, end in gone:
@@ -174,8 +169,7 @@ class Condensation:
         return split
 
     def _cut(self, component: Component, start: Value, end: Value) -> Sequence[Collection[Value]]:
-        """One step inside of a component went: the parts that this leaves, in order, if there are
-        several.
+        """The parts, in order, into which a component breaks when one inner step goes.
 
         No simple way to its start, and none from its end, took that step: so its end still leads to
         every node, and every node to its start.  Unless the start leads to the end, what leads to
@@ -208,8 +202,7 @@ class Condensation:
         return [back, *self._sorted(led - held), held, *self._sorted(rest - led), forth]
 
     def _held(self, nodes: set[Value], fallen: set[Value], anchor: Value, next_to: AnyNext) -> set[Value] | None:
-        """What still holds together when some nodes, next to a step that went, have fallen off a
-        component.
+        """What holds together when nodes next to a lost step fall off a component.
 
         From elsewhere nothing but that step led into what fell off at its end: so all nodes hold
         together that the `anchor`, its start or any other node that did not fall off, still leads
@@ -284,9 +277,7 @@ class Condensation:
 
     @staticmethod
     def _within(nodes: set[Value], start: Value, next_to: AnyNext) -> set[Value]:
-        """What is to be reached from a node inside of some nodes, itself included; from front to
-        front in C.
-        """
+        """The nodes within `nodes` that a node reaches, itself included; in C."""
         found, new = {start}, {start}
         while new:
             new = (next_to(new) & nodes) - found
@@ -330,9 +321,7 @@ class Condensation:
         return [one for one in merged if one.parts and of[next(iter(one.nodes))] is one]
 
     def _reorder(self, tail: Component, head: Component) -> Component | None:
-        """Make room for a step from `tail` back to `head`; the component that has become of both,
-        if one has.
-        """
+        """Make room for a step from `tail` back to `head`; their component, if they are one."""
         forwards, found, links = self._nearer(tail, head)
         at, room = (tail, self.places.behind) if forwards else (head, self.places.ahead)
         circle = _linked(at, links) if at in found else set()
@@ -341,8 +330,7 @@ class Condensation:
         return self._merge(circle, at) if circle else None
 
     def _nearer(self, tail: Component, head: Component) -> tuple[bool, set[Component], Links]:
-        """What `head` leads to as far as `tail`, or what leads to `tail` from `head` on: the one
-        that costs less.
+        """What `head` leads to before `tail`, or the reverse: the cheaper of the two.
 
         True for the first.  Both are searched for side by side, until one of them is complete;
         nothing beyond the other end is wanted, so that is not gone on from.  Links lead back to

@@ -53,9 +53,7 @@ def _along_any(steps: tuple[Index, ...], nodes: Iterable[Value]) -> ValueSet:
 
 @frozen
 class Sources:
-    """What comes to nodes from outside: `at` has elements by node, one index for each rule; `nodes`
-    turns them.
-    """
+    """What comes from outside, an index per rule: `at` by node, `nodes` by element."""
 
     at: tuple[Index, ...]
     nodes: tuple[Index, ...]

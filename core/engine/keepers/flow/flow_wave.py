@@ -38,9 +38,7 @@ class Wave:
         self.lost, self.gained = lost, gained
 
     def gains(self, element: Value, behind: Nodes) -> Found:
-        """The nodes that the component brings a new element to: all that it leads to, up to those
-        that have it.
-        """
+        """The nodes to which the component brings a new element."""
         get = self.facts.get
         return self._reached(behind, lambda nodes: [node for node in nodes if element not in get(node, NOTHING)])
 
@@ -73,9 +71,7 @@ class Wave:
         return alone - safe, [nodes for nodes in larger if nodes not in safe_larger]
 
     def _reached(self, front: Nodes, wanted: Callable[[Collection[Value]], Iterable[Value]]) -> Found:
-        """The wanted nodes of a front, and all that are to be reached from these through such
-        nodes.
-        """
+        """The wanted nodes that a front reaches through wanted nodes."""
         of, together, after = self.parts.of, self.parts.together, self.graph.after_any
         alone: Nodes = set()
         larger: list[Nodes] = []
@@ -96,9 +92,7 @@ class Wave:
 
 
 class Blocks:
-    """Nodes that lose, or gain, the same elements: sets of nodes and sets of elements, for few
-    elements.
-    """
+    """Groups of nodes that lose, or gain, the same few elements."""
 
     def __init__(self) -> None:
         self._alone: list[tuple[Nodes, ValueSet]] = []

@@ -183,8 +183,7 @@ class FlowKeeper(Keeper):
         return change
 
     def _limit(self, change: Pass, parts: list[Component], away: Iterable[Pair]) -> None:
-        """One step went, and a component fell apart: its largest part keeps all but what came by
-        the others.
+        """Bound what the largest part of a broken component may lose.
 
         Whatever came to its own nodes, from a source or from outside, still does.
         """
@@ -200,9 +199,7 @@ class FlowKeeper(Keeper):
     # ── who shares ───────────────────────────────────────────────────────────────────────────
 
     def _aligned(self, parts: Condensation) -> list[Component]:
-        """Have no two components share a set; those with several sets, as if they had just been put
-        together.
-        """
+        """Give each component a set of its own; those with several sets count as merged."""
         found = []
         seen: set[int] = set()
         untouched = [Component((node,)) for node in self.facts.keys() - parts.of.keys()]  # by any step

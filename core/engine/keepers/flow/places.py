@@ -1,5 +1,4 @@
-"""Components in an order that changes: each has a place, a number, and between any two there is
-room for others.
+"""Components in a changing order: each has a number, with room between any two.
 
 Only numbers are compared, so moving one component touches no other.  When there is no room left
 between two, all of them get new places, with as much room as at first; that is rare.

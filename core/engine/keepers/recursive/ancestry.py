@@ -100,8 +100,7 @@ def premises_of(rule: Rule, unit: Iterable[str]) -> Premises | None:
 
 
 def argument_texts(rule: Rule, atom: Atom, shown: Mapping[Variable, str], values: list[Value]) -> list[str] | None:
-    """Python for the arguments of an atom that a rule's witness used, given those of the head that
-    are `shown`.
+    """Python for the arguments of an atom that a rule's witness used.
 
     Constants are added to `values`.  None if an argument is computed, or not to be seen.
     """

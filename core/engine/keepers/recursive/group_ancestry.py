@@ -76,9 +76,7 @@ class GroupAncestry:
     def _climb(
         self, key: Value, witness: Witness, values: ValueSet, above: dict[Place, ValueSet], known: dict[Fact, bool]
     ) -> bool:
-        """Add the places that a derivation of these values used; False if it is not founded for any
-        of them.
-        """
+        """Add the places that a derivation of these values used; False if none is founded."""
         assert witness, "a given fact has no derivation"
         places, facts = self._lifted[witness[0]]
         for fact in facts(key, witness):
@@ -95,8 +93,7 @@ class GroupAncestry:
 
 
 def lifted_premises(rule: Rule, proofs: Mapping[str, Proofs]) -> Lifted | None:
-    """Functions from a key and a witness to the places where the values were before, and to single
-    facts.
+    """Functions from a key and a witness to the places and facts that were used.
 
     None where what a rule used depends on the value in another way.
 
