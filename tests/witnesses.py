@@ -28,6 +28,7 @@ def assert_witnessed(engine: Engine) -> None:
     naive = NaiveEvaluation(network.plan.program)
     for keeper in network.keepers:
         if isinstance(keeper, RecursiveKeeper):
+            keeper.prove(engine.guard)
             used: dict[Fact, list[Fact]] = {}
             for name in keeper.relations:
                 for row in keeper.tables[name].rows():
@@ -106,7 +107,7 @@ def _has(network: Network, relation: str, row: Row) -> bool:
 
 def _matching(network: Network, relation: str, row: Row) -> list[Row]:
     table = network.store.tables[relation]
-    return [row] if table.shape.has_row(table.facts, row) else []
+    return [row] if row in table else []
 
 
 def _assert_well_founded(used: dict[Fact, list[Fact]]) -> None:

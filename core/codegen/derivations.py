@@ -30,7 +30,7 @@ from everlog.core.codegen.rule_code import RuleWriter, Yielding
 from everlog.core.codegen.writer import Compiled, NoSet, packed, same, tuple_text
 from everlog.core.program import Aggregate, Atom, Literal, Rule, Variable
 from everlog.core.program.bodies import may_fail
-from everlog.core.storage.table_shapes import Shape
+from everlog.core.storage.table_shapes import Shape, ValueShape
 
 VALUES_OF = "values of "  # before a group's name: its values, by the outer variables
 PROOFS_OF = "proofs of "  # before a relation's name: its witnesses
@@ -232,7 +232,9 @@ class WitnessWriter(LivingWriter):
         if shape.key_columns:
             self.emit_pairs(head, shape, known, witness)
         elif self.set_in_head:
-            facts = self.facts(head, shape) if shape.arity == 1 else f"_set({self.facts(head, shape)})"
+            facts = (
+                self.facts(head, shape) if isinstance(shape, ValueShape) else f"_set({self.facts(head, shape)})"
+            )
             self.line(f"_new.update(_fromkeys({facts} - {known}, {witness}))")
         else:
             self.line(f"_v = {self.fact(head, shape)}")

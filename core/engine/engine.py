@@ -70,7 +70,7 @@ def _whole(method: _Step) -> _Step:
 
     @wraps(method)
     def step(self: Engine, *args: Any, **more: Any) -> Changes:
-        self._stood = self.guard.stands = False
+        self.guard.stands = False
         try:
             return method(self, *args, **more)
         except Broken:
@@ -126,7 +126,6 @@ class Engine:
         self.seal: Seal | None = None
         self._asked = dict(strategies or {})
         self._steps = 0
-        self._stood = False  # whether the step under way is done, whatever comes after it
         self.moved: dict[str, tuple[str, int]] = {}  # rules that moved: to which strategy, after which step
         numbers = None if kept is None else kept.numbers
         self._network = Network(make_plan(program, self._asked), program.relations, numbers=numbers)
@@ -174,7 +173,7 @@ class Engine:
 
     def update(self, relation: str, row: Row, insert: bool = True) -> Changes:
         """A step of one insert or delete, without an `Update` made for it."""
-        self._stood = self.guard.stands = False
+        self.guard.stands = False
         try:  # as `_whole` does, without another call
             return self._update(relation, row, insert)
         except Broken:
@@ -344,7 +343,7 @@ class Engine:
                 if self.seal is not None:
                     self._have_sealed({name: ([], [row]) if insert else ([row], [])})
                 step.undo.clear()
-                self._facts_given, self._stood, guard.stands = given, True, True
+                self._facts_given, guard.stands = given, True
             except BaseException as error:
                 self._take_back(step, error)
                 if isinstance(error, MetFailure):
@@ -379,7 +378,7 @@ class Engine:
 
     def _left(self, error: BaseException) -> None:
         """After an error: break if the step stood, unless it is a late Ctrl-C."""
-        if self._stood and isinstance(error, Exception):
+        if self.guard.stands and isinstance(error, Exception):
             self.give_up(error)
 
     def give_up(self, problem: BaseException) -> NoReturn:
@@ -400,7 +399,7 @@ class Engine:
                 step.run()
                 changes, given = self._changes(step), self._given_after(net)
                 self._have_sealed(net)
-                self._facts_given, self._stood, self.guard.stands = given, True, True
+                self._facts_given, self.guard.stands = given, True
             except BaseException as error:
                 self._take_back(step, error)
                 raise
@@ -431,7 +430,7 @@ class Engine:
                 network.forget_grown_tasks()
                 changes, given = self._changes(step), self._given_after(net)
                 self._have_sealed(net)
-                self._facts_given, self._stood, self.guard.stands = given, True, True
+                self._facts_given, self.guard.stands = given, True
             except BaseException as error:
                 self._take_back(step, error)
                 raise
@@ -524,7 +523,7 @@ class Engine:
             yield from table.rows()
         elif not rest:
             row = tuple(bound[c] for c in key)
-            if table.shape.has_row(table.facts, row):
+            if row in table:
                 yield row
         else:
             columns = [*key, *rest]
@@ -539,7 +538,10 @@ class Engine:
     def witness(self, relation: str, row: Row) -> Witness | None:
         """The derivation that is kept for a fact; None if it is given, or its unit keeps none."""
         network = self._network
-        known = network.home[relation].derivation_of(relation, row)
+        keeper = network.home[relation]
+        with collector_paused(), self.guard:
+            keeper.prove(self.guard)
+        known = keeper.derivation_of(relation, row)
         if known is None:
             return None
         name, binding = known
@@ -598,7 +600,7 @@ class Engine:
                         changes[name] = change
                 told = ToldChanges({**old.store.shapes, **network.store.shapes}, changes)
                 self._have_sealed(network.given_change(old, old_program, program))
-                self._facts_given, self.moved, self._stood, self.guard.stands = given, moved, True, True
+                self._facts_given, self.moved, self.guard.stands = given, moved, True
             except BaseException as error:
                 self._resume(old, old_program, error)
                 raise

@@ -28,7 +28,7 @@ from everlog.core.engine.keepers.groups import GroupKeeper, GroupValues
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Task
 from everlog.core.program import Atom, Failure, Kind, Row, Variable, Wildcard
-from everlog.core.storage.table_shapes import Columns, PairShape
+from everlog.core.storage.table_shapes import Columns, PairShape, ValueShape
 from everlog.core.storage.tables import Table
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ class Function:
         else:
             self.line(3, f"_there = _f in {facts}")
         told = f"_t{number}[_row{number}]"
-        self.line(3, f"_row{number} = {'(_f,)' if shape.arity == 1 else '_f'}")
+        self.line(3, f"_row{number} = {'(_f,)' if isinstance(shape, ValueShape) else '_f'}")
         self.line(3, "if not _there:")
         self.line(4, f"if _d > 1: undo.append((set_count, ({counts}, {key}, None))); {counts}[{key}] = _d")
         self.line(4, f"{told} = 1")

@@ -26,6 +26,7 @@ from everlog.core.evaluate.carried import Steps, carried, flow
 from everlog.core.evaluate.choice_domains import Chooser
 from everlog.core.evaluate.counters import Counting
 from everlog.core.evaluate.ordered import key_levels, ordered
+from everlog.core.evaluate.rounds import Collected, Rounds, RoundTask
 from everlog.core.evaluate.shapes import shapes_of
 from everlog.core.evaluate.subsume import dominance_rule, dominated
 from everlog.core.program import Program, Row, Rule
@@ -153,6 +154,13 @@ class Context:
         else:
             self.tables[name] = TableOf(shape, shape.facts_of(rows))
 
+    def run(self, unit: Unit, given: Mapping[str, Iterable[Row]]) -> dict[str, Table]:
+        """The relations of a unit, in new tables, from given facts and the tables that it reads."""
+        for name in unit.relations:
+            self.load(name, given[name])
+        UnitRun(self, unit).run()
+        return {name: self.tables[name] for name in unit.relations}
+
     def _sizes(self, rule: Rule, unit: Unit) -> dict[str, int]:
         sizes = {name: len(self.tables[name]) for name in {a.relation for a, _ in p.atoms_of(rule.body)}}
         for name in unit.relations:
@@ -241,23 +249,28 @@ def _positions(rule: Rule, unit: Unit) -> list[int]:
 
 @define
 class _Task:
-    """One compiled version of a rule: reads Δ of `source` (None: no Δ), derives `head`."""
+    """One compiled version of a rule: reads Δ of `source` (None: no Δ)."""
 
     rule: Rule
     source: str | None
     run: Run
     only_new: bool  # whether it derives no fact that is there
 
+    def __call__(self, delta: Facts | None, out: Facts) -> None:
+        try:
+            self.run(delta, out)
+        except EvaluationError as error:
+            raise error.with_rule(self.rule.written, str(self.rule.origin)) from error.__cause__
 
-class UnitRun:
+
+class UnitRun(Rounds):
     """One unit, from what it reads: rounds until nothing is new."""
 
     def __init__(self, run: Context, unit: Unit) -> None:
+        invents = any(p.invents(rule) for rule in unit.rules)
+        limited = any(name in run.program.limits for name in unit.relations)
+        super().__init__(", ".join(unit.relations), run.guard, invents and not limited)
         self.context, self.unit = run, unit
-        self.name = ", ".join(unit.relations)
-        self.invents = any(p.invents(rule) for rule in unit.rules) and not any(
-            name in run.program.limits for name in unit.relations
-        )
         self.tables = run.tables
         self.shapes = run.shapes
         self.steps = carried(run.program, unit, run.shapes) if run.shares else None
@@ -271,6 +284,8 @@ class UnitRun:
             elif not positions:
                 self.once.append(run.task(rule, None, unit))
         self.dominance = [(s, dominance_rule(s)) for s in unit.subsumptions]
+        self.mixed: set[str] = set()  # relations of whose new facts some may be there already
+        self.candidates: list[tuple[Rule, Facts]] = []  # for relations with choice domains, by rule
 
     @cached_property
     def each(self) -> list[_Task]:
@@ -309,7 +324,7 @@ class UnitRun:
             delta = {key: facts[key] for key in level if key in facts}
             for task in direct:
                 assert task is not None
-                self._run(task, delta, facts)
+                task(delta, facts)
             settled += table.shape.size_of(delta)
             if settled > told + _MANY:
                 self.context.guard.round(self.name, 2, settled - told, self.invents)
@@ -322,69 +337,66 @@ class UnitRun:
         return {self.name: delta} if delta else {}
 
     def run(self) -> None:
-        delta = {name: self.tables[name].facts for name in self.unit.relations if self.tables[name].facts}
+        delta = self._everything()
         if self.dominance:
-            delta = self._subsumed(delta)
-        self._round(self.once, delta, 1)
-        delta = {name: self.tables[name].facts for name in self.unit.relations if self.tables[name].facts}
+            self._subsumed(delta)
+        self.round(self.once, {}, 1)
+        delta = self._everything()
         if self.steps is not None and delta:
             self._spread(self.steps)
             return
-        if delta and self.context.shares:
-            waiting = self._settled_in_order()
-            delta = delta if waiting is None else waiting
-        number = 1
-        while delta and self.each and not self._is_full():
-            number += 1
-            delta = self._round(self.each, delta, number)
+        waiting = self._settled_in_order() if delta else None
+        if waiting is not None:
+            delta = waiting
+        if delta and self.recursive:
+            self.run_until_settled(self.each, delta)
 
-    def _round(self, tasks: list[_Task], delta: dict[str, Facts], number: int) -> dict[str, Facts]:
-        """Run the tasks on the state as it is, then merge what is new; the Δ of the next round."""
-        new: dict[str, Facts] = {}
-        mixed: set[str] = set()  # relations of whose new facts some may be there already
-        candidates: list[tuple[Rule, Facts]] = []
-        for task in tasks:
-            if task.source is not None and task.source not in delta:
-                continue
-            head = task.rule.head.relation
-            if not task.only_new:
-                mixed.add(head)
-            if head in self.context.choosers:
-                if not candidates or candidates[-1][0] is not task.rule:
-                    candidates.append((task.rule, self.shapes[head].empty()))
-                out = candidates[-1][1]
-            else:
-                if head not in new:
-                    new[head] = self.shapes[head].empty()
-                out = new[head]
-            self._run(task, None if task.source is None else delta[task.source], out)
-        self._choose(candidates, new)
-        out_delta: dict[str, Facts] = {}
+    def _everything(self) -> dict[str, Facts]:
+        return {name: self.tables[name].facts for name in self.unit.relations if self.tables[name].facts}
+
+    # ── a round ──────────────────────────────────────────────────────────────────────────────
+
+    def collector(self, task: RoundTask, new: Collected) -> Facts:
+        head = task.rule.head.relation
+        assert isinstance(task, _Task)
+        if not task.only_new:
+            self.mixed.add(head)
+        if head in self.context.choosers:
+            if not self.candidates or self.candidates[-1][0] is not task.rule:
+                self.candidates.append((task.rule, self.shapes[head].empty()))
+            return self.candidates[-1][1]
+        if head not in new:
+            new[head] = self.shapes[head].empty()
+        found: Facts = new[head]
+        return found
+
+    def keep(self, new: Collected) -> dict[str, Facts]:
+        self._choose(new)
+        delta: dict[str, Facts] = {}
         for name, facts in new.items():
-            fresh = self._fresh(name, facts, name in mixed)
+            fresh = self._fresh(name, facts, name in self.mixed)
             if fresh:
-                out_delta[name] = self.tables[name].merge(fresh)
-        if self.dominance and out_delta:
-            out_delta = self._subsumed(out_delta)
-        count = sum(self.shapes[n].size_of(f) for n, f in out_delta.items())
-        self.context.guard.round(self.name, number, count, self.invents)
+                delta[name] = self.tables[name].merge(fresh)
+        self.mixed.clear()
+        return self._subsumed(delta) if self.dominance and delta else delta
+
+    def size(self, delta: dict[str, Facts]) -> int:
+        return sum(self.shapes[name].size_of(facts) for name, facts in delta.items())
+
+    def end_round(self, new: Collected, number: int) -> dict[str, Facts]:
+        delta = super().end_round(new, number)
         if self.context.progress is not None:
-            self.context.progress(self.name, number, count)
-        return out_delta
+            self.context.progress(self.name, number, self.size(delta))
+        return delta
 
-    def _run(self, task: _Task, delta: Facts | None, out: Facts) -> None:
-        try:
-            task.run(delta, out)
-        except EvaluationError as error:
-            raise error.with_rule(task.rule.written, str(task.rule.origin)) from error.__cause__
-
-    def _choose(self, candidates: list[tuple[Rule, Facts]], new: dict[str, Facts]) -> None:
+    def _choose(self, new: dict[str, Facts]) -> None:
         """Admit the candidates of relations with choice domains, rule by rule."""
         admitted: dict[str, list[Row]] = {}
-        for rule, facts in candidates:
+        for rule, facts in self.candidates:
             name = rule.head.relation
             rows = self.shapes[name].rows_of(facts)
             admitted.setdefault(name, []).extend(self.context.choosers[name].admit(rows))
+        self.candidates.clear()
         for name, rows_in in admitted.items():
             new[name] = self.shapes[name].facts_of(rows_in)
 
@@ -398,7 +410,7 @@ class UnitRun:
             facts = shape.facts_of(set(shape.rows_of(facts)) - gone)
         return facts
 
-    def _is_full(self) -> bool:
+    def is_full(self) -> bool:
         limits = self.context.program.limits
         return any(name in limits and len(self.tables[name]) >= limits[name] for name in self.unit.relations)
 

@@ -42,7 +42,7 @@ class Reader:
 
     def has(self, row: Row) -> bool:
         """Cost: O(1)."""
-        return self.table.shape.has_row(self.table.facts, row)
+        return row in self.table
 
     def matching(self, bound: Bound) -> Iterator[Row]:
         """The rows with these values in these columns, lazily where they are many.

@@ -129,7 +129,9 @@ class ShapeOf(ABC, Generic[F]):
 
     def is_stored(self, key: Columns, rest: Columns) -> bool:
         """Whether the facts themselves are the index on `key` with `rest`."""
-        return (key, rest) == (self.key_columns, self.fact_columns)
+        if self.key_columns:
+            return (key, rest) == (self.key_columns, self.fact_columns)
+        return not (key and rest) and key + rest == self.fact_columns
 
     def extend(self, index: Index, key: Columns, rest: Columns, facts: F) -> None:
         """Add facts to an index."""
@@ -143,7 +145,9 @@ class ShapeOf(ABC, Generic[F]):
         if isinstance(index, set):
             index.difference_update(map(getter(key + rest), self.rows_of(gone)))
         else:
-            _ungroup(index, map(getter(key), self.rows_of(gone)), map(getter(rest), self.rows_of(gone)))
+            key_of, rest_of = getter(key), getter(rest)
+            for row in self.rows_of(gone):
+                _discard(index, key_of(row), rest_of(row))
 
     # ── counted facts ────────────────────────────────────────────────────────────────────────
 
@@ -241,9 +245,6 @@ class SetShape(ShapeOf[set[K]], Generic[K]):
 
     def copied(self, facts: set[K]) -> set[K]:
         return set(facts)
-
-    def is_stored(self, key: Columns, rest: Columns) -> bool:
-        return not (key and rest) and key + rest == self.fact_columns
 
     def count_one(self, counted: Counted, row: Row, amount: int) -> None:
         fact = self.fact_of(row)
@@ -379,20 +380,12 @@ class PairShape(ShapeOf[PairFacts]):
     def facts_of(self, rows: Iterable[Row]) -> PairFacts:
         out: PairFacts = {}
         get = out.get
-        if self.value == 1:
-            for key, value in rows:
-                values = get(key)
-                if values is None:
-                    out[key] = {value}
-                else:
-                    values.add(value)
-        else:
-            for value, key in rows:
-                values = get(key)
-                if values is None:
-                    out[key] = {value}
-                else:
-                    values.add(value)
+        for key, value in rows if self.value == 1 else map(itemgetter(1, 0), rows):
+            values = get(key)
+            if values is None:
+                out[key] = {value}
+            else:
+                values.add(value)
         return out
 
     def sorted_rows(self, facts: PairFacts) -> Iterable[Row]:
@@ -494,14 +487,9 @@ class PairShape(ShapeOf[PairFacts]):
         if isinstance(index, set):
             super().shrink(index, key, rest, gone)
             return
-        get = index.get
         for one, values in gone.items():  # from values to keys
             for value in values:
-                found = get(value)
-                if found is not None:
-                    found.discard(one)
-                    if not found:
-                        del index[value]
+                _discard(index, value, one)
 
     # ── counted facts ────────────────────────────────────────────────────────────────────────
 
@@ -614,14 +602,12 @@ def _group(index: dict[Key, set[Key]], keys: Iterable[Key], rests: Iterable[Key]
             found.add(rest)
 
 
-def _ungroup(index: dict[Key, set[Key]], keys: Iterable[Key], rests: Iterable[Key]) -> None:
-    get = index.get
-    for key, rest in zip(keys, rests, strict=True):
-        found = get(key)
-        if found is not None:
-            found.discard(rest)
-            if not found:
-                del index[key]
+def _discard(index: dict[Key, set[Key]], key: Key, rest: Key) -> None:
+    found = index.get(key)
+    if found is not None:
+        found.discard(rest)
+        if not found:
+            del index[key]
 
 
 def _cancel(plus: dict[Key, int], minus: dict[Key, int]) -> None:

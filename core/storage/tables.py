@@ -8,15 +8,15 @@ so compiled rules may hold on to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Generic, TypeAlias, cast
 
 from everlog.core.program import Row
 from everlog.core.storage.table_shapes import Column, Columns, F, Index, Key, PairFacts, SavedColumns, ShapeOf
 
 
-class TableOf(Generic[F]):
-    """The facts of one relation with the indexes on them.
+class TableOf(Collection[Row], Generic[F]):
+    """The facts of one relation, a collection of rows, with the indexes on them.
 
     Invariants:
       I1  no set of values is empty;
@@ -33,6 +33,12 @@ class TableOf(Generic[F]):
 
     def __len__(self) -> int:
         return self.shape.size_of(self.facts)
+
+    def __iter__(self) -> Iterator[Row]:
+        return self.shape.rows_of(self.facts)
+
+    def __contains__(self, row: object) -> bool:
+        return isinstance(row, tuple) and self.shape.has_row(self.facts, row)
 
     def about(self) -> int:
         """About how many facts there are.  Cost: constant."""

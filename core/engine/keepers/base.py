@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
 from everlog.core.engine.keepers.keeper import Keeper
@@ -10,26 +10,9 @@ from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.store import Store
 from everlog.core.program import Row
 from everlog.core.storage.table_shapes import Facts
-from everlog.core.storage.tables import Table
 
 if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step
-
-
-class Rows(Collection[Row]):
-    """The facts of a table as a collection of rows."""
-
-    def __init__(self, table: Table) -> None:
-        self._table = table
-
-    def __contains__(self, row: object) -> bool:
-        return isinstance(row, tuple) and self._table.shape.has_row(self._table.facts, row)
-
-    def __iter__(self) -> Iterator[Row]:
-        return self._table.rows()
-
-    def __len__(self) -> int:
-        return len(self._table)
 
 
 class GivenKeeper(Keeper):
@@ -43,10 +26,10 @@ class GivenKeeper(Keeper):
         self._change: tuple[list[Row], list[Row]] = [], []
 
     def holds(self, relation: str, row: Row) -> bool:
-        return self.shape.has_row(self.table.facts, row)
+        return row in self.table
 
     def given_rows(self, relation: str) -> Collection[Row]:
-        return Rows(self.table)
+        return self.table
 
     def change_given(self, relation: str, gone: list[Row], new: list[Row]) -> None:
         pass  # the table changes at the turn

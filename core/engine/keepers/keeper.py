@@ -26,6 +26,7 @@ from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Readers, Step
 from everlog.core.engine.stepping.store import Store, Task
 from everlog.core.program import Row, Rule, Value
+from everlog.core.runtime.guards import Guard
 from everlog.core.storage.table_shapes import Facts
 
 Derivation = tuple[str, Mapping[str, Value]]  # a rule's name, and values of variables of its body
@@ -95,6 +96,9 @@ class Keeper:
         """
         raise NotImplementedError
 
+    def prove(self, guard: Guard) -> None:
+        """Have `derivation_of` know all that it can, between two steps."""
+
     def derivation_of(self, relation: str, row: Row) -> Derivation | None:
         """How a fact was derived from earlier facts; None if it is given or unknown."""
         return None
@@ -138,7 +142,7 @@ def versions(
 
 
 def table_snapshot(store: Store, names: Iterable[str]) -> Callable[[], None]:
-    """How to put tables back; fans are not copied, for a rebuild makes new ones."""
+    """How to put tables back; sets of values are not copied: a rebuild makes new ones."""
     kept = {name: store.tables[name].facts.copy() for name in names}
 
     def restore() -> None:

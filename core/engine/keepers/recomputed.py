@@ -21,7 +21,7 @@ from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Readers
 from everlog.core.engine.stepping.store import Store
 from everlog.core.evaluate.counters import Counting
-from everlog.core.evaluate.seminaive import Context, UnitRun
+from everlog.core.evaluate.seminaive import Context
 from everlog.core.program import Row, Rule
 from everlog.core.storage.equivalence import Equivalence
 from everlog.core.storage.table_shapes import Facts
@@ -92,15 +92,13 @@ class RecomputeKeeper(Keeper):
         program = evolve(store.plan.program, rules=self.planned.unit.rules)
         context = Context(program, store.shapes, dict(store.tables), step.guard)
         context.cache = self.cache
-        for name in self.relations:
-            context.load(name, self.given[name])
         if self.numbers:
             starts = 0 if self.before is None else self.before.ends
             context.counting = Counting(program, starts)
-        UnitRun(context, self.planned.unit).run()
+        tables = context.run(self.planned.unit, self.given)
         if self.numbers:
             self.starts, self.ends = starts, context.counting.next
-        return {name: context.tables[name] for name in self.relations}
+        return tables
 
     def rebuild(self, step: Step) -> Mapping[str, Facts]:
         for name, table in self._evaluated(step).items():

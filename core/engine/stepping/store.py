@@ -126,7 +126,7 @@ class Task:
     `mode` says what becomes of a derivation; the body atom at `position` reads Δ (None: no Δ).
     """
 
-    __slots__ = ("compiled", "large", "mode", "position", "rule", "run", "sets", "store", "time")
+    __slots__ = ("compiled", "large", "mode", "position", "rule", "run", "sets", "source", "store", "time")
 
     def __init__(
         self,
@@ -139,6 +139,8 @@ class Task:
     ) -> None:
         self.store, self.rule, self.position, self.mode, self.large = store, rule, position, mode, large
         self.sets = sets
+        read = None if position is None else rule.body[position]
+        self.source = read.relation if isinstance(read, p.Atom) else None
         self.run: Run | None = None
         self.compiled: dict[str, int] | None = None  # the sizes that the order of joins was chosen by
         self.time = store.time_of(rule)

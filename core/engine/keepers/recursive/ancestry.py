@@ -80,41 +80,30 @@ class Ancestry:
 def premises_of(rule: Rule, unit: Iterable[str]) -> Premises | None:
     """A function from a fact and its witness to the facts of the unit that the rule used.
 
+    None if an argument of such a fact is computed, or stands in neither.
+
     >>> x, y, z = map(Variable, "xyz")
     >>> rule = Rule(Atom("path", (x, z)), (Atom("path", (x, y)), Atom("edge", (y, z))))
     >>> premises_of(rule, ["path"])((1, 3), (2, "y"))
     (('path', (1, 'y')),)
     """
-    inside = set(unit)
-    shown = {arg: f"row[{n}]" for n, arg in reversed(list(enumerate(rule.head.args))) if isinstance(arg, Variable)}
+    inside, hidden = set(unit), hidden_variables(rule)
+    seen = {variable: f"witness[{n + 1}]" for n, variable in enumerate(hidden)}
+    seen |= {arg: f"row[{n}]" for n, arg in enumerate(rule.head.args) if isinstance(arg, Variable)}
     values: list[Value] = []
     facts: list[str] = []
     for literal in rule.body:
         if isinstance(literal, Atom) and literal.relation in inside:
-            args = argument_texts(rule, literal, shown, values)
-            if args is None:
-                return None
+            args: list[str] = []
+            for arg in literal.args:
+                match arg:
+                    case Variable() if arg in seen:
+                        args.append(seen[arg])
+                    case Constant(value=value):
+                        args.append(f"values[{len(values)}]")
+                        values.append(value)
+                    case _:
+                        return None
             facts.append(f"({literal.relation!r}, {tuple_text(args)})")
     premises: Premises = eval(f"lambda row, witness: {tuple_text(facts)}", {"values": values})  # our own text
     return premises
-
-
-def argument_texts(rule: Rule, atom: Atom, shown: Mapping[Variable, str], values: list[Value]) -> list[str] | None:
-    """Python for the arguments of an atom that a rule's witness used.
-
-    Constants are added to `values`.  None if an argument is computed, or not to be seen.
-    """
-    hidden = hidden_variables(rule)
-    args: list[str] = []
-    for arg in atom.args:
-        match arg:
-            case Variable() if arg in shown:
-                args.append(shown[arg])
-            case Variable() if arg in hidden:
-                args.append(f"witness[{hidden.index(arg) + 1}]")
-            case Constant(value=value):
-                args.append(f"values[{len(values)}]")
-                values.append(value)
-            case _:
-                return None
-    return args
