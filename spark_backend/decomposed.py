@@ -20,7 +20,7 @@ from everlog.core.program import Program
 from everlog.spark_backend.bindings import Facts
 from everlog.spark_backend.column_types import kinds_of, names_of, widened
 from everlog.spark_backend.in_process import program_of
-from everlog.spark_backend.plan import Planned, unit_atoms
+from everlog.spark_backend.plan import Planned
 from everlog.spark_backend.tasks import run_in_tasks, task_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def decomposed(
     from pyspark.sql import functions as F
 
     unit = planned.unit
-    own = program_of(program, unit, [rule for rule in unit.rules if unit_atoms(rule, unit)])
+    own = program_of(program, unit, [rule for rule in unit.rules if unit.positions(rule)])
     numbers = {rule.written: number for number, rule in reversed(list(enumerate(program.rules)))}
     frames = []
     for name in unit.relations:

@@ -42,7 +42,7 @@ from everlog.spark_backend.in_process import arrow_of, computed, program_of
 from everlog.spark_backend.inputs import Input, conforming, is_frame
 from everlog.spark_backend.iterate import Iteration, Progress
 from everlog.spark_backend.marks import evaluation_error
-from everlog.spark_backend.plan import DECOMPOSED, GIVEN, IN_PROCESS, ITERATED, PLAN, Planned, plan, unit_atoms
+from everlog.spark_backend.plan import DECOMPOSED, GIVEN, IN_PROCESS, ITERATED, PLAN, Planned, plan
 from everlog.spark_backend.rule_frames import Rules, distinct, union
 from everlog.spark_backend.settings import DEFAULT, Settings, partitions_of
 
@@ -282,7 +282,7 @@ class Evaluator:
 
     def _seeds(self, one: Planned, name: str, given: _Given) -> Facts:
         """The facts of a relation that need no recursion; some may stand there twice."""
-        rules = [r for r in one.unit.rules if r.head.relation == name and not unit_atoms(r, one.unit)]
+        rules = [r for r in one.unit.rules if r.head.relation == name and not one.unit.positions(r)]
         parts = [given.facts] if given.rows != [] or not rules else []
         return union(parts + [self._rules.derived(rule, self._lookup) for rule in rules])
 
@@ -290,7 +290,7 @@ class Evaluator:
         """What the recursive rules of a unit read besides; None if that is too much to send to each
         task.
         """
-        rules = [rule for rule in one.unit.rules if unit_atoms(rule, one.unit)]
+        rules = [rule for rule in one.unit.rules if one.unit.positions(rule)]
         names = {a.relation for r in rules for a, _ in p.atoms_of(r.body)} - set(one.unit.relations)
         left = self._settings.shipped
         out: dict[str, pa.Table] = {}

@@ -25,7 +25,6 @@ from everlog.spark_backend.bindings import Facts
 from everlog.spark_backend.body_frames import Lookup
 from everlog.spark_backend.column_types import names_of
 from everlog.spark_backend.frame_gc import forget_frames
-from everlog.spark_backend.plan import unit_atoms
 from everlog.spark_backend.rule_frames import Rules, distinct, union
 from everlog.spark_backend.settings import ITERATION, Settings, is_local, partitions_of, tuned
 
@@ -92,7 +91,7 @@ def join_columns(unit: Unit) -> dict[str, tuple[int, ...]]:
     """Of each relation the columns by which recursive rules join it most often."""
     found: dict[str, Counter[tuple[int, ...]]] = {name: Counter() for name in unit.relations}
     for rule in unit.rules:
-        for place in unit_atoms(rule, unit):
+        for place in unit.positions(rule):
             atom = rule.body[place]
             assert isinstance(atom, Atom)
             for other in rule.body:
@@ -109,7 +108,7 @@ def base_columns(unit: Unit, keys: Mapping[str, tuple[int, ...]]) -> dict[str, t
     """Of each relation that is joined with one of the unit on its key: the columns it is joined by."""
     out: dict[str, tuple[int, ...]] = {}
     for rule in unit.rules:
-        for place in unit_atoms(rule, unit):
+        for place in unit.positions(rule):
             atom = rule.body[place]
             assert isinstance(atom, Atom)
             variables = [atom.args[column] for column in keys[atom.relation]]
@@ -207,7 +206,7 @@ class Iteration:
         """What every recursive rule derives from Δ, where it is new."""
         candidates: dict[str, list[Facts]] = {}
         for rule in self._unit.rules:
-            for place in unit_atoms(rule, self._unit):
+            for place in self._unit.positions(rule):
                 atom = rule.body[place]
                 assert isinstance(atom, Atom)
                 if delta[atom.relation].size:
@@ -274,4 +273,4 @@ class Iteration:
 
 
 def recursive_rules(unit: Unit) -> Sequence[Rule]:
-    return [rule for rule in unit.rules if unit_atoms(rule, unit)]
+    return [rule for rule in unit.rules if unit.positions(rule)]

@@ -22,6 +22,7 @@ from attrs import evolve, field, frozen
 
 from everlog.core import program as p
 from everlog.core.program import Atom, Program, Rule, Variable
+from everlog.core.program.carried import carried_from
 from everlog.core.program.dependencies import Unit, units
 from everlog.spark_backend.cyclic import cyclic_join
 from everlog.spark_backend.expressions import NotOnSpark, refuse
@@ -138,15 +139,6 @@ def _closing(program: Program, unit: Unit) -> Iterator[Rule]:
             yield Rule(Atom(name, (x, z)), (Atom(name, (x, y)), Atom(name, (y, z))), f"{name} is transitive")
 
 
-def unit_atoms(rule: Rule, unit: Unit) -> list[int]:
-    """Where the body of a rule has atoms of its own unit."""
-    return [
-        n
-        for n, literal in enumerate(rule.body)
-        if isinstance(literal, Atom) and literal.relation in unit.relations
-    ]
-
-
 def carried_columns(unit: Unit) -> dict[str, int] | None:
     """For each relation a column that every recursive rule takes from all its atoms of the unit,
     unchanged.
@@ -156,8 +148,7 @@ def carried_columns(unit: Unit) -> dict[str, int] | None:
 
     Cost: as many looks as there are ways to choose a column of each relation, at most 4096.
     """
-    recursive = [(rule, unit_atoms(rule, unit)) for rule in unit.rules]
-    recursive = [(rule, places) for rule, places in recursive if places]
+    recursive = [(rule, unit.positions(rule)) for rule in unit.rules if unit.positions(rule)]
     arities = {rule.head.relation: len(rule.head.args) for rule in unit.rules}
     if any(arities.get(name, 0) == 0 for name in unit.relations) or prod(arities.values()) > 4096:
         return None
@@ -169,12 +160,6 @@ def carried_columns(unit: Unit) -> dict[str, int] | None:
 
 
 def _carries(rule: Rule, places: list[int], chosen: Mapping[str, int]) -> bool:
-    variable = rule.head.args[chosen[rule.head.relation]]
-    if not isinstance(variable, Variable):
-        return False
-    for place in places:
-        atom = rule.body[place]
-        assert isinstance(atom, Atom)
-        if atom.args[chosen[atom.relation]] != variable:
-            return False
-    return True
+    """Whether every atom of the unit in a rule has the chosen column of the head in its own."""
+    found = carried_from(rule, chosen[rule.head.relation], chosen)
+    return all(any(atom is rule.body[n] and at == chosen[atom.relation] for atom, at in found) for n in places)

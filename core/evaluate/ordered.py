@@ -12,37 +12,20 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
-from everlog.core.evaluate.carried import Steps, only_binary
-from everlog.core.program import Atom, Program, Rule, Value, Variable
+from everlog.core.program import Program, Value
+from everlog.core.program.carried import Steps, is_plain_binary, steps_of
 from everlog.core.program.dependencies import Unit
-from everlog.core.storage.table_shapes import PairShape, Shape
+from everlog.core.storage.table_shapes import Shape
 
 
-def ordered(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> list[Steps] | None:
+def key_steps(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> list[Steps] | None:
     """The steps along which keys of a unit move, if it is one relation and linear; else None."""
-    name, shape = unit.relations[0], only_binary(program, unit, shapes)
-    if shape is None:
+    if not is_plain_binary(program, unit):
         return None
-    steps: list[Steps] = []
-    for rule in unit.rules:
-        own = [literal for literal in rule.body if isinstance(literal, Atom) and literal.relation == name]
-        found = _step(rule, own[0], shape) if len(own) == 1 else None
-        if found is not None:
-            steps.append(found)
-        elif own:
-            return None
-    return steps
-
-
-def _step(rule: Rule, own: Atom, shape: PairShape) -> Steps | None:
-    """`r(to, …) :- r(from, …), s(from, to), …`, with whatever else: an atom that has both keys."""
-    start, end = own.args[shape.key], rule.head.args[shape.key]
-    if not isinstance(start, Variable) or not isinstance(end, Variable) or start == end:
-        return None
-    for literal in rule.body:
-        if isinstance(literal, Atom) and literal is not own and start in literal.args and end in literal.args:
-            return Steps(literal.relation, literal.args.index(start), literal.args.index(end))
-    return None
+    (key,) = shapes[unit.relations[0]].key_columns
+    steps = [steps_of(rule, key) for rule in unit.rules if unit.positions(rule)]
+    found = [one for one in steps if one is not None]
+    return found if len(found) == len(steps) else None
 
 
 def key_levels(

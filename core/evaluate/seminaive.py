@@ -4,7 +4,7 @@ A recursive unit runs in rounds.  First come the rules that do not need the unit
 each round, every rule reads the state at its start; it runs once for each body atom of the unit,
 with that atom reading only Δ, the facts of the round before (at first: all of them).  What comes
 out and is not known yet is the Δ of the next round.  Some recursions do without
-(core.evaluate.carried), or need rounds for some of their keys only (core.evaluate.ordered).
+(core.evaluate.flow), or need rounds for some of their keys only (core.evaluate.ordered).
 
 Rules are compiled when their unit begins: by then the relations that they read are complete, and
 their sizes decide the order of joins.
@@ -22,14 +22,15 @@ from everlog.core import program as p
 from everlog.core.codegen import Access, Compiled, compile_late, compile_rule
 from everlog.core.codegen.code_lines import comment
 from everlog.core.codegen.writer import Run
-from everlog.core.evaluate.carried import Steps, carried, flow
 from everlog.core.evaluate.choice_domains import Chooser
 from everlog.core.evaluate.counters import Counting
-from everlog.core.evaluate.ordered import key_levels, ordered
+from everlog.core.evaluate.flow import flow, flow_steps
+from everlog.core.evaluate.ordered import key_levels, key_steps
 from everlog.core.evaluate.rounds import Collected, Rounds, RoundTask
-from everlog.core.evaluate.shapes import shapes_of
 from everlog.core.evaluate.subsume import dominance_rule, dominated
+from everlog.core.evaluate.value_columns import shapes_of
 from everlog.core.program import Program, Row, Rule
+from everlog.core.program.carried import Steps
 from everlog.core.program.dependencies import Unit, units
 from everlog.core.program.values import EvaluationError
 from everlog.core.runtime.collector import collector_paused
@@ -111,7 +112,7 @@ def explain_code(program: Program, only: str | None = None) -> str:
                 continue
             deltas: list[int | None] = [None]
             if unit.recursive:
-                deltas = list(_positions(rule, unit)) or [None]
+                deltas = list(unit.positions(rule)) or [None]
             parts += [run.compiled(rule, delta, unit).source for delta in deltas]
     return "\n\n".join(parts)
 
@@ -242,11 +243,6 @@ class _EitherWay:
             self.early_key = (perf_counter() - start) / max(keys, 1)
 
 
-def _positions(rule: Rule, unit: Unit) -> list[int]:
-    """Where the body of a rule has atoms of its own unit."""
-    return [i for i, x in enumerate(rule.body) if isinstance(x, p.Atom) and x.relation in unit.relations]
-
-
 @define
 class _Task:
     """One compiled version of a rule: reads Δ of `source` (None: no Δ)."""
@@ -273,11 +269,11 @@ class UnitRun(Rounds):
         self.context, self.unit = run, unit
         self.tables = run.tables
         self.shapes = run.shapes
-        self.steps = carried(run.program, unit, run.shapes) if run.shares else None
+        self.steps = flow_steps(run.program, unit, run.shapes) if run.shares else None
         self.once: list[_Task] = []
         self.recursive: list[tuple[Rule, int]] = []  # with the atom to be read as Δ
         for rule in unit.rules:
-            positions = _positions(rule, unit) if unit.recursive else []
+            positions = unit.positions(rule) if unit.recursive else []
             self.recursive += [(rule, position) for position in positions]
             if any(call.name == "autoinc" for call in p.calls_of(rule)):
                 self.once.append(_Task(rule, None, self._numbered(rule), only_new=False))
@@ -312,7 +308,7 @@ class UnitRun(Rounds):
         """Each key once, where keys move along given steps; the Δ of keys that need rounds, or None
         if all do.
         """
-        steps = ordered(self.context.program, self.unit, self.shapes)
+        steps = key_steps(self.context.program, self.unit, self.shapes)
         direct = [self.context.direct(rule, position, self.unit) for rule, position in self.recursive if steps]
         if not steps or None in direct:
             return None

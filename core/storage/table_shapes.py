@@ -218,8 +218,7 @@ class SetShape(ShapeOf[set[K]], Generic[K]):
         """A row as it stands in the set."""
 
     @abstractmethod
-    def row_of(self, fact: K) -> Row:
-        """The inverse of `fact_of`."""
+    def rows_of(self, facts: Iterable[K]) -> Iterator[Row]: ...
 
     def empty(self) -> set[K]:
         return set()
@@ -257,7 +256,7 @@ class SetShape(ShapeOf[set[K]], Generic[K]):
         counted[self.fact_of(row)] = amount
 
     def counted_rows(self, counted: Counted) -> Iterator[tuple[Row, Amount]]:
-        return ((self.row_of(fact), amount) for fact, amount in counted.items())
+        return zip(self.rows_of(counted), counted.values(), strict=True)
 
     def support(self, counted: Counted) -> set[K]:
         return set(counted)
@@ -289,9 +288,6 @@ class ValueShape(SetShape[Value]):
     def fact_of(self, row: Row) -> Value:
         return row[0]
 
-    def row_of(self, fact: Value) -> Row:
-        return (fact,)
-
     def rows_of(self, facts: Iterable[Value]) -> Iterator[Row]:
         return zip(facts)
 
@@ -320,9 +316,6 @@ class RowShape(SetShape[Row]):
 
     def fact_of(self, row: Row) -> Row:
         return row
-
-    def row_of(self, fact: Row) -> Row:
-        return fact
 
     def rows_of(self, facts: Iterable[Row]) -> Iterator[Row]:
         return iter(facts)

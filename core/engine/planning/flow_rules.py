@@ -23,6 +23,7 @@ from everlog.core import program as p
 from everlog.core.codegen.agenda import variables_of_literal
 from everlog.core.program import Atom, Column, Literal, Program, Relation, Rule, Term, Value, Variable
 from everlog.core.program.bodies import rule_may_fail, schedule
+from everlog.core.program.carried import hands_on, own_atom, steps_of
 from everlog.core.program.dependencies import Unit
 from everlog.core.storage.table_shapes import PairShape
 
@@ -85,13 +86,11 @@ def sources_and_steps(unit: Unit, shape: PairShape) -> tuple[list[Source], list[
             key = atoms[0].args.index(head[shape.key])
             sources.append(Source(rule.name, atoms[0].relation, key, 1 - key))
             continue
-        (own,) = [atom for atom in atoms if atom.relation == rule.head.relation]
-        (step,) = [atom for atom in atoms if atom is not own]
-        start, end = own.args[shape.key], head[shape.key]
-        assert isinstance(start, Variable)
-        assert isinstance(end, Variable)
-        places = step.args.index(start), step.args.index(end)
-        steps.append(StepRule(rule.name, step.relation, *places, start.name, end.name))
+        own, step = own_atom(rule), steps_of(rule, shape.key)
+        assert own is not None
+        assert step is not None
+        names = str(own.args[shape.key]), str(head[shape.key])
+        steps.append(StepRule(rule.name, step.relation, step.start, step.end, *names))
     return sources, steps
 
 
@@ -103,30 +102,17 @@ def flow_of(program: Program, unit: Unit, rules: Sequence[Rule]) -> Flow:
         raise NoFlow("not one binary relation")
     (name,) = unit.relations
     recursive = [rule for rule in rules if _own(rule, name)]
-    value = next((value for value in (0, 1) if all(_carries(rule, name, value) for rule in recursive)), None)
-    if value is None:
+    linear = all(len(_own(rule, name)) == 1 for rule in recursive)
+    carried = [column for column in (0, 1) if all(hands_on(rule, column) for rule in recursive)]
+    if not linear or not carried:
         raise NoFlow("no column that all recursive rules carry along")
-    rewriter = _Rewriter(program, program.relations[name], value)
+    rewriter = _Rewriter(program, program.relations[name], carried[0])
     rewritten = [rewriter.steps(rule) if rule in recursive else rewriter.source(rule) for rule in rules]
-    return Flow(value, tuple(rewritten), rewriter.relations, tuple(rewriter.rules))
+    return Flow(carried[0], tuple(rewritten), rewriter.relations, tuple(rewriter.rules))
 
 
 def _own(rule: Rule, name: str) -> list[Atom]:
     return [atom for atom, _ in p.atoms_of(rule.body) if atom.relation.split("/")[0] == name]
-
-
-def _carries(rule: Rule, name: str, value: int) -> bool:
-    """Whether a rule reads its relation once, and hands this column on without looking at it."""
-    own = [literal for literal in rule.body if isinstance(literal, Atom) and literal.relation == name]
-    if len(own) != 1 or len(_own(rule, name)) != 1:
-        return False
-    carried = rule.head.args[value]
-    if not isinstance(carried, Variable) or own[0].args[value] != carried:
-        return False
-    others: list[Term] = [rule.head.args[1 - value], own[0].args[1 - value]]
-    elsewhere = [variable for term in others for variable in p.variables_of(term)]
-    elsewhere += [v for literal in rule.body if literal is not own[0] for v in variables_of_literal(literal)]
-    return carried not in elsewhere
 
 
 class _Rewriter:

@@ -17,7 +17,7 @@ from everlog.core.classify.query import query_of
 from everlog.core.engine.planning.flow_rules import Flow, NoFlow, flow_of
 from everlog.core.engine.planning.normal import Group, NeedsItself, Normaliser
 from everlog.core.engine.planning.systems import Fit, systems, with_auxiliaries
-from everlog.core.evaluate.shapes import shapes_of
+from everlog.core.evaluate.value_columns import shapes_of
 from everlog.core.joins.join_strategies import AUTO, DELTA, JOINS
 from everlog.core.joins.strategy_choice import JoinChoice, choose, growing_relations, refusal_of
 from everlog.core.program import Program

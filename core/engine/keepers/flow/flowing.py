@@ -36,7 +36,7 @@ from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store
-from everlog.core.evaluate.carried import flow
+from everlog.core.evaluate.flow import flow
 from everlog.core.program import Row, Value
 from everlog.core.storage.shared_values import SharedTable
 from everlog.core.storage.table_shapes import Facts, PairFacts, PairShape

@@ -47,7 +47,8 @@ from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store, Task
 from everlog.core.evaluate.rounds import Collected, Rounds, RoundTask
 from everlog.core.evaluate.seminaive import Context
-from everlog.core.program import Atom, Negation, Row, Rule, Variable
+from everlog.core.program import Atom, Negation, Row, Rule
+from everlog.core.program.carried import carried_from
 from everlog.core.program.dependencies import Unit
 from everlog.core.runtime.guards import Guard
 from everlog.core.storage.table_shapes import Counted, Facts, PairShape, Shape
@@ -547,18 +548,10 @@ class _WitnessRounds(Rounds):
 def carried_relations(unit: Unit, shapes: Mapping[str, Shape]) -> set[str]:
     """Binary relations whose recursive rules all carry the value of the head along from the unit."""
     out = set()
-    for name in unit.relations:
-        shape = shapes[name]
-        rules = [rule for rule in unit.rules if rule.head.relation == name]
-        inside = [r for r in rules if any(a.relation in unit.relations for a, _ in p.atoms_of(r.body))]
-        if isinstance(shape, PairShape) and inside and all(_carries(rule, unit, shape) for rule in inside):
+    for name, shape in shapes.items():
+        rules = [rule for rule in unit.rules if rule.head.relation == name and unit.positions(rule)]
+        if not rules or not isinstance(shape, PairShape):
+            continue
+        if all(carried_from(rule, shape.value, unit.relations) for rule in rules):
             out.add(name)
     return out
-
-
-def _carries(rule: Rule, unit: Unit, shape: PairShape) -> bool:
-    value = rule.head.args[shape.value]
-    return isinstance(value, Variable) and any(
-        isinstance(literal, Atom) and literal.relation in unit.relations and value in literal.args
-        for literal in rule.body
-    )

@@ -12,69 +12,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
-from attrs import frozen
-
-from everlog.core.program import Atom, Program, Rule, Value, Variable, Wildcard
+from everlog.core.program import Atom, Program, Rule, Value, Wildcard
+from everlog.core.program.carried import Steps, hands_on, is_plain_binary, own_atom, steps_of
 from everlog.core.program.dependencies import Unit
 from everlog.core.program.strong import strong_components
 from everlog.core.storage.table_shapes import PairFacts, PairShape, Shape, ValueSet
 
 
-@frozen
-class Steps:
-    """The steps that a rule takes: from the values of one column of a relation to those of another."""
-
-    relation: str
-    start: int
-    end: int
-
-
-def only_binary(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> PairShape | None:
-    """The shape of a recursive unit that is one binary relation, with nothing but the rules to
-    decide on it.
-    """
-    name = unit.relations[0]
-    relation, shape = program.relations[name], shapes[name]
-    if not unit.recursive or len(unit.relations) > 1 or not isinstance(shape, PairShape):
+def flow_steps(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> list[Steps] | None:
+    """The steps of a unit along which sets of values flow; None if some rule does more than that."""
+    if not is_plain_binary(program, unit):
         return None
-    if relation.equivalence or relation.choices or unit.subsumptions or name in program.limits:
-        return None
-    return shape
-
-
-def carried(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> list[Steps] | None:
-    """The steps of a unit, if it is one relation and its recursive rules carry its values along; else
-    None.
-    """
-    name, shape = unit.relations[0], only_binary(program, unit, shapes)
-    if shape is None:
-        return None
-    recursive = [rule for rule in unit.rules if any(isinstance(x, Atom) and x.relation == name for x in rule.body)]
-    steps = [_steps(rule, shape) for rule in recursive]
+    shape = shapes[unit.relations[0]]
+    assert isinstance(shape, PairShape)
+    steps = [_plain_steps(rule, shape) for rule in unit.rules if unit.positions(rule)]
     found = [one for one in steps if one is not None]
     return found if len(found) == len(steps) else None
 
 
-def _steps(rule: Rule, shape: PairShape) -> Steps | None:
-    """`r(c, to) :- r(c, from), s(from, to)`, in any order of columns and atoms; `s` may have
-    others, unnamed.
-    """
-    if len(rule.body) != 2 or not all(isinstance(literal, Atom) for literal in rule.body):
+def _plain_steps(rule: Rule, shape: PairShape) -> Steps | None:
+    """`r(c, to) :- r(c, from), s(from, to)`, in any order; `s` may have other, unnamed columns."""
+    others = [literal for literal in rule.body if literal is not own_atom(rule)]
+    if len(others) != 1 or not isinstance(others[0], Atom) or not hands_on(rule, shape.value):
         return None
-    atoms = [literal for literal in rule.body if isinstance(literal, Atom)]
-    own = [atom for atom in atoms if atom.relation == rule.head.relation]
-    if len(own) != 1:
-        return None
-    (step,) = [atom for atom in atoms if atom is not own[0]]
-    column, start, end = own[0].args[shape.value], own[0].args[shape.key], rule.head.args[shape.key]
-    named = [arg for arg in step.args if not isinstance(arg, Wildcard)]
-    if not all(isinstance(term, Variable) for term in (column, start, end)):
-        return None
-    if rule.head.args[shape.value] != column or len({column, start, end}) < 3:
-        return None
-    if named not in ([start, end], [end, start]):
-        return None
-    return Steps(step.relation, step.args.index(start), step.args.index(end))
+    named = [arg for arg in others[0].args if not isinstance(arg, Wildcard)]
+    return steps_of(rule, shape.key) if len(named) == 2 else None
 
 
 def flow(

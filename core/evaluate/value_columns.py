@@ -1,8 +1,8 @@
 """Which column of a binary relation is its value column.
 
-A rule works on whole sets when the value column of its head comes as a set from its body.  The best case is
-a recursive rule that carries a column along unchanged, as `path(x, z) :- path(x, y), edge(y, z)`
-carries x: with x as the value each step moves the whole set of sources from y to z.
+A rule works on whole sets when the value column of its head comes as a set from its body.  The
+best case is a recursive rule that carries a column along unchanged, as `path(x, z) :- path(x, y),
+edge(y, z)` carries x: with x as the value each step moves the whole set of sources from y to z.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from everlog.core.codegen import settable
 from everlog.core.program import Atom, Program, Rule, Variable
+from everlog.core.program.carried import carried_from
 from everlog.core.program.dependencies import Unit
 from everlog.core.storage.table_shapes import Shape, shape_of
 
@@ -35,9 +36,6 @@ def _gain(rule: Rule, column: int, unit: Unit) -> int:
         return 0
     if not settable(variable, rule.body):
         return 0
-    gain = 0
-    for literal in rule.body:
-        if isinstance(literal, Atom) and variable in literal.args:
-            carried = literal.relation in unit.relations and literal.args.index(variable) == column
-            gain = max(gain, 4 if carried else 1)
-    return gain
+    if any(place == column for _, place in carried_from(rule, column, unit.relations)):
+        return 4
+    return int(any(isinstance(literal, Atom) and variable in literal.args for literal in rule.body))
