@@ -14,7 +14,7 @@ from everlog.core import program as p
 from everlog.core.codegen.agenda import variables_of_literal
 from everlog.core.codegen.rule_code import RuleWriter, Yielding
 from everlog.core.program import Atom, Constant, Rule, Wildcard
-from everlog.core.storage.table_shapes import Columns
+from everlog.core.storage.shape import Columns
 
 ASKED = "asked in "  # before a relation's name: an index that need not be there as a whole
 

@@ -16,7 +16,7 @@ from everlog.core.program import (
     Rule,
     Variable,
 )
-from everlog.core.storage.table_shapes import Shape
+from everlog.core.storage.shape import Shape
 
 MAX_CANDIDATES = 6  # set variables to try for one rule
 

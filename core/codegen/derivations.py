@@ -30,7 +30,8 @@ from everlog.core.codegen.rule_code import RuleWriter, Yielding
 from everlog.core.codegen.writer import Compiled, NoSet, packed, same, tuple_text
 from everlog.core.program import Aggregate, Atom, Literal, Rule, Variable
 from everlog.core.program.bodies import may_fail
-from everlog.core.storage.table_shapes import Shape, ValueShape
+from everlog.core.storage.shape import Shape
+from everlog.core.storage.table_shapes import ValueShape
 
 VALUES_OF = "values of "  # before a group's name: its values, by the outer variables
 PROOFS_OF = "proofs of "  # before a relation's name: its witnesses

@@ -16,7 +16,7 @@ from everlog.core.program import Call, Constant, Kind, Value, Variable, values
 from everlog.core.program.bodies import may_fail
 from everlog.core.program.functors import BUILTINS, COMPARISONS, as_kind, call_functor, range_values
 from everlog.core.program.order import rank
-from everlog.core.storage.table_shapes import sets_of
+from everlog.core.storage.shape import sets_of
 
 _SYMBOLS = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 

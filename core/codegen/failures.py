@@ -17,7 +17,7 @@ from everlog.core.codegen.writer import Compiled, Lookup
 from everlog.core.program import Failure, Literal, Row, Rule, Value, Variable
 from everlog.core.program.bodies import Binding, outcomes, sure_and_open
 from everlog.core.program.values import Failed, NoValue
-from everlog.core.storage.table_shapes import Counted, Shape
+from everlog.core.storage.shape import Counted, Shape
 
 Write = Callable[[Sequence[Literal], Sequence[Variable], Sequence[Variable]], Compiled]
 

@@ -24,7 +24,8 @@ from everlog.core.program import (
     Variable,
 )
 from everlog.core.program.bodies import may_fail
-from everlog.core.storage.table_shapes import PairShape, Shape, ValueShape
+from everlog.core.storage.shape import Shape
+from everlog.core.storage.table_shapes import PairShape, ValueShape
 
 
 def compile_rule(

@@ -42,8 +42,8 @@ from everlog.core.runtime.collector import collector_paused, without_collections
 from everlog.core.runtime.guards import Broken, Guard, LimitExceeded, Limits, Progress
 from everlog.core.storage.equivalence import Classes
 from everlog.core.storage.lazy_index import LazyIndex
+from everlog.core.storage.shape import Facts
 from everlog.core.storage.shared_values import SharedTable
-from everlog.core.storage.table_shapes import Facts
 from everlog.core.storage.tables import Table
 
 LARGE = 64  # updates from which a step may be a large one

@@ -28,7 +28,8 @@ from everlog.core.engine.keepers.groups import GroupKeeper, GroupValues
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Task
 from everlog.core.program import Atom, Failure, Kind, Row, Variable, Wildcard
-from everlog.core.storage.table_shapes import Columns, PairShape, ValueShape
+from everlog.core.storage.shape import Columns
+from everlog.core.storage.table_shapes import PairShape, ValueShape
 from everlog.core.storage.tables import Table
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from everlog.core.engine.stepping.step import Readers
 from everlog.core.engine.stepping.store import Store
 from everlog.core.joins.join_strategies import AUTO, DELTA
 from everlog.core.program import Program, Row, Rule
-from everlog.core.storage.table_shapes import Facts
+from everlog.core.storage.shape import Facts
 
 
 class Network:

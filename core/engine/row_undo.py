@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from everlog.core.program import Row
-from everlog.core.storage.table_shapes import Key
+from everlog.core.storage.shape import Key
 from everlog.core.storage.tables import Table
 
 

@@ -15,7 +15,7 @@ from everlog.core.codegen.code_lines import comment, defined, identifier
 from everlog.core.engine.keepers.counted import DerivingKeeper
 from everlog.core.engine.keepers.keeper import Keeper
 from everlog.core.engine.stepping.step import Listener, Readers, Step, put_back
-from everlog.core.storage.table_shapes import Facts
+from everlog.core.storage.shape import Facts
 
 if TYPE_CHECKING:
     from everlog.core.engine.network import Network

@@ -16,7 +16,8 @@ from everlog.core.program import Atom, Program, Rule, Value, Wildcard
 from everlog.core.program.carried import Steps, hands_on, is_plain_binary, own_atom, steps_of
 from everlog.core.program.dependencies import Unit
 from everlog.core.program.strong import strong_components
-from everlog.core.storage.table_shapes import PairFacts, PairShape, Shape, ValueSet
+from everlog.core.storage.shape import PairFacts, Shape, ValueSet
+from everlog.core.storage.table_shapes import PairShape
 
 
 def flow_steps(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> list[Steps] | None:

@@ -15,7 +15,7 @@ from itertools import chain
 from everlog.core.program import Program, Value
 from everlog.core.program.carried import Steps, is_plain_binary, steps_of
 from everlog.core.program.dependencies import Unit
-from everlog.core.storage.table_shapes import Shape
+from everlog.core.storage.shape import Shape
 
 
 def key_steps(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> list[Steps] | None:

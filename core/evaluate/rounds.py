@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeAlias
 
 from everlog.core.program import Rule
 from everlog.core.runtime.guards import Guard
-from everlog.core.storage.table_shapes import Facts
+from everlog.core.storage.shape import Facts
 
 Collected: TypeAlias = dict[str, Any]  # relation → what a round derives, in the form of the subclass
 

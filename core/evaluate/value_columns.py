@@ -13,7 +13,8 @@ from everlog.core.codegen import settable
 from everlog.core.program import Atom, Program, Rule, Variable
 from everlog.core.program.carried import carried_from
 from everlog.core.program.dependencies import Unit
-from everlog.core.storage.table_shapes import Shape, shape_of
+from everlog.core.storage.shape import Shape
+from everlog.core.storage.table_shapes import shape_of
 
 
 def shapes_of(program: Program, units: Sequence[Unit]) -> Mapping[str, Shape]:

@@ -17,7 +17,8 @@ from typing import TypeAlias
 from everlog.core.program import Row, Value
 from everlog.core.program.order import ordered
 from everlog.core.storage.equivalence import Equivalence
-from everlog.core.storage.table_shapes import Columns, Key, PairShape
+from everlog.core.storage.shape import Columns, Key
+from everlog.core.storage.table_shapes import PairShape
 from everlog.core.storage.tables import Table
 
 Bound: TypeAlias = Mapping[int, Value]  # column → value

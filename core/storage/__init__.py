@@ -2,7 +2,8 @@
 
 | module | holds |
 |---|---|
-| `table_shapes` | the three shapes of facts, and all that depends on them |
+| `shape` | what a shape of facts can do; the types of facts |
+| `table_shapes` | the three shapes |
 | `tables` | tables and their indexes |
 | `equivalence` | the table of an `eqrel`: classes by union and find |
 | `shared_values` | tables of closures, in which nodes of one component share a set |

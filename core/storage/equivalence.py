@@ -11,7 +11,7 @@ from collections.abc import Iterator, Set
 from itertools import chain, islice
 
 from everlog.core.program import Value
-from everlog.core.storage.table_shapes import Column, Columns, Index, PairFacts, SavedColumns, ValueSet
+from everlog.core.storage.shape import Column, Columns, Index, PairFacts, SavedColumns, ValueSet
 from everlog.core.storage.tables import TableOf
 
 _NONE: frozenset[Value] = frozenset()  # one object: classes are told apart by identity

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from everlog.core.storage.table_shapes import Columns, Key
+from everlog.core.storage.shape import Columns, Key
 from everlog.core.storage.tables import Table
 
 

@@ -11,7 +11,8 @@ from itertools import chain, islice, repeat
 
 from everlog.core.program import Row, Value
 from everlog.core.storage.equivalence import lacking
-from everlog.core.storage.table_shapes import Column, PairFacts, PairShape, SavedColumns, ValueSet
+from everlog.core.storage.shape import Column, PairFacts, SavedColumns, ValueSet
+from everlog.core.storage.table_shapes import PairShape
 from everlog.core.storage.tables import TableOf
 
 

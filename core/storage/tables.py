@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from typing import Any, Generic, TypeAlias, cast
 
 from everlog.core.program import Row
-from everlog.core.storage.table_shapes import Column, Columns, F, Index, Key, PairFacts, SavedColumns, ShapeOf
+from everlog.core.storage.shape import Column, Columns, F, Index, Key, PairFacts, SavedColumns, ShapeOf
 
 
 class TableOf(Collection[Row], Generic[F]):

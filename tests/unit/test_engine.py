@@ -251,7 +251,7 @@ def test_an_index_that_is_half_built_is_not_kept(monkeypatch: pytest.MonkeyPatch
         raise Interruption
 
     with monkeypatch.context() as patch:
-        patch.setattr("everlog.core.storage.table_shapes._group", interrupted)
+        patch.setattr("everlog.core.storage.shape.group", interrupted)
         with pytest.raises(Interruption):
             table.index((0,), (1, 2))
     assert table.index((0,), (1, 2)) == {1: {(2, 3)}, 4: {(5, 6)}}

@@ -18,7 +18,7 @@ from everlog.core.program.exact import ExactSum
 from everlog.core.program.functors import one_nan
 from everlog.core.program.order import rank
 from everlog.core.program.values import MASK, Failed, wrap
-from everlog.core.storage.table_shapes import Key
+from everlog.core.storage.shape import Key
 
 Target: TypeAlias = Any  # a value of the aggregate's kind
 

@@ -21,7 +21,8 @@ from everlog.core.engine.planning.systems import GroupedRows, Refused
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store
 from everlog.core.program import Row, atoms_of
-from everlog.core.storage.table_shapes import Facts, PairShape, Shape
+from everlog.core.storage.shape import Facts, Shape
+from everlog.core.storage.table_shapes import PairShape
 
 if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step

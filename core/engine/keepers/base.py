@@ -9,7 +9,7 @@ from everlog.core.engine.keepers.keeper import Keeper
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.store import Store
 from everlog.core.program import Row
-from everlog.core.storage.table_shapes import Facts
+from everlog.core.storage.shape import Facts
 
 if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step

@@ -18,7 +18,8 @@ from everlog.core.engine.stepping.saved_state import Columns, count_columns, cou
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store, Task
 from everlog.core.program import Row
-from everlog.core.storage.table_shapes import Counted, Facts, Key, PairFacts, PairShape
+from everlog.core.storage.shape import Counted, Facts, Key, PairFacts
+from everlog.core.storage.table_shapes import PairShape
 
 if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step

@@ -17,7 +17,7 @@ from everlog.core.engine.keepers.counted import DerivingKeeper
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.store import Store
 from everlog.core.program import Value
-from everlog.core.storage.table_shapes import Facts, Key
+from everlog.core.storage.shape import Facts, Key
 from everlog.core.storage.tables import Table
 
 if TYPE_CHECKING:

@@ -32,7 +32,8 @@ from everlog.core.joins.strategy_choice import above_the_join, selections, shown
 from everlog.core.joins.view import Asked, JoinView
 from everlog.core.program import Atom, Comparison, Constant, Kind, Row, Rule, Term, Value, Variable
 from everlog.core.program.values import EvaluationError
-from everlog.core.storage.table_shapes import Counted, Facts, shape_of
+from everlog.core.storage.shape import Counted, Facts
+from everlog.core.storage.table_shapes import shape_of
 
 if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step

@@ -27,7 +27,7 @@ from everlog.core.engine.stepping.step import Readers, Step
 from everlog.core.engine.stepping.store import Store, Task
 from everlog.core.program import Row, Rule, Value
 from everlog.core.runtime.guards import Guard
-from everlog.core.storage.table_shapes import Facts
+from everlog.core.storage.shape import Facts
 
 Derivation = tuple[str, Mapping[str, Value]]  # a rule's name, and values of variables of its body
 

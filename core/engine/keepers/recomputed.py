@@ -24,7 +24,7 @@ from everlog.core.evaluate.counters import Counting
 from everlog.core.evaluate.seminaive import Context
 from everlog.core.program import Row, Rule
 from everlog.core.storage.equivalence import Equivalence
-from everlog.core.storage.table_shapes import Facts
+from everlog.core.storage.shape import Facts
 from everlog.core.storage.tables import Table
 
 if TYPE_CHECKING:

@@ -22,7 +22,8 @@ from everlog.core.joins.join_strategies import AUTO, DELTA, JOINS
 from everlog.core.joins.strategy_choice import JoinChoice, choose, growing_relations, refusal_of
 from everlog.core.program import Program
 from everlog.core.program.dependencies import Unit, units
-from everlog.core.storage.table_shapes import PairShape, Shape, shape_of
+from everlog.core.storage.shape import Shape
+from everlog.core.storage.table_shapes import PairShape, shape_of
 
 GIVEN, COUNTS, GROUPS, WITNESS, RECOMPUTE = "given", "counts", "groups", "witness", "recompute"
 FLOW = "flow"

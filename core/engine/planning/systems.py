@@ -18,7 +18,7 @@ from attrs import evolve, frozen
 from everlog.core.program import Program, Relation, Row
 from everlog.core.program.dependencies import Unit
 from everlog.core.program.values import EvaluationError
-from everlog.core.storage.table_shapes import PairFacts
+from everlog.core.storage.shape import PairFacts
 
 
 @runtime_checkable

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from everlog.core.program import Row
 from everlog.core.runtime.collector import without_collections
+from everlog.core.storage.shape import Facts, Shape
 from everlog.core.storage.shared_values import SharedDelta
-from everlog.core.storage.table_shapes import Facts, PairShape, Shape
+from everlog.core.storage.table_shapes import PairShape
 
 
 class ToldChanges(Mapping[str, Mapping[Row, int]]):

@@ -17,17 +17,8 @@ from typing import Any, TypeAlias
 from attrs import frozen
 
 from everlog.core.program import Value
-from everlog.core.storage.table_shapes import (
-    Column,
-    Counted,
-    Key,
-    PairShape,
-    SavedColumns,
-    Shape,
-    ValueSet,
-    ValueShape,
-    turned,
-)
+from everlog.core.storage.shape import Column, Counted, Key, SavedColumns, Shape, ValueSet, turned
+from everlog.core.storage.table_shapes import PairShape, ValueShape
 
 Columns: TypeAlias = SavedColumns
 Witness: TypeAlias = tuple[int, *tuple[Value, ...]] | tuple[()]  # a rule and values; of a given fact nothing

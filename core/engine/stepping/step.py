@@ -15,7 +15,7 @@ from attrs import define, field
 
 from everlog.core.engine.stepping.store import Store
 from everlog.core.runtime.guards import Guard
-from everlog.core.storage.table_shapes import Facts
+from everlog.core.storage.shape import Facts
 from everlog.core.storage.tables import Table
 
 if TYPE_CHECKING:

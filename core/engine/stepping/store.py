@@ -22,8 +22,8 @@ from everlog.core.engine.planning.plan import FLOW, Plan
 from everlog.core.program import Rule, Value
 from everlog.core.program.values import EvaluationError
 from everlog.core.storage.equivalence import Classes
+from everlog.core.storage.shape import Counted, Facts, Key, Shape
 from everlog.core.storage.shared_values import SharedTable
-from everlog.core.storage.table_shapes import Counted, Facts, Key, Shape
 from everlog.core.storage.tables import Table, TableOf
 
 GROWN, SMALL = 8, 64  # a rule is compiled again when a relation it reads has grown or shrunk by this factor

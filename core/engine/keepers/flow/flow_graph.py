@@ -8,7 +8,7 @@ from typing import Any
 from attrs import frozen
 
 from everlog.core.program import Value
-from everlog.core.storage.table_shapes import PairFacts, ValueSet
+from everlog.core.storage.shape import PairFacts, ValueSet
 
 Index = Mapping[Value, ValueSet]
 NOTHING: Any = frozenset()  # read as a set; nobody changes it

@@ -18,8 +18,8 @@ from everlog.core.engine.keepers.flow.flow_graph import NOTHING, Graph, Sources,
 from everlog.core.engine.keepers.flow.flow_wave import Blocks, Wave
 from everlog.core.engine.keepers.flow.places import Component
 from everlog.core.program import Value
+from everlog.core.storage.shape import PairFacts, ValueSet
 from everlog.core.storage.shared_values import SharedDelta
-from everlog.core.storage.table_shapes import PairFacts, ValueSet
 
 Changed = tuple[Collection[Value], ValueSet, ValueSet]  # nodes that were together, what they lose, what they gain
 FEW = 12  # elements, up to which each is followed by itself

@@ -14,8 +14,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from everlog.core.engine.keepers.flow.condensation import Condensation
 from everlog.core.engine.keepers.flow.flow_graph import NOTHING, Graph, Sources
 from everlog.core.program import Value
+from everlog.core.storage.shape import PairFacts, ValueSet
 from everlog.core.storage.shared_values import SharedDelta
-from everlog.core.storage.table_shapes import PairFacts, ValueSet
 
 Nodes = set[Value]
 Found = tuple[Nodes, list[Nodes]]  # nodes that are components by themselves, and larger components

@@ -38,8 +38,9 @@ from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store
 from everlog.core.evaluate.flow import flow
 from everlog.core.program import Row, Value
+from everlog.core.storage.shape import Facts, PairFacts
 from everlog.core.storage.shared_values import SharedTable
-from everlog.core.storage.table_shapes import Facts, PairFacts, PairShape
+from everlog.core.storage.table_shapes import PairShape
 
 if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step

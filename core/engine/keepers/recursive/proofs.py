@@ -25,7 +25,8 @@ from everlog.core.engine.stepping.saved_state import (
     plain_from,
 )
 from everlog.core.program import Row, Value
-from everlog.core.storage.table_shapes import Column, Counted, F, PairFacts, PairShape, ShapeOf, ValueSet
+from everlog.core.storage.shape import Column, Counted, F, PairFacts, ShapeOf, ValueSet
+from everlog.core.storage.table_shapes import PairShape
 
 Groups: TypeAlias = dict[Witness, ValueSet]
 New: TypeAlias = dict[Value, tuple[ValueSet, Groups]]

@@ -51,7 +51,8 @@ from everlog.core.program import Atom, Negation, Row, Rule
 from everlog.core.program.carried import carried_from
 from everlog.core.program.dependencies import Unit
 from everlog.core.runtime.guards import Guard
-from everlog.core.storage.table_shapes import Counted, Facts, PairShape, Shape
+from everlog.core.storage.shape import Counted, Facts, Shape
+from everlog.core.storage.table_shapes import PairShape
 from everlog.core.storage.tables import Table, TableOf
 
 if TYPE_CHECKING:
