@@ -250,15 +250,11 @@ class WitnessWriter(LivingWriter):
             self.line(f"_n = {self.single_set()} - _f")
             self.line(f"if not _n: {self.skip()}")
             self.line(f"_n = _fromkeys(_n, {witness})")
-            self.line("_a = _new.get(_k)")
-            self.line("if _a is None: _new[_k] = _n")
-            self.line("else: _a.update(_n)")
+            self.add_under_key("_n", "_a.update(_n)")
         else:
             self.line(f"_v = {self.fact(head, shape)}")
             self.line(f"if _v in _f: {self.skip()}")
-            self.line("_a = _new.get(_k)")
-            self.line(f"if _a is None: _new[_k] = {{_v: {witness}}}")
-            self.line(f"else: _a[_v] = {witness}")
+            self.add_under_key(f"{{_v: {witness}}}", f"_a[_v] = {witness}")
 
     def emit_grouped(self, head: Atom, shape: Shape, witness: str) -> None:
         """{key: (values, {witness: values})}: a value is in the set of one witness only."""
@@ -267,13 +263,12 @@ class WitnessWriter(LivingWriter):
         self.line(f"if not _n: {self.skip()}")
         self.add_to_group(witness)
 
-    def add_to_group(self, witness: str) -> None:
-        self.line("_a = _new.get(_k)")
-        self.line(f"if _a is None: _new[_k] = (_set(_n), {{{witness}: _n}})")
-        self.line("else:")
+    def add_to_group(self, witness: str, are_new: bool = False) -> None:
+        self.add_under_key(f"(_set(_n), {{{witness}: _n}})", "")
         self.depth += 1
-        self.line("_n -= _a[0]")
-        self.line(f"if not _n: {self.skip()}")
+        if not are_new:
+            self.line("_n -= _a[0]")
+            self.line(f"if not _n: {self.skip()}")
         self.line("_a[0].update(_n)")
         self.line(f"_b = _a[1].get({witness})")
         self.line(f"if _b is None: _a[1][{witness}] = _n")
@@ -296,9 +291,7 @@ class SavingWriter(WitnessWriter):
         facts = self.facts(head, shape) if self.set_in_head else tuple_text([self.fact(head, shape)])
         found = f"_fromkeys({facts}, {witness})"
         if shape.key_columns:
-            self.line("_a = _new.get(_k)")
-            self.line(f"if _a is None: _new[_k] = {found}")
-            self.line(f"else: _a.update({found})")
+            self.add_under_key(found, f"_a.update({found})")
         else:
             self.line(f"_new.update({found})")
 
@@ -371,18 +364,10 @@ class SuspectWriter(WitnessWriter):
         self.line(f"if not _n: {self.skip()}")
         self.line("_g -= _n")
         self.line(f"if not _g: del _p[{witness}]")
-        self.line("_a = _new.get(_k)")
-        self.line(f"if _a is None: _new[_k] = (_set(_n), {{{witness}: _n}})")
-        self.line("else:")
-        self.line("    _a[0].update(_n)")
-        self.line(f"    _b = _a[1].get({witness})")
-        self.line(f"    if _b is None: _a[1][{witness}] = _n")
-        self.line("    else: _b |= _n")
+        self.add_to_group(witness, are_new=True)
 
     def collect(self, shape: Shape) -> None:
         if shape.key_columns:
-            self.line("_a = _new.get(_k)")
-            self.line("if _a is None: _new[_k] = _n")
-            self.line("else: _a |= _n")
+            self.add_under_key("_n", "_a |= _n")
         else:
             self.line("_new |= _n")

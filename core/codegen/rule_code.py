@@ -169,11 +169,15 @@ class RuleWriter(JoinWriter):
         fact = packed(values, shape.fact_columns)
         if isinstance(shape, PairShape):
             self.line(f"_k = {values[shape.key]}")
-            self.line("_a = _new.get(_k)")
-            self.line(f"if _a is None: _new[_k] = {{{fact}}}")
-            self.line(f"else: _a.add({fact})")
+            self.add_under_key(f"{{{fact}}}", f"_a.add({fact})")
         elif not self.emit_comprehension(fact):
             self.line(f"_new.add({fact})")
+
+    def add_under_key(self, first: str, further: str) -> None:
+        """Write what the key `_k` gets in `_new`: its first entry, or one further in `_a`."""
+        self.line("_a = _new.get(_k)")
+        self.line(f"if _a is None: _new[_k] = {first}")
+        self.line(f"else: {further}".rstrip())
 
     def emit_comprehension(self, value: str, into: str = "_new.update") -> bool:
         """The innermost loop, with nothing but tests in it, as one comprehension: twice as fast."""
@@ -217,9 +221,7 @@ class RuleWriter(JoinWriter):
                 self.line(f"if not _n: {self.skip()}")
                 new = values = "_n"
                 self.only_new = True
-            self.line("_a = _new.get(_k)")
-            self.line(f"if _a is None: _new[_k] = {new}")
-            self.line(f"else: _a |= {values}")
+            self.add_under_key(new, f"_a |= {values}")
         elif isinstance(shape, ValueShape):
             self.line(f"_new |= {values}")
         else:
