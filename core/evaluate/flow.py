@@ -43,8 +43,7 @@ def _plain_steps(rule: Rule, shape: PairShape) -> Steps | None:
 def flow(
     given: PairFacts, steps: Sequence[Mapping[Value, Iterable[Value]]]
 ) -> Iterator[tuple[list[Value], ValueSet]]:
-    """Groups of keys with the one set of values that all of them have in the end; what is `given` flows along
-    the steps.
+    """Groups of keys, each with the set that flows to all of them along the steps.
 
     >>> flowed = flow({1: {"a"}, 3: {"b"}}, [{1: {2}, 2: {1, 3}, 3: {4}}])
     >>> [(sorted(keys), sorted(values)) for keys, values in flowed]

@@ -98,9 +98,7 @@ def _started(program: Program, guard: Guard, progress: Progress | None) -> Conte
 
 
 def explain_code(program: Program, only: str | None = None) -> str:
-    """The Python that every rule of a program becomes, or those of one relation, or one, for
-    whoever reads it.
-    """
+    """The Python code of a program's rules, of those of one relation, or of one rule."""
     run = _started(program, Guard(Limits()), None)
     run.load_all({})
     parts = []
@@ -197,9 +195,7 @@ class Context:
         return _Task(rule, atom.relation, either, compiled.only_new and other.only_new)
 
     def direct(self, rule: Rule, delta: int, unit: Unit) -> _Task | None:
-        """A rule to be run key by key, adding to its relation itself; None if it does anything but
-        for a key.
-        """
+        """A rule that is run key by key and adds to its relation; None if it cannot be."""
         compiled = self.compiled(rule, delta, unit)
         if not compiled.from_delta:
             return None
@@ -221,8 +217,7 @@ class Context:
 
 
 class _EitherWay:
-    """A rule from Δ outwards, or through all of another atom: whichever took less time, for a Δ of
-    this size.
+    """A rule from Δ outwards, or through all of another atom: whichever is faster.
 
     At first a key of either is thought to take as long; what is found out is remembered for the
     next rounds.
@@ -306,9 +301,7 @@ class UnitRun(Rounds):
             self.context.progress(self.name, 2, new)
 
     def _settled_in_order(self) -> dict[str, Facts] | None:
-        """Each key once, where keys move along given steps; the Δ of keys that need rounds, or None
-        if all do.
-        """
+        """Settle each key once, in order; the Δ of keys that need rounds, None if all do."""
         steps = key_steps(self.context.program, self.unit, self.shapes)
         direct = [self.context.direct(rule, position, self.unit) for rule, position in self.recursive if steps]
         if not steps or None in direct:
@@ -430,9 +423,7 @@ class UnitRun(Rounds):
         return delta
 
     def _pairs(self, rule: Rule, delta: dict[str, Facts]) -> set[Row]:
-        """The pairs for which something is new: one of the two facts, or what the condition asks
-        for.
-        """
+        """The pairs with something new: one of the two facts, or the condition."""
         name = rule.head.relation
         pair = f"{name}, twice"
         shapes = {**self.shapes, pair: shape_of(len(rule.head.args))}

@@ -36,9 +36,7 @@ class NoFlow(Exception):
 
 @frozen
 class Flow:
-    """The rules of a unit in the two forms, and the relations and rules that this adds; `value` is
-    carried along.
-    """
+    """A unit's rules in the two forms, and what this adds; `value` is carried along."""
 
     value: int
     rules: tuple[Rule, ...]
@@ -48,9 +46,7 @@ class Flow:
 
 @frozen
 class Source:
-    """The copying rule `rule`: elements in the column `value` of a relation, at the nodes in its
-    column `key`.
-    """
+    """A copying rule: elements in column `value` of a relation, nodes in column `key`."""
 
     rule: str
     relation: str
@@ -60,9 +56,7 @@ class Source:
 
 @frozen
 class StepRule:
-    """The rule `rule` takes steps from one column of a relation to another; its variables have
-    these names.
-    """
+    """A rule that takes steps from one column of a relation to another."""
 
     rule: str
     relation: str
@@ -95,9 +89,7 @@ def sources_and_steps(unit: Unit, shape: PairShape) -> tuple[list[Source], list[
 
 
 def flow_of(program: Program, unit: Unit, rules: Sequence[Rule]) -> Flow:
-    """A unit's rules, which are in normal form, as sources and steps; raises NoFlow where they are
-    not.
-    """
+    """A unit's rules in normal form as sources and steps; NoFlow if they are not."""
     if len(unit.relations) > 1 or program.relations[unit.relations[0]].arity != 2:
         raise NoFlow("not one binary relation")
     (name,) = unit.relations
