@@ -29,7 +29,7 @@ from everlog.core.engine.planning.systems import Refused, with_auxiliaries
 from everlog.core.engine.statistics import Statistics, statistics_of
 from everlog.core.engine.stepping.broken import BrokenEngine
 from everlog.core.engine.stepping.changes import NOTHING, GivenRows, ToldChanges
-from everlog.core.engine.stepping.saved_state import Columns, Kept
+from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Step
 from everlog.core.engine.stepping.store import Store
 from everlog.core.engine.unrolled import Follow
@@ -109,7 +109,7 @@ class Engine:
         strategies: Mapping[str, str] | None = None,
         large: int = LARGE,
         given: Mapping[str, Iterable[Row]] | None = None,
-        kept: Kept | None = None,
+        kept: Mapping[str, Columns] | None = None,
     ) -> None:
         """Run a program with its own facts, or with the facts `given` instead.
 
@@ -127,8 +127,7 @@ class Engine:
         self._asked = dict(strategies or {})
         self._steps = 0
         self.moved: dict[str, tuple[str, int]] = {}  # rules that moved: to which strategy, after which step
-        numbers = None if kept is None else kept.numbers
-        self._network = Network(make_plan(program, self._asked), program.relations, numbers=numbers)
+        self._network = Network(make_plan(program, self._asked), program.relations)
         self._facts_given = 0
         self._know(program)
         start = program.facts if given is None else given
@@ -137,7 +136,7 @@ class Engine:
             str, tuple[float, int]
         ] = {}  # unit → how long it took when last computed, and how many facts
         net: Net = {name: ([], rows) for name, rows in rows_of_start.items() if rows}
-        self._compute(net, everything=True, kept=None if kept is None else kept.units)
+        self._compute(net, everything=True, kept=kept)
 
     def _know(self, program: Program) -> None:
         self._arities = {name: relation.arity for name, relation in program.relations.items()}
@@ -145,6 +144,7 @@ class Engine:
         home = self._network.home
         self._refused = {name: why for name in program.relations if (why := home[name].refusal(name))}
         self._small = self._begin()
+        self._proved: set[tuple[str, bool]] = set()  # relations with whether a fact comes: see `_prove_for`
         self._watch = JoinWatch(self._network)
         self._ways = Ways(self._network, [n for n in program.relations if self.strategy_of(n)[0] == GIVEN_ONLY])
 
@@ -327,6 +327,8 @@ class Engine:
             raise InsertOnly(name)
         if insert is shape.has_row(table.facts, row):
             return NOTHING
+        if (name, insert) not in self._proved:
+            self._prove_for(name, insert)
         step, guard = self._small, self.guard
         step.again()
         told: dict[str, dict[Row, int]] = {name: {row: 1 if insert else -1}}
@@ -392,6 +394,9 @@ class Engine:
     @without_collections
     def _follow(self, net: Net) -> Changes:
         """A small step: the change goes from unit to unit."""
+        for name, (gone, _) in net.items():
+            if (name, not gone) not in self._proved:
+                self._prove_for(name, not gone)
         step = self._begin()
         with self.guard:
             try:
@@ -404,6 +409,18 @@ class Engine:
                 self._take_back(step, error)
                 raise
         return changes
+
+    def _prove_for(self, relation: str, insert: bool) -> None:
+        """Have the witnesses that a change of a relation needs; once is enough."""
+        self._prove(self._network.may_lose(relation, insert))
+        self._proved.add((relation, insert))
+
+    def _prove(self, keepers: Iterable[Keeper]) -> None:
+        unproven = [keeper for keeper in keepers if not keeper.proven]
+        if unproven:
+            with collector_paused(), self.guard:
+                for keeper in unproven:
+                    keeper.prove(self.guard)
 
     def _compute(self, net: Net, everything: bool = False, kept: Mapping[str, Columns] | None = None) -> Changes:
         """A large step: the units that it reaches are computed anew, but for what is `kept`."""
@@ -421,7 +438,7 @@ class Engine:
                 for keeper in reached:
                     columns = None if kept is None else kept.get(keeper.planned.name)
                     if columns is None:
-                        self._rebuild(step, keeper)
+                        self._rebuild(step, keeper, tell=not everything)
                     else:
                         keeper.restore(columns)
                         keeper.forget()
@@ -443,13 +460,13 @@ class Engine:
                 self.seal(net)
                 self.guard.stands = True  # whatever fails from here on
 
-    def _rebuild(self, step: Step, keeper: Keeper) -> None:
-        """Compute a unit anew, and note what differs."""
+    def _rebuild(self, step: Step, keeper: Keeper, tell: bool) -> None:
+        """Compute a unit anew, and note what differs if somebody is told."""
         store = self._network.store
         before: dict[str, Facts] = {}
         told = [name for name in keeper.relations if name in self.program.relations]
-        if isinstance(keeper, GivenKeeper):
-            told = []  # its change is known: see `_compute`
+        if isinstance(keeper, GivenKeeper) or not tell:
+            told = []  # the change of given facts is known: see `_compute`
         for name in told:
             table = store.tables[name]
             shared = isinstance(table, Classes | SharedTable)  # a rebuild makes new sets, and these are many
@@ -539,8 +556,7 @@ class Engine:
         """The derivation that is kept for a fact; None if it is given, or its unit keeps none."""
         network = self._network
         keeper = network.home[relation]
-        with collector_paused(), self.guard:
-            keeper.prove(self.guard)
+        self._prove([keeper])
         known = keeper.derivation_of(relation, row)
         if known is None:
             return None
@@ -563,11 +579,6 @@ class Engine:
             columns = keeper.state() if keeper.planned.unit.rules else None
             if columns is not None:
                 yield keeper.planned.name, sum(len(self.tables[name]) for name in keeper.relations), columns
-
-    @property
-    def rule_numbers(self) -> Mapping[str, int]:
-        """What witnesses call rules by."""
-        return self._network.store.numbers
 
     # ── other rules ──────────────────────────────────────────────────────────────────────────
 

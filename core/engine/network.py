@@ -7,14 +7,14 @@ has to be computed anew, stays as it is with all its state.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from everlog.core import program as p
 from everlog.core.engine.keepers.counted import DerivingKeeper
 from everlog.core.engine.keepers.keeper import Keeper
 from everlog.core.engine.keepers.recomputed import RecomputeKeeper, chain_counters
 from everlog.core.engine.keepers.unit_strategies import keeper_of
-from everlog.core.engine.planning.plan import Plan, PlannedUnit
+from everlog.core.engine.planning.plan import COUNTS, FLOW, GIVEN, WITNESS, Plan, PlannedUnit
 from everlog.core.engine.stepping.step import Readers
 from everlog.core.engine.stepping.store import Store
 from everlog.core.joins.join_strategies import AUTO, DELTA
@@ -30,9 +30,7 @@ class Network:
         plan: Plan,
         told: Iterable[str],
         store: Store | None = None,
-        numbers: Mapping[str, int] | None = None,
     ) -> None:
-        """`numbers` are those that witnesses call rules by, where some are there from before."""
         self.told = frozenset(told)  # the relations whose changes are told: those that are declared
         self.store = store or Store()
         self.plan = plan
@@ -41,8 +39,6 @@ class Network:
         self.readers: dict[str, Readers] = {}
         self.rules: dict[str, Rule] = {}
         if store is None:
-            self.store.numbers = dict(numbers or {})
-            self.store.rules = {number: name for name, number in self.store.numbers.items()}
             self.store.adopt(plan)
             self.store.begin(plan.program.relations)
             self._place([keeper_of(self.store, u, n) for n, u in enumerate(plan.units)])
@@ -108,6 +104,20 @@ class Network:
         """The keepers that a change of a given relation may reach, beyond its own."""
         return [keeper for keeper in self.reached([relation]) if relation not in keeper.relations]
 
+    def may_lose(self, relation: str, insert: bool) -> list[Keeper]:
+        """The keepers whose relations may lose facts when a fact of a relation comes or goes."""
+        changing, losing = {relation}, set() if insert else {relation}
+        out = []
+        for keeper in self.reached([relation]):
+            changing.update(keeper.relations)
+            reads = [use for rule in keeper.planned.unit.rules for use in p.atoms_of(rule.body)]
+            loses = keeper.planned.strategy not in (GIVEN, COUNTS, FLOW, WITNESS)
+            loses = loses or not losing.isdisjoint([*keeper.relations, *(atom.relation for atom, _ in reads)])
+            if loses or any(use != "positive" and atom.relation in changing for atom, use in reads):
+                losing.update(keeper.relations)
+                out.append(keeper)
+        return out
+
     def is_filtered(self, relation: str) -> bool:
         """Whether some rule reads the relation twice, so that its change must be there as a table."""
         readers = self.readers.get(relation)
@@ -123,7 +133,7 @@ class Network:
 
     def changed(self, plan: Plan, old: Program, new: Program) -> tuple[Network, list[Keeper]]:
         """The network of another plan, and those of its keepers that have to be computed."""
-        network = Network(plan, new.relations, _copied(self.store))
+        network = Network(plan, new.relations, self.store.beside())
         store = network.store
         known = {keeper.planned.unit.relations: keeper for keeper in self.keepers}
         store.adopt(plan)
@@ -229,17 +239,6 @@ class Network:
 class _NoStep:
     def wake(self, keeper: Keeper) -> None:
         pass
-
-
-def _copied(store: Store) -> Store:
-    """A store with the same containers under the same names, that may get others."""
-    copy = Store()
-    copy.plan = store.plan
-    copy.shapes = dict(store.shapes)
-    copy.tables, copy.deltas = dict(store.tables), dict(store.deltas)
-    copy.proofs, copy.values, copy.grouped = dict(store.proofs), dict(store.values), set(store.grouped)
-    copy.numbers, copy.rules, copy.times = dict(store.numbers), dict(store.rules), store.times
-    return copy
 
 
 def _read_by(planned: PlannedUnit) -> set[str]:

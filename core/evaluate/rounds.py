@@ -6,12 +6,12 @@ loop; a subclass says how derived facts are collected, and what of them is new.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, TypeAlias
 
 from everlog.core.program import Rule
 from everlog.core.runtime.guards import Guard
-from everlog.core.storage.shape import Facts
+from everlog.core.storage.shape import Facts, Shape
 
 Collected: TypeAlias = dict[str, Any]  # relation → what a round derives, in the form of the subclass
 
@@ -32,8 +32,8 @@ class Rounds:
     Invariant: the tasks of a round read the state at its start; `keep` changes it at the end.
     """
 
-    def __init__(self, name: str, guard: Guard, invents: bool) -> None:
-        self.name, self.guard, self.invents = name, guard, invents
+    def __init__(self, name: str, shapes: Mapping[str, Shape], guard: Guard, invents: bool) -> None:
+        self.name, self.shapes, self.guard, self.invents = name, shapes, guard, invents
 
     def collector(self, task: RoundTask, new: Collected) -> Facts:
         """The container for what a task derives, in `new` or elsewhere."""
@@ -45,7 +45,7 @@ class Rounds:
 
     def size(self, delta: dict[str, Facts]) -> int:
         """The number of facts that a round counts against the limits of its step."""
-        raise NotImplementedError
+        return sum(self.shapes[name].size_of(facts) for name, facts in delta.items())
 
     def is_full(self) -> bool:
         """Whether the rounds end although something is new."""

@@ -261,10 +261,9 @@ class UnitRun(Rounds):
     def __init__(self, run: Context, unit: Unit) -> None:
         invents = any(p.invents(rule) for rule in unit.rules)
         limited = any(name in run.program.limits for name in unit.relations)
-        super().__init__(", ".join(unit.relations), run.guard, invents and not limited)
+        super().__init__(", ".join(unit.relations), run.shapes, run.guard, invents and not limited)
         self.context, self.unit = run, unit
         self.tables = run.tables
-        self.shapes = run.shapes
         self.steps = flow_steps(run.program, unit, run.shapes) if run.shares else None
         self.once: list[_Task] = []
         self.recursive: list[tuple[Rule, int]] = []  # with the atom to be read as Δ
@@ -369,9 +368,6 @@ class UnitRun(Rounds):
                 delta[name] = self.tables[name].merge(fresh)
         self.mixed.clear()
         return self._subsumed(delta) if self.dominance and delta else delta
-
-    def size(self, delta: dict[str, Facts]) -> int:
-        return sum(self.shapes[name].size_of(facts) for name, facts in delta.items())
 
     def end_round(self, new: Collected, number: int) -> dict[str, Facts]:
         delta = super().end_round(new, number)

@@ -26,7 +26,7 @@ from attrs import frozen
 
 from everlog import core
 from everlog.core.engine import Engine
-from everlog.core.engine.stepping.saved_state import Kept
+from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.program import Program, calls_of
 from everlog.core.runtime.collector import collector_paused
 from everlog.store.column_codec import decoded_columns, encoded_columns
@@ -64,7 +64,7 @@ def worth_keeping(engine: Engine, text: str, strategies: Mapping[str, str], alwa
                 units[name] = data
     if not units:
         return None
-    return State({"key": _key(text, strategies), "numbers": dict(engine.rule_numbers)}, units)
+    return State({"key": _key(text, strategies)}, units)
 
 
 def _estimate(engine: Engine, unit: str, facts: int) -> float | None:
@@ -75,13 +75,15 @@ def _estimate(engine: Engine, unit: str, facts: int) -> float | None:
     return seconds * facts / before if before and before * COMPARABLE >= facts else None
 
 
-def usable(state: State, text: str, program: Program, strategies: Mapping[str, str]) -> Kept | None:
+def usable(
+    state: State, text: str, program: Program, strategies: Mapping[str, str]
+) -> Mapping[str, Columns] | None:
     """What the engine of this program may go on with; None if the state is of another one."""
     if not _has_key(program) or state.about["key"] != _key(text, strategies):
         return None
     shared: dict[str, str] = {}
     with collector_paused():
-        return Kept(state.about["numbers"], {n: decoded_columns(data, shared) for n, data in state.units.items()})
+        return {name: decoded_columns(data, shared) for name, data in state.units.items()}
 
 
 def _has_key(program: Program) -> bool:

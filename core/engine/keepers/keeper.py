@@ -38,6 +38,7 @@ class Keeper:
     def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
         self.store, self.planned, self.number = store, planned, number
         self.waiting = False
+        self.proven = True  # whether what losses and `derivation_of` need is there
         self.exact = False  # whether some rule reads two atoms of this unit, and needs its tables of before
         self.given: dict[str, set[Row]] = {name: set() for name in planned.unit.relations}
 
@@ -97,7 +98,7 @@ class Keeper:
         raise NotImplementedError
 
     def prove(self, guard: Guard) -> None:
-        """Have `derivation_of` know all that it can, between two steps."""
+        """Be `proven`, from the state between two steps."""
 
     def derivation_of(self, relation: str, row: Row) -> Derivation | None:
         """How a fact was derived from earlier facts; None if it is given or unknown."""

@@ -8,6 +8,7 @@ witnesses.  All are kept in place for the life of the store, so that a rule is b
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import copy
 from functools import partial
 from time import perf_counter
 
@@ -60,6 +61,15 @@ class Store:
         self.rules: dict[int, str] = {}  # and back
         self.times: dict[str, RuleTime] = {}
         self.weight = 1  # how many runs of a rule a measured one stands for
+
+    def beside(self, names: Iterable[str] = ()) -> Store:
+        """A store with the same containers, but for empty ones for these relations."""
+        other = copy(self)
+        other.shapes, other.tables, other.deltas = dict(self.shapes), dict(self.tables), dict(self.deltas)
+        other.proofs, other.values, other.grouped = dict(self.proofs), dict(self.values), set(self.grouped)
+        other.numbers, other.rules = dict(self.numbers), dict(self.rules)
+        other.begin(names)
+        return other
 
     def adopt(self, plan: Plan) -> None:
         """Go by another plan; tables of units that stay as they are stay."""

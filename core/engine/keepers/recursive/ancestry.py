@@ -13,8 +13,7 @@ from typing import TypeAlias
 
 from everlog.core.codegen.derivations import hidden_variables
 from everlog.core.codegen.writer import tuple_text
-from everlog.core.engine.keepers.recursive.proofs import Proofs
-from everlog.core.engine.stepping.saved_state import Witness
+from everlog.core.engine.keepers.recursive.proofs import Proofs, Witness
 from everlog.core.program import Atom, Constant, Row, Rule, Value, Variable
 
 Fact: TypeAlias = tuple[str, Row]

@@ -13,21 +13,13 @@ beside it:  {key: (values, {witness: values})}.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Generic, TypeAlias
 
-from everlog.core.engine.stepping.saved_state import (
-    Columns,
-    Witness,
-    grouped_columns,
-    grouped_from,
-    plain_columns,
-    plain_from,
-)
 from everlog.core.program import Row, Value
-from everlog.core.storage.shape import Column, Counted, F, PairFacts, ShapeOf, ValueSet
+from everlog.core.storage.shape import Counted, F, PairFacts, ShapeOf, ValueSet
 from everlog.core.storage.table_shapes import PairShape
 
+Witness: TypeAlias = tuple[int, *tuple[Value, ...]] | tuple[()]  # a rule and values; of a given fact nothing
 Groups: TypeAlias = dict[Witness, ValueSet]
 New: TypeAlias = dict[Value, tuple[ValueSet, Groups]]
 
@@ -86,15 +78,6 @@ class ProofsOf(Generic[F]):
     def everything(self) -> F:
         """All facts that have a witness."""
         return self.facts(self.data)
-
-    def columns(self) -> Columns:
-        """All witnesses as columns."""
-        return plain_columns(self.shape, self.data)
-
-    def restore(self, columns: Iterator[Column]) -> None:
-        """Keep the witnesses of such columns."""
-        self.data.clear()
-        self.data.update(plain_from(self.shape, columns))
 
 
 class GroupedProofs(ProofsOf[PairFacts]):
@@ -179,13 +162,6 @@ class GroupedProofs(ProofsOf[PairFacts]):
 
     def everything(self) -> PairFacts:
         return {key: set().union(*groups.values()) for key, groups in self.data.items() if groups}
-
-    def columns(self) -> Columns:
-        return grouped_columns(self.data)
-
-    def restore(self, columns: Iterator[Column]) -> None:
-        self.data.clear()
-        self.data.update(grouped_from(columns))
 
 
 Proofs: TypeAlias = ProofsOf[Any]  # of a relation of any shape

@@ -5,7 +5,8 @@ head does not show.  The derivation used only facts that were there before, so t
 forest.
 
 *Load*: whole evaluation, which needs no witnesses.  They are made when something first asks for
-them: a loss, or a question why a fact is there.  From then on all facts have one.
+them: a step that may take facts away, or a question why a fact is there.  From then on all facts
+have one.
 
 *Insert*: semi-naive rounds from what is new; a fact that is new takes the derivation that made it.
 
@@ -90,7 +91,6 @@ class RecursiveKeeper(Keeper):
         self.gains: list[tuple[Task, str, Facts]] = []
         self.brought: dict[str, list[Row]] = {}
         self.proven = False  # whether each fact has its witness
-        self.unproven_loss = False  # whether something that facts without witness rest on went
         self.invents = any(p.invents(rule) for rule in planned.unit.rules)
         self._make_tasks()
         self._ancestry = Ancestry(planned.unit.rules, store.numbers, self.proofs)
@@ -178,10 +178,7 @@ class RecursiveKeeper(Keeper):
         head = task.rule.head.relation
 
         def listener(step: Step, delta: Facts) -> None:
-            if not self.proven:
-                self.unproven_loss = True
-                step.wake(self)
-                return
+            assert self.proven, "a loss finds its suspects by witnesses"
             facts = self._taken(step, head, [(task, delta)])
             if facts:
                 self._suspect(head, facts)
@@ -215,9 +212,7 @@ class RecursiveKeeper(Keeper):
 
     def give(self, step: Step, relation: str, gone: list[Row], new: list[Row]) -> None:
         shape, proofs = self.shapes[relation], self.proofs[relation]
-        if gone and not self.proven:
-            self.unproven_loss = True
-            step.wake(self)
+        assert self.proven or not gone, "a loss finds its suspects by witnesses"
         lost = [row for row in gone if proofs.get(row) == GIVEN]
         if lost:
             facts = shape.facts_of(lost)
@@ -231,14 +226,10 @@ class RecursiveKeeper(Keeper):
 
     def forget(self) -> None:
         self.suspects, self.gains, self.brought = {}, [], {}
-        self.unproven_loss = False
 
     # ── a turn ───────────────────────────────────────────────────────────────────────────────
 
     def turn(self, step: Step) -> None:
-        if self.unproven_loss:
-            self._turn_unproven(step)
-            return
         suspects, gains, brought = self.suspects, self.gains, self.brought
         self.forget()
         lost = self._lost(step, suspects) if suspects else {}
@@ -251,20 +242,7 @@ class RecursiveKeeper(Keeper):
             for task, head, delta in gains:
                 task(delta, new.setdefault(head, {}))
             _WitnessRounds(self, step.guard, added).run_from(new)
-        self._tell(step, self._net_change(lost, added))
-
-    def _turn_unproven(self, step: Step) -> None:
-        """Derive the unit again, with witnesses: it loses facts, and not all have a witness."""
-        self.forget()
-        step.undo.append((self.snapshot(), ()))
-        before = {name: self.tables[name].facts.copy() for name in self.relations}
-        self._derive_with_witnesses(step.guard)
-        changes = []
-        for name, facts in before.items():
-            gone, new = self.tables[name].difference(facts)
-            if gone or new:
-                changes.append((name, gone, new))
-        self._tell(step, changes)
+        self._tell(step, lost, added)
 
     def _lost(self, step: Step, roots: dict[str, Facts]) -> dict[str, Facts]:
         """The facts that have no derivation left; they are taken out, all other suspects are saved."""
@@ -373,8 +351,7 @@ class RecursiveKeeper(Keeper):
             if not shape.has_row(facts, row):
                 self.proofs[name].bring(out, row, GIVEN)
 
-    def _net_change(self, suspects: dict[str, Facts], added: dict[str, Facts]) -> list[tuple[str, Facts, Facts]]:
-        """What each relation lost and gained, given what was taken out and what came after that."""
+    def _tell(self, step: Step, suspects: dict[str, Facts], added: dict[str, Facts]) -> None:
         changes: list[tuple[str, Facts, Facts]] = []
         for name in self.relations:
             shape = self.shapes[name]
@@ -383,9 +360,6 @@ class RecursiveKeeper(Keeper):
             new = shape.empty() if not came else shape.minus(came, lost) if lost else came
             if gone or new:
                 changes.append((name, gone, new))
-        return changes
-
-    def _tell(self, step: Step, changes: list[tuple[str, Facts, Facts]]) -> None:
         if self.exact and changes:
             with step.guard.shield:  # for a while back to the state of before: some reader needs it
                 for name, gone, new in changes:
@@ -441,35 +415,22 @@ class RecursiveKeeper(Keeper):
         self.proven = True
 
     def prove(self, guard: Guard) -> None:
-        if not self.proven:
-            back = self.snapshot()
-            try:
-                self._derive_with_witnesses(guard)
-            except BaseException:
-                with guard.shield:
-                    back()
-                raise
+        """Derive the unit once more, beside its tables: whoever reads them is not disturbed."""
+        twin = RecursiveKeeper(self.store.beside(self.relations), self.planned, self.number)
+        twin.given = self.given
+        twin._derive_with_witnesses(guard)
+        for name in self.relations:
+            self.proofs[name].data.update(twin.proofs[name].data)
+        self.proven = True
 
     def state(self) -> Columns:
-        """Whether there are witnesses; then those alone, for by I1 the facts are those that have
-        one; else the facts.
-        """
-        columns: Columns = [[self.proven]]
-        for name in self.relations:
-            columns += self.proofs[name].columns() if self.proven else self.tables[name].columns()
-        return columns
+        return [column for table in self.tables.values() for column in table.columns()]
 
     def restore(self, columns: Columns) -> None:
         left = iter(columns)
         self.forget()
-        (self.proven,) = next(left)
-        for name in self.relations:
-            if self.proven:
-                self.proofs[name].restore(left)
-                self.tables[name].replace(self.proofs[name].everything())
-            else:
-                self.proofs[name].data.clear()
-                self.tables[name].restore(left)
+        for table in self.tables.values():
+            table.restore(left)
 
     def snapshot(self) -> Callable[[], None]:
         tables = table_snapshot(self.store, self.relations)
@@ -512,7 +473,7 @@ class _WitnessRounds(Rounds):
     """
 
     def __init__(self, keeper: RecursiveKeeper, guard: Guard, added: dict[str, Facts] | None) -> None:
-        super().__init__(keeper.planned.name, guard, keeper.invents)
+        super().__init__(keeper.planned.name, keeper.shapes, guard, keeper.invents)
         self.keeper, self.added = keeper, added
 
     def run_from(self, new: dict[str, Counted]) -> None:
@@ -521,29 +482,24 @@ class _WitnessRounds(Rounds):
         self.run_until_settled(tasks, self.end_round(new, 1))
 
     def collector(self, task: RoundTask, new: Collected) -> Counted:
-        head = task.rule.head.relation
-        found: Counted = new.setdefault(head, {})
+        found: Counted = new.setdefault(task.rule.head.relation, {})
         return found
 
     def keep(self, new: Collected) -> dict[str, Facts]:
         delta: dict[str, Facts] = {}
         for name, witnesses in new.items():
             if witnesses:
-                delta[name] = self._merge(name, witnesses)
+                shape, proofs = self.shapes[name], self.keeper.proofs[name]
+                delta[name] = facts = proofs.facts(witnesses)
+                with self.guard.shield:
+                    if self.added is not None:
+                        shape.add_facts(self.added.setdefault(name, shape.empty()), facts)
+                    self.keeper.tables[name].merge(facts)
+                    proofs.merge(witnesses)
         return delta
 
-    def _merge(self, name: str, witnesses: Counted) -> Facts:
-        keeper, added, shape = self.keeper, self.added, self.keeper.shapes[name]
-        facts: Facts = keeper.proofs[name].facts(witnesses)
-        with self.guard.shield:
-            if added is not None:
-                shape.add_facts(added.setdefault(name, shape.empty()), facts)
-            keeper.tables[name].merge(facts)
-            keeper.proofs[name].merge(witnesses)
-        return facts
-
     def size(self, delta: dict[str, Facts]) -> int:
-        return 0 if self.added is None else self.keeper._number(delta)
+        return 0 if self.added is None else super().size(delta)
 
 
 def carried_relations(unit: Unit, shapes: Mapping[str, Shape]) -> set[str]:
