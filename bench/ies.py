@@ -132,7 +132,7 @@ def matrix(nodes: int, number: int, small: bool) -> None:
                 start = time.process_time()
                 for rows in change("edge", edge).get("path", ()):
                     if isinstance(rows, Rows):
-                        rows.fans(0)
+                        rows.by_key(0)
                         told += len(rows)
                 times.append(time.process_time() - start)
         pairs = system.sizes()["path"]

@@ -214,7 +214,7 @@ class AlternatingPaths(Adapted):
 class Turned(Collection[Row]):
     """Pairs with their columns exchanged.
 
-    >>> list(Turned(Rows(1, lambda: [(1, 2)]))), Turned(Rows(1, lambda: [(1, 2)])).fans(0)
+    >>> list(Turned(Rows(1, lambda: [(1, 2)]))), Turned(Rows(1, lambda: [(1, 2)])).by_key(0)
     ([(2, 1)], {2: {1}})
     """
 
@@ -230,8 +230,8 @@ class Turned(Collection[Row]):
     def __contains__(self, row: object) -> bool:
         return isinstance(row, tuple) and row[::-1] in self._rows
 
-    def fans(self, key: int) -> dict[Any, set[Any]]:
-        return self._rows.fans(1 - key)
+    def by_key(self, key: int) -> dict[Any, set[Any]]:
+        return self._rows.by_key(1 - key)
 
 
 def _moved(columns: Columns, rows: Iterable[Row]) -> Collection[Row]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, repeat
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
@@ -19,6 +18,7 @@ from everlog.core.evaluate.seminaive import evaluate
 from everlog.core.program import Kind, Program, Row, Rule
 from everlog.core.program.dependencies import Unit
 from everlog.core.runtime.guards import Limits
+from everlog.core.storage.table_shapes import PairShape
 from everlog.core.storage.tables import Table
 from everlog.spark_backend.column_types import HOLDS, arrow_array, kinds_of
 
@@ -61,15 +61,13 @@ def computed(
 
 
 def columns_of(table: Table) -> list[list[Any]]:
-    """The facts of a table as columns, unordered, without duplicates."""
-    facts, arity = table.facts, table.shape.arity
-    if arity == 1:
-        return [list(facts)]
-    if arity != 2:  # not zip(*facts), which would pass them all as arguments
-        return [list(map(itemgetter(column), facts)) for column in range(arity)]
-    fans: list[Any] = list(chain.from_iterable(facts.values()))
-    keys: list[Any] = list(chain.from_iterable(map(repeat, facts, map(len, facts.values()))))
-    return [keys, fans] if table.shape.fan == 1 else [fans, keys]
+    """The facts of a table column by column, in no order, each once."""
+    shape = table.shape
+    if not isinstance(shape, PairShape):
+        return shape.columns_of(table.facts)
+    keys, lengths, values = shape.columns_of(table.facts)
+    keys = list(chain.from_iterable(map(repeat, keys, lengths)))
+    return [keys, values] if shape.value == 1 else [values, keys]
 
 
 def arrow_of(program: Program, name: str, table: Table) -> pa.Table:

@@ -222,3 +222,17 @@ def test_a_readme_names_every_module_of_its_folder() -> None:
         if readme.parent.name != "nrc":  # listed with the systems, one folder up
             missing += [f"{named(readme)}: {module}" for module in sorted(modules - found)]
     assert not missing
+
+
+def test_only_storage_tells_the_form_of_facts_by_their_arity() -> None:
+    """Elsewhere a shape is asked, or a `PairShape` where only binary relations are served."""
+    wrong = [
+        f"{named(path)}:{node.lineno}"
+        for path, tree in TREES.items()
+        if path.parent != ROOT / "core" / "storage"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Compare)
+        and any(isinstance(side, ast.Constant) for side in node.comparators)
+        and ast.unparse(node.left).endswith("shape.arity")
+    ]
+    assert not wrong

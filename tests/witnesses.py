@@ -45,7 +45,7 @@ def _way(keeper: FlowKeeper, row: Row) -> list[Fact]:
         assert row in keeper.given[keeper.name], f"{row} is not given"
         return []
     shape = keeper.shape
-    node, element = row[shape.key], row[shape.fan]
+    node, element = row[shape.key], row[shape.value]
     tables = keeper.store.tables
     for source in keeper.sources:
         if source.rule == known[0]:
@@ -103,10 +103,7 @@ def _has(network: Network, relation: str, row: Row) -> bool:
 
 def _matching(network: Network, relation: str, row: Row) -> list[Row]:
     table = network.store.tables[relation]
-    facts, shape = table.facts, table.shape
-    if shape.arity == 2:
-        return [row] if row[shape.fan] in facts.get(row[shape.key], ()) else []
-    return [row] if (row[0] if shape.arity == 1 else row) in facts else []
+    return [row] if row in table else []
 
 
 def _assert_well_founded(used: dict[Fact, list[Fact]]) -> None:

@@ -16,7 +16,7 @@ from everlog.core.program import (
     Rule,
     Variable,
 )
-from everlog.core.storage.tables import Shape
+from everlog.core.storage.shape import Shape
 
 MAX_CANDIDATES = 6  # set variables to try for one rule
 
@@ -25,8 +25,8 @@ def set_variables(rule: Rule, shapes: Mapping[str, Shape]) -> list[Variable]:
     """The variables worth trying, best first: those that fill a head column, then unneeded ones."""
     head = rule.head
     shape = shapes[head.relation]
-    columns = {1: [0], 2: [shape.fan]}.get(shape.arity, list(range(shape.arity - 1, -1, -1)))
     in_head = [v for arg in head.args for v in p.variables_of(arg)]
+    columns = reversed(shape.fact_columns)
     wanted = [a for c in columns if isinstance(a := head.args[c], Variable) and in_head.count(a) == 1]
     counts: dict[Variable, int] = {}
     for literal in rule.body:

@@ -68,9 +68,7 @@ class JoinWriter(AtomWriter):
         self.collect_parts()
 
     def settle(self, agenda: Agenda) -> None:
-        """Write every test and equality that became ready with the variables bound since the last
-        time.
-        """
+        """Write every test and equality that has become ready since the last call."""
         while True:
             positions = agenda.touched(self.bound)
             if not positions:
@@ -184,9 +182,7 @@ class JoinWriter(AtomWriter):
 
     @contextmanager
     def guarded(self, literal: Literal) -> Iterator[None]:
-        """Around the code of a literal: where it cannot be computed, tell what that means, and go
-        on.
-        """
+        """Around the code of a literal that may fail: tell what a failure means."""
         if not (self.guards and may_fail(literal)):
             yield
             return

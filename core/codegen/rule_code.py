@@ -11,10 +11,10 @@ from attrs import define, field
 from everlog.core import program as p
 from everlog.core.codegen.agenda import variables_of_literal
 from everlog.core.codegen.body import aggregated_sets, set_variables
-from everlog.core.codegen.code_lines import Line, Loop, Test, Values, comment, identifier
+from everlog.core.codegen.code_lines import Line, Loop, Test, Values, comment, defined, identifier
 from everlog.core.codegen.failures import FailurePoint
 from everlog.core.codegen.joins import JoinWriter
-from everlog.core.codegen.writer import DELTA, Compiled, NoSet, deeper, same, tuple_text
+from everlog.core.codegen.writer import DELTA, Compiled, NoSet, deeper, packed, same, tuple_text
 from everlog.core.program import (
     Aggregate,
     Atom,
@@ -24,7 +24,8 @@ from everlog.core.program import (
     Variable,
 )
 from everlog.core.program.bodies import may_fail
-from everlog.core.storage.tables import Shape
+from everlog.core.storage.shape import Shape
+from everlog.core.storage.table_shapes import PairShape, ValueShape
 
 
 def compile_rule(
@@ -63,8 +64,7 @@ def compile_late(
     functors: Mapping[str, p.Functor],
     known: bool,
 ) -> Compiled | None:
-    """The function that derives `rule` from another atom than Δ, by one union of fans of Δ each
-    time.
+    """Compile `rule` from another atom than Δ, with one union of sets of Δ at a time.
 
     Where Δ has many keys those are fewer and larger operations:
     `points_to(v, o) :- load(v, p), points_to(p, q), Δ(q, o)` is one union for each load.  None if
@@ -120,13 +120,12 @@ class RuleWriter(JoinWriter):
             Line(1, f"return {name}"),
         ]
         source = "\n".join(map(str, text))
-        scope: dict[str, Any] = dict(self.expressions.scope)
-        exec(compile(source, f"<{identifier('rule ', rule.name)}>", "exec"), scope)  # our own text, made above
+        make = defined("make", source, identifier("rule ", rule.name), dict(self.expressions.scope))
         index = self.driver.index if self.late is not None and self.driver is not None else ""
         driver = order.index(index) if index in order else None
         first = self.lines[0]
         from_delta = isinstance(first, Loop) and first.values.index == DELTA.text
-        return Compiled(source, tuple(self.accesses), scope["make"], driver, self.only_new, from_delta)
+        return Compiled(source, tuple(self.accesses), make, driver, self.only_new, from_delta)
 
     # ── failures ─────────────────────────────────────────────────────────────────────────────
 
@@ -148,9 +147,7 @@ class RuleWriter(JoinWriter):
         return bound >= set(variables_of_literal(literal))
 
     def solutions(self, body: Sequence[Literal], given: Sequence[Variable], new: Sequence[Variable]) -> Compiled:
-        """A generator of the values of some variables, from those of others, for which literals
-        hold.
-        """
+        """A generator of the values of `new` for which literals hold, from those of `given`."""
         return SolutionWriter(self.shapes, self.sizes, self.functors, None).solved(body, given, new)
 
     # ── heads ────────────────────────────────────────────────────────────────────────────────
@@ -164,16 +161,18 @@ class RuleWriter(JoinWriter):
         self.emit_row(shape, values)
 
     def emit_row(self, shape: Shape, values: list[str]) -> None:
-        if shape.arity != 2:
-            value = values[0] if shape.arity == 1 else tuple_text(values)
-            if not self.emit_comprehension(value):
-                self.line(f"_new.add({value})")
-        else:
-            key, fan = values[shape.key], values[shape.fan]
-            self.line(f"_k = {key}")
-            self.line("_a = _new.get(_k)")
-            self.line(f"if _a is None: _new[_k] = {{{fan}}}")
-            self.line(f"else: _a.add({fan})")
+        fact = packed(values, shape.fact_columns)
+        if isinstance(shape, PairShape):
+            self.line(f"_k = {values[shape.key]}")
+            self.add_under_key(f"{{{fact}}}", f"_a.add({fact})")
+        elif not self.emit_comprehension(fact):
+            self.line(f"_new.add({fact})")
+
+    def add_under_key(self, first: str, further: str) -> None:
+        """Write what the key `_k` gets in `_new`: its first entry, or one further in `_a`."""
+        self.line("_a = _new.get(_k)")
+        self.line(f"if _a is None: _new[_k] = {first}")
+        self.line(f"else: {further}".rstrip())
 
     def emit_comprehension(self, value: str, into: str = "_new.update") -> bool:
         """The innermost loop, with nothing but tests in it, as one comprehension: twice as fast."""
@@ -204,34 +203,29 @@ class RuleWriter(JoinWriter):
             self.any_value()
             self.emit_row(shape, [self.expr(a) for a in head.args])
             return
-        known = self.known and shape.arity == 2
+        known = self.known and isinstance(shape, PairShape)
         values = self.intersection() if known else self.single_set()
-        if shape.arity == 1:
-            self.line(f"_new |= {values}")
-        elif shape.arity == 2:
+        if isinstance(shape, PairShape):
             self.line(f"_k = {self.expr(head.args[shape.key])}")
             new = self.owned(values)
             if known:
-                there = self.index(head.relation, (shape.key,), (shape.fan,))
-                self.line(f"_f = {there}.get(_k)")
+                self.line(f"_f = {self.stored(head)}.get(_k)")
                 self.line(f"_n = {new} if _f is None else {values} - _f")
                 if self.dropped:
                     self.line(f"_n.discard({self.dropped})")
                 self.line(f"if not _n: {self.skip()}")
                 new = values = "_n"
                 self.only_new = True
-            self.line("_a = _new.get(_k)")
-            self.line(f"if _a is None: _new[_k] = {new}")
-            self.line(f"else: _a |= {values}")
+            self.add_under_key(new, f"_a |= {values}")
+        elif isinstance(shape, ValueShape):
+            self.line(f"_new |= {values}")
         else:
             columns = [values if a == variable else f"({self.expr(a)},)" for a in head.args]
             self.take_loop_into(columns, head)
             self.line(f"_new.update(_product({', '.join(columns)}))")
 
     def take_loop_into(self, columns: list[str], head: Atom) -> None:
-        """A loop over the values of a column, with nothing in it, becomes a factor of the product
-        of columns.
-        """
+        """Turn an empty loop over a column's values into a factor of the product."""
         names = [self.bound.get(arg) if isinstance(arg, Variable) else None for arg in head.args]
         last = self.lines[-1] if self.loops else None
         if not isinstance(last, Loop) or len(last.targets) != 1 or names.count(last.targets[0]) != 1:
@@ -302,9 +296,7 @@ class RuleWriter(JoinWriter):
         return text
 
     def number_of_turns(self) -> str:
-        """How often the innermost loop comes to its bottom: where it has no tests it need not be
-        run.
-        """
+        """How often the innermost loop reaches its bottom; without tests it need not run."""
         found = self.innermost_loop()
         if found is None:
             return "1"

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import evolve
 
@@ -25,9 +25,10 @@ from everlog.core.engine.stepping.store import Store, is_other_size
 from everlog.core.program import PARAMETERS, Atom, Row, Rule, Wildcard, atoms_of
 from everlog.core.program.values import EvaluationError
 from everlog.core.storage.lazy_index import LazyIndex
-from everlog.core.storage.tables import Shape, rough_size
+from everlog.core.storage.table_shapes import shape_of
 
 _LARGE = 10_000  # facts of a table whose index takes long enough to build that one would notice
+T = TypeVar("T")
 
 
 class CompiledQuery:
@@ -64,12 +65,12 @@ class CompiledQuery:
         """
         store = self._engine.store_for(self._reads)
         tables = {name: store.tables[name] for name in self._reads}
-        sizes = {name: rough_size(table.shape, table.facts) for name, table in tables.items()}
+        sizes = {name: table.about() for name, table in tables.items()}
         if not self._code or any(is_other_size(self._sizes[name], size) for name, size in sizes.items()):
             compiled = [self._compiled(rule, store, sizes) for rule in self._rules]
             self._code, self._sizes = compiled, sizes  # together: a limit may be met at any time
-        runs: list[Any] = []
-        given: Any = parameters if len(parameters) == 1 else (_padded(parameters, 0),)
+        runs: list[Iterator[Row]] = []
+        given = parameters if len(parameters) == 1 else (_padded(parameters, 0),)
         for rule, code in zip(self._rules, self._code, strict=True):
             run: Any = code.bound_to(partial(_index, store))
             runs.append(_telling(rule, run(given, None)))  # a generator
@@ -78,7 +79,7 @@ class CompiledQuery:
 
     def _compiled(self, rule: Rule, store: Store, sizes: Mapping[str, int]) -> Compiled:
         first = _parameters(rule)
-        shapes = store.shapes if first is None else {**store.shapes, PARAMETERS: Shape(len(first.args))}
+        shapes = store.shapes if first is None else {**store.shapes, PARAMETERS: shape_of(len(first.args))}
         functors, delta = self._engine.program.functors, None if first is None else 0
         return compile_rule(rule, delta, shapes, sizes, functors, AnswerWriter, sets=False)
 
@@ -89,8 +90,8 @@ def _parameters(rule: Rule) -> Atom | None:
     return first if isinstance(first, Atom) and first.relation == PARAMETERS else None
 
 
-def _padded(row: tuple[Any, ...], filler: Any) -> tuple[Any, ...]:
-    """Three columns instead of two: pairs are kept as fans, and would not be bound both at once."""
+def _padded(row: tuple[T, ...], filler: T) -> tuple[T, ...]:
+    """Three columns instead of two: pairs are stored by key, and would not be bound both at once."""
     return (*row, filler) if len(row) == 2 else row
 
 
@@ -107,19 +108,17 @@ def _showing_parameters(rule: Rule) -> Rule:
     return rule if first is None else evolve(rule, head=Atom("", rule.head.args + first.args))
 
 
-def _index(store: Store, access: Access) -> Any:
-    """The index that code asks for; of a large table, one that is built only if it is asked for
-    much.
-    """
+def _index(store: Store, access: Access) -> object:
+    """The index that code asks for; a lazy one of a large table."""
     if not access.relation.startswith(LAZY):
         return store.index(access)
     table = store.tables[access.relation.removeprefix(LAZY)]
-    if table.find(access.key, access.rest) is None and rough_size(table.shape, table.facts) > _LARGE:
+    if table.find(access.key, access.rest) is None and table.about() > _LARGE:
         return LazyIndex(table, access.key, access.rest)
     return table.index(access.key, access.rest)
 
 
-def _telling(rule: Rule, found: Any) -> Iterator[Row]:
+def _telling(rule: Rule, found: Iterable[Row]) -> Iterator[Row]:
     """The answers; an error names the query."""
     try:
         yield from found

@@ -40,11 +40,11 @@ from everlog.core.program.executor import Changes, InsertOnly, NotABaseRelation,
 from everlog.core.program.values import EvaluationError
 from everlog.core.runtime.collector import collector_paused, without_collections
 from everlog.core.runtime.guards import Broken, Guard, LimitExceeded, Limits, Progress
-from everlog.core.storage import forms
 from everlog.core.storage.equivalence import Classes
 from everlog.core.storage.lazy_index import LazyIndex
-from everlog.core.storage.shared_fans import SharedTable
-from everlog.core.storage.tables import Facts, Table, facts_of, size_of, sorted_rows
+from everlog.core.storage.shape import Facts
+from everlog.core.storage.shared_values import SharedTable
+from everlog.core.storage.tables import Table
 
 LARGE = 64  # updates from which a step may be a large one
 PART = 4  # it is, from one of so many of the facts that are given
@@ -66,9 +66,7 @@ _Step = TypeVar("_Step", bound=Callable[..., Changes])
 
 
 def _whole(method: _Step) -> _Step:
-    """A step is told as done when it stands: what fails then, such as for want of memory, breaks
-    the engine.
-    """
+    """Run a step; what fails once the step stands breaks the engine."""
 
     @wraps(method)
     def step(self: Engine, *args: Any, **more: Any) -> Changes:
@@ -113,8 +111,7 @@ class Engine:
         given: Mapping[str, Iterable[Row]] | None = None,
         kept: Mapping[str, Columns] | None = None,
     ) -> None:
-        """A program with the facts of its text; or, in their place, with the facts that are
-        `given`.
+        """Run a program with its own facts, or with the facts `given` instead.
 
         `kept` is what another engine with the same program, strategies and facts has kept: it is
         not computed again.
@@ -234,9 +231,7 @@ class Engine:
 
     @_whole
     def change(self, net: Net) -> Changes:
-        """Apply what a step did in the end elsewhere: facts that go are given here, those that come
-        are not.
-        """
+        """Apply the net change of a step that was made elsewhere."""
         self._steps += 1
         return self._apply(net)
 
@@ -262,9 +257,7 @@ class Engine:
     def _move_joins(
         self, relations: Collection[str], seconds: float, number: int, told: Changes, weight: int
     ) -> None:
-        """After a step that was timed: joins whose work asks for it are kept in another way from
-        now on.
-        """
+        """After a timed step, move joins to other views where their work asks for it."""
         try:
             answers = sum(len(told[name]) for name in told)
             moving = self._watch.moving(relations, seconds, number, answers, weight)
@@ -332,7 +325,7 @@ class Engine:
             raise NotABaseRelation(self._misfit(name, row))
         if not insert and name in self._insert_only:
             raise InsertOnly(name)
-        if insert is forms.has_row(shape, table.facts, row):
+        if insert is shape.has_row(table.facts, row):
             return NOTHING
         if (name, insert) not in self._proved:
             self._prove_for(name, insert)
@@ -346,7 +339,7 @@ class Engine:
                     fused(step, row, told)
                     changes: Changes = ToldChanges.of_rows(told)
                 elif follow is not None:
-                    facts, nothing = facts_of(shape, [row]), shape.empty()
+                    facts, nothing = shape.facts_of([row]), shape.empty()
                     _followed(follow, step, *((nothing, facts) if insert else (facts, nothing)))
                     changes = self._changes(step)
                 if self.seal is not None:
@@ -363,9 +356,7 @@ class Engine:
         return changes
 
     def _take_back(self, step: Step, error: BaseException) -> None:
-        """Have a step be as if it had not been tried; or, where that fails, have the engine say so
-        from now on.
-        """
+        """Take a step back; where that fails, break the engine."""
         if self.guard.stands:  # it is written where it is kept, so memory must not go back
             self.give_up(error)
         halfway = self.guard.shield.held and not isinstance(error, (EvaluationError, MetFailure))
@@ -388,9 +379,7 @@ class Engine:
         step.all_awake()
 
     def _left(self, error: BaseException) -> None:
-        """An error ends a call: if the step stood by then, break, unless it is a Ctrl-C that came
-        late.
-        """
+        """After an error: break if the step stood, unless it is a late Ctrl-C."""
         if self.guard.stands and isinstance(error, Exception):
             self.give_up(error)
 
@@ -465,9 +454,7 @@ class Engine:
         return changes
 
     def _have_sealed(self, net: Net) -> None:
-        """The end of a step: what comes after cannot fail, and signals wait until the step has left
-        its guard.
-        """
+        """End a step: nothing after this fails, and signals wait until the guard is left."""
         if self.seal is not None:
             with self.guard.sealing():
                 self.seal(net)
@@ -483,7 +470,7 @@ class Engine:
         for name in told:
             table = store.tables[name]
             shared = isinstance(table, Classes | SharedTable)  # a rebuild makes new sets, and these are many
-            before[name] = dict(table.facts) if shared else forms.copied(table.shape, table.facts)
+            before[name] = dict(table.facts) if shared else table.shape.copied(table.facts)
         sizes: dict[str, int] = {}
         for task in keeper.tasks():
             task.forget_if_grown(sizes)
@@ -498,16 +485,14 @@ class Engine:
             if name in computed and not before[name]:
                 gone, new = before[name], computed[name]
             else:
-                gone, new = forms.difference(store.tables[name], before[name])
+                gone, new = store.tables[name].difference(before[name])
             if gone or new:
                 step.changes[name] = gone, new
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────
 
     def read_all(self) -> None:
-        """Have every relation be there as a table, auxiliary ones too: for whoever reads tables
-        directly.
-        """
+        """Fill the tables of all relations, auxiliary ones too."""
         for name in self._refused:
             self._network.home[name].ready(name)
 
@@ -533,11 +518,11 @@ class Engine:
     def rows(self, relation: str) -> Iterable[Row]:
         """The facts of a relation in sorted order."""
         table = self._table(relation)
-        return sorted_rows(table.shape, table.facts)
+        return table.shape.sorted_rows(table.facts)
 
     def size(self, relation: str) -> int:
         table = self._table(relation)
-        return size_of(table.shape, table.facts)
+        return table.shape.size_of(table.facts)
 
     def given(self, relation: str) -> Collection[Row]:
         """The facts of a relation that were inserted or stand in the program."""
@@ -555,14 +540,14 @@ class Engine:
             yield from table.rows()
         elif not rest:
             row = tuple(bound[c] for c in key)
-            if forms.has_row(table.shape, table.facts, row):
+            if row in table:
                 yield row
         else:
             columns = [*key, *rest]
             order = [columns.index(c) for c in range(len(columns))]
             wanted = tuple(bound[c] for c in key)
             for found in LazyIndex(table, key, rest).get(wanted[0] if len(key) == 1 else wanted):
-                values = (*wanted, found) if len(rest) == 1 else (*wanted, *found)
+                values = (*wanted, *found) if isinstance(found, tuple) else (*wanted, found)
                 yield tuple(values[n] for n in order)
 
     # ── proofs and plans ─────────────────────────────────────────────────────────────────────
@@ -589,9 +574,7 @@ class Engine:
         return statistics_of(self._network)
 
     def state(self) -> Iterator[tuple[str, int, Columns]]:
-        """What the units with rules keep, as far as it can be written down: name, number of facts,
-        columns.
-        """
+        """What can be saved of the units with rules: name, number of facts, columns."""
         for keeper in self._network.keepers:
             columns = keeper.state() if keeper.planned.unit.rules else None
             if columns is not None:
@@ -601,9 +584,7 @@ class Engine:
 
     @_whole
     def change_program(self, program: Program) -> Changes:
-        """Go by other rules and declarations, all or none; only what depends on the difference is
-        computed.
-        """
+        """Change rules and declarations, all or none; compute only what depends on them."""
         program = with_auxiliaries(program, self._asked)
         old, old_program = self._network, self.program
         plan = make_plan(program, self._asked)

@@ -17,8 +17,7 @@ from everlog.core.engine.planning.plan import COUNTS, FLOW, GIVEN, WITNESS, Plan
 from everlog.core.engine.stepping.step import Readers
 from everlog.core.engine.stepping.store import Store
 from everlog.core.program import Program, Row, Rule
-from everlog.core.storage import forms
-from everlog.core.storage.tables import Facts
+from everlog.core.storage.shape import Facts
 
 
 class Network:
@@ -54,9 +53,7 @@ class Network:
         chain_counters(iter(keepers))
 
     def _find_exact(self) -> None:
-        """Where a rule reads two atoms of one unit, their change is spread from the state of
-        before.
-        """
+        """Mark units of which a rule reads two atoms: their readers need the state before."""
         for keeper in self.keepers:
             keeper.exact = False
         for rule in self.plan.program.rules:
@@ -178,8 +175,7 @@ class Network:
         )
 
     def _given(self, name: str, old: Program, new: Program) -> list[Row]:
-        """The facts that are given in the new program: those of before, less and plus what its text
-        says.
+        """The base facts under the new program.
 
         A fact of the text that was deleted stays so, unless the text states it once more than
         before.
@@ -220,13 +216,14 @@ class Network:
         shape = self.store.shapes[name]
         after = shape.empty() if table is None else table.facts
         if before is None:
-            gone, new = forms.difference(table, shape.empty()) if table is not None else (shape.empty(),) * 2
+            gone, new = (shape.empty(),) * 2 if table is None else table.difference(shape.empty())
         elif old.store.shapes[name] == shape:
-            gone, new = forms.difference(table, before) if table is not None else (before, shape.empty())
+            gone, new = (before, shape.empty()) if table is None else table.difference(before)
         else:
-            gone, new = forms.reshaped(old.store.shapes[name], shape, before), forms.copied(shape, after)
-            if old.store.shapes[name].arity == shape.arity:
-                gone, new = forms.minus(shape, gone, new), forms.minus(shape, new, gone)
+            former, gone, new = old.store.shapes[name], before, shape.copied(after)
+            if former.arity == shape.arity:
+                gone = shape.facts_of(former.rows_of(gone))
+                gone, new = shape.minus(gone, new), shape.minus(new, gone)
         return (gone, new) if gone or new else None
 
 

@@ -5,7 +5,7 @@
 | `reference` | naive evaluation: the meaning of a program, and the oracle of every test |
 | `seminaive` | compiled rules in rounds over what is new |
 | `rounds` | the loop of rounds, shared with living units |
-| `fan_columns` | which column of a binary relation is its fan |
+| `value_columns` | which column of a binary relation is its value column |
 | `flow`, `ordered` | recursion that needs no rounds, or visits each key once |
 | `choice_domains`, `subsume`, `counters` | what `choice-domain`, `<=` and `autoinc()` mean |
 """

@@ -7,11 +7,13 @@ loop; a subclass says how derived facts are collected, and what of them is new.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from everlog.core.program import Rule
 from everlog.core.runtime.guards import Guard
-from everlog.core.storage.tables import Facts, Shape, size_of
+from everlog.core.storage.shape import Facts, Shape
+
+Collected: TypeAlias = dict[str, Any]  # relation → what a round derives, in the form of the subclass
 
 
 class RoundTask(Protocol):
@@ -20,7 +22,7 @@ class RoundTask(Protocol):
     rule: Rule
     source: str | None
 
-    def __call__(self, delta: Facts, out: Any) -> None:
+    def __call__(self, delta: Facts | None, out: Facts) -> None:
         """Collect in `out` what the rule derives from Δ."""
 
 
@@ -33,17 +35,17 @@ class Rounds:
     def __init__(self, name: str, shapes: Mapping[str, Shape], guard: Guard, invents: bool) -> None:
         self.name, self.shapes, self.guard, self.invents = name, shapes, guard, invents
 
-    def collector(self, task: RoundTask, new: dict[str, Any]) -> Any:
+    def collector(self, task: RoundTask, new: Collected) -> Facts:
         """The container for what a task derives, in `new` or elsewhere."""
         raise NotImplementedError
 
-    def keep(self, new: dict[str, Any]) -> dict[str, Facts]:
+    def keep(self, new: Collected) -> dict[str, Facts]:
         """Add what is new to the state; the Δ of the next round, without empty entries."""
         raise NotImplementedError
 
     def size(self, delta: dict[str, Facts]) -> int:
         """The number of facts that a round counts against the limits of its step."""
-        return sum(size_of(self.shapes[name], facts) for name, facts in delta.items())
+        return sum(self.shapes[name].size_of(facts) for name, facts in delta.items())
 
     def is_full(self) -> bool:
         """Whether the rounds end although something is new."""
@@ -57,7 +59,7 @@ class Rounds:
 
     def round(self, tasks: Iterable[RoundTask], delta: dict[str, Facts], number: int) -> dict[str, Facts]:
         """Run the tasks on the state as it is, then keep what is new: the Δ of the next round."""
-        new: dict[str, Any] = {}
+        new: Collected = {}
         for task in tasks:
             if task.source is None:
                 task(None, self.collector(task, new))
@@ -65,7 +67,7 @@ class Rounds:
                 task(delta[task.source], self.collector(task, new))
         return self.end_round(new, number)
 
-    def end_round(self, new: dict[str, Any], number: int) -> dict[str, Facts]:
+    def end_round(self, new: Collected, number: int) -> dict[str, Facts]:
         """Keep what a round collected, and look at the limits."""
         delta = self.keep(new)
         if delta:

@@ -15,20 +15,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sized
 from functools import cached_property
 from time import perf_counter
-from typing import Any, TypeAlias
 
 from attrs import define
 
 from everlog.core import program as p
 from everlog.core.codegen import Access, Compiled, compile_late, compile_rule
 from everlog.core.codegen.code_lines import comment
+from everlog.core.codegen.writer import Run
 from everlog.core.evaluate.choice_domains import Chooser
 from everlog.core.evaluate.counters import Counting
-from everlog.core.evaluate.fan_columns import shapes_of
 from everlog.core.evaluate.flow import flow, flow_steps
 from everlog.core.evaluate.ordered import key_levels, key_steps
-from everlog.core.evaluate.rounds import Rounds, RoundTask
+from everlog.core.evaluate.rounds import Collected, Rounds, RoundTask
 from everlog.core.evaluate.subsume import dominance_rule, dominated
+from everlog.core.evaluate.value_columns import shapes_of
 from everlog.core.program import Program, Row, Rule
 from everlog.core.program.carried import Steps
 from everlog.core.program.dependencies import Unit, units
@@ -36,10 +36,11 @@ from everlog.core.program.values import EvaluationError
 from everlog.core.runtime.collector import collector_paused
 from everlog.core.runtime.guards import Guard, Limits
 from everlog.core.storage.equivalence import Equivalence
-from everlog.core.storage.tables import Facts, Shape, Table, facts_of, rows_of, size_of, sorted_rows
+from everlog.core.storage.shape import Facts, Shape
+from everlog.core.storage.table_shapes import shape_of
+from everlog.core.storage.tables import Table, TableOf
 
 Progress = Callable[[str, int, int], None]
-Derive: TypeAlias = Callable[[Facts, Facts], None]  # from Δ, into what is new
 _MANY = 10_000  # facts after which limits are looked at again
 _KEY = 1e-6  # seconds that a key of an index takes, before anything was measured
 
@@ -57,7 +58,7 @@ class Evaluation:
     def rows(self, relation: str) -> Iterable[Row]:
         """The facts of a relation in sorted order."""
         table = self.tables[relation]
-        return sorted_rows(table.shape, table.facts)
+        return table.shape.sorted_rows(table.facts)
 
     def relation(self, name: str) -> frozenset[Row]:
         return frozenset(self.tables[name].rows())
@@ -97,9 +98,7 @@ def _started(program: Program, guard: Guard, progress: Progress | None) -> Conte
 
 
 def explain_code(program: Program, only: str | None = None) -> str:
-    """The Python that every rule of a program becomes, or those of one relation, or one, for
-    whoever reads it.
-    """
+    """The Python code of a program's rules, of those of one relation, or of one rule."""
     run = _started(program, Guard(Limits()), None)
     run.load_all({})
     parts = []
@@ -135,7 +134,7 @@ class Context:
         self.counting = Counting(program)
         self.cache: dict[tuple[int, int | None], tuple[Rule, Compiled]] = {}
         self.late: dict[tuple[int, int], Compiled | None] = {}
-        self.shares = False  # whether fans of a relation may be one set: tables are never changed afterwards
+        self.shares = False  # whether keys of a relation may share one set: tables are never changed afterwards
 
     def load_all(self, inputs: Mapping[str, Iterable[Row]]) -> None:
         for name in self.program.relations:
@@ -151,9 +150,9 @@ class Context:
             rows = self.choosers[name].admit(rows)
         if relation.equivalence:
             self.tables[name] = Equivalence(shape)
-            self.tables[name].merge(facts_of(shape, rows))
+            self.tables[name].merge(shape.facts_of(rows))
         else:
-            self.tables[name] = Table(shape, facts_of(shape, rows))
+            self.tables[name] = TableOf(shape, shape.facts_of(rows))
 
     def run(self, unit: Unit, given: Mapping[str, Iterable[Row]]) -> dict[str, Table]:
         """The relations of a unit, in new tables, from given facts and the tables that it reads."""
@@ -196,9 +195,7 @@ class Context:
         return _Task(rule, atom.relation, either, compiled.only_new and other.only_new)
 
     def direct(self, rule: Rule, delta: int, unit: Unit) -> _Task | None:
-        """A rule to be run key by key, adding to its relation itself; None if it does anything but
-        for a key.
-        """
+        """A rule that is run key by key and adds to its relation; None if it cannot be."""
         compiled = self.compiled(rule, delta, unit)
         if not compiled.from_delta:
             return None
@@ -209,29 +206,30 @@ class Context:
         head = self.program.relations.get(rule.head.relation)
         return head is not None and not head.equivalence and not head.choices
 
-    def _bound(self, compiled: Compiled) -> Derive:
+    def _bound(self, compiled: Compiled) -> Run:
         for access in compiled.accesses:
             if access.key and access.rest:  # first, since the keys of one are another
                 self.index(access)
         return compiled.bound_to(self.index)
 
-    def index(self, access: Access) -> Any:
+    def index(self, access: Access) -> object:
         return self.tables[access.relation].index(access.key, access.rest)
 
 
 class _EitherWay:
-    """A rule from Δ outwards, or through all of another atom: whichever took less time, for a Δ of
-    this size.
+    """A rule from Δ outwards, or through all of another atom: whichever is faster.
 
     At first a key of either is thought to take as long; what is found out is remembered for the
     next rounds.
     """
 
-    def __init__(self, early: Derive, late: Derive, driver: Sized) -> None:
+    def __init__(self, early: Run, late: Run, driver: object) -> None:
+        assert isinstance(driver, Sized)
         self.early, self.late, self.driver = early, late, driver
         self.early_key, self.late_key = _KEY, _KEY  # seconds
 
-    def __call__(self, changed: Facts, new: Facts) -> None:
+    def __call__(self, changed: Facts | None, new: Facts) -> None:
+        assert changed is not None
         keys, start = len(changed), perf_counter()
         if self.early_key * keys > self.late_key * len(self.driver):
             self.late(changed, new)
@@ -247,10 +245,10 @@ class _Task:
 
     rule: Rule
     source: str | None
-    run: Derive
+    run: Run
     only_new: bool  # whether it derives no fact that is there
 
-    def __call__(self, delta: Facts, out: Facts) -> None:
+    def __call__(self, delta: Facts | None, out: Facts) -> None:
         try:
             self.run(delta, out)
         except EvaluationError as error:
@@ -289,10 +287,10 @@ class UnitRun(Rounds):
         """All rounds at once, where the recursion only carries a column along."""
         table, new = self.tables[self.name], 0
         before, facts = len(table), {}
-        graphs = [self.tables[one.relation].index((one.start,), (one.end,)) for one in steps]
-        for keys, fan in flow(table.facts, graphs):
-            facts.update(dict.fromkeys(keys, fan))
-            new += len(keys) * len(fan)
+        graphs = [self.tables[one.relation].steps(one.start, one.end) for one in steps]
+        for keys, values in flow(table.facts, graphs):
+            facts.update(dict.fromkeys(keys, values))
+            new += len(keys) * len(values)
             if new > before + _MANY:
                 self.context.guard.round(self.name, 2, new - before, self.invents)
                 before = new
@@ -302,14 +300,12 @@ class UnitRun(Rounds):
             self.context.progress(self.name, 2, new)
 
     def _settled_in_order(self) -> dict[str, Facts] | None:
-        """Each key once, where keys move along given steps; the Δ of keys that need rounds, or None
-        if all do.
-        """
+        """Settle each key once, in order; the Δ of keys that need rounds, None if all do."""
         steps = key_steps(self.context.program, self.unit, self.shapes)
         direct = [self.context.direct(rule, position, self.unit) for rule, position in self.recursive if steps]
         if not steps or None in direct:
             return None
-        graphs = [self.tables[one.relation].index((one.start,), (one.end,)) for one in steps]
+        graphs = [self.tables[one.relation].steps(one.start, one.end) for one in steps]
         table = self.tables[self.name]
         facts, told, settled = table.facts, len(table), 0
         levels, rest = key_levels(facts, graphs)
@@ -318,7 +314,7 @@ class UnitRun(Rounds):
             for task in direct:
                 assert task is not None
                 task(delta, facts)
-            settled += size_of(table.shape, delta)
+            settled += table.shape.size_of(delta)
             if settled > told + _MANY:
                 self.context.guard.round(self.name, 2, settled - told, self.invents)
                 told = settled
@@ -349,7 +345,7 @@ class UnitRun(Rounds):
 
     # ── a round ──────────────────────────────────────────────────────────────────────────────
 
-    def collector(self, task: RoundTask, new: dict[str, Any]) -> Facts:
+    def collector(self, task: RoundTask, new: Collected) -> Facts:
         head = task.rule.head.relation
         assert isinstance(task, _Task)
         if not task.only_new:
@@ -360,19 +356,20 @@ class UnitRun(Rounds):
             return self.candidates[-1][1]
         if head not in new:
             new[head] = self.shapes[head].empty()
-        return new[head]
+        found: Facts = new[head]
+        return found
 
-    def keep(self, new: dict[str, Any]) -> dict[str, Facts]:
+    def keep(self, new: Collected) -> dict[str, Facts]:
         self._choose(new)
         delta: dict[str, Facts] = {}
         for name, facts in new.items():
             fresh = self._fresh(name, facts, name in self.mixed)
             if fresh:
-                delta[name] = self._merged(name, fresh)
+                delta[name] = self.tables[name].merge(fresh)
         self.mixed.clear()
         return self._subsumed(delta) if self.dominance and delta else delta
 
-    def end_round(self, new: dict[str, Any], number: int) -> dict[str, Facts]:
+    def end_round(self, new: Collected, number: int) -> dict[str, Facts]:
         delta = super().end_round(new, number)
         if self.context.progress is not None:
             self.context.progress(self.name, number, self.size(delta))
@@ -383,36 +380,20 @@ class UnitRun(Rounds):
         admitted: dict[str, list[Row]] = {}
         for rule, facts in self.candidates:
             name = rule.head.relation
-            rows = rows_of(self.shapes[name], facts)
+            rows = self.shapes[name].rows_of(facts)
             admitted.setdefault(name, []).extend(self.context.choosers[name].admit(rows))
         self.candidates.clear()
         for name, rows_in in admitted.items():
-            new[name] = facts_of(self.shapes[name], rows_in)
+            new[name] = self.shapes[name].facts_of(rows_in)
 
     def _fresh(self, name: str, facts: Facts, mixed: bool) -> Facts:
         """What of the derived facts is not known yet; `facts` is used up."""
         shape, known = self.shapes[name], self.tables[name].facts
         gone = self.context.gone.get(name)
-        if not mixed:
-            pass
-        elif shape.arity != 2:
-            facts -= known
-        elif known:
-            get = known.get
-            for key, fan in facts.items():
-                old = get(key)
-                if old is not None:
-                    fan -= old
-            facts = {key: fan for key, fan in facts.items() if fan}
+        if mixed:
+            facts = shape.only_new(facts, known)
         if gone:
-            facts = facts_of(shape, set(rows_of(shape, facts)) - gone)
-        return facts
-
-    def _merged(self, name: str, facts: Facts) -> Facts:
-        table = self.tables[name]
-        if isinstance(table, Equivalence):
-            return table.merge(facts)
-        table.merge(facts)
+            facts = shape.facts_of(set(shape.rows_of(facts)) - gone)
         return facts
 
     def is_full(self) -> bool:
@@ -433,20 +414,18 @@ class UnitRun(Rounds):
                 self._remove(name, removed)
                 if name in delta:
                     shape = self.shapes[name]
-                    kept = facts_of(shape, set(rows_of(shape, delta[name])) - removed)
+                    kept = shape.facts_of(set(shape.rows_of(delta[name])) - removed)
                     delta = {n: f for n, f in delta.items() if n != name} | ({name: kept} if kept else {})
         return delta
 
     def _pairs(self, rule: Rule, delta: dict[str, Facts]) -> set[Row]:
-        """The pairs for which something is new: one of the two facts, or what the condition asks
-        for.
-        """
+        """The pairs with something new: one of the two facts, or the condition."""
         name = rule.head.relation
         pair = f"{name}, twice"
-        shapes = {**self.shapes, pair: Shape(len(rule.head.args))}
+        shapes = {**self.shapes, pair: shape_of(len(rule.head.args))}
         named = Rule(p.Atom(pair, rule.head.args), rule.body, rule.name, rule.origin)
         sizes = {n: len(t) for n, t in self.tables.items()}
-        found: Any = shapes[pair].empty()
+        found = shapes[pair].empty()
         for position, atom in enumerate(rule.body):
             if not isinstance(atom, p.Atom) or atom.relation not in delta:
                 continue
@@ -455,32 +434,21 @@ class UnitRun(Rounds):
                 compiled.bound_to(self.context.index)(delta[atom.relation], found)
             except EvaluationError as error:
                 raise error.with_rule(rule.written, str(rule.origin)) from error.__cause__
-        return set(rows_of(shapes[pair], found))
+        return set(shapes[pair].rows_of(found))
 
     def _remove(self, name: str, rows: set[Row]) -> None:
         table = self.tables[name]
         self.context.gone.setdefault(name, set()).update(rows)
-        kept = facts_of(table.shape, set(table.rows()) - rows)
-        table.facts.clear()
-        table.facts.update(kept)
-        table.rebuild()
+        table.replace(table.shape.facts_of(set(table.rows()) - rows))
 
     # ── counters ─────────────────────────────────────────────────────────────────────────────
 
-    def _numbered(self, rule: Rule) -> Callable[[Facts, Facts], None]:
+    def _numbered(self, rule: Rule) -> Run:
         """A rule with `autoinc()` numbers its bindings in sorted order: the reference does that."""
         shape = self.shapes[rule.head.relation]
 
-        def run(_delta: Facts, new: Facts) -> None:
+        def run(_delta: Facts | None, new: Facts) -> None:
             state = {a.relation: set(self.tables[a.relation].rows()) for a, _ in p.atoms_of(rule.body)}
-            for key, value in _items(facts_of(shape, self.context.counting.derive(rule, state))):
-                if shape.arity == 2:
-                    new.setdefault(key, set()).update(value)
-                else:
-                    new.add(key)
+            shape.add_facts(new, shape.facts_of(self.context.counting.derive(rule, state)))
 
         return run
-
-
-def _items(facts: Facts) -> Iterable[tuple[Any, Any]]:
-    return facts.items() if isinstance(facts, dict) else ((value, None) for value in facts)

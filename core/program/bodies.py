@@ -106,8 +106,7 @@ def schedule(body: Iterable[Literal], bound: Collection[str]) -> tuple[list[Lite
 
 
 def sure_and_open(body: Iterable[Literal], bound: Collection[str]) -> tuple[list[Literal], list[Literal]]:
-    """The literals that choose facts or are computed for sure, in an order; and those that may be
-    open.
+    """The literals that surely have a value, in order, and those that may be open.
 
     >>> x, s, number = Variable("x"), Variable("s"), Kind.NUMBER
     >>> inverse = Comparison("=", s, Call("/", (Constant(9, number), x), number, number), number)
@@ -134,9 +133,7 @@ def is_ready(literal: Literal, bound: Collection[str]) -> bool:
 
 
 def needs(literal: Literal) -> set[str]:
-    """The variables that must be bound before a condition is computed, whichever side of `=` it
-    binds.
-    """
+    """The variables that a condition needs, whichever side of `=` it binds."""
     match literal:
         case Atom():
             return set()
@@ -178,8 +175,7 @@ def outcomes(
     matches: Matches,
     error: NoValue | None = None,
 ) -> Iterator[tuple[Binding, NoValue | None]]:
-    """The bindings of a choice that no condition excludes, each with the error of an open
-    condition, if any.
+    """The bindings that no condition excludes, each with the error of an open one.
 
     `matches` finds every way to extend a binding so that a condition that is ready holds.  What is
     not ready when nothing else can be computed is open, because of the error.

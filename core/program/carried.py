@@ -8,7 +8,7 @@ treats such recursion apart asks here:
 
 | what follows | from |
 |---|---|
-| the fan of a binary relation is the column that is carried along | `carried_from` |
+| the value column of a binary relation is the one that is carried along | `carried_from` |
 | sets of facts share a witness | `carried_from` |
 | each task of Spark computes its part of the fixpoint | `carried_from`, of every atom |
 | sets flow through the components of a graph | `hands_on`, and `steps_of` |

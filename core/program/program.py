@@ -443,9 +443,7 @@ def calls_of(rule: Rule) -> Iterator[Call]:
 
 
 def invents(rule: Rule) -> bool:
-    """Whether a rule computes values that may be in no relation yet: then recursion may have no
-    end.
-    """
+    """Whether a rule may compute values without end, so that recursion may not stop."""
     return any(True for _ in calls_of(rule)) or any(isinstance(literal, Range) for literal in rule.body)
 
 

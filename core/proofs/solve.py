@@ -98,9 +98,7 @@ class Solver(NaiveEvaluation):
         return None
 
     def order(self, body: Sequence[Literal], bound: frozenset[str]) -> list[Literal]:
-        """The literals in the order in which they are solved: at each step the cheapest that is
-        ready.
-        """
+        """The literals in solving order: at each step the cheapest that is ready."""
         key = id(body), bound
         if key not in self._orders or self._orders[key][0] is not body:
             order: list[Literal] = []

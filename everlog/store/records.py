@@ -16,8 +16,8 @@ from typing import TypeAlias
 from zlib import crc32
 
 from everlog.core.engine.engine import Net
-from everlog.core.engine.stepping.saved_state import turned
 from everlog.core.program import Row
+from everlog.core.storage.shape import turned
 from everlog.store.column_codec import BadRecord, decoded_columns, encoded_columns
 
 Change: TypeAlias = dict[str, tuple[list[Row], list[Row]]]  # a mutable Net

@@ -48,8 +48,8 @@ class Found:
             self.blocks.append((xs, ys, mask))
             self.size += size
 
-    def fans(self, key: int, names: Sequence[Any]) -> dict[Any, set[Any]]:
-        """By row (0) or by column (1), the names of its partners."""
+    def by_key(self, key: int, names: Sequence[Any]) -> dict[Any, set[Any]]:
+        """By row (0) or by column (1), the names of what it is paired with."""
         out: dict[Any, set[Any]] = {}
         for xs, ys, mask in self._strips():
             if mask is None:

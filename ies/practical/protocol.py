@@ -127,17 +127,19 @@ class Rows(Collection[Row]):
 
     Pairs are also available as sets, which cost much less than a tuple each.
 
-    >>> rows.fans(0), rows.fans(1)
+    >>> rows.by_key(0), rows.by_key(1)
     ({1: {2, 3}}, {2: {1}, 3: {1}})
     """
 
-    __slots__ = ("_fans", "_make", "_rows", "_size")
+    __slots__ = ("_by_key", "_make", "_rows", "_size")
 
     def __init__(
-        self, size: int, make: Callable[[], Iterable[Row]], fans: Mapping[int, Callable[[], Sets]] | None = None
+        self, size: int, make: Callable[[], Iterable[Row]], by_key: Mapping[int, Callable[[], Sets]] | None = None
     ) -> None:
-        """`fans` has, by key column, faster ways to make the sets, if there are any."""
-        self._size, self._make, self._fans = size, make, fans or {}
+        """`by_key` has, by the column of the key, quicker ways to make sets, for those that there
+        are.
+        """
+        self._size, self._make, self._by_key = size, make, by_key or {}
         self._rows: frozenset[Row] | None = None
 
     def __len__(self) -> int:
@@ -151,9 +153,9 @@ class Rows(Collection[Row]):
             self._rows = frozenset(self._make())
         return row in self._rows
 
-    def fans(self, key: int) -> Sets:
-        """Pairs as {key: values}, keyed by one column; the caller may keep the sets."""
-        make = self._fans.get(key)
+    def by_key(self, key: int) -> Sets:
+        """Pairs as {key: values}, with one of the columns as the key; the caller may keep the sets."""
+        make = self._by_key.get(key)
         if make is not None:
             return make()
         out: Sets = {}

@@ -350,4 +350,4 @@ def _named(pairs: Flips, names: list[Any]) -> Collection[Row]:
     def rows() -> Iterator[Row]:
         return ((names[x], names[y]) for x, y in pairs)
 
-    return Rows(pairs.size, rows, {key: partial(pairs.fans, key, names) for key in (0, 1)}) if pairs.size else ()
+    return Rows(pairs.size, rows, {key: partial(pairs.by_key, key, names) for key in (0, 1)}) if pairs.size else ()

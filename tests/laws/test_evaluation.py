@@ -112,7 +112,7 @@ def test_a_recursion_of_many_nodes_shares_sets() -> None:
     ring = [(x, (x + 1) % 5000) for x in range(5000)]
     found = seminaive.evaluate(compile_text(text), {"e": ring})
     assert found.size("p") == 5000 * 5000
-    assert len({id(fan) for fan in found.tables["p"].facts.values()}) == 1
+    assert len({id(values) for values in found.tables["p"].facts.values()}) == 1
 
 
 @given(

@@ -180,9 +180,9 @@ def follow_steps(start: set[Any], steps: list[list[Any]]) -> None:
 
     def toggle(a: Any, b: Any) -> None:
         for index, key, value in ((forth, a, b), (back, b, a)):
-            fan = index.setdefault(key, set())
-            fan ^= {value}
-            if not fan:
+            values = index.setdefault(key, set())
+            values ^= {value}
+            if not values:
                 del index[key]
 
     for a, b in start:

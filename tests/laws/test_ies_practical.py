@@ -119,8 +119,8 @@ class Followed:
             assert told_gone or told_new
             for rows in (gone, new):
                 if isinstance(rows, Rows) and name == system.described.answer.name:
-                    assert {(x, y) for x, ys in rows.fans(0).items() for y in ys} == set(rows)
-                    assert {(x, y) for y, xs in rows.fans(1).items() for x in xs} == set(rows)
+                    assert {(x, y) for x, ys in rows.by_key(0).items() for y in ys} == set(rows)
+                    assert {(x, y) for y, xs in rows.by_key(1).items() for x in xs} == set(rows)
             assert told_gone <= self.sum[name]
             self.sum[name] -= told_gone
             assert not told_new & self.sum[name] or name not in (relation, system.described.answer.name)

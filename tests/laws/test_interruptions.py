@@ -29,6 +29,8 @@ from everlog.dsl.check import compile_text
 
 _ENGINE = (
     everlog.core.engine.__path__[0],
+    everlog.core.storage.shape.__file__,
+    everlog.core.storage.table_shapes.__file__,
     everlog.core.storage.tables.__file__,
     everlog.core.storage.equivalence.__file__,
     "<",

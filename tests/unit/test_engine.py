@@ -10,13 +10,14 @@ from witnesses import assert_witnessed
 
 from everlog.core.engine import Engine, Incremental, NoSuchStrategy
 from everlog.core.engine.keepers.counted import CountKeeper
-from everlog.core.engine.keepers.recursive.proofs import Proofs
+from everlog.core.engine.keepers.recursive.proofs import ProofsOf
 from everlog.core.evaluate import reference
 from everlog.core.program import Program
 from everlog.core.program.executor import NotABaseRelation, Update
 from everlog.core.program.values import NAN, EvaluationError
 from everlog.core.runtime.guards import Limits
-from everlog.core.storage.tables import Shape, Table
+from everlog.core.storage.table_shapes import RowShape
+from everlog.core.storage.tables import Table
 from everlog.dsl.check import compile_text
 
 CLOSURE = """.decl e(x:number, y:number)  .decl p(x:number, y:number)
@@ -246,13 +247,13 @@ class Interruption(BaseException):
 
 
 def test_an_index_that_is_half_built_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = Table(Shape(3), {(1, 2, 3), (4, 5, 6)})
+    table = Table(RowShape(3), {(1, 2, 3), (4, 5, 6)})
 
     def interrupted(*arguments: Any) -> None:
         raise Interruption
 
     with monkeypatch.context() as patch:
-        patch.setattr("everlog.core.storage.tables._group", interrupted)
+        patch.setattr("everlog.core.storage.shape.group", interrupted)
         with pytest.raises(Interruption):
             table.index((0,), (1, 2))
     assert table.index((0,), (1, 2)) == {1: {(2, 3)}, 4: {(5, 6)}}
@@ -371,7 +372,7 @@ def test_witnesses_that_cannot_be_made_leave_the_facts_as_they_are(monkeypatch: 
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Proofs, "merge", fails)
+        patched.setattr(ProofsOf, "merge", fails)
         with pytest.raises(KeyboardInterrupt):
             engine.update("parent", (39, 19), insert=False)
     assert engine.view("same") == before

@@ -24,7 +24,8 @@ from everlog.core.proofs import Condition, Evidence, NotDerived, Proof, verify, 
 from everlog.core.proofs.reader import ORDERED, Reader
 from everlog.core.proofs.solve import Solver
 from everlog.core.storage.equivalence import Equivalence
-from everlog.core.storage.tables import Shape, Table, facts_of
+from everlog.core.storage.table_shapes import PairShape, RowShape, ValueShape
+from everlog.core.storage.tables import Table
 from everlog.dsl.check import compile_text
 from everlog.dsl.diagnostics import DatalogError
 
@@ -558,9 +559,9 @@ def test_dot_is_escaped(make: Any) -> None:
 
 
 def test_a_reader_leaves_no_index_behind() -> None:
-    shape = Shape(2, fan=0)
+    shape = PairShape(value=0)
     rows = [(x, y) for x in range(60) for y in range(60)]
-    table = Table(shape, facts_of(shape, rows))
+    table = Table(shape, shape.facts_of(rows))
     assert len(rows) > ORDERED
     reader = Reader(table)
     for _ in range(300):  # first by scans, then by an index of its own
@@ -573,7 +574,7 @@ def test_a_reader_leaves_no_index_behind() -> None:
 
 @given(st.lists(st.tuples(*[st.integers(0, 3)] * 3), max_size=12), st.sets(st.integers(0, 2)), st.booleans())
 def test_a_reader_finds_what_a_filter_finds(rows: list[Row], columns: set[int], indexed: bool) -> None:
-    table = Table(Shape(3), set(rows))
+    table = Table(RowShape(3), set(rows))
     if indexed:
         table.index((1,), (0, 2))
         table.index((2, 0), (1,))
@@ -584,14 +585,14 @@ def test_a_reader_finds_what_a_filter_finds(rows: list[Row], columns: set[int], 
 
 
 def test_an_equivalence_is_read_from_both_sides() -> None:
-    table = Equivalence(Shape(2))
+    table = Equivalence(PairShape())
     table.merge({1: {2}, 2: {3}})
     assert list(Reader(table).matching({1: 1})) == [(1, 1), (2, 1), (3, 1)]
 
 
 def test_a_solver_is_lazy() -> None:
     program = compile_text(".decl n(x:number)  .decl p(x:number, y:number)  p(x, y) :- n(x), n(y), x <= y.")
-    table = Table(Shape(1), set(range(100_000)))
+    table = Table(ValueShape(), set(range(100_000)))
     solver = Solver(program, {"n": table})
     found = solver.solve(program.rules[0].body, {})
     assert all(int(one["x"]) <= int(one["y"]) for one in islice(found, 100))

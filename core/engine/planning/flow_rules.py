@@ -25,7 +25,7 @@ from everlog.core.program import Atom, Column, Literal, Program, Relation, Rule,
 from everlog.core.program.bodies import rule_may_fail, schedule
 from everlog.core.program.carried import hands_on, own_atom, steps_of
 from everlog.core.program.dependencies import Unit
-from everlog.core.storage.tables import Shape
+from everlog.core.storage.table_shapes import PairShape
 
 _OWN = "@"  # before the names of variables that no rule of a user has
 
@@ -36,11 +36,9 @@ class NoFlow(Exception):
 
 @frozen
 class Flow:
-    """The rules of a unit in the two forms, and the relations and rules that this adds; `fan` is
-    carried along.
-    """
+    """A unit's rules in the two forms, and what this adds; `value` is carried along."""
 
-    fan: int
+    value: int
     rules: tuple[Rule, ...]
     relations: Mapping[str, Relation]
     added: tuple[Rule, ...]
@@ -48,21 +46,17 @@ class Flow:
 
 @frozen
 class Source:
-    """The copying rule `rule`: elements in the column `fan` of a relation, at the nodes in its
-    column `key`.
-    """
+    """A copying rule: elements in column `value` of a relation, nodes in column `key`."""
 
     rule: str
     relation: str
     key: int
-    fan: int
+    value: int
 
 
 @frozen
 class StepRule:
-    """The rule `rule` takes steps from one column of a relation to another; its variables have
-    these names.
-    """
+    """A rule that takes steps from one column of a relation to another."""
 
     rule: str
     relation: str
@@ -77,7 +71,7 @@ class StepRule:
         return {name: value for name, value in pairs if not name.startswith(_OWN)}
 
 
-def sources_and_steps(unit: Unit, shape: Shape) -> tuple[list[Source], list[StepRule]]:
+def sources_and_steps(unit: Unit, shape: PairShape) -> tuple[list[Source], list[StepRule]]:
     """What the rules of a unit say that are in the two forms."""
     sources, steps = [], []
     for rule in unit.rules:
@@ -95,22 +89,18 @@ def sources_and_steps(unit: Unit, shape: Shape) -> tuple[list[Source], list[Step
 
 
 def flow_of(program: Program, unit: Unit, rules: Sequence[Rule]) -> Flow:
-    """A unit's rules, which are in normal form, as sources and steps; raises NoFlow where they are
-    not.
-    """
+    """A unit's rules in normal form as sources and steps; NoFlow if they are not."""
     if len(unit.relations) > 1 or program.relations[unit.relations[0]].arity != 2:
         raise NoFlow("not one binary relation")
     (name,) = unit.relations
     recursive = [rule for rule in rules if _own(rule, name)]
-    fan = next(
-        (fan for fan in (0, 1) if all(len(_own(rule, name)) == 1 and hands_on(rule, fan) for rule in recursive)),
-        None,
-    )
-    if fan is None:
+    linear = all(len(_own(rule, name)) == 1 for rule in recursive)
+    carried = [column for column in (0, 1) if all(hands_on(rule, column) for rule in recursive)]
+    if not linear or not carried:
         raise NoFlow("no column that all recursive rules carry along")
-    rewriter = _Rewriter(program, program.relations[name], fan)
+    rewriter = _Rewriter(program, program.relations[name], carried[0])
     rewritten = [rewriter.steps(rule) if rule in recursive else rewriter.source(rule) for rule in rules]
-    return Flow(fan, tuple(rewritten), rewriter.relations, tuple(rewriter.rules))
+    return Flow(carried[0], tuple(rewritten), rewriter.relations, tuple(rewriter.rules))
 
 
 def _own(rule: Rule, name: str) -> list[Atom]:
@@ -118,8 +108,8 @@ def _own(rule: Rule, name: str) -> list[Atom]:
 
 
 class _Rewriter:
-    def __init__(self, program: Program, relation: Relation, fan: int) -> None:
-        self.program, self.relation, self.fan = program, relation, fan
+    def __init__(self, program: Program, relation: Relation, value: int) -> None:
+        self.program, self.relation, self.value = program, relation, value
         self.relations: dict[str, Relation] = {}
         self.rules: list[Rule] = []
 
@@ -131,7 +121,7 @@ class _Rewriter:
         return evolve(rule, head=head, body=(Atom(copied, head.args),))
 
     def steps(self, rule: Rule) -> Rule:
-        key = 1 - self.fan
+        key = 1 - self.value
         (own,) = [x for x in rule.body if isinstance(x, Atom) and x.relation == self.relation.name]
         rest = tuple(literal for literal in rule.body if literal is not own)
         ends = own.args[key], rule.head.args[key]
@@ -141,7 +131,7 @@ class _Rewriter:
         names = self._variables(ends)
         columns = (self.relation.columns[key],) * 2
         steps = Atom(self._added(f"@steps of {rule.name}", columns, rule, ends, rest), names)
-        carried = rule.head.args[self.fan]
+        carried = rule.head.args[self.value]
         from_, to = (tuple((carried, end) if key else (end, carried)) for end in names)
         body = (Atom(own.relation, from_), steps)
         return evolve(rule, head=Atom(rule.head.relation, to), body=body)

@@ -7,26 +7,26 @@ witnesses.  All are kept in place for the life of the store, so that a rule is b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from copy import copy
 from functools import partial
 from time import perf_counter
-from typing import Any, TypeAlias
 
 from attrs import define
 
 from everlog.core import program as p
 from everlog.core.codegen import Access, Compiled, compile_rule
 from everlog.core.codegen.derivations import PROOFS_OF, VALUES_OF, LivingWriter, is_risky
+from everlog.core.codegen.writer import Run
 from everlog.core.dbsp import delta_name
 from everlog.core.engine.planning.plan import FLOW, Plan
-from everlog.core.program import Rule
+from everlog.core.program import Rule, Value
 from everlog.core.program.values import EvaluationError
 from everlog.core.storage.equivalence import Classes
-from everlog.core.storage.shared_fans import SharedTable
-from everlog.core.storage.tables import Facts, Shape, Table
+from everlog.core.storage.shape import Counted, Facts, Key, Shape
+from everlog.core.storage.shared_values import SharedTable
+from everlog.core.storage.tables import Table, TableOf
 
-RunRule: TypeAlias = Callable[[Any, Any], None]
 GROWN, SMALL = 8, 64  # a rule is compiled again when a relation it reads has grown or shrunk by this factor
 
 
@@ -37,9 +37,7 @@ def is_other_size(before: int, now: int) -> bool:
 
 @define
 class RuleTime:
-    """How often a rule ran, for how long (measured in some of many small steps), and its
-    compilation.
-    """
+    """How often and how long a rule ran, and how long its compilation took."""
 
     runs: int = 0
     seconds: float = 0.0
@@ -56,9 +54,9 @@ class Store:
         self.shapes: dict[str, Shape] = {}
         self.tables: dict[str, Table] = {}
         self.deltas: dict[str, Table] = {}
-        self.proofs: dict[str, dict[Any, Any]] = {}
+        self.proofs: dict[str, Counted] = {}
         self.grouped: set[str] = set()  # the relations whose witnesses stand for sets of facts
-        self.values: dict[str, dict[Any, Any]] = {}
+        self.values: dict[str, dict[Key, Value]] = {}
         self.numbers: dict[str, int] = {}  # rule name → the number that witnesses have
         self.rules: dict[int, str] = {}  # and back
         self.times: dict[str, RuleTime] = {}
@@ -92,7 +90,7 @@ class Store:
         }
         for name in names:
             equivalence = self.plan.program.relations[name].equivalence
-            kind = Classes if equivalence else SharedTable if name in shared else Table
+            kind = Classes if equivalence else SharedTable if name in shared else TableOf
             self.tables[name] = kind(self.shapes[name])
             self.deltas.pop(delta_name(name), None)
             self.proofs.pop(name, None)
@@ -102,10 +100,10 @@ class Store:
         """The table of a relation's change, filled only while the change is spread."""
         name = delta_name(relation)
         if name not in self.deltas:
-            self.deltas[name] = Table(self.shapes[relation])
+            self.deltas[name] = TableOf(self.shapes[relation])
         return self.deltas[name]
 
-    def index(self, access: Access) -> Any:
+    def index(self, access: Access) -> object:
         name = access.relation
         if name.startswith(VALUES_OF):
             return self.values.setdefault(name.removeprefix(VALUES_OF), {})
@@ -153,11 +151,11 @@ class Task:
         self.sets = sets
         read = None if position is None else rule.body[position]
         self.source = read.relation if isinstance(read, p.Atom) else None
-        self.run: RunRule | None = None
+        self.run: Run | None = None
         self.compiled: dict[str, int] | None = None  # the sizes that the order of joins was chosen by
         self.time = store.time_of(rule)
 
-    def __call__(self, delta: Facts, out: Any) -> None:
+    def __call__(self, delta: Facts | None, out: Facts) -> None:
         """Run on a change; an error names the rule."""
         start = perf_counter()
         try:
@@ -167,7 +165,7 @@ class Task:
         self.time.seconds += (perf_counter() - start) * self.store.weight
         self.time.runs += 1
 
-    def bind(self) -> RunRule:
+    def bind(self) -> Run:
         start = perf_counter()
         code = self.code()
         self.run = code.bound_to(self.store.index)

@@ -26,7 +26,7 @@ Source: ../shared/notes/recursion.md; Gupta, Mumick, Subrahmanian, SIGMOD 1993
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attrs import evolve
 
@@ -41,19 +41,20 @@ from everlog.core.codegen.derivations import (
 )
 from everlog.core.engine.keepers.keeper import Derivation, Keeper, outside_relations, table_snapshot, versions
 from everlog.core.engine.keepers.recursive.ancestry import Ancestry
-from everlog.core.engine.keepers.recursive.proofs import GroupedProofs, Proofs
+from everlog.core.engine.keepers.recursive.proofs import GroupedProofs, Proofs, ProofsOf
 from everlog.core.engine.planning.plan import PlannedUnit
-from everlog.core.engine.stepping.saved_state import Columns, fact_columns, facts_from
+from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store, Task
-from everlog.core.evaluate.rounds import Rounds, RoundTask
+from everlog.core.evaluate.rounds import Collected, Rounds, RoundTask
 from everlog.core.evaluate.seminaive import Context
 from everlog.core.program import Atom, Negation, Row, Rule
 from everlog.core.program.carried import carried_from
 from everlog.core.program.dependencies import Unit
 from everlog.core.runtime.guards import Guard
-from everlog.core.storage import forms
-from everlog.core.storage.tables import Facts, Shape, Table, add_facts, add_row, facts_of, rows_of, size_of
+from everlog.core.storage.shape import Counted, Facts, Shape
+from everlog.core.storage.table_shapes import PairShape
+from everlog.core.storage.tables import Table, TableOf
 
 if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step
@@ -83,8 +84,11 @@ class RecursiveKeeper(Keeper):
         store.grouped.update(carried)
         self.proofs: dict[str, Proofs] = {}
         for name, shape in self.shapes.items():
-            form = GroupedProofs if name in carried else Proofs
-            self.proofs[name] = form(shape, store.proofs.setdefault(name, {}))
+            data = store.proofs.setdefault(name, {})
+            if name in carried and isinstance(shape, PairShape):
+                self.proofs[name] = GroupedProofs(shape, data)
+            else:
+                self.proofs[name] = ProofsOf(shape, data)
         self.suspects: dict[str, Facts] = {}
         self.gains: list[tuple[Task, str, Facts]] = []
         self.brought: dict[str, list[Row]] = {}
@@ -104,7 +108,7 @@ class RecursiveKeeper(Keeper):
         self._save: dict[str, list[Task]] = {name: [] for name in own}
         for name in own:
             store.shapes[_SUSPECTS + name] = store.shapes[name]
-            store.deltas[_SUSPECTS + name] = Table(store.shapes[name])
+            store.deltas[_SUSPECTS + name] = TableOf(store.shapes[name])
         self._asked = {name: store.deltas[_SUSPECTS + name] for name in own}
         for rule in self.planned.unit.rules:
             head = rule.head.relation
@@ -127,7 +131,7 @@ class RecursiveKeeper(Keeper):
         computes = any(isinstance(a, p.Call) for a in rule.head.args)
         body = (asked, *rule.body, *self._not_suspect(rule, None))
         position = None if computes else 0
-        sets = rule.head.relation in self.store.grouped  # else a fan meets many small sets: row by row is less
+        sets = rule.head.relation in self.store.grouped  # else a set meets many small ones: row by row is less
         return Task(self.store, evolve(rule, body=body), position, RestoringWriter, sets=sets)
 
     def _saving(self, rule: Rule, position: int) -> Task:
@@ -190,13 +194,15 @@ class RecursiveKeeper(Keeper):
         """
         proofs = self.proofs[name]
         found = proofs.found()
+        facts: Facts = self.shapes[name].empty()
         with step.guard.shield:
             try:
                 for task, delta in runs:
                     task(delta, found)
             finally:
-                facts, taken = proofs.taken(found) if found else (found, found)
-                step.undo.append((proofs.put, (taken,)))
+                if found:
+                    facts, taken = proofs.taken(found)
+                    step.undo.append((proofs.put, (taken,)))
         return facts
 
     def _suspect(self, name: str, facts: Facts) -> None:
@@ -204,13 +210,13 @@ class RecursiveKeeper(Keeper):
         if known is None:
             self.suspects[name] = facts
         else:
-            add_facts(self.shapes[name], known, facts)
+            self.shapes[name].add_facts(known, facts)
 
     def give(self, step: Step, relation: str, gone: list[Row], new: list[Row]) -> None:
         shape, proofs = self.shapes[relation], self.proofs[relation]
         lost = [row for row in gone if proofs.get(row) == GIVEN]
         if lost:
-            facts = facts_of(shape, lost)
+            facts = shape.facts_of(lost)
             with step.guard.shield:
                 step.undo.append((proofs.put, (proofs.take(facts),)))
             self._suspect(relation, facts)
@@ -231,7 +237,7 @@ class RecursiveKeeper(Keeper):
         added: dict[str, Facts] = {}
         if gains or brought:
             step.undo.append((self._take_back, (added,)))
-            new: dict[str, Any] = {}
+            new: dict[str, Counted] = {}
             for name, rows in brought.items():
                 self._bring(name, rows, new)
             for task, head, delta in gains:
@@ -247,7 +253,7 @@ class RecursiveKeeper(Keeper):
             new = self._restored({name: table.facts for name, table in asked.items() if table.facts})
             while new:
                 new = self._saved(step, new)
-            lost = {name: forms.copied(t.shape, t.facts) for name, t in asked.items() if t.facts}
+            lost = {name: t.shape.copied(t.facts) for name, t in asked.items() if t.facts}
         finally:
             for table in asked.values():
                 table.clear()
@@ -280,7 +286,7 @@ class RecursiveKeeper(Keeper):
                     frontier[name] = facts
 
     def _number(self, facts: dict[str, Facts]) -> int:
-        return sum(size_of(self.shapes[name], of) for name, of in facts.items())
+        return sum(self.shapes[name].size_of(of) for name, of in facts.items())
 
     def _spared(self, step: Step, suspects: dict[str, Facts], number: int) -> dict[str, Facts]:
         """Facts that lost their witness and have another derivation get it at once, if it is
@@ -297,29 +303,29 @@ class RecursiveKeeper(Keeper):
             step.undo.append((proofs.take, (spared,)))
             for row, witness in proofs.entries(new):
                 if is_founded(row, witness):
-                    add_row(shape, spared, row)
+                    shape.add_row(spared, row)
                     proofs.set(row, witness)
             if spared:
                 self._asked[name].remove(spared)
-                left[name] = forms.minus(shape, suspects[name], spared)
+                left[name] = shape.minus(suspects[name], spared)
         return {name: facts for name, facts in left.items() if facts}
 
-    def _restored(self, suspects: dict[str, Facts]) -> dict[str, Any]:
+    def _restored(self, suspects: dict[str, Facts]) -> dict[str, Counted]:
         """Those of some suspects that are given, or have a derivation from facts that are not
         suspect.
         """
-        new: dict[str, Any] = {}
+        new: dict[str, Counted] = {}
         for name, facts in suspects.items():
             out = new[name] = {}
             if self.given[name]:
-                for row in rows_of(self.shapes[name], facts):
+                for row in self.shapes[name].rows_of(facts):
                     if row in self.given[name]:
                         self.proofs[name].bring(out, row, GIVEN)
             for task in self._again[name]:
                 task(facts, out)
         return new
 
-    def _saved(self, step: Step, new: dict[str, Any]) -> dict[str, Any]:
+    def _saved(self, step: Step, new: dict[str, Counted]) -> dict[str, Counted]:
         """Suspects get their new witnesses; the suspects that they save in turn."""
         saved: dict[str, Facts] = {}
         for name, witnesses in new.items():
@@ -330,7 +336,7 @@ class RecursiveKeeper(Keeper):
                 with step.guard.shield:
                     proofs.merge(witnesses)
                     self._asked[name].remove(facts)
-        found: dict[str, Any] = {}
+        found: dict[str, Counted] = {}
         for name, facts in saved.items():
             for task in self._save[name]:
                 head = task.rule.head.relation
@@ -338,12 +344,12 @@ class RecursiveKeeper(Keeper):
                     task(facts, found.setdefault(head, {}))
         return found
 
-    def _bring(self, name: str, rows: list[Row], new: dict[str, Any]) -> None:
+    def _bring(self, name: str, rows: list[Row], new: dict[str, Counted]) -> None:
         """Given facts that are not there yet."""
         shape, facts = self.shapes[name], self.tables[name].facts
         out = new.setdefault(name, {})
         for row in rows:
-            if not forms.has_row(shape, facts, row):
+            if not shape.has_row(facts, row):
                 self.proofs[name].bring(out, row, GIVEN)
 
     def _tell(self, step: Step, suspects: dict[str, Facts], added: dict[str, Facts]) -> None:
@@ -351,8 +357,8 @@ class RecursiveKeeper(Keeper):
         for name in self.relations:
             shape = self.shapes[name]
             lost, came = suspects.get(name), added.get(name)
-            gone = forms.minus(shape, lost, self.tables[name].facts) if lost else shape.empty()
-            new = shape.empty() if not came else forms.minus(shape, came, lost) if lost else came
+            gone = shape.minus(lost, self.tables[name].facts) if lost else shape.empty()
+            new = shape.empty() if not came else shape.minus(came, lost) if lost else came
             if gone or new:
                 changes.append((name, gone, new))
         if self.exact and changes:
@@ -400,7 +406,7 @@ class RecursiveKeeper(Keeper):
         for name in self.relations:
             self.tables[name].clear()
             self.proofs[name].data.clear()
-        new: dict[str, Any] = {}
+        new: dict[str, Counted] = {}
         for name, rows in self.given.items():
             if rows:
                 self._bring(name, list(rows), new)
@@ -419,14 +425,13 @@ class RecursiveKeeper(Keeper):
         self.proven = True
 
     def state(self) -> Columns:
-        tables = self.tables.values()
-        return [column for table in tables for column in fact_columns(table.shape, table.facts)]
+        return [column for table in self.tables.values() for column in table.columns()]
 
     def restore(self, columns: Columns) -> None:
         left = iter(columns)
         self.forget()
         for table in self.tables.values():
-            table.replace(facts_from(table.shape, left))
+            table.restore(left)
 
     def snapshot(self) -> Callable[[], None]:
         tables = table_snapshot(self.store, self.relations)
@@ -443,12 +448,12 @@ class RecursiveKeeper(Keeper):
 
         return restore
 
-    def containers(self, relation: str) -> list[Any]:
+    def containers(self, relation: str) -> list[object]:
         return [*super().containers(relation), self.proofs[relation].data]
 
     def derivation_of(self, relation: str, row: Row) -> Derivation | None:
         kept = self.proofs[relation].get(row)
-        if kept is None or kept == GIVEN:
+        if not kept:
             return None
         name = self.store.rules[kept[0]]
         hidden = hidden_variables(next(rule for rule in self.planned.unit.rules if rule.name == name))
@@ -456,7 +461,7 @@ class RecursiveKeeper(Keeper):
 
     def check(self) -> None:
         for name in self.relations:
-            facts = set(rows_of(self.shapes[name], self.proofs[name].everything()))
+            facts = set(self.shapes[name].rows_of(self.proofs[name].everything()))
             there = set(self.tables[name].rows())
             assert facts == there if self.proven else facts <= there, f"I1: {name}"
 
@@ -472,15 +477,16 @@ class _WitnessRounds(Rounds):
         super().__init__(keeper.planned.name, keeper.shapes, guard, keeper.invents)
         self.keeper, self.added = keeper, added
 
-    def run_from(self, new: dict[str, Any]) -> None:
+    def run_from(self, new: dict[str, Counted]) -> None:
         """Keep what was collected, and go on from it until nothing is new."""
         tasks = [task for tasks in self.keeper._forward.values() for task in tasks]
         self.run_until_settled(tasks, self.end_round(new, 1))
 
-    def collector(self, task: RoundTask, new: dict[str, Any]) -> Any:
-        return new.setdefault(task.rule.head.relation, {})
+    def collector(self, task: RoundTask, new: Collected) -> Counted:
+        found: Counted = new.setdefault(task.rule.head.relation, {})
+        return found
 
-    def keep(self, new: dict[str, Any]) -> dict[str, Facts]:
+    def keep(self, new: Collected) -> dict[str, Facts]:
         delta: dict[str, Facts] = {}
         for name, witnesses in new.items():
             if witnesses:
@@ -488,7 +494,7 @@ class _WitnessRounds(Rounds):
                 delta[name] = facts = proofs.facts(witnesses)
                 with self.guard.shield:
                     if self.added is not None:
-                        add_facts(shape, self.added.setdefault(name, shape.empty()), facts)
+                        shape.add_facts(self.added.setdefault(name, shape.empty()), facts)
                     self.keeper.tables[name].merge(facts)
                     proofs.merge(witnesses)
         return delta
@@ -498,10 +504,12 @@ class _WitnessRounds(Rounds):
 
 
 def carried_relations(unit: Unit, shapes: Mapping[str, Shape]) -> set[str]:
-    """Binary relations whose recursive rules all carry the fan of the head along from the unit."""
+    """Binary relations whose recursive rules all carry the value of the head along from the unit."""
     out = set()
     for name, shape in shapes.items():
         rules = [rule for rule in unit.rules if rule.head.relation == name and unit.positions(rule)]
-        if shape.arity == 2 and rules and all(carried_from(rule, shape.fan, unit.relations) for rule in rules):
+        if not rules or not isinstance(shape, PairShape):
+            continue
+        if all(carried_from(rule, shape.value, unit.relations) for rule in rules):
             out.add(name)
     return out

@@ -1,8 +1,8 @@
-"""Which column of a binary relation is its fan.
+"""Which column of a binary relation is its value column.
 
-A rule works on whole sets when the fan of its head comes as a set from its body.  The best case is
-a recursive rule that carries a column along unchanged, as `path(x, z) :- path(x, y), edge(y, z)`
-carries x: with x as the fan each step moves the whole set of sources from y to z.
+A rule works on whole sets when the value column of its head comes as a set from its body.  The
+best case is a recursive rule that carries a column along unchanged, as `path(x, z) :- path(x, y),
+edge(y, z)` carries x: with x as the value each step moves the whole set of sources from y to z.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from everlog.core.codegen import settable
 from everlog.core.program import Atom, Program, Rule, Variable
 from everlog.core.program.carried import carried_from
 from everlog.core.program.dependencies import Unit
-from everlog.core.storage.tables import Shape
+from everlog.core.storage.shape import Shape
+from everlog.core.storage.table_shapes import shape_of
 
 
 def shapes_of(program: Program, units: Sequence[Unit]) -> Mapping[str, Shape]:
@@ -22,15 +23,15 @@ def shapes_of(program: Program, units: Sequence[Unit]) -> Mapping[str, Shape]:
         for name in unit.relations:
             arity = program.relations[name].arity
             rules = [rule for rule in unit.rules if rule.head.relation == name]
-            fan = 1
+            value = 1
             if arity == 2 and sum(_gain(r, 0, unit) for r in rules) > sum(_gain(r, 1, unit) for r in rules):
-                fan = 0
-            out[name] = Shape(arity, fan)
+                value = 0
+            out[name] = shape_of(arity, value)
     return out
 
 
 def _gain(rule: Rule, column: int, unit: Unit) -> int:
-    """How much a rule gains when this column of its head is the fan."""
+    """How much a rule gains when this column of its head is its value column."""
     variable = rule.head.args[column]
     if not isinstance(variable, Variable) or rule.head.args[1 - column] == variable:
         return 0
