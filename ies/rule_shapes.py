@@ -107,8 +107,9 @@ def _is_one_of(rule: Rule, known: Sequence[Rule]) -> bool:
 
 
 def _with_one_less(rule: Rule) -> Iterator[tuple[p.Literal, Rule]]:
-    for number, literal in enumerate(rule.body):
-        yield literal, evolve(rule, body=rule.body[:number] + rule.body[number + 1 :])
+    body = p.written_body(rule.body)
+    for number, literal in enumerate(body):
+        yield literal, evolve(rule, body=(*body[:number], *body[number + 1 :]))
 
 
 def _renamed(rule: Rule, names: dict[str, str]) -> Rule:
