@@ -33,13 +33,8 @@ class Rules:
         return self._written.get(rule.written, len(self._numbers)) if known is None else known
 
     def derived(self, rule: Rule, lookup: Lookup) -> Facts:
-<<<<<<< HEAD
         """The facts that a rule derives, with `lookup` for its atoms."""
-        join = cyclic_join(rule)
-=======
-        """What a rule derives from the facts that `lookup` has for its atoms."""
         join = self._cyclic.get(rule)
->>>>>>> door
         body, expressions = self._solver(rule, lookup)
         return self._headed(rule, body, body.solve((*rule.body, *(join.implied if join else ()))), expressions)
 
