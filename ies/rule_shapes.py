@@ -86,7 +86,7 @@ def _unlike(rule: Rule, known: Sequence[Rule]) -> str:
     """Why a rule is none of these."""
     for literal, fewer in _with_one_less(rule):
         if _is_one_of(fewer, known):
-            return f"{rule.name} has `{literal}` which is not in the shape; make it a relation of its own"
+            return f"{rule.name} has `{literal}`, which is not in the shape; make it a relation of its own"
     read = sorted({x.relation for x in rule.body if isinstance(x, p.Atom)} - {rule.head.relation})
     for first in read:
         for second in read:
