@@ -44,7 +44,7 @@ test: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	cd $(VENV) && bin/mypy --config-file ../pyproject.toml --cache-dir .mypy_cache -p everlog
-	$(BIN)/pytest -n 2 --dist loadfile $(PYTEST_FLAGS)
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_FLAGS)
 
 # A competitor without a wheel for this machine is skipped, and the benchmark says so.
 $(VENV)/.bench: $(STAMP)

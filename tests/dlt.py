@@ -37,6 +37,7 @@ from attrs import define, field
 
 from everlog.cli import main
 from everlog.core.engine import Incremental
+from everlog.core.engine.planning.plan import make_plan
 from everlog.core.evaluate import reference, seminaive
 from everlog.core.program import Program
 from everlog.core.program.executor import Changes, Executor, InsertOnly, Recomputing, Run, Update
@@ -67,6 +68,27 @@ EXECUTORS: dict[str, Executor] = {
     "generations": Incremental({"*": "generations"}, large=10**9),
     "heavy and light": Incremental({"*": "heavy_light"}, large=10**9),
 }
+
+
+def differing(program: Program, executors: Mapping[str, Executor]) -> dict[str, Executor]:
+    """The executors, without those that would keep each unit and each join as an earlier one does.
+
+    Most programs have no join that `view_tree` or `generations` serves: to ask for one then gives
+    the engine of another name once more.
+    """
+    seen, kept = set(), {}
+    for name, executor in executors.items():
+        if isinstance(executor, Incremental):
+            plan = make_plan(program, executor.strategies)
+            ways = [
+                (unit.name, unit.strategy, *(join.strategy for join in unit.joins.values())) for unit in plan.units
+            ]
+            key = (executor.large, *ways)
+            if key in seen:
+                continue
+            seen.add(key)
+        kept[name] = executor
+    return kept
 
 
 @define
@@ -259,7 +281,9 @@ class Session:
 
     def _runs(self) -> dict[str, Run]:
         if not self.runs:
-            self.runs = {name: executor.start(self._program()) for name, executor in self.executors.items()}
+            program = self._program()
+            executors = differing(program, self.executors)
+            self.runs = {name: executor.start(program) for name, executor in executors.items()}
         return self.runs
 
     def do_step(self, block: Block) -> list[str]:
@@ -335,8 +359,8 @@ class Session:
         if not self.updates:
             return
         program = self._program()
-        for name, executor in self.executors.items():
-            run = executor.start(program)
+        for name in self.runs:
+            run = self.executors[name].start(program)
             run.apply(self.updates)
             for relation, declared in program.relations.items():
                 if not declared.choices:

@@ -25,18 +25,19 @@ from everlog.core.runtime.guards import Guard, Shield, memory_in_use
 from everlog.dsl.check import compile_text
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def _small_heap() -> Iterator[None]:
-    """Shrink the heap: rules make millions of tuples, and collections would be slow.
-
-    Tests that interrupt at any line (tests/laws/test_interruptions.py) may leave a guard active, as
-    no signal can.
-    """
-    guards._watch.guard = None
+    """Freeze the heap: rules make millions of tuples, and collections would be slow."""
     gc.collect()
     gc.freeze()
     yield
     gc.unfreeze()
+
+
+@pytest.fixture(autouse=True)
+def _no_guard_on_watch() -> None:
+    """Tests that interrupt at any line (tests/laws/test_interruptions.py) may leave one behind."""
+    guards._watch.guard = None
 
 
 def test_a_limit_is_reported_once_and_no_guard_stays_on_watch() -> None:

@@ -51,7 +51,7 @@ def every_allocation(name: str, kind: str, every: int) -> None:
 def test_an_allocation_that_fails_leaves_the_state_of_before(kind: str) -> None:
     for number, name in enumerate(PROGRAMS):
         if (number + len(kind)) % 3 == 0:
-            every_allocation(name, kind, 151)
+            every_allocation(name, kind, 307)
 
 
 @needs_testcapi

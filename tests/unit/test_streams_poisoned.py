@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -428,7 +429,7 @@ def poisoned_lines(draw: st.DrawFn) -> bytes:
             key = draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
             inner = place[key]
             if not isinstance(inner, dict | list) or not inner or draw(st.booleans()):
-                odd = draw(st.sampled_from(ODD))
+                odd = deepcopy(draw(st.sampled_from(ODD)))  # a later change may go into it
                 if isinstance(place, dict) and draw(st.booleans()):
                     del place[key]
                     place[odd if isinstance(odd, str) else repr(odd)[:50]] = inner
