@@ -110,7 +110,10 @@ def has_cycle(edges: set[tuple[int, ...]]) -> bool:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("r(x, y) :- e(x, y).  r(x, z) :- r(x, y), e(y, z), x != z.", "r#2 has `x != z`, which is not in the shape"),
+        (
+            "r(x, y) :- e(x, y).  r(x, z) :- r(x, y), e(y, z), x != z.",
+            "r#2 has `x != z`, which is not in the shape",
+        ),
         ("r(x, y) :- e(x, y), u(x).  r(x, z) :- r(x, y), e(y, z).", "r#1 has `u(x)`, which is not in the shape"),
         ("r(x, y) :- e(x, y).  r(x, z) :- r(y, x), e(y, z).", "r#2 is not a rule of this shape"),
         ("r(x, y) :- e(x, y).  r(x, z) :- r(x, y), f(y, z).", "r#2 reads `f` where r#1 reads `e`"),
