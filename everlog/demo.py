@@ -108,7 +108,7 @@ def _what_next() -> None:
     for words, what in (
         (" programs", "list the other programs"),
         (" programs run access_control --updates", "replay a story of updates"),
-        (" programs show points_to", "what a program does, why, and its cost"),
+        (" programs show points_to", "what it does, and its cost"),
         ("", "the prompt"),
     ):
         print(f"  {command}{words:<40}   {what}")
