@@ -261,7 +261,7 @@ def test_names_that_are_unknown_are_reported(spark: SparkSession, tmp_path: Path
     ):
         with pytest.raises(FactError, match="undefined relation `q`"):
             ask()
-    with pytest.raises(ValueError, match="the name of a batch is a text"):
+    with pytest.raises(ValueError, match="the name of a batch must be a non-empty text"):
         state.apply(5, {})  # type: ignore[arg-type]
 
 
