@@ -37,19 +37,24 @@ class AtomWriter(Writer):
             else:
                 self.loop([key], name, items_of(DELTA.text))
                 self.existence_tests(key)
-            self.fan(local(name), fan)
+            self.fan(local(name), fan, atom)
         else:
             if self.set_variable in atom.args:
                 raise NoSet
             self.rows(DELTA, atom.args)
 
-    def fan(self, container: Values, arg: p.Term) -> None:
-        """The fan of a key: a loop over it waits until nothing better is to be done."""
+    def fan(self, container: Values, arg: p.Term, atom: Atom) -> None:
+        """The fan of a key of an atom: a loop over it waits until nothing better is to be done."""
         if self.is_new(arg) and arg != self.set_variable:
             assert isinstance(arg, Variable)
-            self.agenda.add(Member(arg, container))
+            self.agenda.add(Member(arg, container, self.fan_out(atom)))
         else:
             self.values(container, arg)
+
+    def fan_out(self, atom: Atom) -> float:
+        """About how many values go with a key of a binary relation."""
+        known = self.statistics.get(atom.relation)
+        return 10.0 if known is None else known.rows / known.distinct((self.shapes[atom.relation].key,))
 
     def existence_tests(self, key: p.Term) -> None:
         """Leave out at once the keys that a further atom does not have at all."""
@@ -193,7 +198,7 @@ class AtomWriter(Writer):
             key, fan = (atom.args[column] for column in columns)
             self.loop([key], name, items_of(index))
             self.existence_tests(key)
-            self.fan(local(name), fan)
+            self.fan(local(name), fan, atom)
         else:
             container = whole(self.index_of(atom, (), tuple(range(shape.arity))))
             self.columns(container, list(atom.args))

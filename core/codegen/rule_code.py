@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -24,14 +25,17 @@ from everlog.core.program import (
     Variable,
 )
 from everlog.core.program.bodies import may_fail
+from everlog.core.storage.statistics import Statistics
 from everlog.core.storage.tables import Shape
+
+_MANY_TURNS = 1_000_000_000
 
 
 def compile_rule(
     rule: Rule,
     delta: int | None,
     shapes: Mapping[str, Shape],
-    sizes: Mapping[str, int],
+    statistics: Mapping[str, Statistics],
     functors: Mapping[str, p.Functor],
     writer: Callable[..., RuleWriter] | None = None,
     sets: bool = True,
@@ -50,7 +54,7 @@ def compile_rule(
     candidates = set_variables(rule, body, delta, shapes) if sets else []
     for candidate in [*candidates, None]:
         try:
-            return make(shapes, sizes, functors, candidate, known=known).rule(rule, body, delta)
+            return make(shapes, statistics, functors, candidate, known=known).rule(rule, body, delta)
         except NoSet:
             continue
     raise AssertionError("a rule without set variable always compiles")
@@ -60,7 +64,7 @@ def compile_late(
     rule: Rule,
     delta: int,
     shapes: Mapping[str, Shape],
-    sizes: Mapping[str, int],
+    statistics: Mapping[str, Statistics],
     functors: Mapping[str, p.Functor],
     known: bool,
 ) -> Compiled | None:
@@ -79,7 +83,7 @@ def compile_late(
         return None
     for candidate, turned in product(set_variables(rule, body, None, shapes), (True, False)):
         try:
-            writer = RuleWriter(shapes, sizes, functors, candidate, known=known, late=atom, turned=turned)
+            writer = RuleWriter(shapes, statistics, functors, candidate, known=known, late=atom, turned=turned)
             found = writer.rule(rule, body, delta)
         except NoSet:
             continue
@@ -156,7 +160,7 @@ class RuleWriter(JoinWriter):
         """A generator of the values of some variables, from those of others, for which literals
         hold.
         """
-        return SolutionWriter(self.shapes, self.sizes, self.functors, None).solved(body, given, new)
+        return SolutionWriter(self.shapes, self.statistics, self.functors, None).solved(body, given, new)
 
     # ── heads ────────────────────────────────────────────────────────────────────────────────
 
@@ -271,40 +275,100 @@ class RuleWriter(JoinWriter):
             self.bound[literal.result] = name
 
     def aggregate_function(self, function: str, literal: Aggregate) -> list[Line]:
+        """The function that computes an aggregate for values of its outer variables.
+
+        Where the body itself gives values to all of them, a second function goes through the body
+        once, for all groups.  It is called when the first one has cost as much as it will.
+        """
         body = without_calls(literal.body)
+        one = self.aggregated(literal, body, literal.outer)
+        text = [Line(1, comment(str(literal))), Line(1, f"{function}_known = {{}}")]
+        text += one.helpers
+        text += [Line(1, f"def {function}_run({', '.join(['_new', *one.parameters])}):"), *deeper(one.lines)]
+        if not self.is_grouped(literal, body):
+            return text + one.call_for_one(function, literal)
+        every = self.aggregated(literal, body, ())
+        text += every.helpers
+        text += [Line(1, f"def {function}_groups(_new):"), *deeper(every.lines)]
+        turns = every.ordering.cost / max(one.ordering.cost, 1.0)
+        return text + one.call_for_all(function, literal, max(1, round(min(turns, _MANY_TURNS))))
+
+    def aggregated(self, literal: Aggregate, body: list[Literal], outer: Sequence[Variable]) -> RuleWriter:
+        """The body of an aggregate as code, for values of some variables; by groups of the others."""
+        groups = [v for v in literal.outer if v not in outer]
         candidates = [] if may_fail(literal.target) else aggregated_sets(literal, body)
         for candidate in [*candidates, None]:
-            inner = RuleWriter(self.shapes, self.sizes, self.functors, candidate)
+            inner = RuleWriter(self.shapes, self.statistics, self.functors, candidate)
             inner.accesses, inner.expressions = self.accesses.copy(), self.expressions
             inner.kept = frozenset(v for x in body for v in variables_of_literal(x))  # all of them count
-            parameters = []
-            for variable in literal.outer:
+            for variable in outer:
                 inner.bound[variable] = inner.name(variable)
-                parameters.append(inner.bound[variable])
+            inner.parameters = tuple(inner.bound.values())
+            bottom = (
+                partial(inner.accumulate_group, literal, groups) if groups else partial(inner.accumulate, literal)
+            )
             try:
-                inner.join(body, None, lambda inner=inner: inner.accumulate(literal))  # type: ignore[misc]
+                inner.join(body, None, bottom)
             except NoSet:
                 continue
             self.accesses.update(inner.accesses)
-            return inner.aggregate_text(function, parameters, literal)
+            return inner
         raise AssertionError("an aggregate without set variable always compiles")
 
-    def aggregate_text(self, function: str, parameters: list[str], literal: Aggregate) -> list[Line]:
-        key = parameters[0] if len(parameters) == 1 else tuple_text(parameters)
-        text = [Line(1, comment(str(literal))), Line(1, f"{function}_known = {{}}")]
-        text += self.helpers
-        text += [Line(1, f"def {function}_run(_new{''.join(', ' + x for x in parameters)}):")]
-        text += deeper(self.lines)
-        text += [
-            Line(1, f"def {function}({', '.join(parameters)}):"),
+    def is_grouped(self, literal: Aggregate, body: Sequence[Literal]) -> bool:
+        """Whether all groups can be computed at once; not if that could fail for one never asked for."""
+        given = {a for x in body if isinstance(x, Atom) for a in x.args}
+        certain = not may_fail(literal.target) and not any(map(may_fail, body))
+        return certain and bool(literal.outer) and given.issuperset(literal.outer)
+
+    def call_for_one(self, function: str, literal: Aggregate) -> list[Line]:
+        """The call for one group, whose value is remembered."""
+        key = self.parameters[0] if len(self.parameters) == 1 else tuple_text(list(self.parameters))
+        return [
+            Line(1, f"def {function}({', '.join(self.parameters)}):"),
             Line(2, f"_v = {function}_known.get({key}, _MISSING)"),
             Line(2, "if _v is _MISSING:"),
             Line(3, "_new = []"),
-            Line(3, f"{function}_run(_new{''.join(', ' + x for x in parameters)})"),
+            Line(3, f"{function}_run({', '.join(['_new', *self.parameters])})"),
             Line(3, f"_v = {function}_known[{key}] = _total_{literal.op}_{literal.kind}(_new)"),
             Line(2, "return _v"),
         ]
-        return text
+
+    def call_for_all(self, function: str, literal: Aggregate, turns: int) -> list[Line]:
+        """The call for one group, until that has been done often; then for all groups at once."""
+        key = self.parameters[0] if len(self.parameters) == 1 else tuple_text(list(self.parameters))
+        total = f"_total_{literal.op}_{literal.kind}"
+        return [
+            Line(1, f"{function}_turns = {turns}"),
+            Line(1, f"def {function}({', '.join(self.parameters)}):"),
+            Line(2, f"nonlocal {function}_turns"),
+            Line(2, f"_v = {function}_known.get({key}, _MISSING)"),
+            Line(2, "if _v is not _MISSING: return _v"),
+            Line(2, "_new = []"),
+            Line(2, f"if {function}_turns > 0: {function}_run({', '.join(['_new', *self.parameters])})"),
+            Line(2, f"elif {function}_turns == 0:"),
+            Line(3, "_all = {}"),
+            Line(3, f"{function}_groups(_all)"),
+            Line(3, f"for _k, _found in _all.items(): {function}_known[_k] = {total}(_found)"),
+            Line(3, f"_new = _all.get({key}, _new)"),
+            Line(2, f"{function}_turns -= 1"),
+            Line(2, f"_v = {function}_known[{key}] = {total}(_new)"),
+            Line(2, "return _v"),
+        ]
+
+    def accumulate_group(self, literal: Aggregate, groups: Sequence[Variable]) -> None:
+        """At the bottom of an aggregate's body: note the value of its target for its group."""
+        names = [self.bound[v] for v in groups]
+        self.line(f"_k = {names[0] if len(names) == 1 else tuple_text(names)}")
+        self.line("_a = _new.get(_k)")
+        self.line("if _a is None: _a = _new[_k] = []")
+        if literal.op == "count":
+            self.line(f"_a.append({'1' if self.set_variable is None else f'_len({self.single_set()})'})")
+        elif self.set_variable is None:
+            assert literal.target is not None
+            self.line(f"_a.append({self.expr(literal.target)})")
+        else:
+            self.line(f"_a.extend({self.single_set()})")
 
     def number_of_turns(self) -> str:
         """How often the innermost loop comes to its bottom: where it has no tests it need not be

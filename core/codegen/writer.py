@@ -12,6 +12,7 @@ from everlog.core.codegen.agenda import Agenda
 from everlog.core.codegen.code_lines import Line, Loop, Test, Values, identifier
 from everlog.core.codegen.expressions import Expressions
 from everlog.core.program import Atom, Variable
+from everlog.core.storage.statistics import Statistics
 from everlog.core.storage.tables import Columns, Shape
 
 MAX_LOOPS = 16  # Python allows 20 nested blocks in one function
@@ -68,7 +69,7 @@ class Writer:
     """
 
     shapes: Mapping[str, Shape]
-    sizes: Mapping[str, int]
+    statistics: Mapping[str, Statistics]
     functors: Mapping[str, p.Functor]
     set_variable: Variable | None
     lines: list[Line] = field(factory=list)

@@ -191,6 +191,10 @@ class Table:
             tuple[Columns, Columns], int
         ] = {}  # on lookups without an index: see core.storage.lazy_index
 
+    @property
+    def arity(self) -> int:
+        return self.shape.arity
+
     def __len__(self) -> int:
         return size_of(self.shape, self.facts)
 

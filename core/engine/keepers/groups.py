@@ -30,7 +30,12 @@ class GroupValues(Table):
     """
 
     def __init__(self, arity: int, values: dict[Any, Any]) -> None:
-        self.arity, self.values = arity, values
+        self._arity, self.values = arity, values
+        self.indexes = None  # type: ignore[assignment]
+
+    @property
+    def arity(self) -> int:
+        return self._arity
 
     def __len__(self) -> int:
         return len(self.values)

@@ -23,15 +23,10 @@ from everlog.core.program import Rule
 from everlog.core.program.values import EvaluationError
 from everlog.core.storage.equivalence import Classes
 from everlog.core.storage.shared_fans import SharedTable
+from everlog.core.storage.statistics import UNKNOWN, Guess, Sampled, Statistics, is_other_size
 from everlog.core.storage.tables import Facts, Shape, Table
 
 RunRule: TypeAlias = Callable[[Any, Any], None]
-GROWN, SMALL = 8, 64  # a rule is compiled again when a relation it reads has grown or shrunk by this factor
-
-
-def is_other_size(before: int, now: int) -> bool:
-    """Whether an order of joins that was chosen by one size may be wrong for another."""
-    return before > (now + SMALL) * GROWN or now > (before + SMALL) * GROWN
 
 
 @define
@@ -61,6 +56,7 @@ class Store:
         self.numbers: dict[str, int] = {}  # rule name → the number that witnesses have
         self.rules: dict[int, str] = {}  # and back
         self.times: dict[str, RuleTime] = {}
+        self.sampled = Sampled(growing=True)
         self.weight = 1  # how many runs of a rule a measured one stands for
 
     def adopt(self, plan: Plan) -> None:
@@ -106,9 +102,10 @@ class Store:
             table = self.deltas[name] if name in self.deltas else self.delta(name[1:])
         return table.index(access.key, access.rest)
 
-    def sizes(self, rule: Rule) -> dict[str, int]:
+    def statistics(self, rule: Rule) -> dict[str, Statistics]:
+        """What is known of the relations that a rule reads."""
         names = {atom.relation for atom, _ in p.atoms_of(rule.body)}
-        return {name: len(self.tables[name]) for name in names if name in self.tables}
+        return {name: self.sampled.of(name, self.tables[name]) for name in names if name in self.tables}
 
     def of_rule(self, rule: Rule, error: EvaluationError) -> EvaluationError:
         """The error, with the rule that met it as its author wrote it."""
@@ -142,7 +139,7 @@ class Task:
         self.store, self.rule, self.position, self.mode, self.large = store, rule, position, mode, large
         self.sets = sets
         self.run: RunRule | None = None
-        self.compiled: dict[str, int] | None = None  # the sizes that the order of joins was chosen by
+        self.compiled: dict[str, float] | None = None  # the sizes that the order of joins was chosen by
         self.time = store.time_of(rule)
 
     def __call__(self, delta: Facts, out: Any) -> None:
@@ -164,16 +161,16 @@ class Task:
 
     def code(self) -> Compiled:
         store = self.store
-        sizes = store.sizes(self.rule)
-        self.compiled = dict(sizes)
+        statistics = store.statistics(self.rule)
+        self.compiled = {name: float(store.tables[name].about()) for name in statistics}
         for name in self.large:
-            sizes[name] = max(sizes.get(name, 0), 1_000_000)
+            statistics[name] = Guess(store.shapes[name].arity, max(self.compiled.get(name, 0), UNKNOWN))
         number = store.numbers.get(self.rule.name, 0)
         grouped = self.rule.head.relation in store.grouped
 
         writer = partial(self.mode, number=number, grouped=grouped, failing=store.failing)
         sets = self.sets and not is_risky(self.rule, store.failing)
-        return compile_rule(self.rule, self.position, store.shapes, sizes, store.functors, writer, sets)
+        return compile_rule(self.rule, self.position, store.shapes, statistics, store.functors, writer, sets)
 
     def forget_if_grown(self, sizes: dict[str, int]) -> None:
         """Compile anew next time, if the sizes that the order was chosen by are no longer true.
