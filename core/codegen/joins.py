@@ -133,7 +133,8 @@ class JoinWriter(AtomWriter):
         literal, values = agenda.open[planned], agenda.open[member]
         assert isinstance(values, Member)
         if isinstance(literal, Range):
-            return planned
+            terms = [literal.start, literal.stop] + ([] if literal.step is None else [literal.step])
+            return planned if self.is_bound(terms) else member
         assert isinstance(literal, Atom)
         new = [a for a in literal.args if isinstance(a, Variable) and self.is_new(a)]
         if new == [self.set_variable]:
