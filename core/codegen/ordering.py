@@ -16,6 +16,7 @@ sets are intersected at the bottom (the set variable) or united on the way, cost
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import TypeAlias
 
@@ -42,6 +43,7 @@ _UNION = 0.2
 _RANGE = 20.0  # values of a range
 _LEFT_BY = {"<": 1 / 3, "<=": 1 / 3, ">": 1 / 3, ">=": 1 / 3, "=": 0.1, "!=": 0.9}
 _LEFT_BY_NEGATION = 0.5
+_FEW = 0.001  # the share of rows that pass a test which none of a sample passes
 
 Source: TypeAlias = tuple[Statistics, int]  # a column that a variable's values are drawn from
 
@@ -143,7 +145,7 @@ class Ordering:
             for position in fresh:
                 if position not in done and self._is_ready(prefix, position):
                     connected = self._is_connected(prefix, position)
-                    heapq.heappush(heap, (not connected, self._matches(prefix, position), position))
+                    heapq.heappush(heap, (not connected, self._matches(prefix, position)[0], position))
             while heap[0][2] in done:
                 heapq.heappop(heap)
             position = heapq.heappop(heap)[2]
@@ -170,7 +172,7 @@ class Ordering:
     def matches_of(self, position: int, bound: Set[Variable]) -> float:
         """The rows of an atom that match, if just these variables have values."""
         sources = {v: self.final.sources.get(v) for v in self.variables[position] if v in bound}
-        return self._matches(_Prefix(0.0, 1.0, sources, (), frozenset()), position)
+        return self._matches(_Prefix(0.0, 1.0, sources, (), frozenset()), position)[0]
 
     # ── one more literal ─────────────────────────────────────────────────────────────────────
 
@@ -178,7 +180,7 @@ class Ordering:
         """The prefix with one more atom, and with the tests that become ready."""
         literal = self.body[position]
         new = self.variables[position].difference(prefix.sources)
-        matches = self._matches(prefix, position)
+        tried, matches = self._matches(prefix, position)
         rows, weight = prefix.rows * matches, 1.0
         if self.set_variable in new:
             if len(new) == 1 and prefix.sources:  # sets are intersected: their values are not run through
@@ -189,7 +191,7 @@ class Ordering:
             known = self._known(literal)
             of_set = known.distinct(tuple(c for c, a in enumerate(literal.args) if a in new - {self.set_variable}))
             rows = prefix.rows * min(matches, max(1.0, of_set))
-        cost = prefix.cost + prefix.rows + weight * prefix.rows * matches
+        cost = prefix.cost + prefix.rows + weight * prefix.rows * tried
         sources = dict(prefix.sources)
         if isinstance(literal, Atom):
             known = self._known(literal)
@@ -198,50 +200,45 @@ class Ordering:
                     sources.setdefault(argument, (known, column))  # type: ignore[arg-type]
         for variable in new:
             sources.setdefault(variable, None)
-        order = (*prefix.order, Estimate(position, matches, rows))
+        order = (*prefix.order, Estimate(position, tried, rows))
         return self._tested(_Prefix(cost, rows, sources, order, prefix.tested))
 
     def _known(self, atom: Atom) -> Statistics:
         found = self.statistics.get(atom.relation)
         return Guess(len(atom.args)) if found is None else found
 
-    def _matches(self, prefix: _Prefix, position: int) -> float:
-        """The rows of an atom that match one row of the prefix."""
+    def _matches(self, prefix: _Prefix, position: int) -> tuple[float, float]:
+        """The rows of an atom that an index gives for one row of the prefix, and those that match.
+
+        Where a variable that has no value yet stands twice, an index gives more than what matches.
+        """
         literal = self.body[position]
         if not isinstance(literal, Atom):
-            return _RANGE
+            return _RANGE, _RANGE
         known = self._known(literal)
-        shares, columns = [], []
-        seen: set[Variable] = set()
+        shares, columns, seen = [], [], {}
+        same = 1.0  # the share of rows that have the same value twice
         for column, argument in enumerate(literal.args):
             if isinstance(argument, Constant):
-                share = known.share(column, argument.value)
-            elif isinstance(argument, Variable) and (argument in prefix.sources or argument in seen):
-                source = prefix.sources.get(argument)
-                if source is None:
-                    share = 1.0 / known.distinct((column,))
-                else:
-                    share = known.matching(column, *source)
-            else:
-                if isinstance(argument, Variable):
-                    seen.add(argument)
-                continue
-            shares.append(share)
-            columns.append(column)
-        if not shares:
-            rest = tuple(c for c, a in enumerate(literal.args) if isinstance(a, Variable))
-            return known.rows if len(rest) == len(literal.args) else min(known.rows, known.distinct(rest))
-        share = shares[0]
+                shares.append(known.share(column, argument.value))
+                columns.append(column)
+            elif isinstance(argument, Variable) and argument in prefix.sources:
+                source = prefix.sources[argument]
+                share = 1.0 / known.distinct((column,)) if source is None else known.matching(column, *source)
+                shares.append(share)
+                columns.append(column)
+            elif isinstance(argument, Variable):
+                if argument in seen:
+                    same *= known.same(seen[argument], column)
+                seen[argument] = column
+        share = shares[0] if shares else 1.0
         if len(shares) > 1:
-            product = 1.0
-            for one in shares:
-                product *= one
-            share = min(max(product, 1.0 / known.distinct(tuple(columns))), *shares)
-        matches = known.rows * share
-        if any(isinstance(a, p.Wildcard) for a in literal.args):  # a match per value, not per row
+            share = min(max(math.prod(shares), 1.0 / known.distinct(tuple(columns))), *shares)
+        rows = known.rows * share
+        if rows > 1 and any(isinstance(a, p.Wildcard) for a in literal.args):  # once per value, not per row
             shown = tuple(c for c, a in enumerate(literal.args) if not isinstance(a, p.Wildcard))
-            matches *= min(1.0, known.distinct(shown) / max(known.rows, 1.0)) if matches > 1 else 1.0
-        return matches
+            rows *= min(1.0, known.distinct(shown) / known.rows)
+        return rows, rows * same
 
     # ── tests ────────────────────────────────────────────────────────────────────────────────
 
@@ -282,7 +279,7 @@ class Ordering:
                 return None
             case Negation(atom):
                 ready = all(v in sources for a in atom.args for v in p.variables_of(a))
-                return _LEFT_BY_NEGATION if ready else None
+                return self._missing(atom, sources) if ready else None
             case Aggregate(result=result, outer=outer):
                 if any(v not in sources for v in outer):
                     return None
@@ -293,7 +290,18 @@ class Ordering:
             case _:
                 return None
 
+    def _missing(self, atom: Atom, sources: Mapping[Variable, Source | None]) -> float:
+        """The share of rows for which a relation has no fact."""
+        argument = atom.args[0] if len(atom.args) == 1 else None
+        source = sources.get(argument) if isinstance(argument, Variable) else None
+        if source is None:
+            return _LEFT_BY_NEGATION
+        known = self._known(atom)
+        return max(1.0 - known.rows * known.matching(0, *source), _FEW)
+
     def _passing(self, op: str, left: p.Term, right: p.Term, sources: Mapping[Variable, Source | None]) -> float:
+        if left == right:
+            return 1.0 if op in ("=", "<=", ">=") else _FEW
         for one, other, turned in ((left, right, False), (right, left, True)):
             if isinstance(one, Variable) and isinstance(other, Constant):
                 source = sources.get(one)

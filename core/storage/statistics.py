@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sized
 from itertools import accumulate, islice
 from operator import itemgetter
 from random import Random
@@ -23,6 +23,7 @@ from everlog.core.storage.tables import Columns, Table
 
 SAMPLE = 1000  # rows
 FREQUENT = 24  # values kept for a column
+PROBES = 250  # values looked up to know how many rows match
 _OFTEN = 5  # a value is frequent if the sample has it this often
 UNKNOWN = 1_000_000  # rows of a relation of which nothing is known
 
@@ -35,13 +36,41 @@ class Statistics:
     (4000, 2, 0.5)
     """
 
-    __slots__ = ("_distinct", "_frequent", "exact", "rows", "sample")
+    __slots__ = ("_counts", "_distinct", "_frequent", "_matching", "exact", "lookups", "rows", "sample")
 
-    def __init__(self, rows: float, sample: list[Row], exact: Mapping[Columns, int] | None = None) -> None:
+    def __init__(
+        self,
+        rows: float,
+        sample: list[Row],
+        exact: Mapping[Columns, int] | None = None,
+        lookups: Mapping[int, Mapping[Value, Sized]] | None = None,
+    ) -> None:
         self.rows, self.sample = rows, sample
         self.exact = exact or {}  # distinct values that an index has counted
+        self.lookups = lookups or {}  # from a value of a column to what goes with it, by an index that is there
+        self._counts: dict[int, Counter[Value]] = {}
         self._distinct: dict[Columns, float] = {}
         self._frequent: dict[int, dict[Value, float]] = {}
+        self._matching: dict[tuple[int, int, int], tuple[Statistics, float]] = {}
+
+    @property
+    def complete(self) -> bool:
+        """Whether the sample has all rows."""
+        return len(self.sample) >= self.rows
+
+    def counts(self, column: int) -> Counter[Value]:
+        """How often the sample has each value in a column."""
+        found = self._counts.get(column)
+        if found is None:
+            found = self._counts[column] = Counter(map(itemgetter(column), self.sample))
+        return found
+
+    def rows_with(self, column: int) -> Callable[[Value], float] | None:
+        """How many rows have a value in a column, exactly; None if that is not known."""
+        if column in self.lookups:
+            get = self.lookups[column].get
+            return lambda value: len(get(value, ()))
+        return self.counts(column).__getitem__ if self.complete else None
 
     def distinct(self, columns: Columns) -> float:
         """About how many different values these columns have together; at least 1."""
@@ -67,7 +96,7 @@ class Statistics:
         found = self._frequent.get(column)
         if found is None:
             n = len(self.sample)
-            counts = Counter(map(itemgetter(column), self.sample)).most_common(FREQUENT)
+            counts = self.counts(column).most_common(FREQUENT)
             found = {value: count / n for value, count in counts if count >= _OFTEN}
             self._frequent[column] = found
         return found
@@ -80,6 +109,9 @@ class Statistics:
 
     def share(self, column: int, value: Value) -> float:
         """The share of all rows that have a value in a column."""
+        known = self.rows_with(column)
+        if known is not None:
+            return known(value) / max(self.rows, 1.0)
         found = self.frequent(column).get(value)
         if found is not None:
             return found
@@ -88,13 +120,32 @@ class Statistics:
     def matching(self, column: int, other: Statistics, column_of_other: int) -> float:
         """The share of rows that match a value, if that is drawn from a column of another relation.
 
-        Frequent values are compared one by one.  Of the others, each value of the column with
-        fewer of them is taken to be in the other one.
+        Where rows with a value can be counted, values of the other sample are looked up.
+        """
+        key = (column, id(other), column_of_other)
+        found = self._matching.get(key)
+        if found is None:  # `other` is kept, so that its id stays its own
+            found = self._matching[key] = other, self._matched(column, other, column_of_other)
+        return found[1]
+
+    def _matched(self, column: int, other: Statistics, column_of_other: int) -> float:
+        known = self.rows_with(column)
+        if known is None or not other.sample:
+            return self._expected(column, other, column_of_other)
+        values = [row[column_of_other] for row in other.sample[:: len(other.sample) // PROBES + 1]]
+        matched = sum(map(known, values)) / len(values)
+        if not other.complete or len(values) < len(other.sample):
+            matched = max(matched, 0.5 / len(values))  # none of those looked up, perhaps one of the others
+        return matched / max(self.rows, 1.0)
+
+    def _expected(self, column: int, other: Statistics, column_of_other: int) -> float:
+        """The same by shares: frequent values are compared one by one.  Of the others, each value
+        of the column that has fewer is taken to be in the other one.
         """
         mine, theirs = self.frequent(column), other.frequent(column_of_other)
         d_mine, d_theirs = self.distinct((column,)), other.distinct((column_of_other,))
         there = min(1.0, d_mine / d_theirs)  # the chance that a rare value of theirs is one of mine
-        rare, rare_there = self.rare(column), other.rare(column_of_other) * there
+        rare, rare_there = self.rare(column), other.rare(column_of_other) * min(1.0, d_theirs / d_mine)
         found = left = 0.0
         for value, share in mine.items():
             weight = theirs.get(value)
@@ -106,6 +157,13 @@ class Statistics:
                 found += weight * rare
                 left += weight
         return found + max(0.0, 1.0 - left) * rare * there
+
+    def same(self, one: int, other: int) -> float:
+        """The share of rows that have the same value in two columns."""
+        if not self.sample:
+            return 1.0 / self.distinct((one,))
+        found = sum(1 for row in self.sample if row[one] == row[other])
+        return max(found, 0.5) / len(self.sample)
 
     def passing(self, column: int, test: Callable[[Value], bool]) -> float:
         """The share of rows whose value in a column passes a test."""
@@ -169,17 +227,23 @@ def statistics_of(table: Table) -> Statistics:
     """
     if not isinstance(table.indexes, dict):
         return Guess(table.arity, table.about())
+    shape, arity = table.shape, table.arity
     exact = {key: len(index) for (key, rest), index in table.indexes.items() if rest}
     exact |= {rest: len(index) for (key, rest), index in table.indexes.items() if not key}
-    shape = table.shape
-    if shape.arity == 1:
+    lookups = {
+        key[0]: index
+        for (key, rest), index in table.indexes.items()
+        if len(key) == 1 and len(rest) == arity - 1 > 0
+    }
+    if arity == 1:
         rows = len(table.facts)
-        return Statistics(rows, list(zip(islice(table.facts, SAMPLE))), {(0,): rows})
-    if shape.arity != 2:
-        return Statistics(len(table.facts), list(islice(table.facts, SAMPLE)), exact)
+        return Statistics(rows, list(zip(islice(table.facts, SAMPLE), strict=False)), {(0,): rows})
+    if arity != 2:
+        return Statistics(len(table.facts), list(islice(table.facts, SAMPLE)), exact, lookups)
     exact[shape.key,] = len(table.facts)
+    lookups[shape.key] = table.facts
     rows = len(table)
-    return Statistics(rows, _pairs(table, rows), exact)
+    return Statistics(rows, _pairs(table, rows), exact, lookups)
 
 
 def _pairs(table: Table, rows: int) -> list[Row]:
