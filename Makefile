@@ -1,11 +1,12 @@
-# Everything sets itself up: a machine with Python ≥ 3.11 is enough.
-#   make demo    the main job, in process
-#   make test    ruff, mypy --strict, and the tests, on an installed copy; Spark and a Java for it come from PyPI
-#   make bench   side by side with other systems, which it installs: ratios from one run; an hour or more
-#                (FLAGS="--small" is a minute or two; FLAGS="--only bars" has just the bars)
-#   make bench-docs      the same, and docs/performance.md made anew with its figures and plots
-#   make bench-figure4   Figure 4 of the MVIVM paper, measured: docs/figure4.png and .svg
-#   make docs    the documentation site in site/
+# Every target installs what it needs; only Python ≥ 3.11 is required.
+#   make demo            a guided demonstration
+#   make test            ruff, mypy --strict and the tests, on an installed copy; PyPI provides Spark
+#                        and a Java
+#   make bench           measures everlog beside other systems, which it installs; an hour or more
+#                        (FLAGS="--small": a minute or two; FLAGS="--only bars": the goals)
+#   make bench-docs      the same, and regenerates docs/performance.md with its figures and plots
+#   make bench-figure4   measures Figure 4 of the MVIVM paper: docs/figure4.png and .svg
+#   make docs            builds the documentation site in site/
 
 PYTHON ?= python3
 VENV   := .venv
@@ -23,8 +24,8 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
-# The package is installed as a user would have it, not editable, and -P keeps this folder out of
-# Python's path: what runs and what is tested is that copy.
+# The package is installed as for a user, not editable, and -P keeps this folder out of Python's
+# path: so the installed copy runs and is tested.
 $(STAMP): $(BIN)/python $(SOURCES)
 	$(BIN)/python -m pip install --quiet --force-reinstall --no-deps .
 	$(BIN)/python -m pip install --quiet .
@@ -45,7 +46,7 @@ test: $(VENV)/.dev
 	cd $(VENV) && bin/mypy --config-file ../pyproject.toml --cache-dir .mypy_cache -p everlog
 	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_FLAGS)
 
-# A competitor that has no wheel for this machine is left out, and the benchmark says so.
+# A competitor without a wheel for this machine is skipped, and the benchmark says so.
 $(VENV)/.bench: $(STAMP)
 	$(BIN)/python -m pip install --quiet '.[bench]' || \
 	  for name in duckdb clingo pathway polars networkx rustworkx matplotlib; do \

@@ -1,5 +1,7 @@
-"""Measurements side by side: each prints ratios from one run, for these machines are noisy.
+"""Benchmarks that compare systems side by side, as ratios within one run.
 
-python -m bench              everything; --small: to see that it runs
+Machines are noisy, so each benchmark prints ratios, not absolute times.
+
+python -m bench              everything; --small: a quick check that it runs
 python -m bench closure      one of them
 """

@@ -1,8 +1,7 @@
-"""`python -P -m everlog.bench [FLAG …]`: side by side with others; with NAMEs, older benchmarks of
-single parts.
+"""`python -P -m everlog.bench [FLAG …]`: comparisons; with NAMEs, single scripts.
 
-A name runs a script of this folder as a process of its own (`figure4`, `costs`, …); `--small` and
-`--plot` go to it.  Without names it is the harness (bench/harness/main.py).  Bars that scripts
+A name runs a script of this folder in a process of its own (`figure4`, `costs`, …); `--small` and
+`--plot` go to it.  Without names the harness runs (bench/harness/main.py).  The bars that scripts
 print are repeated at the end.
 """
 
@@ -27,7 +26,7 @@ def main() -> int:
 
 
 def scripts(words: list[str]) -> int:
-    """Older benchmarks, one after the other."""
+    """Run benchmark scripts one after the other."""
     small = "--small" in words
     plot = words[words.index("--plot") : words.index("--plot") + 2] if "--plot" in words else []
     wanted = [word for word in words if word != "--small" and word not in plot]
@@ -49,7 +48,7 @@ def scripts(words: list[str]) -> int:
 
 
 def run(name: str, more: list[str], bars: list[str]) -> int:
-    """Show what a benchmark prints, and collect its bars."""
+    """Show the output of a benchmark, and collect its bars."""
     words = [sys.executable, "-P", "-u", str(HERE / f"{name}.py"), *more]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

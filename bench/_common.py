@@ -1,8 +1,8 @@
-"""What the benchmarks share: graphs with fixed seeds, clocks, and how a bar is told.
+"""Shared parts of the benchmarks: seeded graphs, clocks, and bars.
 
 Clocks are CPU time of this process, since other processes share the machine; two sides are measured
-by turns.  A line that ends in `holds` or `does not hold` is a bar of the table in issue 3;
-`bench/__main__.py` repeats these lines at its end.
+in turn.  A line that ends in `holds` or `does not hold` is a bar; `bench/__main__.py` repeats these
+lines at its end.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
-if TYPE_CHECKING:  # the loops of bench/closure.py do without us
+if TYPE_CHECKING:  # bench/closure.py runs its loops without everlog
     from everlog.core.program import Row
 
 T = TypeVar("T")
@@ -43,9 +43,9 @@ n(a, k) :- q(a, _), k = count : { q(a, _) }.
 
 
 def options(description: str | None, **more: int) -> argparse.Namespace:
-    """`--small`, and options with whole numbers as their defaults."""
+    """`--small`, and options with integers as their defaults."""
     parser = argparse.ArgumentParser(description=(description or "").splitlines()[0])
-    parser.add_argument("--small", action="store_true", help="to see that it runs: bars are for the full size")
+    parser.add_argument("--small", action="store_true", help="a quick check; bars are for the full size")
     for name, default in more.items():
         parser.add_argument(f"--{name}", type=int, default=default)
     return parser.parse_args()
@@ -55,7 +55,7 @@ def options(description: str | None, **more: int) -> argparse.Namespace:
 
 
 def at_least(what: str, ratio: float, bar: float | None, small: bool = False) -> None:
-    """Tell a ratio that is to be at least the bar, if there is one."""
+    """Print a ratio that should be at least the bar, if there is one."""
     if bar is None:
         print(f"  {what:<58} {ratio:8.1f} ×", flush=True)
     else:
@@ -63,7 +63,7 @@ def at_least(what: str, ratio: float, bar: float | None, small: bool = False) ->
 
 
 def at_most(what: str, value: float, bar: float, unit: str = "×", small: bool = False) -> None:
-    """Tell a value that is to be at most the bar."""
+    """Print a value that should be at most the bar."""
     _told(what, f"{value:8.2f} {unit}", f"at most {bar:g} {unit}", value <= bar, small)
 
 
@@ -82,7 +82,7 @@ def milliseconds(seconds: float) -> str:
 
 
 def timed(work: Callable[[], T]) -> tuple[float, T]:
-    """CPU seconds, and what came out."""
+    """CPU seconds, and the result."""
     gc.collect()
     start = time.process_time()
     result = work()
@@ -90,7 +90,7 @@ def timed(work: Callable[[], T]) -> tuple[float, T]:
 
 
 def by_turns(rounds: int, **sides: Callable[[], object]) -> dict[str, list[float]]:
-    """CPU seconds of each side in each round; the sides take turns, results are dropped."""
+    """CPU seconds of each side per round; the sides take turns, results are dropped."""
     out: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(rounds):
         for name, work in sides.items():
@@ -101,14 +101,15 @@ def by_turns(rounds: int, **sides: Callable[[], object]) -> dict[str, list[float
 
 
 def ratio_of(numerator: list[float], denominator: list[float]) -> float:
-    """The median over rounds of the ratio within a round: what disturbs a round disturbs both
-    sides.
+    """The median over rounds of the ratio within a round.
+
+    A disturbance of a round affects both sides.
     """
     return statistics.median(a / b for a, b in zip(numerator, denominator, strict=True))
 
 
 def slope(points: list[tuple[float, float]]) -> float:
-    """Of the straight line through the logarithms that misses them least."""
+    """The slope of the least-squares line through the logarithms."""
     logs = [(math.log(x), math.log(max(y, 1e-9))) for x, y in points]
     mean_x, mean_y = (sum(values) / len(logs) for values in zip(*logs, strict=True))
     return sum((x - mean_x) * (y - mean_y) for x, y in logs) / sum((x - mean_x) ** 2 for x, _ in logs)
@@ -136,7 +137,7 @@ def grid(side: int) -> list[tuple[int, int]]:
 
 
 def add_changes(total: dict[str, dict[Row, int]], changes: Mapping[str, Mapping[Row, int]]) -> None:
-    """Add what a step told; what comes to zero is not kept."""
+    """Add the changes of a step; counts of zero are dropped."""
     for relation, told in changes.items():
         rows = total.setdefault(relation, {})
         for row, sign in told.items():

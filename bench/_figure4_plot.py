@@ -1,5 +1,6 @@
-"""The plot of `bench/figure4.py`: steps per update against size, log-log, one panel a query; PNG
-and SVG.
+"""The plot of `bench/figure4.py`: steps per update against size, log-log.
+
+One panel per query; PNG and SVG.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""Single updates against recomputation: what `bench/updates.py` and `bench/programs_updates.py`
-share.
+"""Single updates against recomputation, for other scripts.
 
-One update is a `Database.delete` or `Database.insert` of one given fact, with every told row looked
-at.  Recomputation is `core.evaluate.seminaive.evaluate` of the program on the same facts, which
-keeps no witnesses; beside it stands the engine's own load, which does.  Recomputations and shares
-of the updates take turns; the ratio is the mean recomputation over the mean update.  The bar is for
-a fact deleted, then inserted: the mean of all updates.  Deletes and inserts by themselves are told
-above it.
+One update is a `Database.delete` or `Database.insert` of one base fact, and every changed row is
+read.  Recomputation is `core.evaluate.seminaive.evaluate` of the program on the same facts, which
+keeps nothing for updates; the load of a `Database`, and its first delete, which builds what deletes
+need, are printed beside it.  Recomputations and shares of the updates take turns; the ratio is the
+mean recomputation over the mean update.  The bar is for a fact deleted, then inserted: the mean of
+all updates.  Deletes and inserts are also printed separately.
 """
 
 from __future__ import annotations
@@ -22,23 +21,27 @@ from _common import add_changes, at_least, fail, milliseconds, timed
 from everlog import Database, compile_text, evaluate
 from everlog.core.program import Program, Row
 
-Given = Mapping[str, Sequence[Row]]
+BaseFacts = Mapping[str, Sequence[Row]]
 
 
-def compare(title: str, text: str, given: Given, number: int, rounds: int, bar: float | None, small: bool) -> None:
-    """Measure `number` random given facts, each deleted and inserted again."""
+def compare(
+    title: str, text: str, base: BaseFacts, number: int, rounds: int, bar: float | None, small: bool
+) -> None:
+    """Measure `number` random base facts, each deleted and inserted again."""
     program = compile_text(text)
-    facts = [(name, row) for name, rows in given.items() for row in rows]
+    facts = [(name, row) for name, rows in base.items() for row in rows]
     sample = random.Random(7).sample(facts, min(number, len(facts)))
-    seconds, database = timed(lambda: Database(program, facts=given))
+    seconds, database = timed(lambda: Database(program, facts=base))
     loads = [seconds]
+    first, _ = _update(database.delete, *facts[0])
+    database.insert(*facts[0])
     _warm_up(database, facts)
     bulk: list[float] = []
     deletes: list[float] = []
     inserts: list[float] = []
     told = 0
     for turn in range(rounds):
-        seconds, result = timed(lambda: evaluate(program, given))
+        seconds, result = timed(lambda: evaluate(program, base))
         bulk.append(seconds)
         if turn == 0:
             _same(program, database, result.relation, "after the load")
@@ -55,23 +58,24 @@ def compare(title: str, text: str, given: Given, number: int, rounds: int, bar: 
             add_changes(total, inserted)
             if any(total.values()):
                 fail(f"{title}: deleting and inserting {name}{row} changed something")
-    _check_states(program, database, given, sample[:2])
+    _check_states(program, database, base, sample[:2])
     if not small:
-        seconds, other = timed(lambda: Database(program, facts=given))
+        seconds, other = timed(lambda: Database(program, facts=base))
         loads.append(seconds)
         del other
     recomputed, loaded = statistics.mean(bulk), min(loads)
     sizes = ", ".join(f"{database.size(name)} {name}" for name in program.relations)
     print(f"{title}: {sizes}")
     print(
-        f"  recomputation {recomputed:.2f} s, load with witnesses {loaded:.2f} s; {len(sample)} facts, "
-        f"{told / len(sample):.0f} changes told a delete"
+        f"  recomputation {recomputed:.2f} s, load {loaded:.2f} s ({loaded / recomputed:.2f} ×), "
+        f"first delete {first:.2f} s ({first / recomputed:.2f} ×); {len(sample)} facts, "
+        f"{told / len(sample):.0f} changes per delete"
     )
     for what, times in (("delete", deletes), ("insert", inserts), ("both", [*deletes, *inserts])):
         mean, middle, most = statistics.mean(times), statistics.median(times), max(times)
         print(
             f"  {what}: mean {milliseconds(mean)}, median {milliseconds(middle)}, most {milliseconds(most)};"
-            f" {loaded / mean:.0f} × faster than the load with witnesses"
+            f" {loaded / mean:.0f} × faster than the load"
         )
     at_least(f"{title}, delete", recomputed / statistics.mean(deletes), None)
     at_least(f"{title}, insert", recomputed / statistics.mean(inserts), None)
@@ -86,7 +90,7 @@ def _update(change, name: str, row: Row):  # type: ignore[no-untyped-def]  # a b
 
 
 def _warm_up(database: Database, facts: Sequence[tuple[str, Row]]) -> None:
-    """The first use of each rule compiles it, which bench/first_use.py measures."""
+    """Run each rule once: its first use compiles it (see bench/first_use.py)."""
     for name in dict.fromkeys(name for name, _ in facts):
         rows = [row for relation, row in facts if relation == name]
         for row in random.Random(8).sample(rows, min(10, len(rows))):
@@ -100,10 +104,12 @@ def _same(program: Program, database: Database, relation, when: str) -> None:  #
             fail(f"{name} differs from a recomputation, {when}")
 
 
-def _check_states(program: Program, database: Database, given: Given, sample: Sequence[tuple[str, Row]]) -> None:
+def _check_states(
+    program: Program, database: Database, base: BaseFacts, sample: Sequence[tuple[str, Row]]
+) -> None:
     for name, row in sample:
         database.delete(name, row)
-        less = {n: [r for r in rows if (n, r) != (name, row)] for n, rows in given.items()}
+        less = {n: [r for r in rows if (n, r) != (name, row)] for n, rows in base.items()}
         _same(program, database, evaluate(program, less).relation, f"after the deletion of {name}{row}")
         database.insert(name, row)
-    _same(program, database, evaluate(program, given).relation, "at the end")
+    _same(program, database, evaluate(program, base).relation, "at the end")

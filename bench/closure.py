@@ -1,9 +1,10 @@
-"""The closure of a random graph as a whole command: 2 000 nodes, 4 000 edges, 2.57 million pairs.
+"""The closure of a random graph as a whole command.
 
-Every side reads `edge.facts` and writes the sorted pairs to a file; the files must be the same,
-byte by byte.  Ours are `everlog run` (once, no witnesses) and `everlog run --updates` with an empty
-stream (the living engine, a witness kept for each pair).  The others are a tuple-at-a-time and a
-set-at-a-time loop in Python, and Soufflé's interpreter if it is on the PATH.
+The graph has 2 000 nodes and 4 000 edges, its closure 2.57 million pairs.  Every side reads
+`edge.facts` and writes the sorted pairs to a file; the files must be equal, byte by byte.  Ours are
+`everlog run` (once, no witnesses) and `everlog run --updates` with an empty stream (the living
+engine, with a witness for each pair).  The others are a tuple-at-a-time and a set-at-a-time loop in
+Python, and Soufflé's interpreter if it is on the PATH.
 
 Sides take turns.  A ratio is of CPU time (user and system, of a whole command), the other's over
 ours in the same round, the median of the rounds: above 1 we are faster.  Memory is the peak of the
@@ -73,7 +74,7 @@ LOOPS = {"tuples": tuple_at_a_time, "sets": set_at_a_time}
 
 
 def loop_as_command(name: str, folder: Path) -> None:
-    """`python bench/closure.py --loop NAME FOLDER`: facts in, pairs out."""
+    """`python bench/closure.py --loop NAME FOLDER`: reads facts, writes pairs."""
     with (folder / "edge.facts").open() as file:
         edges = [(int(x), int(y)) for x, y in map(str.split, file)]
     with (folder / f"{name}/path.csv").open("w") as file:
@@ -97,7 +98,7 @@ def run(words: list[str], folder: Path) -> tuple[float, float, float]:
 
 
 def commands(folder: Path) -> dict[str, tuple[list[str], Path]]:
-    """What is run, and where its pairs are."""
+    """The commands to run, and the files of their pairs."""
     python = [sys.executable, "-P"]
     ours = [*python, "-m", "everlog", "run", "closure.dl", "-F", "."]
     loop = [*python, str(Path(__file__).resolve()), "--loop"]
@@ -111,7 +112,7 @@ def commands(folder: Path) -> dict[str, tuple[list[str], Path]]:
     if souffle:
         out[SOUFFLE] = ([souffle, "closure.dl", "-F", ".", "-D", "souffle"], "souffle")
     else:
-        print("Soufflé is not installed: its line is left out, the other loops stand in")
+        print("Soufflé is not installed: its line is left out")
     for _, where in out.values():
         (folder / where).mkdir()
     return {what: (words, folder / where / "path.csv") for what, (words, where) in out.items()}

@@ -1,15 +1,14 @@
-"""What updates cost, in counted steps: hierarchical and insert-only views against what their class
-promises.
+"""The cost of updates in counted steps, against the bound of each class.
 
-Steps are what a view counts itself (look-ups, values walked, entries changed), so they are the same
-on every machine.  Each line has them for growing sizes; a slope is that of a straight line through
-the logarithms.
+Views count their own steps (look-ups, values visited, entries changed), so the counts are the same
+on every machine.  Each line has them for growing sizes; a slope is that of the least-squares line
+through the logarithms.
 
-    hierarchical   R(a,b,c), S(a,b,d), T(a,e): steps of one update; few values of a, so that totals are large
-    against hand   R(a,b), S(a,c): the engine against triggers written by hand, seconds of one run
-    acyclic        the 3-path, facts only come, hubs in the middle: steps of one insert, amortized
-    cyclic         triangle and Loomis–Whitney 4 on complete relations, whose answers reach the AGM bound; and the
-                   triangle on hubs: total steps
+    hierarchical   R(a,b,c), S(a,b,d), T(a,e): steps of one update; few values of a, large totals
+    against hand   R(a,b), S(a,c): the engine against hand-written triggers, seconds of one run
+    acyclic        the 3-path, inserts only, hubs in the middle: steps of one insert, amortized
+    cyclic         triangle and Loomis–Whitney 4 on complete relations, whose answers reach the
+                   AGM bound; and the triangle on hubs: total steps
     delay          the most steps between two answers, of all answers and of those with one row
 
     python -P bench/costs.py [--small] [--most 1000000] [--steps 100000]
@@ -50,7 +49,7 @@ TWO_TRIANGLES = Query.of("R(a, b)", "S(b, c)", "T(a, c)", "U(b, d)", "V(c, d)")
 
 
 def few_tops(size: int) -> Iterator[tuple[int, Row]]:
-    """Rows of the hierarchical query: ten values of a, a hundred of b, the rest all different."""
+    """Rows of the hierarchical query: ten values of a, a hundred of b, others unique."""
     draw = random.Random(1)
     for n in range(size):
         a, b = draw.randrange(10), draw.randrange(100)
@@ -59,7 +58,7 @@ def few_tops(size: int) -> Iterator[tuple[int, Row]]:
 
 
 def hub_path(size: int) -> Iterator[tuple[int, Row]]:
-    """R and T meet S in few hubs, in random order: S switches much support on, each but once."""
+    """R and T meet S in few hubs, in random order: S enables many answers, each once."""
     draw = random.Random(2)
     hubs = max(2, math.isqrt(size) // 4)
     for n in range(size):
@@ -73,7 +72,7 @@ def hub_path(size: int) -> Iterator[tuple[int, Row]]:
 
 
 def complete(query: Query, side: int) -> list[tuple[int, Row]]:
-    """Every relation is complete over `side` values, in random order."""
+    """Complete relations over `side` values, in random order."""
     rows = [
         (atom, row)
         for atom, of in enumerate(query.atoms)
@@ -103,7 +102,7 @@ def sizes_up_to(most: int) -> list[int]:
 
 
 def filled(strategy: str, query: Query, stream: Stream) -> tuple[JoinView, int]:
-    """A counting view after a stream of inserts, and how many were new."""
+    """A counting view after a stream of inserts, and the number of new rows."""
     view = view_of(strategy, Asked.full(query, counting=True))
     return view, sum(view.insert(atom, row) for atom, row in stream)
 
@@ -182,7 +181,7 @@ def delay(most: int, small: bool) -> None:
 
 
 def sparse(query: Query) -> Callable[[int], Stream]:
-    """Random edges of a graph of degree about 8, so that cycles are there at every size."""
+    """Random edges of a graph of degree about 8, so that every size has cycles."""
 
     def stream(size: int) -> Iterator[tuple[int, Row]]:
         draw = random.Random(5)
@@ -211,7 +210,7 @@ q(a, b, c) :- r(a, b), s(a, c).
 
 
 class ByHand:
-    """R(a,b), S(a,c) as one would write it: two dicts of sets, and the rows that change."""
+    """R(a,b), S(a,c) by hand: two dicts of sets, and the rows that change."""
 
     def __init__(self) -> None:
         self.r: dict[int, set[int]] = {}
@@ -234,9 +233,7 @@ class ByHand:
 
 
 def star_stream(number: int) -> list[tuple[str, int, int, bool]]:
-    """Random rows, each inserted if it is not there and deleted if it is; some six answers change
-    with each.
-    """
+    """Random rows, inserted if absent and deleted if present; six answers change each."""
     draw = random.Random(6)
     there: set[tuple[str, int, int]] = set()
     stream = []
@@ -272,7 +269,7 @@ def against_hand(number: int, small: bool) -> None:
         if {relation: dict(told[relation]) for relation in told} != hand.step(name, a, x, insert):
             fail("R(a,b), S(a,c): the engine and the triggers by hand tell different changes")
     times = by_turns(3, hand=by_hand, planned=database(None), view_tree=database("view_tree"))
-    print(f"R(a,b), S(a,c): {number} single updates with told changes, against triggers by hand")
+    print(f"R(a,b), S(a,c): {number} single updates with their changes, against triggers by hand")
     for name, seconds in times.items():
         print(f"  {name:<10} {', '.join(f'{s / number * 1e6:.1f}' for s in seconds)} µs an update")
     at_most(

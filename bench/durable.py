@@ -1,13 +1,12 @@
-"""What it costs that steps last: steps per second in memory and on disk, and how long opening
-takes.
+"""The cost of durability: steps per second on disk, and the time to open a file.
 
-*Steps*, by the clock on the wall: single inserts and deletes under a join and a count by group, in
-memory, and in a file where each is synced before it is told; beside them a bare SQLite transaction
-of the same size, which is what the disk can do at best; and ten updates to a step.
+*Steps*, in wall time: single inserts and deletes under a join and a count by group, in memory, and
+in a file where each is synced before it is reported; beside them a bare SQLite transaction of the
+same size, which is the best that the disk can do; and ten updates per step.
 
-*Opening*: the same file opened by evaluation, and from a checkpoint of the state that the engine
-kept, for three programs at two sizes, in CPU time; and what `checkpoint` costs, with the
-measurement by which it decides.
+*Opening*: the same file opened by evaluation, and from a checkpoint of the engine's state, for
+three programs at two sizes, in CPU time; and the cost of `checkpoint`, including the measurement by
+which it decides.
 
     python -P bench/durable.py [--small] [--steps 2000]
 """
@@ -63,7 +62,7 @@ Facts = dict[str, list[tuple[object, ...]]]
 
 
 def stepping(db: Database, updates: int) -> Callable[[int], None]:
-    """Steps of some updates each: a sale comes, an older one goes."""
+    """Steps of some updates each: a sale is inserted, an older one deleted."""
     chance = random.Random(updates)
     alive = [(chance.randrange(100), chance.randrange(10**6)) for _ in range(1000)]
     db.insert("sale", alive)
@@ -102,7 +101,7 @@ def bare(folder: Path) -> Callable[[int], None]:
 
 
 def steps_per_second(folder: Path, steps: int) -> None:
-    """By turns, since what a disk can do depends on who else uses it."""
+    """Steps per second; in turn, since other users share the disk."""
     facts: Facts = {"price": [(item, item % 97) for item in range(1000)]}
     memory = Database.from_text(JOINED, facts=facts)
     with Database.open(folder / "steps.db", text=JOINED, facts=facts) as db:
@@ -165,7 +164,7 @@ def opening(folder: Path, name: str, size: int, make: Callable[[int], tuple[str,
 
 
 def opened(db: DurableDatabase) -> float:
-    """How long it takes to open the file: a copy of it, since it is open here."""
+    """The time to open the file: a copy of it, since it is open here."""
     copy = db.path.with_name("copy.db")
     db.save(copy)
     seconds, other = timed(lambda: Database.open(copy))
@@ -175,10 +174,10 @@ def opened(db: DurableDatabase) -> float:
 
 
 def main() -> None:
-    given = options(__doc__, steps=2000)
+    asked = options(__doc__, steps=2000)
     with tempfile.TemporaryDirectory(prefix="everlog-bench-") as name:
         folder = Path(name).resolve()
-        steps_per_second(folder, 200 if given.small else given.steps)
+        steps_per_second(folder, 200 if asked.small else asked.steps)
         print()
         print(
             f"{'opening':<11}{'size':>8}{'facts':>12}{'evaluated':>13}{'from state':>13}{'':>9}"
@@ -189,7 +188,7 @@ def main() -> None:
             ("points-to", (3000, 6000), points_to),
             ("triangles", (20_000, 100_000), triangles),
         ):
-            for size in (100, 200) if given.small else sizes:
+            for size in (100, 200) if asked.small else sizes:
                 opening(folder, program, size, make)
 
 

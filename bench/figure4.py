@@ -1,16 +1,15 @@
-"""Figure 4 of the paper, measured: steps per update against the size of the database, for every
-strategy.
+"""Figure 4 of the paper, measured: steps per update against size, per strategy.
 
-Atoms in turn are *toggled*: rows between a few hub values come and go.  The other atoms have these
-hubs too, each with many partners, but no two atoms have the same partners: so no answer ever
-exists, and first-order delta walks the partners of a hub at each toggle to find that out.  Every
-atom has hubs of its own, so that no strategy is lucky with its order.  Meanwhile the partners
-change as well: with every tenth toggle a row of another atom goes and one comes, so that nothing
-may be computed once and for all.
+Atoms in turn are *toggled*: rows between a few hub values are inserted and deleted.  The other
+atoms have these hubs too, each with many partners, but no two atoms have the same partners: so no
+answer ever exists, and first-order delta visits the partners of a hub at each toggle to find that
+out.  Every atom has hubs of its own, so that no strategy profits from its order.  The partners
+change as well: with every tenth toggle one row of another atom is deleted and one inserted, so that
+no result can be reused for ever.
 
-The steps are counted by the views themselves; sizes double from 2^10.  An exponent is the slope of
-a straight line through the logarithms of steps per update, at the sizes of the upper half, where
-logarithms weigh less.  At one size, `auto` is also timed against the best single strategy.
+The views count the steps themselves; sizes double from 2^10.  An exponent is the slope of the
+least-squares line through the logarithms of steps per update, at the upper half of the sizes, where
+logarithmic factors weigh less.  At one size, `auto` is also timed against the best single strategy.
 
     python -P bench/figure4.py [--small] [--most 17] [--updates 3000] [--plot FOLDER]
 """
@@ -39,7 +38,7 @@ from everlog.core.joins.view import Asked, JoinView
 Row = tuple[int, ...]
 Update = tuple[int, Row, bool]
 
-# name → the query, and whether a bar holds for MVIVM here
+# name → the query, and whether it has a bar for MVIVM
 QUERIES: dict[str, tuple[Query, bool]] = {
     "Q'2p": (Query.of("R(a, b, c)", "S(a, b)", "T(b, c)"), True),
     "Q3p": (Query.of("R(a, b)", "S(b, c)", "T(c, d)"), True),
@@ -63,18 +62,16 @@ PAPER: dict[str, tuple[str, ...]] = {
     "Q4u": ("1", "1", "1", "1", "open", "3/4"),
     "Q''2p": ("1", "1", "1", "1", "1/2", "1"),
     "Q□": ("2", "1", "1", "–", "2/3", "1"),
-    "LW4": ("4/3", "1", "1", "–", "–", "1/2"),  # not in the paper's table: by its statements
+    "LW4": ("4/3", "1", "1", "–", "–", "1/2"),  # not in the paper's table; from its theorems
 }
 COLUMNS = ("recompute", "delta", "view_tree", "calibrated", "heavy_light", "generations")
 TITLES = ("Naïve", "Delta", "F-IVM", "CROWN", "IVM^ε", "MVIVM")
 HUBS = 2
-TOO_MANY = 20_000  # steps per update, after which larger sizes are left out
+TOO_MANY = 20_000  # steps per update, above which larger sizes are skipped
 
 
 def partner_rows(query: Query, toggled: int, atom: int) -> Iterator[Row]:
-    """Rows of an atom with hubs where it meets the toggled one, and partners that no other atom
-    has.
-    """
+    """Rows of an atom: hubs where it meets the toggled one, and partners of its own."""
     hubs = set(query.atoms[toggled].variables)
     atoms = len(query.atoms)
     number = 0
@@ -87,8 +84,9 @@ def partner_rows(query: Query, toggled: int, atom: int) -> Iterator[Row]:
 
 
 def hurts(query: Query, toggled: int) -> bool:
-    """Whether two other atoms share a variable that the toggled one does not bind: else there are
-    answers.
+    """Whether two other atoms share a variable that the toggled one does not bind.
+
+    Otherwise there would be answers.
     """
     bound = set(query.atoms[toggled].variables)
     free = [v for n, atom in enumerate(query.atoms) if n != toggled for v in atom.variables if v not in bound]
@@ -96,7 +94,7 @@ def hurts(query: Query, toggled: int) -> bool:
 
 
 def hostile(query: Query, size: int, updates: int) -> tuple[dict[int, list[Row]], list[Update]]:
-    """What is loaded, and the stream."""
+    """The loaded rows, and the stream."""
     draw = random.Random(size)
     atoms = range(len(query.atoms))
     groups = [(toggled, atom) for toggled in atoms if hurts(query, toggled) for atom in atoms if atom != toggled]
@@ -142,7 +140,7 @@ def play(view: JoinView, stream: list[Update]) -> None:
 
 
 def measured(name: str, strategy: str, size: int, updates: int) -> float | None:
-    """Steps per update, or None where the strategy does not serve the query."""
+    """Steps per update, or None if the strategy does not support the query."""
     query, _ = QUERIES[name]
     if JOINS[strategy].refusal(query):
         return None
@@ -155,7 +153,7 @@ def measured(name: str, strategy: str, size: int, updates: int) -> float | None:
 
 
 def seconds(name: str, strategy: str, size: int, updates: int) -> float:
-    """Of one update, in the mean."""
+    """Mean seconds of one update."""
     query, _ = QUERIES[name]
     loaded, stream = hostile(query, size, updates)
     view = view_of(strategy, Asked.full(query))
@@ -167,7 +165,7 @@ def seconds(name: str, strategy: str, size: int, updates: int) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--small", action="store_true", help="to see that it runs")
+    parser.add_argument("--small", action="store_true", help="a quick check")
     parser.add_argument("--most", type=int, default=17, metavar="K", help="sizes up to 2^K")
     parser.add_argument("--updates", type=int, default=3000)
     parser.add_argument("--plot", metavar="FOLDER", help="write figure4.png, figure4.svg and figure4.json there")
@@ -199,7 +197,7 @@ def main() -> None:
         size = sizes[-1] // 4
         quick = [s for s, points in series.items() if len(points) == len(sizes) and s not in ("auto", "recompute")]
         times = {strategy: seconds(name, strategy, size, asked.updates // 2) for strategy in quick}
-        times["auto"] = seconds(name, "auto", size, asked.updates * 10)  # what follows has to pay for its move
+        times["auto"] = seconds(name, "auto", size, asked.updates * 10)  # later updates pay for its switch
         best = min(quick, key=times.__getitem__)
         title = f"{name}, time of auto against the best ({best})"
         at_most(title, times["auto"] / times[best], 2.5, small=asked.small)
@@ -214,7 +212,7 @@ def main() -> None:
 
 
 def memory(name: str, strategy: str, size: int, updates: int) -> int:
-    """Bytes that a view holds after the stream."""
+    """The bytes that a view holds after the stream."""
     query, _ = QUERIES[name]
     loaded, stream = hostile(query, size, updates)
     tracemalloc.start()

@@ -1,15 +1,14 @@
-"""How long the first use takes: of the command, the prompt, a query, and each rule of programs/.
+"""The time of first use: of the command, the prompt, a query, and each rule.
 
-The door: `everlog --version` in a process of its own, as a person waits for it (wall clock, the
-least of several), the prompt in a pseudo-terminal, until it can be typed at, and the first row of a
-query over a view of a million facts that was never asked before.  To start a prompt is to compute,
-so its bar is for CPU seconds of its process, as far as the system tells them; the clock, which
-other processes share, is told beside them.
+It measures `everlog --version` in a process of its own (wall time, the least of several), the
+prompt in a pseudo-terminal until it accepts input, and the first row of a new query over a view of
+a million facts.  Starting a prompt is computation, so its bar is for CPU seconds of its process, as
+far as the system reports them; wall time is printed beside them.
 
-A version is one rule for one thing that may happen (a body atom gains, loses, …); it becomes Python
-at its first run, on the indexes that it needs, which are built then.  Here every program is loaded
-with its facts, each of its versions is made, and each way of a single update through the program (a
-function per given relation) is written out.  The least of several fresh databases counts.
+A version is one rule for one event (a body atom gains, loses, …).  Its first run compiles it to
+Python and builds the indexes that it needs.  This script loads every program with its facts,
+compiles each version, and generates each path of a single update through the program (a function
+per base relation).  The least of several fresh databases counts.
 
     python -P bench/first_use.py [--small] [--rounds 3]
 """
@@ -65,9 +64,7 @@ def prompt(starts: int) -> None:
 
 
 def seconds_of_prompt() -> tuple[tuple[float, float], tuple[float, float], float]:
-    """Until the prompt is there; until its first rule is answered; of a query until its first page
-    is there.
-    """
+    """Seconds to the prompt, to its first rule, and to the first page of a query."""
     import pty
 
     with tempfile.TemporaryDirectory() as state:
@@ -93,9 +90,7 @@ def seconds_of_prompt() -> tuple[tuple[float, float], tuple[float, float], float
 
 
 def used_since(process: int, start: float) -> tuple[float, float]:
-    """CPU seconds of a process, and seconds since it was started; where the system does not tell,
-    these twice.
-    """
+    """CPU and wall seconds of a process; wall time twice if CPU time is unknown."""
     clock = time.perf_counter() - start
     try:
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
@@ -105,7 +100,7 @@ def used_since(process: int, start: float) -> tuple[float, float]:
 
 
 def stopped(terminal: int, shown: bytes) -> bytes:
-    """The pager is left, and the prompt is there again."""
+    """Leave the pager, and wait for the prompt."""
     os.write(terminal, b"q")
     return read_until(terminal, shown, b"everlog>")
 
@@ -116,9 +111,7 @@ def answered_with(terminal: int, shown: bytes, line: bytes, answer: bytes) -> by
 
 
 def read_until(terminal: int, shown: bytes, wanted: bytes | None) -> bytes:
-    """Take what the terminal shows until something is there, and return what follows; None: until
-    the end.
-    """
+    """Read the terminal until a text appears (None: to the end); return the rest."""
     while wanted is None or wanted not in shown:
         try:
             data = os.read(terminal, 1 << 16)
@@ -150,7 +143,7 @@ def door(small: bool) -> None:
 
 
 def waited(*words: str) -> float:
-    """The least time that a process of Python takes, of ten."""
+    """The least time that a Python process takes, of ten."""
     times = []
     for _ in range(10):
         start = time.perf_counter()
@@ -168,7 +161,7 @@ def tell(what: str, times: dict[tuple[str, str], float]) -> None:
 
 
 def uses(path: Path) -> Iterator[tuple[str, float, bool]]:
-    """What was made for the first time, how long it took, and whether it is the way of an update."""
+    """Each first use: its name, its time, and whether it is the path of an update."""
     made: list[tuple[str, float]] = []
     bind = Task.bind
 

@@ -1,14 +1,13 @@
-"""Incremental evaluation systems against computing anew: witnesses, a matrix, and triggers in
-SQLite.
+"""Incremental evaluation systems against recomputation: witnesses, matrix, SQLite.
 
 *Witnesses*: one random edge deleted, then inserted, under the closure of a random graph of 2 000
 nodes and 4 000 edges (2.57 million pairs), against semi-naive evaluation in the same process: by
 the system alone, and by the engine with this system and with its own default.  Recomputations and
-updates take turns; every told row is looked at.
+updates take turns; every changed row is read.
 
-*The matrix*: milliseconds for an update at 1 000 nodes, on graphs that are sparse, dense, and such
-that one edge carries half of the closure.  By the system alone an update counts with its told pairs
-made into sets; in the engine, as a user sees it, where up to half a million told pairs are rows in
+*The matrix*: milliseconds per update at 1 000 nodes, on graphs that are sparse, dense, and such
+that one edge carries half of the closure.  For the system alone, an update includes making sets of
+its changed pairs; in the engine, as a user sees it, up to half a million changed pairs are rows in
 a table.
 
 *SQLite*: triggers against SQLite's own recursive query: see bench/ies_sql.py.
@@ -37,9 +36,9 @@ from everlog.ies.practical.protocol import Rows
 from everlog.ies.practical.tc_algebra import AlgebraicClosure
 from everlog.ies.practical.tc_witness import WitnessClosure
 
-IN_ENGINE = ("sparse", "path", "cycle")  # graphs on which the matrix is measured in the engine, too
+IN_ENGINE = ("sparse", "path", "cycle")  # graphs on which the matrix is also measured in the engine
 Edge = tuple[int, int]
-Update = Callable[[bool, Edge], int]  # insert or delete an edge; how many rows were told
+Update = Callable[[bool, Edge], int]  # insert or delete an edge; returns the number of changed rows
 
 
 # ── witnesses against recomputation ──────────────────────────────────────────────────────────
@@ -59,7 +58,7 @@ def system_alone(edges: list[Edge]) -> tuple[Update, Callable[[], set[Edge]]]:
 def in_engine(
     edges: list[Edge], strategy: str | None, looked_at: bool = True
 ) -> tuple[Update, Callable[[], set[Edge]]]:
-    """`looked_at`: every told pair is made into a row, which the engine does when somebody looks."""
+    """Updates in the engine; `looked_at` makes a row of every changed pair."""
     strategies = {} if strategy is None else {"path": strategy}
     database = Database(compile_text(CLOSURE), facts={"edge": edges}, strategies=strategies)
 
@@ -104,7 +103,7 @@ def witnesses(nodes: int, edges: list[Edge], number: int, rounds: int, small: bo
             f"  {name}: load {loaded:.2f} s, recomputation {statistics.mean(bulk):.2f} s,"
             f" delete {milliseconds(statistics.mean(deletes))} (most {milliseconds(max(deletes))}),"
             f" insert {milliseconds(statistics.mean(inserts))} (most {milliseconds(max(inserts))}),"
-            f" {told / len(sample):.0f} pairs told a delete"
+            f" {told / len(sample):.0f} changed pairs per delete"
         )
         at_least(f"closure {nodes}/{len(edges)}, {name}", statistics.mean(bulk) / mean, bar, small)
         del update, pairs
@@ -133,13 +132,13 @@ def matrix(nodes: int, number: int, small: bool) -> None:
                 start = time.process_time()
                 for rows in change("edge", edge).get("path", ()):
                     if isinstance(rows, Rows):
-                        rows.fans(0)
+                        rows.by_key(0)
                         told += len(rows)
                 times.append(time.process_time() - start)
         pairs = system.sizes()["path"]
         print(
-            f"  {name}: {len(edges)} edges, {pairs} pairs, load {loaded:.2f} s, {told / len(times):.0f} pairs told"
-            f" an update, most {milliseconds(max(times))}; some pair is missing with probability at most"
+            f"  {name}: {len(edges)} edges, {pairs} pairs, load {loaded:.2f} s, {told / len(times):.0f} changed"
+            f" pairs per update, most {milliseconds(max(times))}; some pair is missing with probability at most"
             f" {system.error_bound():.0e}"
         )
         at_most(f"matrix, {nodes} nodes, {name}, an update", statistics.mean(times) * 1e3, 60, "ms", small)

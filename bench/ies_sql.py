@@ -1,11 +1,10 @@
-"""Closure tables kept by SQLite triggers, against SQLite's own recursive query, on 300 nodes and
-900 edges.
+"""Closure tables by SQLite triggers, against SQLite's own recursive query.
 
-Single edges are deleted and inserted again by plain SQL; the mean of both is compared with the
-least time of the recursive query, which is run between them, in the quicker of its two directions.
-`tc_witness` has a random graph, `tc_counts` and `tc_acyclic` a random acyclic one; at the end the
-table equals the query's answer.  An edge that is inserted again often changes nothing, so the mean
-is about half a delete: both are printed beside it.
+The graph has 300 nodes and 900 edges.  Single edges are deleted and inserted again by plain SQL;
+the mean of both is compared with the least time of the recursive query, which runs between them, in
+the faster of its two directions.  `tc_witness` has a random graph, `tc_counts` and `tc_acyclic` a
+random acyclic one; at the end the table equals the query's answer.  Inserting an edge again often
+changes nothing, so the mean is about half a delete: both are printed beside it.
 
     python -P bench/ies_sql.py [--small] [--edges 100] [--rounds 3]
 """
@@ -55,7 +54,7 @@ def opened(name: str, edges: list[tuple[int, int]]) -> sqlite3.Connection:
 
 
 def clocked(database: sqlite3.Connection, statement: str, row: tuple[int, ...] = ()) -> float:
-    """CPU seconds of a statement; what it answers is counted, and not made into rows of Python."""
+    """CPU seconds of a statement; its rows are counted, not converted to Python."""
     start = time.process_time()
     database.execute(statement, row).fetchall()
     return time.process_time() - start

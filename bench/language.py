@@ -1,4 +1,4 @@
-"""How fast programs are parsed and checked: rules, inline facts, and growth with the file.
+"""The speed of parsing and checking: rules, inline facts, growth with the file.
 
 python bench/language.py [--rules 20000] [--facts 100000]
 """

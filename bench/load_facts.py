@@ -1,9 +1,9 @@
-"""How fast facts are read and written, against the csv module of the standard library.
+"""The speed of reading and writing facts, against Python's csv module.
 
 A ratio is our time over the csv module's, both from this run, interleaved, the minimum of each:
 below 1 we are faster.  The csv side does what a user would write: `tuple(map(int, row))` per line
-to read; to write, `csv.writer` over the sorted rows, since ours come out sorted as well.  Of the
-symbols in `calls`, ours are interned, which costs here and is won back in every join.
+to read; to write, `csv.writer` over the sorted rows, since ours are sorted as well.  We intern the
+symbols in `calls`, which costs time here and saves it in every join.
 
     python bench/load_facts.py [--lines 300000] [--repeat 5]
 """

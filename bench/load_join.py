@@ -2,13 +2,13 @@
 
     q(a, c) :- r(a, b), s(b, c).
 
-r and s have 500 000 rows each.  Ours is a `Database`: its rows are checked, it keeps how often each
-fact is derived, and can take any of them back afterwards.  By hand: s grouped by b in a dict of
+r and s have 500 000 rows each.  Ours is a `Database`: it checks its rows, stores the number of
+derivations of each fact, and can delete any fact afterwards.  By hand: s grouped by b in a dict of
 lists, a loop over r, and each (a, c) added to a set.  Both start from the same lists of tuples, and
-the results are compared.  Ours is timed in two ways: all in one step
-(`Database(program, facts=…)`), and one `insert` per relation.  The hand-written join is also timed
-with Python's collector paused, as ours has it, and with r and s kept as sets, as a view that lives
-on would need; the bar is against the plain one.
+the results are compared.  Ours is timed in two ways: all in one step (`Database(program,
+facts=…)`), and one `insert` per relation.  The hand-written join is also timed with Python's
+collector paused, as in ours, and with r and s stored as sets, as a maintained view would need; the
+bar is against the plain one.
 
     python -P bench/load_join.py [--small] [--facts 1000000] [--rounds 3]
 """
@@ -68,7 +68,7 @@ def two_inserts(r: Pairs, s: Pairs) -> Database:
 
 
 def rows(facts: int) -> tuple[Pairs, Pairs]:
-    """Of a `b` there are 3 rows in r and in s, on average; different rows, in random order."""
+    """Distinct rows in random order; each `b` has 3 rows in r and in s, on average."""
     draw = random.Random(6)
     half = facts // 2
     domain = half // 3

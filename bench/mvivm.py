@@ -1,13 +1,12 @@
-"""Age generations and `auto` against first-order delta, on hostile and benign streams of the
-triangle.
+"""Age generations and `auto` against first-order delta, on triangle streams.
 
-    hostile    two hubs with half of all tuples as neighbours each, disjoint; edges between hubs are toggled
-    benign     a random sparse graph, edges come and go; and a window that slides over a stream of edges
+    hostile    two hubs, each with half of all tuples as neighbours; edges between hubs are toggled
+    benign     a random sparse graph with random updates; and a window that slides over edges
     load       10^6 tuples at once: generations against the indexes of first-order delta
     engine     the same hostile stream through `Database`, as a user has it
 
-Times are of one process, both sides in one run.  `auto` is not told which stream comes; the updates
-in which it moves are in its time.
+Times are of one process, both sides in one run.  `auto` does not know which stream it gets; its
+time includes the updates in which it switches.
 
     python -P bench/mvivm.py [--small] [--tuples 1000000] [--toggles 20000]
 """
@@ -58,7 +57,7 @@ def hubs(tuples: int, toggles: int, number: int = 2) -> tuple[dict[int, list[Row
 
 
 def sparse(tuples: int, updates: int) -> tuple[dict[int, list[Row]], list[Update]]:
-    """Random graphs of degree about 8; a random row goes or comes."""
+    """Random graphs of degree about 8; a random row is inserted or deleted."""
     draw = random.Random(2)
     nodes = tuples // 24
     rows = [
@@ -75,7 +74,7 @@ def sparse(tuples: int, updates: int) -> tuple[dict[int, list[Row]], list[Update
 
 
 def window(tuples: int, updates: int) -> tuple[dict[int, list[Row]], list[Update]]:
-    """Edges in the order of their coming; the oldest goes when one comes."""
+    """A sliding window over edges: each insert deletes the oldest edge."""
     draw = random.Random(3)
     nodes = tuples // 24
     seen: dict[tuple[int, Row], None] = {}
@@ -119,23 +118,22 @@ def memory_of(work: Callable[[], object]) -> int:
     return size
 
 
-def main() -> None:
-    asked = options(__doc__, tuples=10**6, toggles=20_000)
-    small = asked.small
-    tuples = 10**4 if small else asked.tuples
-    toggles = 1000 if small else asked.toggles
-
+def hostile(tuples: int, toggles: int, small: bool) -> None:
+    """Two hubs: each update of first-order delta meets many partners."""
     print(f"hostile: two hubs, {tuples} tuples")
     loaded, stream = hubs(tuples, toggles)
     delta, _, _ = seconds_of("delta", loaded, stream[:60])
     times = {"delta": delta}
     for strategy in ("generations", "auto"):
-        times[strategy], _, view = seconds_of(strategy, loaded, stream)
+        times[strategy], _, _ = seconds_of(strategy, loaded, stream)
     print("  " + ", ".join(f"{name} {t * 1e6:.1f} µs" for name, t in times.items()) + " an update")
     at_least("hostile triangle, auto against first-order delta", times["delta"] / times["auto"], 20, small)
     best = min(times["delta"], times["generations"])
     at_most("hostile triangle, auto against the best single strategy", times["auto"] / best, 2.5, small=small)
 
+
+def benign(tuples: int, toggles: int, small: bool) -> None:
+    """Streams on which first-order delta is hard to beat."""
     for title, make in (("benign, random sparse", sparse), ("benign, window", window)):
         loaded, stream = make(tuples // 10, toggles * 2)
         pairs = []
@@ -149,6 +147,9 @@ def main() -> None:
         print(f"{title}: delta {first * 1e6:.1f} µs, auto {second * 1e6:.1f} µs, {view.strategy} at the end")  # type: ignore[attr-defined]
         at_most(f"{title}, auto against first-order delta", second / first, 1.3, small=small)
 
+
+def load(tuples: int, small: bool) -> None:
+    """All tuples at once, and the first updates."""
     print(f"load: {tuples} tuples at once")
     loaded, _ = sparse(tuples, 1)
     taken = {}
@@ -157,13 +158,15 @@ def main() -> None:
         start = time.process_time()
         view.load(loaded)
         probe = (0, -1)
-        for atom in range(3):  # the first updates make the indexes that they need
+        for atom in range(3):  # the first updates build the indexes that they need
             view.insert(atom, probe)
             list(view.delta(atom, probe))
         taken[strategy] = time.process_time() - start
-    load = taken["generations"] / taken["delta"]
-    at_most("load and first updates, generations against delta", load, 3, small=small)
+    ratio = taken["generations"] / taken["delta"]
+    at_most("load and first updates, generations against delta", ratio, 3, small=small)
 
+
+def memory(tuples: int, toggles: int, small: bool) -> None:
     loaded, stream = hubs(tuples // 10, toggles // 10)
     size = {
         strategy: memory_of(lambda strategy=strategy: seconds_of(strategy, loaded, stream))
@@ -171,6 +174,8 @@ def main() -> None:
     }
     at_most("memory of auto against delta, hostile", size["auto"] / size["delta"], 4, small=small)
 
+
+def benign_in_engine(tuples: int, toggles: int, small: bool) -> None:
     loaded, stream = sparse(tuples // 10, toggles)
     names = ("r", "s", "t")
     spent: dict[str, list[float]] = {"delta": [], "auto": []}
@@ -183,11 +188,14 @@ def main() -> None:
                 (db.insert if insert else db.delete)(names[atom], row)
             seconds.append((time.process_time() - start) / len(stream))
     told = ", ".join(f"{strategy} {min(seconds) * 1e6:.1f} µs" for strategy, seconds in spent.items())
-    print(f"engine: a benign stream through Database: {told} an update")
+    print(f"engine: a benign stream through Database: {told} per update")
     at_most("benign in the engine, auto against delta", min(spent["auto"]) / min(spent["delta"]), 1.3, small=small)
 
+
+def hostile_in_engine(tuples: int, toggles: int, small: bool) -> None:
     print("engine: the hostile stream through Database")
     loaded, stream = hubs(tuples, toggles)
+    times = {}
     for strategy in ("delta", "auto"):
         facts = {"s": loaded[1], "t": loaded[2]}
         db = Database.from_text(PROGRAM, facts=facts, strategies={"q": strategy})
@@ -200,6 +208,19 @@ def main() -> None:
             f"  {strategy} {times[strategy] * 1e6:.1f} µs an update; {db.explain('q#1').splitlines()[-1].strip()}"
         )
     at_least("hostile triangle in the engine, auto against delta", times["delta"] / times["auto"], 20, small)
+
+
+def main() -> None:
+    asked = options(__doc__, tuples=10**6, toggles=20_000)
+    small = asked.small
+    tuples = 10**4 if small else asked.tuples
+    toggles = 1000 if small else asked.toggles
+    hostile(tuples, toggles, small)
+    benign(tuples, toggles, small)
+    load(tuples, small)
+    memory(tuples, toggles, small)
+    benign_in_engine(tuples, toggles, small)
+    hostile_in_engine(tuples, toggles, small)
 
 
 if __name__ == "__main__":

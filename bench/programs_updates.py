@@ -1,16 +1,20 @@
-"""One random input fact deleted, then inserted: same generation and Andersen's points-to analysis.
+"""One random input fact deleted, then inserted, in recursion that carries no column along.
+
+Same generation, Andersen's points-to analysis, matching brackets on the paths of a graph (Dyck),
+subsumption in the description logic EL, and the closure by `path(x, y), path(y, z)`.
 
 The data is generated, with fixed seeds, for 5 000 people and for a C program of 5 000 variables.
-How updates are measured against recomputation: see bench/_updates.py.
+bench/_updates.py measures updates against recomputation.
 
 `family`: twenty generations; couples marry within their generation, some of them strangers without
 known parents; a child has both parents of a couple.  `tree`: a hierarchy in which each newcomer
-reports to someone who is already there, so that one deletion cuts a whole branch off.
+reports to an earlier member, so that one deletion cuts off a whole branch.
 
-`points_to`: functions of about ten variables.  Of the statements 20 % are `v = &o`, 50 % `v = w`,
-18 % `v = *p`, 12 % `*p = v`: about what Hardekopf and Lin count in C programs ("The ant and the
-grasshopper", PLDI 2007).  Most stay within a function; copies between functions pass arguments and
-results, and some functions are called from many places; a few variables are global.
+`points_to` (Andersen's analysis): functions of about ten variables.  Of the statements 20 % are `v
+= &o`, 50 % `v = w`, 18 % `v = *p`, 12 % `*p = v`: about what Hardekopf and Lin count in C programs
+("The ant and the grasshopper", PLDI 2007).  Most stay within a function; copies between functions
+pass arguments and results, and some functions are called from many places; a few variables are
+global.
 
     python -P bench/programs_updates.py [--small] [--facts 100] [--rounds 5] [--size 5000]
 """
@@ -23,7 +27,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parent))
 
-from _common import options
+from _common import options, random_graph
 from _updates import compare
 
 SAME_GENERATION = """.decl parent(child:number, parent:number)
@@ -43,7 +47,36 @@ points_to(v, o) :- load(v, p), points_to(p, q), points_to(q, o).
 points_to(q, o) :- store(p, v), points_to(p, q), points_to(v, o).
 """
 
+DYCK = """.decl open(x:number, y:number, k:number)
+.decl close(x:number, y:number, k:number)
+.decl dyck(x:number, y:number)
+dyck(x, y) :- open(x, z, k), close(z, y, k).
+dyck(x, y) :- open(x, z, k), dyck(z, w), close(w, y, k).
+dyck(x, z) :- dyck(x, y), dyck(y, z).
+"""
+
+EL = """.decl concept(x:number)
+.decl sub(c:number, d:number)                      // c ⊑ d
+.decl both(c:number, d:number, e:number)           // c ⊓ d ⊑ e
+.decl some(c:number, r:number, d:number)           // c ⊑ ∃r.d
+.decl of_some(r:number, c:number, d:number)        // ∃r.c ⊑ d
+.decl below(x:number, c:number)
+.decl linked(r:number, x:number, y:number)
+below(x, x) :- concept(x).
+below(x, d) :- below(x, c), sub(c, d).
+below(x, e) :- below(x, c), below(x, d), both(c, d, e).
+linked(r, x, d) :- below(x, c), some(c, r, d).
+below(x, d) :- linked(r, x, y), below(y, c), of_some(r, c, d).
+"""
+
+NONLINEAR = """.decl edge(x:number, y:number)
+.decl path(x:number, y:number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), path(y, z).
+"""
+
 Rows = list[tuple[int, int]]
+Given = dict[str, list[tuple[int, ...]]]
 
 WIDTH = 20  # variables of a function
 FAMILIES = 12  # of types
@@ -74,10 +107,10 @@ def tree(people: int) -> Rows:
 
 
 class Source:
-    """A made-up program: functions of variables, each variable of a type.
+    """A generated program: functions of variables, each variable of a type.
 
-    A type is a family (a struct, of which few are used everywhere and most in few places) and a
-    depth: 0 is the thing itself, 1 a pointer to it, 2 a pointer to such a pointer.
+    A type is a family (a struct; few are used everywhere and most in few places) and a depth: 0 is
+    the thing itself, 1 a pointer to it, 2 a pointer to such a pointer.
     """
 
     def __init__(self, variables: int) -> None:
@@ -95,19 +128,20 @@ class Source:
 
     def callee(self, caller: int) -> int:
         chance = self.draw.random()
-        if chance < 0.10:  # one of those that everybody calls
+        if chance < 0.10:  # a function with many callers
             return int(self.functions / 20 * self.draw.random() ** 2)
-        if chance < 0.13:  # anybody: recursion, callbacks
+        if chance < 0.13:  # any function: recursion, callbacks
             return self.draw.randrange(self.functions)
         return (caller + 1 + int(self.draw.expovariate(1 / 8))) % self.functions
 
-    def pair(self, apart: float, deeper: int) -> tuple[int, int]:
-        """Two variables, the first so much deeper than the second; in different functions by some
-        chance.
+    def pair(self, across: float, deeper: int) -> tuple[int, int]:
+        """Two variables, the first `deeper` levels above the second.
+
+        They are in different functions with probability `across`.
         """
         while True:
             here = self.draw.randrange(self.functions)
-            there = self.callee(here) if self.draw.random() < apart else here
+            there = self.callee(here) if self.draw.random() < across else here
             left, right = self.within(here), self.within(there)
             (family, depth), (other, other_depth) = self.types[left], self.types[right]
             cast = self.draw.random() < 0.001
@@ -141,6 +175,29 @@ def points_to(variables: int, statements: float = STATEMENTS) -> dict[str, Rows]
     return {kind: source.statements(kind, int(variables * statements * share)) for kind, share in SHARES.items()}
 
 
+def brackets(nodes: int) -> Given:
+    """Random edges that open or close one of three kinds of brackets."""
+    draw = random.Random(7)
+    out: dict[str, set[tuple[int, ...]]] = {"open": set(), "close": set()}
+    for _ in range(2 * nodes):
+        edge = draw.randrange(nodes), draw.randrange(nodes), draw.randrange(3)
+        out[draw.choice(("open", "close"))].add(edge)
+    return {name: sorted(rows) for name, rows in out.items()}
+
+
+def ontology(concepts: int) -> Given:
+    """Concepts below two earlier ones each, with random axioms of the other kinds."""
+    draw = random.Random(8).randrange
+    some = range(concepts // 2)
+    return {
+        "concept": [(c,) for c in range(concepts)],
+        "sub": sorted({(c, draw(c)) for c in range(1, concepts) for _ in range(2)}),
+        "both": sorted({(draw(concepts), draw(concepts), draw(concepts)) for _ in some}),
+        "some": sorted({(draw(concepts), draw(3), draw(concepts)) for _ in range(concepts)}),
+        "of_some": sorted({(draw(3), draw(concepts), draw(concepts)) for _ in some}),
+    }
+
+
 def main() -> None:
     asked = options(__doc__, facts=100, rounds=5, size=5000)
     size = 500 if asked.small else asked.size
@@ -153,9 +210,12 @@ def main() -> None:
             None,
         ),  # 3 900 changes each
         ("points-to", POINTS_TO, points_to(size), 100),
+        ("Dyck", DYCK, brackets(size // 10), None),
+        ("EL", EL, ontology(size // 16), None),
+        ("closure, not linear", NONLINEAR, {"edge": random_graph(size // 10, size // 5)}, None),
     ]
-    for title, text, given, bar in cases:
-        compare(f"{title} {size}", text, given, asked.facts, asked.rounds, bar, asked.small)
+    for title, text, base, bar in cases:
+        compare(f"{title} {size}", text, base, asked.facts, asked.rounds, bar, asked.small)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,10 @@
-"""A stream in steps, its updates one by one, and all of them as one batch: what is told adds up to
-the same.
+"""A stream in steps, one by one, and as one batch: the changes sum to the same.
 
 For the closure of a graph, the join with a count, and points-to, random updates are applied to four
-databases that begin alike: in steps of random sizes, one update a step, a few large batches, one
-batch.  The stream also goes through `everlog run --updates` as text, and its printed lines are
-added up.  All sums must be equal, and lead from the state of before to that of an evaluation from
-scratch.  Some updates are redundant.
+databases with the same initial facts: in steps of random sizes, one update per step, a few large
+batches, one batch.  The stream also goes through `everlog run --updates` as text, and its printed
+lines are added up.  All sums must be equal, and lead from the initial state to that of an
+evaluation from scratch.  Some updates are redundant.
 
     python -P bench/replay.py [--small] [--updates 4000]
 """
@@ -40,11 +39,14 @@ def main() -> None:
     replay("closure", closure_text, {"edge": random_graph(120, 200, seed=10)}, 120, number)
     replay("join with count", JOIN_COUNT, join, 200, number)
     replay("points-to", POINTS_TO, points_to(400), 400, number)
-    print("  told sums of steps, one by one, batches and text: equal".ljust(92) + "bar: equal              holds")
+    print(
+        "  sums of changes by steps, one by one, batches and text: equal".ljust(92)
+        + "bar: equal              holds"
+    )
 
 
-def replay(title: str, text: str, given: Mapping[str, Sequence[Row]], domain: int, number: int) -> None:
-    updates = random_updates(given, domain, number)
+def replay(title: str, text: str, base: Mapping[str, Sequence[Row]], domain: int, number: int) -> None:
+    updates = random_updates(base, domain, number)
     program = compile_text(text)
     sizes = random.Random(13)
     ways = {
@@ -53,15 +55,15 @@ def replay(title: str, text: str, given: Mapping[str, Sequence[Row]], domain: in
         "four batches": list(cut(updates, lambda: -(-number // 4))),
         "one batch": [updates],
     }
-    before = evaluate(program, given)
-    after = evaluate(program, state_after(given, updates))
+    before = evaluate(program, base)
+    after = evaluate(program, state_after(base, updates))
     sums: dict[str, Sum] = {"from scratch": {}}
     for name in program.relations:
         old, new = before.relation(name), after.relation(name)
         sums["from scratch"][name] = dict.fromkeys(old - new, -1) | dict.fromkeys(new - old, 1)
     times = []
     for way, steps in ways.items():
-        database = Database(program, facts=given)
+        database = Database(program, facts=base)
         start = time.process_time()
         total: Sum = {name: {} for name in program.relations}
         for step in steps:
@@ -71,24 +73,24 @@ def replay(title: str, text: str, given: Mapping[str, Sequence[Row]], domain: in
         for name in program.relations:
             if set(database.rows(name)) != after.relation(name):
                 fail(f"{title}, {way}: {name} is not what an evaluation from scratch gives")
-    sums["as text"] = through_the_command(text, given, ways["steps"])
+    sums["as text"] = through_the_command(text, base, ways["steps"])
     for way, total in sums.items():
         if total != sums["from scratch"]:
-            fail(f"{title}: {way} told another sum")
+            fail(f"{title}: {way} gave another sum")
     size = sum(map(len, sums["steps"].values()))
     print(f"  {title}: {number} updates, {len(ways['steps'])} steps, net {size} rows; {', '.join(times)}: equal")
 
 
-def random_updates(given: Mapping[str, Sequence[Row]], domain: int, number: int) -> list[Update]:
+def random_updates(base: Mapping[str, Sequence[Row]], domain: int, number: int) -> list[Update]:
     """Deletes of present facts and inserts in equal parts, a tenth of them redundant."""
     draw = random.Random(14)
-    present = {name: list(rows) for name, rows in given.items()}
+    present = {name: list(rows) for name, rows in base.items()}
     out: list[Update] = []
     while len(out) < number:
         name = draw.choice(list(present))
         rows = present[name]
         row: Row = (draw.randrange(domain), draw.randrange(domain))
-        if draw.random() < 0.1:  # perhaps of a fact that is not there, or there already
+        if draw.random() < 0.1:  # perhaps of an absent fact, or a present one
             insert = draw.random() < 0.5
             if insert and rows:
                 row = draw.choice(rows)
@@ -113,21 +115,21 @@ def cut(updates: Sequence[Update], size) -> Iterator[list[Update]]:  # type: ign
         first = last
 
 
-def state_after(given: Mapping[str, Sequence[Row]], updates: Sequence[Update]) -> dict[str, set[Row]]:
-    state = {name: set(rows) for name, rows in given.items()}
+def state_after(base: Mapping[str, Sequence[Row]], updates: Sequence[Update]) -> dict[str, set[Row]]:
+    state = {name: set(rows) for name, rows in base.items()}
     for update in updates:
         (state[update.relation].add if update.insert else state[update.relation].discard)(update.row)
     return state
 
 
-def through_the_command(text: str, given: Mapping[str, Sequence[Row]], steps: Sequence[Sequence[Update]]) -> Sum:
-    """`everlog run --updates`, all relations being outputs; the sum of the lines that it prints."""
+def through_the_command(text: str, base: Mapping[str, Sequence[Row]], steps: Sequence[Sequence[Update]]) -> Sum:
+    """The sum of the lines of `everlog run --updates`, with all relations as outputs."""
     relations = compile_text(text).relations
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        asked = f".input {', '.join(given)}\n.output {', '.join(relations)}\n"
+        asked = f".input {', '.join(base)}\n.output {', '.join(relations)}\n"
         (folder / "program.dl").write_text(text.replace(".output path\n", "") + asked)
-        for relation, rows in given.items():
+        for relation, rows in base.items():
             (folder / f"{relation}.facts").write_text("".join("\t".join(map(str, row)) + "\n" for row in rows))
         lines = ["\n".join(line_of(update) for update in step) + "\n" for step in steps]
         (folder / "stream.txt").write_text("\n".join(lines))

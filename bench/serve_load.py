@@ -1,16 +1,17 @@
 """A service under load: many clients at once, and no answer that mixes two states.
 
-Money moves between accounts.  Each step takes the same amount from one account and gives it to
-another, in two copies of the books, `left` and `right`; so in every state the copies agree and the
-total is what it was.  A query that saw half of a step would find copies that differ or another
-total.  Everybody checks every answer:  writers that exactly their transfer changed, and that they
-read what they wrote; readers copies, totals, derived relations and proofs; followers that every
-step leads from a right state to a right state and that none is missing.  At the end the service is
-stopped and its file compared with what was told.
+Money moves between accounts.  Each step takes an amount from one account and gives it to another,
+in two copies of the books, `left` and `right`; so in every state the copies agree and the total is
+constant.  A query that saw half of a step would find copies that differ or another total. Every
+client checks every answer: writers, that exactly their transfer changed and that they read their
+own writes; readers, copies, totals, derived relations and proofs; followers, that every step leads
+from one correct state to another and that none is missing.  At the end the service stops and its
+file is compared with the reported changes.
 
-    python -P bench/serve_load.py [--seconds 60] [--clients 50] [--pause 0] [--memory] [--small] [--torn]
+    python -P bench/serve_load.py [--seconds 60] [--clients 50] [--pause 0] [--memory] [--small]
 
-It prints latencies by kind of request (milliseconds), and fails if anything was wrong.
+It prints latencies by kind of request (milliseconds), and fails if anything was wrong.  `--torn`
+tests the checks themselves.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ rich(a) :- left(a, v), v > 1000.
 .decl also_rich(account:number)
 also_rich(a) :- right(a, v), v > 1000.
 """
-EACH, START = 20, 1000  # accounts of a writer, and what is on each
+EACH, START = 20, 1000  # accounts of a writer, and the amount on each
 
 
 class Connection:
-    """One connection that is kept: enough of HTTP for a service that speaks it well."""
+    """One persistent connection: a minimal HTTP client for a well-behaved service."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -79,7 +80,7 @@ class Connection:
         return headers
 
     async def events(self, path: str) -> AsyncIterator[tuple[str, Any]]:
-        """The events of a stream, which comes in chunks."""
+        """The events of a stream, which arrives in chunks."""
         await self.send("GET", path)
         rest, kind = b"", ""
         while size := int(await self._reader.readline(), 16):
@@ -97,7 +98,7 @@ class Connection:
 
 
 class Wrong(Exception):
-    """An answer that must not be."""
+    """A wrong answer."""
 
 
 def must(right: bool, what: str) -> None:
@@ -106,7 +107,7 @@ def must(right: bool, what: str) -> None:
 
 
 class Load:
-    """What all clients share: the clock, the latencies, and what went wrong."""
+    """Shared by all clients: the clock, the latencies, and the errors."""
 
     def __init__(self, port: int, seconds: float, pause: float, writers: int) -> None:
         self.port, self.pause, self.writers = port, pause, writers
@@ -115,9 +116,9 @@ class Load:
         self.took: dict[str, list[float]] = {}
         self.wrong: list[str] = []
         self.events = 0
-        self.books: dict[int, int] = {}  # what writers were told, at the end
+        self.books: dict[int, int] = {}  # the reported final state of the writers' accounts
         self.told = 0  # steps
-        self.seen: dict[int, int] = {}  # the last step that each follower was told of
+        self.seen: dict[int, int] = {}  # the last step that each follower received
         self.torn = False  # whether money moves in two steps
 
     @property
@@ -146,7 +147,7 @@ class Load:
 
 
 async def write(load: Load, connection: Connection, number: int) -> None:
-    """Transfers between accounts of one's own."""
+    """Transfers between the writer's own accounts."""
     mine = {number * EACH + n: START for n in range(EACH)}
     chance, last = random.Random(number), 0
     while not load.over:
@@ -178,9 +179,7 @@ async def write(load: Load, connection: Connection, number: int) -> None:
 
 
 async def read(load: Load, connection: Connection, number: int) -> None:
-    """Queries that would show a torn state, computed from base relations and read from derived
-    ones.
-    """
+    """Queries that would show a torn state, of base and of derived relations."""
     chance, last = random.Random(1000 + number), 0
     queries = (
         ("left(a, v), !right(a, v)", []),
@@ -199,7 +198,7 @@ async def read(load: Load, connection: Connection, number: int) -> None:
 
 
 async def look(load: Load, connection: Connection, number: int) -> None:
-    """What consoles ask for: facts, relations, proofs."""
+    """Requests of a console: facts, relations, proofs."""
     chance = random.Random(2000 + number)
     while not load.over:
         path = f"/relations/{chance.choice(('left', 'right'))}/facts?limit=10000"
@@ -214,7 +213,7 @@ async def look(load: Load, connection: Connection, number: int) -> None:
 
 
 async def follow(load: Load, connection: Connection, number: int) -> None:
-    """All steps from a snapshot on."""
+    """Follow all steps from a snapshot on."""
     books: dict[str, dict[int, int]] = {"left": {}, "right": {}}
     last = 0
     async for kind, data in connection.events("/changes?relation=left&relation=right&snapshot=true"):
@@ -247,14 +246,14 @@ async def all_clients(load: Load, clients: int) -> None:
     tasks = [(kind, asyncio.create_task(load.client(kind, number))) for number, kind in enumerate(kinds)]
     others = [task for kind, task in tasks if kind is not follow]
     await asyncio.wait(others, timeout=load.end - time.monotonic() + 60)
-    late = time.monotonic() + 30  # followers are told of the last step, too
+    late = time.monotonic() + 30  # followers receive the last step, too
     while time.monotonic() < late and not load.wrong and any(step <= load.told for step in load.seen.values()):
         await asyncio.sleep(0.05)
     if not load.wrong and (len(load.seen) < followers or any(step <= load.told for step in load.seen.values())):
-        load.wrong.append(f"{load.told + 1} steps were told, followers heard of {sorted(load.seen.values())}")
+        load.wrong.append(f"{load.told + 1} steps were reported, followers received {sorted(load.seen.values())}")
     for kind, task in tasks:
         if kind is not follow and not task.done():
-            load.wrong.append(f"{kind.__name__} has not ended")
+            load.wrong.append(f"{kind.__name__} did not end")
         task.cancel()
     await asyncio.gather(*(task for _, task in tasks), return_exceptions=True)
     names = {kind.__name__: kinds.count(kind) for kind in (write, read, look, follow)}
@@ -275,15 +274,15 @@ def served(folder: Path, memory: bool) -> tuple[subprocess.Popen[str], int]:
 
 
 def compare_file(folder: Path, load: Load) -> None:
-    """What is in the file is what was told."""
+    """Check that the file holds what was reported."""
     from everlog import Database
 
     with Database.open(folder / "books.db") as database:
         for copy in ("left", "right"):
             if dict(database.view(copy)) != load.books:
-                load.wrong.append(f"{copy} in the file is not what was told")
+                load.wrong.append(f"{copy} in the file is not what was reported")
         if database.step != load.told + 1:
-            load.wrong.append(f"{load.told + 1} steps were told, the file is at step {database.step}")
+            load.wrong.append(f"{load.told + 1} steps were reported, the file is at step {database.step}")
         load.wrong += [f"{name} differs from an evaluation from scratch" for name in database.check()]
 
 
@@ -294,7 +293,7 @@ def report(load: Load, seconds: float) -> None:
         everything += load.took[kind]
         print(line(kind, load.took[kind], seconds))
     print(line("all", everything, seconds))
-    print(f"{load.events} events told to followers, {load.events / seconds:.0f} per s; {load.told} steps")
+    print(f"{load.events} events to followers, {load.events / seconds:.0f} per s; {load.told} steps")
     for what in load.wrong[:20]:
         print(f"WRONG: {what}")
     print(
@@ -316,7 +315,7 @@ def main() -> int:
     parser.add_argument("--pause", type=float, default=0, help="seconds that a client waits between two requests")
     parser.add_argument("--memory", action="store_true", help="without a file")
     parser.add_argument("--small", action="store_true", help="a few seconds, a few clients")
-    parser.add_argument("--torn", action="store_true", help="move money in two steps, to see that it is noticed")
+    parser.add_argument("--torn", action="store_true", help="move money in two steps, to test the checks")
     asked = parser.parse_args()
     if asked.small:
         asked.seconds, asked.clients = 3, 15

@@ -1,17 +1,16 @@
-"""Spark beside a plain PySpark loop and the in-process engine: the same programs, one session, by
-turns.
+"""Spark beside a plain PySpark loop and the in-process engine.
 
-The plain loop is what one writes first: join, distinct, left-anti against what is known, count,
-union.  With `cache` alone its plan doubles with each round and Java runs out of memory after ten,
-so it is given one thing more than a first try has: each round's lineage is cut by
-`localCheckpoint`.
+The same programs run in one session, in turn.  The plain loop is what a programmer writes first:
+join, distinct, left-anti join with the known rows, count, union.  With `cache` alone its plan
+doubles with each round and Java runs out of memory after ten, so it has one improvement:
+`localCheckpoint` cuts the lineage in each round.
 
-Ours is `spark_backend.evaluate` with its own choice of ways, and with each way of recursion asked
-for.  Sides take turns in one session with the same settings; results are counted and must agree.
-Clocks are wall clock, since the work is in other processes; a ratio is the median of the rounds,
-each the other's time over ours in the same round.  Inputs lie in Parquet files.
+Ours is `spark_backend.evaluate` with its own choice of methods, and with each method of recursion
+requested.  Sides take turns in one session with the same settings; results are counted and must
+agree.  Clocks are wall time, since the work is in other processes; a ratio is the median of the
+rounds, each the other's time over ours in the same round.  Inputs are Parquet files.
 
-The second table asks from what size on Spark beats the in-process engine on this machine, for a
+The second table shows from which size on Spark beats the in-process engine on this machine, for a
 join with an aggregate above it: both read the same Parquet file and count the groups.  Memory is
 the peak of all processes of a side.
 
@@ -181,9 +180,7 @@ def pairs(rows: int, left: int, right: int, seed: int) -> list[tuple[int, int]]:
 
 
 def power_law(rows: int, nodes: int) -> list[tuple[int, int]]:
-    """Edges between nodes drawn in proportion to 1 / rank, as degrees are in webs and social
-    networks.
-    """
+    """Edges between nodes drawn in proportion to 1 / rank, as in social networks."""
     draw = random.Random(5)
     names = draw.sample(range(nodes), nodes)
     weights = list(accumulate(1 / rank for rank in range(1, nodes + 1)))
@@ -247,7 +244,7 @@ def ratios(spark: Any, folder: Path, scale: int, rounds: int, small: bool) -> No
 
 
 def crossover(folder: Path, most: int, small: bool) -> None:
-    """Each side as a process of its own, so that its memory is its own."""
+    """Each side runs in a process of its own, for separate memory figures."""
     print(
         "a join with a sum above it, from one Parquet file: seconds (start of the process left out), peak memory"
     )
@@ -299,7 +296,7 @@ def side_as_command(side: str, folder: Path) -> None:
 
 
 def peak_megabytes() -> float:
-    """The peaks of this process and of all that it started, added."""
+    """The peaks of this process and of all its children, added."""
     total, waiting = 0, [os.getpid()]
     while waiting:
         pid = waiting.pop()

@@ -1,10 +1,9 @@
-"""A program over 50 million generated rows, within 6 GiB of memory for everything, and how its time
-grows.
+"""A program over 50 million generated rows, within 6 GiB of memory.
 
-Sales, prices and closed shops lie in Parquet files.  The program joins, negates, filters, computes
-and sums; what is timed is evaluating it and writing both outputs as Parquet.  The input is measured
-at an eighth, a quarter, half and all of its rows, the best of the rounds each: a doubling may take
-2 × 1.2 of the time.  Memory is the peak of all processes, the driver with its executor and Python's
+Sales, prices and closed shops are Parquet files.  The program joins, negates, filters, computes and
+sums; the timed work is evaluating it and writing both outputs as Parquet.  The input is measured at
+an eighth, a quarter, half and all of its rows, the best of the rounds each: a doubling may take 2 ×
+1.2 of the time.  Memory is the peak of all processes, the driver with its executor and Python's
 workers.
 
     python -P bench/spark_large.py [--small] [--rows 50000000] [--rounds 2]
@@ -40,9 +39,7 @@ large(i, s, a * e) :- sale(i, s, a), price(i, e), a * e > 95000, !closed(s).
 
 
 def generate(spark: Any, folder: Path, rows: int) -> None:
-    """Sales spread over items, shops and amounts by hashing; every fiftieth row is that before it,
-    a duplicate.
-    """
+    """Sales spread over items, shops and amounts by hashing; one in 50 is a duplicate."""
     from pyspark.sql import functions as F
 
     n = F.col("id") - F.when(F.col("id") % 50 == 1, 1).otherwise(0)
@@ -77,8 +74,8 @@ def main() -> None:
     from everlog.spark_backend.spark_session import spark_session
 
     try:
-        # many parts at first, joined by adaptive execution where they are small: a part must fit
-        # into memory
+        # many parts at first, since a part must fit into memory; adaptive execution joins small
+        # ones
         conf = {"spark.sql.adaptive.coalescePartitions.initialPartitionNum": "64"}
         spark = spark_session("local[2]", memory="4g", conf=conf)
     except Exception as error:

@@ -1,8 +1,8 @@
-"""A folder of Soufflé's tests, run here and compared: same files, same rejections, and how fast.
+"""Runs a folder of Soufflé's tests and compares files, rejections and time.
 
-Each test is a folder NAME with NAME.dl, `facts/`, the expected `*.csv`, and NAME.err where Soufflé
-rejects it.  Rows are compared as sets.  Where Soufflé is on the PATH both are timed, and programs
-on which Soufflé needs more than a tenth of a second are shown as a ratio (its time over ours).
+Each test is a folder NAME with NAME.dl, `facts/`, the expected `*.csv`, and NAME.err if Soufflé
+rejects it.  Rows are compared as sets.  If Soufflé is on the PATH both are timed, and programs on
+which Soufflé needs more than a tenth of a second are shown as a ratio (its time over ours).
 
     python bench/suite.py FOLDER [FOLDER …]
 """
@@ -19,7 +19,7 @@ from collections import Counter
 from pathlib import Path
 
 _OURS = [sys.executable, "-P", "-m", "everlog", "run"]
-_FLAT = re.compile(r"DL09[012]")  # what is out by design: records, lattices, debug_delta
+_FLAT = re.compile(r"DL09[012]")  # unsupported by design: records, lattices, debug_delta
 
 
 def run(words: list[str], test: Path, out: Path) -> tuple[int, str, float]:

@@ -1,14 +1,13 @@
-"""A two-way join with a group-by count, 100 000 single-tuple steps, against triggers written by
-hand.
+"""A two-way join with a group-by count against triggers written by hand.
 
     q(a, c) :- r(a, b), s(b, c).
     n(a, k) :- q(a, _), k = count : { q(a, _) }.
 
-A step inserts a tuple that is new (60 %) or deletes one that is there (40 %), of r or s by chance,
-all with a fixed seed; r and s grow to 10 000 tuples each, ten of a `b`.  Every step gives what it
-changed as {relation: {row: ±1}}.  The triggers are Python dicts and sets for this one program; ours
-are `Database.insert` and `delete`, and `Engine.apply` below them.  All changes are compared, in a
-pass of its own; then the sides are timed by turns, in shares of the steps.
+There are 100 000 single-tuple steps.  A step inserts an absent tuple (60 %) or deletes a present
+one (40 %), of r or s at random, with a fixed seed; r and s grow to 10 000 tuples each, ten per `b`.
+Every step returns its changes as {relation: {row: ±1}}.  The triggers are Python dicts and sets for
+this one program; ours are `Database.insert` and `delete`, and `Engine.apply` below them. All
+changes are compared, in a separate pass; then the sides are timed in turn, in shares of the steps.
 
     python -P bench/triggers.py [--small] [--steps 100000] [--rounds 3]
 """
@@ -33,11 +32,11 @@ Told = dict[str, dict[Pair, int]]
 Apply = Callable[[str, Pair, bool], Told]
 Step = tuple[str, Pair, bool]
 
-SHARE = 5_000  # steps of one side, then the next has its turn
+SHARE = 5_000  # steps of one side before the next has its turn
 
 
 class Triggers:
-    """The views of the program and their triggers, as one writes them when there is no database."""
+    """The views of the program and their triggers, written without a database."""
 
     def __init__(self) -> None:
         self.r: set[Pair] = set()
@@ -158,7 +157,7 @@ def triggers() -> Apply:
 
 
 def database() -> Apply:
-    """Every told row is made: an unread change would cost us nothing."""
+    """Updates of a Database that read every changed row: an unread one costs nothing."""
     opened = Database(compile_text(JOIN_COUNT))
     insert, delete = opened.insert, opened.delete
 
@@ -184,7 +183,7 @@ SIDES: dict[str, Callable[[], Apply]] = {"triggers": triggers, "database": datab
 
 def make_steps(number: int) -> list[Step]:
     draw = random.Random(2)
-    domain = max(10, number // 100)  # of b; there are twice as many a and c
+    domain = max(10, number // 100)  # number of b; there are twice as many a and c
     present: list[tuple[str, Pair]] = []
     known: set[tuple[str, Pair]] = set()
     out: list[Step] = []
@@ -207,7 +206,7 @@ def make_steps(number: int) -> list[Step]:
 
 
 def check(steps: Sequence[Step]) -> float:
-    """Every side tells the same in every step; the number of rows told a step."""
+    """Check that all sides agree in every step; return the changed rows per step."""
     hand, others = triggers(), {name: make() for name, make in SIDES.items() if name != "triggers"}
     told = 0
     for number, step in enumerate(steps):
@@ -216,7 +215,7 @@ def check(steps: Sequence[Step]) -> float:
         for name, apply in others.items():
             found = apply(*step)
             if found != expected:
-                fail(f"step {number}, {step}: {name} told {found}, the triggers {expected}")
+                fail(f"step {number}, {step}: {name} gave {found}, the triggers {expected}")
     return told / len(steps)
 
 
@@ -238,7 +237,7 @@ def main() -> None:
     asked = options(__doc__, steps=100_000, rounds=3)
     steps = make_steps(5_000 if asked.small else asked.steps)
     told = check(steps)
-    print(f"{len(steps)} steps, {told:.1f} rows told a step, the same by all sides in each step")
+    print(f"{len(steps)} steps, {told:.1f} changed rows per step, the same by all sides in each step")
     rounds = [measure(steps) for _ in range(asked.rounds)]
     for name in SIDES:
         times = ", ".join(f"{one[name] / len(steps) * 1e6:.1f}" for one in rounds)

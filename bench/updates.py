@@ -1,7 +1,7 @@
-"""One random edge deleted, then inserted, under a transitive closure, against recomputation.
+"""One random edge deleted, then inserted, under a closure, against recomputation.
 
-A random graph of 2 000 nodes and 4 000 edges (2.57 million pairs), a dense one of 300 nodes and
-9 000 edges (all 90 000 pairs), and a grid of 30 × 30 nodes.  How: see bench/_updates.py.
+A random graph of 2 000 nodes and 4 000 edges (2.57 million pairs), a dense one of 300 nodes and 9
+000 edges (all 90 000 pairs), and a grid of 30 × 30 nodes.  See bench/_updates.py for the method.
 
     python -P bench/updates.py [--small] [--edges 100] [--rounds 5]
 """

@@ -1,11 +1,11 @@
-"""Make docs/repl.svg: a real session at the prompt, in a real (pseudo-)terminal, drawn by rich.
+"""Make docs/repl.svg: a real session at the prompt, drawn by rich.
 
-    python docs/make_repl_picture.py            write the picture anew
-    python docs/make_repl_picture.py --check    exit with 1 if a session of today looks otherwise
+    python docs/make_repl_picture.py            write the picture again
+    python docs/make_repl_picture.py --check    exit with 1 if a new session looks different
 
-The prompt redraws its line with every key, so what a terminal was sent is no picture.
-`tests/terminal.py` is a terminal that understands it; its cells, with their colours, become rich's
-text, and that an SVG.
+The session runs in a pseudo-terminal.  The prompt redraws its line with every key, so its raw
+output is not a picture. `tests/terminal.py` emulates a terminal; its cells, with their colours,
+become rich's text, and that an SVG.
 """
 
 from __future__ import annotations
@@ -44,19 +44,17 @@ SESSION = [
     '-line("Bern", "Chur").',
     '.why-not reach("Basel", "Arosa")',
 ]
-# names of the terminal's colours that rich calls otherwise
+# terminal colours that have another name in rich
 _COLOURS = {"brown": "yellow", "brightbrown": "bright_yellow", "default": "default"}
 
 
 def main() -> int:
-    """Write the picture, or compare it with one of today; the exit status."""
+    """Write the picture, or compare it with a new one; return the exit status."""
     rows = list(session())
     if "--check" in sys.argv[1:]:
         said = PICTURE.read_text(encoding="utf-8") if PICTURE.exists() else ""
         if shown(said) != [row.plain.rstrip() for row in rows]:
-            print(
-                "docs/repl.svg is not what the prompt looks like; python docs/make_repl_picture.py draws it anew"
-            )
+            print("docs/repl.svg differs from the prompt; run python docs/make_repl_picture.py")
             return 1
         return 0
     PICTURE.write_text(drawn(rows), encoding="utf-8")
@@ -65,7 +63,7 @@ def main() -> int:
 
 
 def session() -> Iterator[Text]:
-    """Type the lines, each when the answer to the one before is there; then the rows of the screen."""
+    """Type the lines, each after the previous answer; return the rows of the screen."""
     with tempfile.TemporaryDirectory() as home:
         environment = {"HOME": home, "XDG_STATE_HOME": home, "LANG": "C.UTF-8", "PATH": "/usr/bin:/bin"}
         command = [sys.executable, "-P", "-m", "everlog"]
@@ -84,7 +82,7 @@ def session() -> Iterator[Text]:
 
 
 def _row(cells: Any, columns: int) -> Text:
-    """A line of the screen; neighbours that look alike are one piece."""
+    """A line of the screen; adjacent cells of one style are one piece."""
     row = Text()
     for style, piece in groupby((cells[x] for x in range(columns)), key=_style):
         row.append("".join(cell.data for cell in piece), style)
@@ -111,7 +109,7 @@ def _colour(name: str) -> str | None:
 
 
 def drawn(rows: list[Text]) -> str:
-    """The picture; it asks no server for a font, and is the same each time."""
+    """The picture; it loads no font from a server, and is deterministic."""
     console = Console(
         record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor"
     )
@@ -123,7 +121,7 @@ def drawn(rows: list[Text]) -> str:
 
 
 def shown(svg: str) -> list[str]:
-    """The lines of text in a picture, read back: pieces of one line stand at one height."""
+    """The lines of text in a picture; pieces at one height form a line."""
     lines: dict[float, dict[float, str]] = {}
     for attributes, text in re.findall(r'<text class="everlog-r\d+"([^>]*)>([^<]*)</text>', svg):
         x, y = (float(re.search(rf' {name}="([\d.]+)"', attributes)[1]) for name in ("x", "y"))  # type: ignore[index]

@@ -1,8 +1,8 @@
-"""What was written: the syntax of a program, wrong or right, with places.
+"""The syntax tree of a program, correct or not, with source positions.
 
-Every node knows where it stands (`pos`, `end`: offsets in the source).  Equality ignores places,
-so that `parse(print(program)) == program` can be said.  Leaves are made by the lexer itself and
-serve the parser as its tokens: `type` is the name of their terminal in the grammar.
+Every node has its position (`pos`, `end`: offsets in the source).  Equality ignores positions, so
+`parse(print(program)) == program` holds.  The lexer makes the leaves, and the parser uses them as
+tokens: `type` is the name of their terminal in the grammar.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ class Node:
 
 
 # ── leaves ───────────────────────────────────────────────────────────────────────────────────
-# Written without attrs inheritance: the lexer makes one for every word of the text.
+# Without attrs inheritance, for speed: the lexer makes one for every word of the text.
 
 
 @define(hash=False)
 class Name:
-    """An identifier: a variable where a term stands, a name elsewhere."""
+    """An identifier: a variable in a term, a name elsewhere."""
 
     name: str
     pos: int = field(default=0, eq=False, repr=False)
@@ -75,7 +75,7 @@ class String:
 
 @define(hash=False)
 class Parameter:
-    """`$name`: a value that whoever asks a query gives with it."""
+    """`$name`: a value that the caller of a query passes beside its text."""
 
     name: str
     pos: int = field(default=0, eq=False, repr=False)
@@ -84,13 +84,16 @@ class Parameter:
 
     @property
     def variable(self) -> str:
-        """The name under which it goes among variables: none of those begins so."""
+        """Its name among the variables; no variable of a program begins with `$`."""
         return f"${self.name}"
 
 
 @define(hash=False)
 class FactLine:
-    """`name(constant, …).` alone on a line: read by one regular expression, for files full of them."""
+    """`name(constant, …).` alone on a line.
+
+    One regular expression reads the whole line: program files may hold many thousands of facts.
+    """
 
     name: str
     values: list[int | str]
@@ -141,7 +144,7 @@ class Aggregate(Node):
 
 @define(hash=False)
 class Nonflat(Node):
-    """A record, a branch of an algebraic type, or nil: kept only to be refused at its place."""
+    """A record, a branch of an algebraic type, or nil; kept to report it at its place."""
 
     what: str
     args: list[Term]
@@ -209,14 +212,14 @@ Formula: TypeAlias = Atom | Constraint | Truth | Not | And | Or
 
 @define(hash=False)
 class Plan(Node):
-    """`.plan 0:(2,1), 1:(1,2)`: checked, then left to the engine's own ordering."""
+    """`.plan 0:(2,1), 1:(1,2)`: checked, then ignored; the engine orders joins itself."""
 
     orders: list[tuple[int, list[int]]]
 
 
 @define(hash=False)
 class Strategy(Node):
-    """`.strategy view_tree` after a rule: how it is to be kept current."""
+    """`.strategy view_tree` after a rule: the strategy that maintains its relation."""
 
     name: str
 
@@ -268,7 +271,10 @@ class RelationDecl(Node):
 
 @define(hash=False)
 class TypeDecl(Node):
-    """`.type`: form is `subset` (`<:`), `equals` (alias or union), `legacy`, or `nonflat`."""
+    """A `.type` declaration.
+
+    `form` is `subset` (`<:`), `equals` (alias or union), `legacy` or `nonflat`.
+    """
 
     name: str
     form: str
@@ -285,7 +291,10 @@ class FunctorDecl(Node):
 
 @define(hash=False)
 class Directive(Node):
-    """`.input`, `.output`, `.printsize`, `.limitsize` or `.insert_only`, of one or more relations."""
+    """A directive for one or more relations.
+
+    `kind` is `input`, `output`, `printsize`, `limitsize` or `insert_only`.
+    """
 
     kind: str
     relations: list[Name]

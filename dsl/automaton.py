@@ -1,9 +1,10 @@
-"""The LALR(1) automaton that lark makes of `grammar.lark`, in the form that runs fastest.
+"""The LALR(1) automaton that lark makes of `grammar.lark`, in a fast form.
 
-Lark analyses the grammar and gives the table of states.  Its own driver calls several functions
-for each token; a program text has millions.  Here every action is looked up once: a shift is the
-number of the next state, a reduction is (how many values it takes, where to go next, what builds
-the node), and a production that only passes its one child on builds nothing.
+Lark analyses the grammar and gives the table of states.  Its own driver calls several functions for
+each token, and a program may have millions of tokens.  This module resolves every action once. A
+shift is the number of the next state.  A reduction is a tuple: the number of values it takes, the
+next states, and the function that builds the node.  A production that passes on its only child
+builds nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ Action: TypeAlias = int | Reduction
 
 
 class Automaton:
-    """`table[state][terminal]` is an action; a stack is a list of states, `start` at its bottom."""
+    """The table of actions: `table[state][terminal]`.
+
+    A stack is a list of states with `start` at its bottom.
+    """
 
     def __init__(self, lark: Lark) -> None:
         conf = lark.parse_interactive("").parser_state.parse_conf
@@ -36,7 +40,7 @@ class Automaton:
             for symbol, (_, target) in actions.items():
                 if not symbol.isupper() and symbol != "$END":
                     gotos.setdefault(symbol, {})[state] = target
-        self.table: dict[int, dict[str, Any]] = {}  # Action; Any spares the parser's loop a type test
+        self.table: dict[int, dict[str, Any]] = {}  # of `Action`; Any avoids a type test in the parser's loop
         for state, actions in conf.states.items():
             row: dict[str, Action] = {}
             self.table[state] = row
@@ -54,9 +58,9 @@ class Automaton:
     def accepts(self, stack: list[int], terminal: str) -> bool:
         """Whether the parser would shift `terminal` after its reductions: a dry run.
 
-        Cost: the reductions, however deep the stack.
+        Cost: the reductions, independent of the depth of the stack.
         """
-        kept, above = len(stack), list[int]()  # the stack of the trial is stack[:kept] + above
+        kept, above = len(stack), list[int]()  # the trial stack is stack[:kept] + above
         state = stack[-1]
         while True:
             action = self.table[state].get(terminal)
@@ -71,12 +75,12 @@ class Automaton:
                 return True
 
     def expected(self, stack: list[int]) -> set[str]:
-        """The terminals that could really stand here."""
+        """The terminals that can follow this stack."""
         return {terminal for terminal in self.table[stack[-1]] if self.accepts(stack, terminal)}
 
 
 class _NoLexer(Lexer):
-    """The automaton is fed token by token; lark lexes nothing."""
+    """Lexes nothing: the parser feeds the automaton token by token."""
 
     def __init__(self, lexer_conf: Any) -> None: ...
 

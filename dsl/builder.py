@@ -1,7 +1,7 @@
 """Nodes of the syntax tree, one method per production of the grammar.
 
-The parser calls a method as soon as its production is complete, with the children in order,
-tokens included; no parse tree is built in between.
+The parser calls a method as soon as its production is complete, with the children in order, tokens
+included.  No parse tree is built in between.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from everlog.dsl.lexer import Token
 BINDS: dict[str, int] = {"lor": 1, "lxor": 2, "land": 3, "bor": 4, "bxor": 5, "band": 6, "bshl": 7, "bshr": 7}
 BINDS |= {"bshru": 7, "+": 8, "-": 8, "*": 9, "/": 9, "%": 9, "^": 11}
 PREFIX_BINDS = 10
-LONG = 64  # operators of one kind in a row
+LONG = 64  # equal operators in a row that make one flat node
 
 
 class _Prefixed:
@@ -29,7 +29,10 @@ class _Prefixed:
 
 
 def _term_of(items: list[Any]) -> ast.Term:
-    """Operators and operands in turns as one term, by precedence: a loop, for chains are long."""
+    """The term of a chain of operators and operands, by precedence.
+
+    A loop, not a recursion: chains may be long.
+    """
     operands: list[_Operand] = []
     waiting: list[tuple[int, Token, bool]] = []  # level, operator, whether it is a prefix
 
@@ -57,10 +60,10 @@ def _term_of(items: list[Any]) -> ast.Term:
 
 
 class _Operand:
-    """A term in a chain, and how often in a row one operator stands on top of it.
+    """A term in a chain, and how many times in a row one operator was applied to it.
 
-    `a + b + c` is `(a + b) + c`; but from LONG operators on it is one `+` of all operands, so that
-    a long sum is not a deep term.
+    `a + b + c` is `(a + b) + c`; from LONG operators on it is one `+` of all operands, so that a
+    long sum is not a deep term.
     """
 
     __slots__ = ("op", "row", "term")
@@ -95,7 +98,7 @@ def _applied(op: Token, operand: ast.Term) -> ast.Term:
 
 
 def small(text: str) -> int:
-    """A count in a plan; what is absurdly long is just large."""
+    """A count in a plan; a very long number becomes a large one."""
     return int(text, 0 if text[:2] in ("0x", "0b") else 10) if len(text) < 40 else 10**40
 
 
@@ -141,8 +144,8 @@ class Builder(Transformer[Any, Any]):
         return ast.Truth(c[0].value == "true", pos=c[0].pos, end=c[0].end)
 
     def group(self, c: list[Any]) -> Any:
-        # A parenthesized conjunction must not be melted into the one around it: `(a, b), c` is
-        # the same, but appending to `a, b` would change a tree that another node may hold.
+        # A conjunction in parentheses stays a node of its own.  `(a, b), c` means the same, but
+        # appending to `a, b` would change a tree that another node may hold.
         if isinstance(c[1], ast.And | ast.Or):
             return type(c[1])(c[1].parts, pos=c[0].pos, end=c[2].end)
         return c[1]

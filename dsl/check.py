@@ -1,7 +1,7 @@
-"""The checker: a syntax tree to a `core.Program`, or to everything that is wrong with it.
+"""The checker: a syntax tree to a `core.Program`, or to all its errors.
 
-Each question has its module: components, declarations, scopes, kinds, inlining, stratification.
-Here they are asked in order, clause by clause, and a clause that passed them all is lowered.
+Each check has its module: components, declarations, scopes, kinds, inlining, stratification.
+`_Checker` runs them in order, clause by clause, and lowers a clause that passed them all.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from everlog.core import program as core
 from everlog.core.program import Kind
 from everlog.core.runtime.collector import collector_paused
 from everlog.dsl import ast
-from everlog.dsl.auxiliaries import declare_auxiliaries
-from everlog.dsl.clauses import FlatClause, flat_clauses, restart_fresh_names
-from everlog.dsl.components import flatten
-from everlog.dsl.declarations import Declarations, declarations
+from everlog.dsl.checks.auxiliaries import declare_auxiliaries
+from everlog.dsl.checks.clauses import FlatClause, flat_clauses, restart_fresh_names
+from everlog.dsl.checks.components import flatten
+from everlog.dsl.checks.declarations import Declarations, declarations
+from everlog.dsl.checks.directives import Directives, check_directives
+from everlog.dsl.checks.inline import expand
+from everlog.dsl.checks.kinds import ClauseKinds
+from everlog.dsl.checks.lower import Lowering
+from everlog.dsl.checks.name_checks import check_names, is_ground
+from everlog.dsl.checks.query_check import Scope, scope_of
+from everlog.dsl.checks.scopes import resolve
+from everlog.dsl.checks.stratify import check_strata, may_count
 from everlog.dsl.diagnostics import Diagnostic, Report, deep_nesting
-from everlog.dsl.directives import Directives, check_directives
-from everlog.dsl.inline import expand
-from everlog.dsl.kinds import ClauseKinds
-from everlog.dsl.lower import Lowering
-from everlog.dsl.name_checks import check_names, is_ground
 from everlog.dsl.parser import parse
 from everlog.dsl.preprocess import Problem, load, preprocess_text
-from everlog.dsl.query_check import Scope, scope_of
-from everlog.dsl.scopes import resolve
 from everlog.dsl.source import Source
-from everlog.dsl.stratify import check_strata, may_count
 
-_UNREAD = ("DL00", "DL01", "DL1")  # codes of text that could not be read
+_UNREAD = ("DL00", "DL01", "DL1")  # codes of text that could not be parsed
 
 
 def check(program: ast.Program, report: Report) -> core.Program | None:
-    """The checked program; None where `report` has errors.
+    """The checked program; None if `report` has errors.
 
     Cost: linear in the program.
     """
@@ -53,13 +53,13 @@ def _check(program: ast.Program, report: Report) -> tuple[core.Program | None, S
 
 
 def compile_text(text: str, file: str = "<text>", macros: Mapping[str, str] | None = None) -> core.Program:
-    """The program that a text is.
+    """The program of a text.
 
     >>> program = compile_text(".decl p(x:number)  p(1).  p(x + 1) :- p(x), x < 3.")
     >>> print(program.rules[0])
     p((x + 1)) :- p(x), x < 3.
 
-    Raises `DatalogError` with every mistake.
+    Raises `DatalogError` with every error.
     """
     source, problems = preprocess_text(text, file, macros=macros)
     return _compiled(source, _report(source, problems))
@@ -71,7 +71,10 @@ def compile_file(
     macros: Mapping[str, str] | None = None,
     preprocess: bool = True,
 ) -> tuple[core.Program, Report]:
-    """The program of a file and its warnings.  Raises `DatalogError` with every mistake."""
+    """The program of a file and its warnings.
+
+    Raises `DatalogError` with every error.
+    """
     source, problems = load(path, include_dirs, macros, preprocess)
     report = _report(source, problems)
     return _compiled(source, report), report
@@ -80,8 +83,9 @@ def compile_file(
 def diagnose(
     source: Source, problems: Sequence[Problem] = (), pragmas: Mapping[str, str] | None = None
 ) -> tuple[core.Program | None, Report]:
-    """The program if it is right, and in any case the report.  `pragmas` come before those of the
-    text.
+    """The program if it is correct, and in any case the report.
+
+    `pragmas` come before those of the text.
     """
     program, report, _ = diagnose_in_scope(source, problems, pragmas)
     return program, report
@@ -90,7 +94,7 @@ def diagnose(
 def diagnose_in_scope(
     source: Source, problems: Sequence[Problem] = (), pragmas: Mapping[str, str] | None = None
 ) -> tuple[core.Program | None, Report, Scope | None]:
-    """The same, with what queries may name."""
+    """Like `diagnose`, with the scope that queries need."""
     report = _report(source, problems)
     given: list[ast.Statement] = [ast.Pragma(key, value) for key, value in (pragmas or {}).items()]
     with collector_paused():
@@ -141,7 +145,7 @@ class _Checker:
         directives = check_directives(self.declared, self.report)
         self._warn_empty(directives)
         check_strata(self.flat, self.declared, self.report)
-        if syntax_errors:  # what could not be read may have declared what now seems to be missing
+        if syntax_errors:  # a statement that could not be parsed may declare what seems to be missing
             self.report.items[known:] = [d for d in self.report.items[known:] if d.code != "DL050"]
         if any(not d.warning for d in self.report.items):
             return None
@@ -161,7 +165,7 @@ class _Checker:
     # ── clauses ──────────────────────────────────────────────────────────────────────────────
 
     def _clause(self, statement: ast.Clause | ast.Subsumption) -> None:
-        """Everything that can be said of a clause by itself; the flat clauses go on if it is sound."""
+        """Check a clause by itself; keep its flat clauses if it is sound."""
         heads = [statement.dominated] if isinstance(statement, ast.Subsumption) else statement.heads
         self.defined |= {head.name for head in heads}
         if not check_names(statement, self.declared, self.report):
@@ -181,8 +185,9 @@ class _Checker:
                 self.flat.append(flat)
 
     def _ground_fact(self, flat: FlatClause) -> None:
-        """A fact of literals is stored; one that computes, or is inlined, stays a rule without
-        body.
+        """Store a fact of literals.
+
+        A fact that computes, or that is inlined, stays a rule without body.
         """
         atom = Lowering(ClauseKinds(self.declared, self.report)).atom(flat.head)
         literal = all(isinstance(a, core.Constant) for a in atom.args)
@@ -196,7 +201,7 @@ class _Checker:
 
     def _warn_empty(self, directives: Directives) -> None:
         if any(d.code.startswith(_UNREAD) for d in self.report.items):
-            return  # what could not be read may have defined it
+            return  # a statement that could not be parsed may define it
         defined = self.defined | set(self.facts) | {d.relation for d in directives.inputs}
         for name, signature in self.declared.relations.items():
             if name not in defined and not signature.auxiliary_of:
@@ -211,7 +216,7 @@ class _Checker:
         rules: list[core.Rule] = []
         subsumptions: list[core.Subsumption] = []
         counts: dict[str, int] = {}
-        wishes: dict[str, ast.Strategy] = {}
+        requested: dict[str, ast.Strategy] = {}
         for flat in expanded:
             if inlining and not resolve(flat, self.report):
                 continue
@@ -226,10 +231,10 @@ class _Checker:
             number = counts[flat.head.name] = counts.get(flat.head.name, 0) + 1
             if not flat.false:
                 rule = Lowering(kinds, counting).rule(flat, f"{flat.head.name}#{number}", origin)
-                wish = flat.origin.strategy if isinstance(flat.origin, ast.Clause) else None
-                if wish is not None:
-                    wishes[rule.name] = wish
-                    rule = evolve(rule, strategy=wish.name)
+                strategy = flat.origin.strategy if isinstance(flat.origin, ast.Clause) else None
+                if strategy is not None:
+                    requested[rule.name] = strategy
+                    rule = evolve(rule, strategy=strategy.name)
                 rules.append(rule)
         if any(not d.warning for d in self.report.items):
             return None
@@ -246,21 +251,21 @@ class _Checker:
             functors=self.declared.functors,
             pragmas=self.declared.pragmas,
         )
-        return program if self._strategies_serve(program, wishes) else None
+        return program if self._strategies_serve(program, requested) else None
 
-    def _strategies_serve(self, program: core.Program, wishes: dict[str, ast.Strategy]) -> bool:
-        """Whether each strategy that a rule asks for exists and can keep it."""
-        if not wishes:
+    def _strategies_serve(self, program: core.Program, requested: dict[str, ast.Strategy]) -> bool:
+        """Whether each strategy that a rule names exists and can maintain the rule."""
+        if not requested:
             return True
-        from everlog.core.engine.planning.plan import refusals  # what few programs need is not loaded for all
+        from everlog.core.engine.planning.plan import refusals  # loaded lazily: few programs need it
 
         refused = refusals(program)
         for name, (message, hint) in refused.items():
-            self.report.error("DL110", message, wishes.get(name), hint=hint)
+            self.report.error("DL110", message, requested.get(name), hint=hint)
         return not refused
 
     def _origin(self, flat: FlatClause) -> core.Origin:
-        """Where a clause stands; all that one statement becomes shares its text."""
+        """Where a clause stands; all clauses of one statement share its text."""
         node = flat.origin
         known = self.origins.get((node.pos, node.end))
         if known is None:
@@ -282,7 +287,7 @@ class _Checker:
 
 
 def _converted(values: list[int | str], kinds: list[Kind]) -> core.Row | None:
-    """The row of a fact line, or None where something about it is not plain."""
+    """The row of a fact line; None if it needs the full checker."""
     if len(values) != len(kinds):
         return None
     row: list[core.Value] = []
@@ -307,8 +312,8 @@ def _converted(values: list[int | str], kinds: list[Kind]) -> core.Row | None:
 
 
 def _as_clause(fact: ast.FactLine, source: Source) -> ast.Clause:
-    """The same fact as the grammar reads it, for messages at their place."""
-    text = source.text[fact.pos : fact.end] + " //"  # something follows it: no fact line this time
+    """The same fact parsed by the grammar, for diagnostics with positions."""
+    text = source.text[fact.pos : fact.end] + " //"  # the comment keeps it from being a fact line
     tree = parse(Source(text), Report(Source(text)))
     clause = tree.statements[0]
     assert isinstance(clause, ast.Clause)

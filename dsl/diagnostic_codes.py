@@ -1,9 +1,9 @@
-"""The catalogue of diagnostics: what each code means, said once.
+"""The catalogue of diagnostics: the meaning of each code.
 
-A code stands for one kind of mistake and keeps its number for ever.  `rule` is the sentence that a
-report prints after `= rule:`; `explanation` is the paragraph of the documentation.  The examples
-stand in `docs/diagnostics.md`, where a test runs them; another test holds the codes that `dsl`
-uses, this table and that page together.
+A code stands for one kind of error and keeps its number for ever.  A report prints `rule` after `=
+rule:`; `explanation` is the paragraph of the documentation.  `docs/diagnostics.md` holds the
+examples, and a test runs them.  Another test compares the codes that `dsl` uses with this table and
+that page.
 
     DL00x  characters      DL04x  grounding, strata        DL08x  inlining
     DL01x  grammar, size   DL05x  names and places         DL09x  not in this language
@@ -33,8 +33,8 @@ ENTRIES: tuple[Entry, ...] = (
         "DL001",
         "unexpected character",
         "outside symbols and comments there are only ASCII letters, digits and the signs of the language",
-        "A character begins no word of the language. Typographic quotes, currency signs and letters with "
-        "accents come from text editors and copied web pages; they may stand in symbols and comments only.",
+        "This character begins no token. Typographic quotes, currency signs and letters with "
+        "accents come from text editors and copied web pages; they are allowed in symbols and comments only.",
     ),
     Entry(
         "DL002",
@@ -48,30 +48,29 @@ ENTRIES: tuple[Entry, ...] = (
         "DL003",
         "unknown escape sequence",
         "a backslash in a symbol begins one of the known escape sequences",
-        r"Known are `\"` `\'` `\\` `\a` `\b` `\f` `\n` `\r` `\t` and `\v`. A backslash that is meant as such "
-        "is written twice, also in the patterns of `match`.",
+        r"The escape sequences are `\"` `\'` `\\` `\a` `\b` `\f` `\n` `\r` `\t` and `\v`. Write a backslash "
+        "itself twice, also in the patterns of `match`.",
     ),
     Entry(
         "DL004",
         "not an IPv4 address",
         "each of the four parts of an IPv4 address is a number from 0 to 255",
-        "Four numbers with dots between them are read as an IPv4 address, which stands for the number of its "
-        "32 bits.",
+        "Four numbers with dots between them are read as an IPv4 address, the number of its 32 bits.",
     ),
     # ── grammar and size ─────────────────────────────────────────────────────────────────────
     Entry(
         "DL010",
         "syntax error",
         "every statement follows the grammar; facts and rules end with `.`",
-        "A word stands where no such word can stand. The message lists what could stand there. The checker "
-        "drops the statement, goes on with the next one, and tells the other mistakes of the file too.",
+        "A word stands where the grammar does not allow it. The message lists what is allowed. The checker "
+        "drops the statement, goes on with the next one, and reports the other errors of the file too.",
     ),
     Entry(
         "DL015",
         "too many alternatives",
-        "without `;` and without inlined relations, one rule becomes at most 10000 rules",
+        "one rule expands to at most 10000 rules without `;` and inlined relations",
         "A body with `;` stands for one rule per alternative, and alternatives that are joined multiply: "
-        "fourteen times two of them are 16384 rules. A relation of its own for a part of the body keeps it "
+        "fourteen pairs of them make 16384 rules. Give a part of the body a relation of its own to keep it "
         "small. Relations that are `inline` multiply in the same way; written out, they have at most 200000 "
         "conditions.",
     ),
@@ -79,22 +78,22 @@ ENTRIES: tuple[Entry, ...] = (
         "DL016",
         "nested too deeply",
         "terms, formulas, components and types are nested at most 200 levels deep",
-        "Nobody nests this deep by hand; macros and programs that write programs do. Relations or variables "
-        "of their own for the inner parts help. A long chain such as `a + b + c + …`, `a, b, c, …` or "
+        "Hand-written programs rarely nest this deep; macros and generated programs do. Give the inner parts "
+        "relations or variables of their own. A long chain such as `a + b + c + …`, `a, b, c, …` or "
         "`cat(a, b, c, …)` is not deep.",
     ),
     Entry(
         "DL017",
         "too many atoms",
         "a query and the body of an aggregate have at most 1000 atoms",
-        "A query shows all of its variables and an aggregate counts them, so none of them can be forgotten on "
-        "the way. The body of a rule may be longer: give parts of it relations of their own.",
+        "A query shows all of its variables and an aggregate counts them, so the join keeps all of them to "
+        "the end. The body of a rule may be longer: give parts of it relations of their own.",
     ),
     Entry(
         "DL018",
         "disjunction inside an aggregate",
         "the body of an aggregate is one conjunction",
-        "An aggregate over `a ; b` would have to say whether something that holds in both ways counts once or "
+        "An aggregate over `a ; b` would not say whether a fact that holds in both ways counts once or "
         "twice. Write a relation for the disjunction and aggregate over that: a relation is a set, so it "
         "counts once.",
     ),
@@ -103,26 +102,26 @@ ENTRIES: tuple[Entry, ...] = (
         "DL020",
         "declared twice",
         "a name is declared once, as a relation, a type or a functor",
-        "Two declarations have the same name. Relations and types share one space of names; a component may "
+        "Two declarations have the same name. Relations and types share one namespace; a component may "
         "not declare again what a base of it declares.",
     ),
     Entry(
         "DL021",
-        "a type of the language declared again",
+        "built-in type declared again",
         "`number`, `unsigned`, `float` and `symbol` are part of the language",
-        "The four primitive types are always there and mean the same everywhere.",
+        "The four primitive types are built in and mean the same everywhere.",
     ),
     Entry(
         "DL022",
         "undefined type",
-        "every type that is used is a primitive one or is declared with `.type`",
+        "every type in use is primitive or declared with `.type`",
         "The type of a column, of a functor, of a cast, or in another type's definition does not exist.",
     ),
     Entry(
         "DL023",
         "type defined by itself",
         "a type is defined by other types, never by itself",
-        "Following the definitions of the type comes back to it, so nothing says which values it has.",
+        "The definitions form a cycle, so they do not say which values the type has.",
     ),
     Entry(
         "DL024",
@@ -134,7 +133,7 @@ ENTRIES: tuple[Entry, ...] = (
         "DL025",
         "subset of a union",
         "`<:` derives a type from a primitive type or a subset type, not from a union",
-        "As in Soufflé, a type below a union is made by listing it as a member of the union.",
+        "As in Soufflé, list a type as a member of the union to make it a subtype.",
     ),
     Entry(
         "DL026",
@@ -146,7 +145,7 @@ ENTRIES: tuple[Entry, ...] = (
         "DL027",
         "conflicting qualifiers",
         "a qualifier is given once, and of `brie`, `btree`, `btree_delete` and `eqrel` at most one",
-        "These four say how the facts of a relation are kept, so only one of them can hold. The first three "
+        "These four say how a relation is stored, so they exclude each other. The first three "
         "change nothing here.",
     ),
     Entry(
@@ -167,8 +166,8 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "DL030",
         "wrong kind of value",
-        "every term has one kind (number, unsigned, float or symbol), the one that its place asks for",
-        "A symbol stands where a number is asked for, or the other way round; or one variable stands in "
+        "every term has one kind (number, unsigned, float or symbol), the kind that its place needs",
+        "A symbol stands where a number is expected, or the other way round; or one variable stands in "
         "columns of different kinds. Kinds are never converted silently: use `to_number`, `to_unsigned`, "
         "`to_float` or `to_string`.",
     ),
@@ -176,8 +175,8 @@ ENTRIES: tuple[Entry, ...] = (
         "DL031",
         "wrong type",
         "the type of a variable is a subtype of the type of every column in which it stands",
-        "The kinds agree, the declared types do not. Subtypes keep apart what should not be mixed, such as the "
-        "names of people and of cities. Where the mixture is meant, say so with `as(…, type)`.",
+        "The kinds agree, the declared types do not. Subtypes separate values that should not be mixed, such as "
+        "the names of people and of cities. To mix them on purpose, write `as(…, type)`.",
     ),
     Entry(
         "DL032",
@@ -187,7 +186,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "DL033",
-        "operator without meaning for this kind",
+        "operator not defined for this kind",
         "an operator or aggregate is applied to values of a kind that it is defined for",
         "There is no `*` for symbols, no `%` for floats and no `-x` for unsigned; `sum`, `min`, `max` and `mean` "
         "need numbers. Operators do not take values of a union type either: `as(x, number)` says which type is "
@@ -210,7 +209,7 @@ ENTRIES: tuple[Entry, ...] = (
         "DL040",
         "variable not grounded",
         "every variable occurs in a positive body atom, or equals a term of variables that do",
-        "Nothing in the body says which values the variable takes. A positive atom does; so does an equality "
+        "Nothing in the body binds the variable to values. A positive atom binds it; so does an equality "
         "whose other side is known. An atom under `!`, a comparison such as `x < y`, and an argument that "
         "computes, such as `p(x + 1)`, do not. Inside an aggregate, its own body must do it.",
     ),
@@ -218,12 +217,12 @@ ENTRIES: tuple[Entry, ...] = (
         "DL041",
         "grounded only inside an aggregate",
         "a variable that is used outside an aggregate is grounded outside it, except a witness of `min` or `max`",
-        "To have one sum per group, bind the group outside the aggregate. Only `min` and `max` give witnesses: "
+        "For one sum per group, bind the group outside the aggregate. Only `min` and `max` give witnesses: "
         "the values that go with the extreme one.",
     ),
     Entry(
         "DL042",
-        "aggregates that need each other",
+        "aggregates that depend on each other",
         "the aggregates of a rule can be computed one after the other",
         "The result of one aggregate is used inside another, whose result is used inside the first. Bind one of "
         "the variables by an atom.",
@@ -239,7 +238,7 @@ ENTRIES: tuple[Entry, ...] = (
         "DL045",
         "recursion through negation or aggregation",
         "no relation depends on itself through negation or aggregation",
-        "`!` and aggregates ask what a relation does not hold, so it must be complete before they are asked. The "
+        "`!` and aggregates read which facts a relation lacks, so the relation must be complete before. The "
         "message shows the cycle that makes this impossible.",
     ),
     # ── names and places ─────────────────────────────────────────────────────────────────────
@@ -247,8 +246,8 @@ ENTRIES: tuple[Entry, ...] = (
         "DL050",
         "undefined relation",
         "every relation that is used is declared with `.decl`",
-        "Often a slip of the pen: the hint names a similar relation if there is one. A relation of a component "
-        "instance has the name of the instance in front, as in `graph.edge`.",
+        "Often a misspelling: the hint names a similar relation if there is one. A relation of a component "
+        "instance has the name of the instance as prefix, as in `graph.edge`.",
     ),
     Entry(
         "DL051",
@@ -260,7 +259,7 @@ ENTRIES: tuple[Entry, ...] = (
         "DL052",
         "`_` in a head",
         "a head gives every column a value",
-        "In a body `_` means that any value will do. A head must say which value the new fact has.",
+        "In a body `_` matches any value. A head must say which value the new fact has.",
     ),
     Entry(
         "DL053",
@@ -273,21 +272,21 @@ ENTRIES: tuple[Entry, ...] = (
         "`_` outside an atom",
         "`_` is an argument of a body atom, nothing else",
         "Every `_` is a variable of its own that nothing else can mention, so a comparison with it, or an "
-        "aggregate over it, asks nothing.",
+        "aggregate over it, has no meaning.",
     ),
     Entry(
         "DL055",
         "ill-formed subsumption",
-        "a subsumption compares two facts of one relation, which has columns and keeps them so that facts can go",
+        "a subsumption compares two facts of one relation, which has columns and can lose facts",
         "`p(x) <= p(y) :- …` removes the fact on the left when the one on the right is there and the body holds. "
-        "A relation that is declared `btree`, `brie` or `eqrel` cannot lose facts; `btree_delete`, or no such "
-        "qualifier, lets it.",
+        "A relation declared `btree`, `brie` or `eqrel` cannot lose facts; one declared `btree_delete`, or "
+        "without such a qualifier, can.",
     ),
     Entry(
         "DL056",
         "undefined functor",
         "every functor that is used with `@` is declared with `.functor`",
-        "The declaration says of which kinds the arguments and the result are; the Python function comes from "
+        "The declaration gives the kinds of the arguments and of the result; the Python function comes from "
         "`functors.py` or `-l`.",
     ),
     Entry(
@@ -301,13 +300,13 @@ ENTRIES: tuple[Entry, ...] = (
         "plan does not fit its rule",
         "a plan has an order for versions that the rule has, and each order lists every positive atom once",
         "Version 0 is for the first recursive atom of the rule, 1 for the second. Plans of recursive rules are "
-        "checked and then left aside: the engine orders joins itself.",
+        "checked and then ignored: the engine orders joins itself.",
     ),
     Entry(
         "DL059",
         "directive given twice or without size",
         "a relation has at most one `.printsize` and one `.limitsize`, which gives its size as `n`",
-        "Several `.input` of a relation are fine, they add up; and so are several `.output`, which write it "
+        "A relation may have several `.input`, whose facts add up, and several `.output`, which write it "
         "several times.",
     ),
     # ── warnings ─────────────────────────────────────────────────────────────────────────────
@@ -315,14 +314,14 @@ ENTRIES: tuple[Entry, ...] = (
         "DL060",
         "empty relation",
         "a relation gets its facts from the text, from rules or from `.input`",
-        "A warning: the program runs, but nothing will ever be in this relation. A rule or an `.input` was "
+        "A warning: the program runs, but this relation stays empty. A rule or an `.input` was "
         "forgotten, or the name is misspelt elsewhere.",
     ),
     Entry(
         "DL061",
         "variable that occurs once",
         "a variable that occurs once is written `_`, and one that begins with `_` occurs once",
-        "A warning. A variable that occurs once joins nothing, which is often a misspelling. If it is meant, "
+        "A warning. A variable that occurs once joins nothing, which is often a misspelling. If it is intended, "
         "write `_`, or begin its name with `_`.",
     ),
     Entry(
@@ -348,35 +347,35 @@ ENTRIES: tuple[Entry, ...] = (
         "DL072",
         "component without end",
         "a component neither inherits from itself nor contains an instance of itself",
-        "Writing it out would never end. Instances inside each other may be 200 deep, and all of them written "
-        "out at most 200000 statements.",
+        "Its expansion would never end. Instances nest at most 200 deep, and all of them together expand to "
+        "at most 200000 statements.",
     ),
     Entry(
         "DL073",
         "override of nothing",
-        "`.override` stands in a component and names a relation that a base of it declares `overridable`",
-        "An override drops the rules that the bases have for a relation. The base has to agree to that, by the "
+        "`.override` stands in a component and names a relation that one of its bases declares `overridable`",
+        "An override drops the rules that the bases have for a relation. The base allows it with the "
         "qualifier `overridable`.",
     ),
     Entry(
         "DL074",
         "component instance made twice",
         "the instances of components have different names",
-        "The relations of an instance are called after it, so two instances of one name would be mixed up.",
+        "The relations of an instance have its name as prefix, so two instances of one name would clash.",
     ),
     # ── inlining ─────────────────────────────────────────────────────────────────────────────
     Entry(
         "DL080",
         "recursive inlined relation",
         "an inlined relation does not depend on itself, nor do several on each other",
-        "An inlined relation is replaced by the bodies of its rules, which would never end here.",
+        "An inlined relation is replaced by the bodies of its rules, and this replacement would never end.",
     ),
     Entry(
         "DL081",
         "negated inlined relation",
-        "an inlined relation under `!` has no variables but those of its heads, and is not asked with `_`",
-        "Under `!` each rule of the relation must fail. Where a rule has variables of its own, that is a question "
-        "about all their values, which cannot be written into the body. Without `inline` it can be asked.",
+        "an inlined relation under `!` has no variables but those of its heads, and no `_` argument",
+        "Under `!` each rule of the relation must fail. Where a rule has variables of its own, this must be "
+        "tested for all their values, which a rule body cannot express. Declare the relation without `inline`.",
     ),
     Entry(
         "DL082",
@@ -388,13 +387,13 @@ ENTRIES: tuple[Entry, ...] = (
         "DL083",
         "inlined relation with a directive",
         "an inlined relation is not read, written, counted or limited",
-        "It is only a way of writing: it has no facts of its own.",
+        "Its rules are copied into their uses: it stores no facts.",
     ),
     Entry(
         "DL084",
         "counter in an inlined relation",
         "neither the rules of an inlined relation nor its uses count with `autoinc()`",
-        "Every use would count anew, so the same relation would have other numbers in each place.",
+        "Every use would count again, so the same relation would have different numbers in each place.",
     ),
     # ── not in this language ─────────────────────────────────────────────────────────────────
     Entry(
@@ -414,21 +413,21 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "DL092",
         "rounds of the evaluation",
-        "a program cannot ask how it is evaluated: `debug_delta` and `recursive_iteration_cnt` are left out",
-        "The rounds of an evaluation are no part of what a program means, and differ between strategies. A column "
-        "that counts steps does the same, and is a fact.",
+        "a program cannot read how it is evaluated: `debug_delta` and `recursive_iteration_cnt` are left out",
+        "The rounds of an evaluation are not part of a program's meaning, and differ between strategies. Use a "
+        "column that counts steps instead.",
     ),
     Entry(
         "DL093",
         "old style qualifier",
-        "`.input`, `.output` and `.printsize` are directives of their own",
-        "A warning: the qualifier does what the directive of its name does, without parameters.",
+        "`.input`, `.output` and `.printsize` are separate directives",
+        "A warning: the qualifier does the same as the directive of that name, without parameters.",
     ),
     # ── preprocessor ─────────────────────────────────────────────────────────────────────────
     Entry(
         "DL101",
         "include file not found",
-        "an included file stands beside the file that includes it, or in a directory named by `-I`",
+        "an included file is beside the file that includes it, or in a directory named by `-I`",
         "The hint lists the directories that were searched, in order.",
     ),
     Entry(
@@ -447,8 +446,8 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "DL104",
         "#error was reached",
-        "a text that reaches `#error` is refused",
-        "Whoever wrote the program put it there: the message is theirs.",
+        "a program that reaches `#error` is rejected",
+        "The author of the program wrote the message.",
     ),
     Entry(
         "DL105",
@@ -467,21 +466,21 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "DL110",
         "no such strategy for this rule",
-        "`.strategy` names a strategy that exists and that can keep the rule before it",
-        "Rules that are not recursive are kept by `delta`, `view_tree`, "
+        "`.strategy` names a strategy that exists and that can maintain the rule before it",
+        "Rules that are not recursive are maintained by `delta`, `view_tree`, "
         "`calibrated`, `generations`, `auto` or `recompute`; recursive ones by `flow` (where a column is "
         "carried along), `witness` or `recompute`. "
-        "Without `.strategy` the planner chooses; `everlog explain` tells what and why.",
+        "Without `.strategy` the planner chooses; `everlog explain` shows its choice and the reason.",
     ),
     # ── parameters ───────────────────────────────────────────────────────────────────────────────
     Entry(
         "DL120",
-        "parameter and value do not go together",
-        "each parameter `$name` of a query gets a value of its kind from whoever asks; a program has none",
-        "A parameter stands in a query for a value that is given beside the text: by name in Python "
+        "parameter and value do not match",
+        "each parameter `$name` of a query gets a value of its kind from the caller; a program has none",
+        "A parameter stands in a query for a value that is passed beside the text: by name in Python "
         '(`db.query("age($who, x)", who=name)`), in `"params"` over HTTP, by `.param` at the prompt, by a '
-        "variable of the notebook. A program has no parameters. A query is refused if one has no value, or "
-        "a value of another kind than its place, and if a value is given that no parameter asks for.",
+        "variable of the notebook. A program has no parameters. A query is rejected if a parameter has no value "
+        "or a value of another kind than its place, and if a value has no parameter.",
     ),
 )
 

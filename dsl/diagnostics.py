@@ -1,8 +1,8 @@
-"""What a user is told: a stable code, what is wrong, where, why, and what to write instead.
+"""Diagnostics: a stable code, what is wrong, where, why, and a remedy.
 
-A stage that finds a mistake adds a `Diagnostic` to the `Report` and goes on, so that all mistakes
-are told at once, in the order of the text.  The catalogue of codes with an example of each is
-`docs/diagnostics.md`; a test runs every example.
+A stage that finds an error adds a `Diagnostic` to the `Report` and goes on, so that one run reports
+all errors, in the order of the text.  `docs/diagnostics.md` is the catalogue with an example of
+each code; a test runs every example.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ class Label:
 
 @frozen
 class Diagnostic:
-    """One thing to tell.  `pos` and `end` are offsets in the source; -1 means the program as a
-    whole.
+    """One error or warning.
+
+    `pos` and `end` are offsets in the source; -1 means the program as a whole.
     """
 
     code: str
@@ -49,7 +50,7 @@ class Diagnostic:
 
 
 class DatalogError(Exception):
-    """A program that cannot run, with everything that is wrong with it."""
+    """A program that cannot run, with all its errors."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
@@ -76,7 +77,7 @@ class Report:
         return [d for d in self.sorted() if not d.warning]
 
     def sorted(self) -> list[Diagnostic]:
-        """In the order of the text; one and the same thing is told once."""
+        """The diagnostics in the order of the text, without duplicates."""
         return sorted(dict.fromkeys(self.items), key=lambda d: (d.pos, d.code, d.message))
 
     def raise_errors(self) -> None:
@@ -111,13 +112,13 @@ class Report:
         return "\n".join(lines)
 
     def _excerpt(self, d: Diagnostic, where: Location, width: int) -> list[str]:
-        """The lines concerned, each with its marks below it."""
+        """The source lines concerned, each with its marks below it."""
         marks = [(where, max(1, d.end - d.pos), "^", "")]
         marks += [(self.source.locate(x.pos), max(1, x.end - x.pos), "-", x.text) for x in d.labels]
         marks.sort(key=lambda m: (m[0].file != where.file, m[0].file, m[0].line, m[0].column))
         out: list[str] = []
         shown: set[tuple[str, int, str]] = set()
-        previous = ("", 0, "", "")  # file, line, what is shown of it, and text of the mark before
+        previous = ("", 0, "", "")  # of the previous mark: file, line, shown text, marked text
         for place, length, mark, text in marks:
             line, column = window(place.text, place.column)
             if (place.file, place.line, line) not in shown:
@@ -129,7 +130,7 @@ class Report:
             marked = mark * min(length, room) + (f" {text}" if text else "")
             start = width + 3 + column
             if len(out[-1]) < start and previous == (place.file, place.line, line, ""):
-                out[-1] = f"{out[-1]:<{start}}{marked}"  # beside the mark before it
+                out[-1] = f"{out[-1]:<{start}}{marked}"  # on the line of the previous mark
             else:
                 out.append(f" {'':>{width}} | {'':>{column - 1}}{marked}")
             previous = (place.file, place.line, line, text)
@@ -138,7 +139,7 @@ class Report:
     # ── as data ──────────────────────────────────────────────────────────────────────────────
 
     def as_json(self, most: int = MAX_SHOWN) -> list[dict[str, Any]]:
-        """The diagnostics as data; of more than `most`, the first errors."""
+        """The diagnostics as data; if there are more than `most`, the first errors."""
         return [self._json(d) for d in _first(self.sorted(), most)]
 
     def _json(self, d: Diagnostic) -> dict[str, Any]:
@@ -155,17 +156,17 @@ class Report:
 
 
 def _first(found: list[Diagnostic], most: int = MAX_SHOWN) -> list[Diagnostic]:
-    """What is shown of the diagnostics of a text: of very many the first errors."""
+    """The diagnostics to show; if there are too many, the first errors."""
     if len(found) <= most:
         return found
     return ([d for d in found if not d.warning] or found)[:most]
 
 
 def window(line: str, column: int) -> tuple[str, int]:
-    """What is shown of a line, and where a column of it is there: of a long line, what stands
-    around it.
+    """The shown part of a line, and the place of a column in it.
 
-    Characters that cannot be printed are blanks, so that no text tells a terminal what to do.
+    Of a long line, the part around the column is shown.  Characters that cannot be printed become
+    blanks, so that no text sends control sequences to a terminal.
 
     >>> window("p(x) :- q(x).", 9)
     ('p(x) :- q(x).', 9)
@@ -181,7 +182,7 @@ def window(line: str, column: int) -> tuple[str, int]:
 
 @contextmanager
 def deep_nesting(report: Report) -> Iterator[None]:
-    """Where Python's stack is used up, a diagnostic instead of a traceback."""
+    """Report a diagnostic, not a traceback, when Python's stack overflows."""
     try:
         yield
     except RecursionError:

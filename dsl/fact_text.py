@@ -1,4 +1,4 @@
-"""Facts as text: `edge(1, "a").` to a row and back, and updates `+edge(1, 2).` of a stream."""
+"""Facts as text: `edge(1, "a").` to a row and back, and updates `+edge(1, 2).`"""
 
 from __future__ import annotations
 
@@ -11,24 +11,27 @@ from attrs import frozen
 from everlog.core.program import Constant, Kind, Relation, Row, Value, values
 from everlog.core.program.executor import Update
 from everlog.dsl import ast
+from everlog.dsl.checks.kinds import not_a_float, number_value
+from everlog.dsl.checks.lower import constant
 from everlog.dsl.diagnostics import Report
-from everlog.dsl.kinds import not_a_float, number_value
 from everlog.dsl.lexer import Token, lex
-from everlog.dsl.lower import constant
 from everlog.dsl.parser import parse_text
+from everlog.dsl.query_text import ParsedQuery
 from everlog.dsl.source import Source
 
-ValueOf: TypeAlias = Callable[[str, Kind], Value]  # the value of a parameter, in a column of some kind
+ValueOf: TypeAlias = Callable[[str, Kind], Value]  # the value of a parameter for a column of this kind
 
 
 class FactTextError(ValueError):
-    """A text that is no fact of a declared relation; the message says why."""
+    """A text that is not a fact of a declared relation; the message says why."""
 
 
 @frozen
 class PatternText:
-    """A query `path(1, y)`: its relation, its constants and parameters by column (None and ""
-    elsewhere), and for each column the first one with the same variable (or itself).
+    """A query of one atom, such as `path(1, y)`.
+
+    It holds the relation, the constants and the parameters by column (None and "" elsewhere), and
+    for each column the first column with the same variable (or itself).
     """
 
     relation: str
@@ -49,10 +52,12 @@ def fact_text(relation: Relation, row: Row) -> str:
 
 
 def is_fact(statement: ast.Statement) -> bool:
-    """Whether a statement is a fact of constants, which is stored; one that computes is a rule
-    without a body.
+    """Whether a statement is a fact of constants, which is stored.
 
-    >>> [is_fact(s) for s in parse_text("p(1). p(-1.5, -inf). p(2 + 3). p(x) :- q(x).")[0].statements]
+    A fact that computes is a rule without a body.
+
+    >>> program, _ = parse_text("p(1). p(-1.5, -inf). p(2 + 3). p(x) :- q(x).")
+    >>> [is_fact(statement) for statement in program.statements]
     [True, True, False, False]
     """
     match statement:
@@ -73,7 +78,7 @@ def _is_constant(term: ast.Term) -> bool:
 
 
 def read_update(text: str, relations: Mapping[str, Relation]) -> Update:
-    """An update: `+fact.` or `fact.` inserts, `-fact.` deletes; the full stop may be left out."""
+    """Read `+fact.` or `fact.` (insert) or `-fact.` (delete); the `.` is optional."""
     body = text.strip()
     insert = not body.startswith("-")
     name, row = read_fact(body[1:] if body[:1] in ("+", "-") else body, relations)
@@ -81,8 +86,9 @@ def read_update(text: str, relations: Mapping[str, Relation]) -> Update:
 
 
 def read_fact(text: str, relations: Mapping[str, Relation], value_of: ValueOf | None = None) -> tuple[str, Row]:
-    """A fact: its relation and its row; `value_of` gives the values of parameters, where some may
-    stand.
+    """The relation and the row of a fact.
+
+    `value_of` gives the values of parameters, where parameters are allowed.
     """
     atom, relation = _declared_atom(text, relations)
     row: list[Value] = []
@@ -94,9 +100,12 @@ def read_fact(text: str, relations: Mapping[str, Relation], value_of: ValueOf | 
     return atom.name, tuple(row)
 
 
-def read_pattern(text: str, relations: Mapping[str, Relation]) -> PatternText:
-    """The query of one atom that a text is, or FactTextError."""
-    atom, relation = _declared_atom(text, relations)
+def pattern_text(query: ParsedQuery, relations: Mapping[str, Relation]) -> PatternText:
+    """The pattern that a query of one atom is, or FactTextError."""
+    text, atom = query.text, query.atom
+    if atom is None:
+        raise FactTextError(f"`{text.strip()}`: {query.syntax_error() or 'this is not one atom'}")
+    relation = _declared(atom, relations)
     constants: list[Value | None] = [None] * relation.arity
     parameters = [""] * relation.arity
     same = list(range(relation.arity))
@@ -115,10 +124,10 @@ def read_pattern(text: str, relations: Mapping[str, Relation]) -> PatternText:
 
 
 def read_constant(text: str) -> Value | None:
-    """The value of a constant of the language; None if the text is none.
+    """The value of a constant of the language; None if the text is not one.
 
-    >>> read_constant('"a b"'), read_constant("-3"), read_constant("7u"), read_constant("1.5"), read_constant("a")
-    ('a b', -3, 7, 1.5, None)
+    >>> [read_constant(text) for text in ('"a b"', "-3", "7u", "1.5", "a")]
+    ['a b', -3, 7, 1.5, None]
     """
     report = Report(Source(text))
     words = [word.value if isinstance(word, Token) else word for word in lex(text, report)]
@@ -133,12 +142,16 @@ def read_constant(text: str) -> Value | None:
 
 def _declared_atom(text: str, relations: Mapping[str, Relation]) -> tuple[ast.Atom, Relation]:
     atom = _atom(text)
+    return atom, _declared(atom, relations)
+
+
+def _declared(atom: ast.Atom, relations: Mapping[str, Relation]) -> Relation:
     relation = relations.get(atom.name)
     if relation is None:
         raise FactTextError(f"undefined relation `{atom.name}`")
     if len(atom.args) != relation.arity:
         raise FactTextError(f"`{relation}` has {relation.arity} column(s), {len(atom.args)} given")
-    return atom, relation
+    return relation
 
 
 def _atom(text: str) -> ast.Atom:

@@ -1,10 +1,10 @@
-"""A program file in the house style, with its comments, `#` lines and empty lines.
+"""Formats a program file in the house style; keeps comments, `#` and empty lines.
 
-What is formatted is the file as written, before macros: only blanks between words change, since
-`(N) * 2` is not `N * 2` where `N` is a macro.  All that is not code is blanked out, offset for
-offset; the parser then says where statements begin, and the words of each are laid out anew.  A
-statement with something in it that is not code stays as it is.  That the meaning stays is checked:
-words, comments and `#` lines of the result are those of the input, or the input is what you get.
+The formatter works on the file as written, before macros are expanded, and changes only blanks
+between words: `(N) * 2` is not `N * 2` where `N` is a macro.  It blanks out everything that is not
+code, keeping offsets.  The parser then finds where statements begin, and the words of each are laid
+out again.  A statement that contains something other than code stays as it is.  The result is
+checked: unless its words, comments and `#` lines equal those of the input, the input is returned.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Word: TypeAlias = tuple[str, str]  # its terminal in the grammar, its text
 
 
 def format_text(text: str, file: str) -> tuple[str, Report]:
-    """The text formatted, and its syntax errors; with any of them the text as it was.
+    """The formatted text, and its syntax errors; with errors the text is unchanged.
 
     >>> format_text("p(x):-q(x),x<3.  //why\\n\\n\\nq(1).q(2).", "x.dl")[0]
     'p(x) :- q(x), x < 3.  //why\\n\\nq(1). q(2).\\n'
@@ -38,7 +38,7 @@ def format_text(text: str, file: str) -> tuple[str, Report]:
     Cost: linear in the text.
     """
     collecting = gc.isenabled()
-    gc.disable()  # many small objects, all of them kept: collections in between find nothing
+    gc.disable()  # many small objects, all of them kept: collections would free nothing
     try:
         return _formatted(text, file)
     finally:
@@ -49,7 +49,7 @@ def format_text(text: str, file: str) -> tuple[str, Report]:
 def _formatted(text: str, file: str) -> tuple[str, Report]:
     plain = text.removeprefix("\ufeff").replace("\r\n", "\n")
     report = Report(Source(plain, file))
-    flat, words, asides = _taken_apart(plain)
+    flat, words, asides = _code_and_asides(plain)
     program = parse(Source(flat, file), report)
     if report.items:
         return text, report
@@ -57,14 +57,14 @@ def _formatted(text: str, file: str) -> tuple[str, Report]:
     for piece in _pieces(plain, words, asides, program):
         writer.write(piece)
     result = "".join(f"{line}\n" for line in writer.lines)
-    if _said(result, *_taken_apart(result)[1:]) != _said(plain, words, asides):
+    if _said(result, *_code_and_asides(result)[1:]) != _said(plain, words, asides):
         return text, report
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     return mark + (result.replace("\n", "\r\n") if "\r\n" in text else result), report
 
 
 def _said(text: str, words: list[Lexeme], asides: list[_Piece]) -> list[str]:
-    """All that a text says, in order: blanks left out."""
+    """The content of a text in order, without blanks."""
     return [text[p.pos : p.end] for p in sorted([*words, *asides], key=lambda p: p.pos)]
 
 
@@ -85,7 +85,7 @@ _SCAN = re.compile(
 
 @define
 class _Piece:
-    """Something that is written as a whole."""
+    """A unit that is written as a whole."""
 
     kind: str  # comment, line (of the preprocessor), open or close (a component), fact or statement
     pos: int
@@ -94,11 +94,11 @@ class _Piece:
     words: list[Word] = field(factory=list)  # none: the text stays as it is
 
 
-def _taken_apart(text: str) -> tuple[str, list[Lexeme], list[_Piece]]:
-    """The code alone, every offset kept; its words; and what was between it.
+def _code_and_asides(text: str) -> tuple[str, list[Lexeme], list[_Piece]]:
+    """The code alone with every offset kept; its words; and the text between them.
 
-    Blanks become form feeds: for want of newlines no fact is read as a `FactLine`, so the words
-    alone, not their lines, say what the tree is.
+    Blanks become form feeds: without newlines no fact is read as a `FactLine`, so the tree depends
+    on the words alone, not on their lines.
     """
     out: list[str] = []
     asides: list[_Piece] = []
@@ -121,7 +121,7 @@ def _taken_apart(text: str) -> tuple[str, list[Lexeme], list[_Piece]]:
 
 
 def _pieces(text: str, words: list[Lexeme], asides: list[_Piece], program: ast.Program) -> list[_Piece]:
-    """Statements, comments and lines, in order.  What stands inside a statement belongs to it."""
+    """Statements, comments and lines in order; a statement includes inner comments."""
     starts = [*_starts(program.statements), (len(text) + 1, "")]
     rest = iter([*words, ast.Underscore(len(text) + 1)])
     word = next(rest)
@@ -164,8 +164,8 @@ class _Writer:
     lines: list[str] = field(factory=list)
     depth: int = 0
     last: _Piece | None = None
-    began: int = -1  # where that with which the last line begins stood in the text
-    leading: bool = False  # whether the last line holds nothing but comments
+    began: int = -1  # offset in the text of the first piece of the last line
+    leading: bool = False  # whether the last line holds only comments
 
     def write(self, piece: _Piece) -> None:
         newlines = self.text.count("\n", self.last.end if self.last else 0, piece.pos)
@@ -184,7 +184,7 @@ class _Writer:
         self.last = piece
 
     def _glue(self, piece: _Piece, newlines: int, shown: list[str]) -> str | None:
-        """What comes between the last line and a piece that goes on it; None if it begins a line."""
+        """The text between the last line and a piece on it; None if it begins a line."""
         last = self.last
         if last and last.kind == "open" and piece.kind == "close":
             return ""
@@ -199,7 +199,7 @@ class _Writer:
         return " " if facts and used + 1 + len(shown[0]) <= WIDTH else None
 
     def _column(self, comment: _Piece) -> int:
-        """Comments below each other keep their column, where their lines begin as they did."""
+        """The column of a comment: aligned comments stay aligned if their lines do."""
         start = self.text.rfind("\n", 0, comment.pos) + 1
         same = self.began >= start and not self.text[start : self.began].strip()
         return comment.pos - start if same and comment.pos - start < WIDTH else 0
@@ -217,7 +217,7 @@ _OPERANDS |= set(_CLOSERS)
 
 
 def lay_out(words: Sequence[Word], width: int = WIDTH) -> list[str]:
-    """The lines of one statement: one if it fits or is a fact, else one literal per line."""
+    """The lines of one statement: one if it fits or is a fact, else one per literal."""
     types = [type for type, _ in words]
     for kind in ("STRATEGY", "PLAN"):  # each on a line of its own, in this order from the end
         if kind in types:
@@ -235,15 +235,13 @@ def lay_out(words: Sequence[Word], width: int = WIDTH) -> list[str]:
 
 @define
 class _Layout:
-    """Blanks depend on the kind of statement: `x:number` in a declaration, `count : { … }` in a
-    rule.
-    """
+    """Layout by kind of statement: `x:number` declares, `count : { … }` aggregates."""
 
     kind: str
     width: int
 
     def fitted(self, words: Sequence[Word], margin: str) -> list[str]:
-        """Words on one line; if they are too many, those in the widest brackets one by one."""
+        """Words on one line; if it is too long, the widest brackets get one item per line."""
         line = margin + self.line(words)
         first, last = _widest(words) if len(line) > self.width >= 2 * len(margin) else (0, 0)
         if first == last:
@@ -252,7 +250,7 @@ class _Layout:
         return [margin + self.line(words[: first + 1]), *inside, margin + self.line(words[last:])]
 
     def listed(self, words: Sequence[Word], margin: str) -> list[str]:
-        """What stands between separators, each on a line: `a,` but `| a`, and `;` on its own."""
+        """Items between separators, each on a line: `a,` but `| a`, and `;` alone."""
         lines: list[str] = []
         start = depth = 0
         for at, (type, _) in enumerate(words):
@@ -278,7 +276,7 @@ class _Layout:
         if last in _NONE_AFTER or type in _NONE_BEFORE or (last, type) in _NONE_BETWEEN:
             return True
         if last == "DOT":
-            return "." + text not in DIRECTIVES  # `a. decl`: a name, and no directive
+            return "." + text not in DIRECTIVES  # `a. decl` is a name, not a directive
         if "COLON" in (last, type):
             return self.kind in {"DECL", "TYPE", "FUNCTOR", "PLAN", "STRATEGY"}
         if "EQ" in (last, type):
@@ -289,7 +287,7 @@ class _Layout:
 
 
 def _widest(words: Sequence[Word]) -> tuple[int, int]:
-    """Where the outermost brackets with the most text between them stand; (0, 0) if all are empty."""
+    """The outermost brackets with the most text inside; (0, 0) if all are empty."""
     best, first, depth = (0, 0, 0), 0, 0
     for at, (type, _) in enumerate(words):
         if type in _OPENERS:

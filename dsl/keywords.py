@@ -1,14 +1,15 @@
-"""The words of the language, each with its terminal in the grammar; nothing but strings.
+"""The words of the language as plain strings, each with its grammar terminal.
 
-Colouring and completion need these words before anything of the language is loaded, so they stand
-apart from the lexer.
+Colouring and completion need these words before the rest of the language is loaded, so they have a
+module of their own.
 """
 
 from __future__ import annotations
 
 
 def words(type: str, listed: str) -> dict[str, str]:
-    """
+    """A table of words, each with its terminal.
+
     >>> words("UNOP", "bnot lnot")
     {'bnot': 'UNOP', 'lnot': 'UNOP'}
     """
@@ -37,6 +38,6 @@ DIRECTIVES: dict[str, str] = (
     | {".number_type": "NUMBER_TYPE", ".symbol_type": "SYMBOL_TYPE"}
 )
 
-# behind `#`, on a line for the preprocessor
+# after `#`, on a preprocessor line
 CONDITIONS = ("if", "ifdef", "ifndef", "elif", "else", "endif")
 PREPROCESSOR = (*CONDITIONS, "define", "undef", "include", "pragma", "line", "error", "warning")

@@ -1,8 +1,8 @@
 """Characters to tokens, by one regular expression.
 
-Leaves of the syntax tree (names, literals) are made here and are the parser's tokens themselves,
-so a variable costs one object from character to tree.  A line that is one ground fact becomes a
-single token: program texts may hold many thousands of them.
+The lexer makes the leaves of the syntax tree (names, literals), and they are the parser's tokens,
+so a variable costs one object.  A line that is one ground fact becomes a single token: program
+texts may hold many thousands of them.
 """
 
 from __future__ import annotations
@@ -79,13 +79,13 @@ _FACT = re.compile(
 _FACT_CONSTANTS = re.compile(r'"([^"\\\n]*)"|(-?[0-9]+)')
 
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_MOST_UNCLOSED = 50  # symbols that are told of
+_MOST_UNCLOSED = 50  # symbols that are reported
 _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _ESCAPES |= {'"': '"', "'": "'", "\\": "\\"}
 
 
 def lex(text: str, report: Report) -> Iterator[Lexeme]:
-    """The tokens of a text.  Characters that begin no token are told and passed over.
+    """The tokens of a text.  Reports and skips characters that begin no token.
 
     Cost: linear in the text.
     """
@@ -150,7 +150,7 @@ _BRACKET = re.compile(r'"(?:\\.|[^"\\])*"|[][(){}]')
 
 
 def _after_annotation(text: str, start: int, pos: int, report: Report) -> int:
-    """Where `@[…]` ends: it has no effect, and any balanced words stand in it."""
+    """The end of `@[…]`, which has no effect and may hold any balanced words."""
     depth = 1
     for found in _BRACKET.finditer(text, pos):
         if found[0] in "([{":
@@ -195,7 +195,7 @@ def _unescaped(word: str, start: int, report: Report) -> str:
 
 
 def _address(word: str, start: int, report: Report) -> str:
-    """An IPv4 address is the number of its 32 bits (signed, as Soufflé's scanner computes it)."""
+    """An IPv4 address as its 32 bits (signed, as in Soufflé's scanner)."""
     parts = [integer(part) for part in word.split(".")]
     if max(parts) > 255:
         shown = word if len(word) <= 40 else f"{word[:37]}…"
@@ -207,7 +207,7 @@ def _address(word: str, start: int, report: Report) -> str:
 
 
 def _stray(text: str, pos: int, report: Report) -> int:
-    """Tell what begins no token; where to go on."""
+    """Report a character that begins no token; return where to go on."""
     rest = text[pos : pos + 2]
     if rest == "/*":
         report.items.append(
@@ -220,7 +220,7 @@ def _stray(text: str, pos: int, report: Report) -> int:
         message = "this symbol is never closed"
         report.items.append(Diagnostic("DL002", message, pos, stop, hint='close it with `"`'))
         if sum(item.message == message for item in report.items[-2 * _MOST_UNCLOSED :]) >= _MOST_UNCLOSED:
-            return len(text)  # to see that each is not closed, all of the text is read
+            return len(text)  # the rest was searched for the closing quote
         return stop
     shown = rest[0] if rest[0].isprintable() else f"U+{ord(rest[0]):04X}"
     report.items.append(Diagnostic("DL001", f"unexpected character `{shown}`", pos, pos + 1))

@@ -1,8 +1,8 @@
-"""Macros and conditions of the preprocessor: what `#define` means, and what `#if` asks.
+"""Macros and conditions of the preprocessor: `#define` and `#if`.
 
-Macro calls are expanded token by token; each token carries the macros that it no longer stands
-for, so that a macro that names itself does not loop.  Expansion has a budget: macros that double
-at every level end in a mistake, not in the machine's memory.
+Macro calls are expanded token by token.  Each token carries the macros that it may no longer
+expand, so that a macro that names itself does not loop.  Expansion has a budget: macros that double
+at every level end in an error, not in the machine's memory.
 
 Source: ISO C 6.10; the painting of tokens is D. Prosser's algorithm (X3J11/86-196).
 """
@@ -17,10 +17,10 @@ from typing import TypeAlias
 
 from attrs import define, frozen
 
-ROOM = 4_000_000  # what macros may expand to, plus ten times the text that was read
+ROOM = 4_000_000  # characters that macros may expand to, plus ten times the text read
 FLAGS = re.ASCII | re.DOTALL
 IDENT = r"[A-Za-z_?][\w?]*+"
-STRING = r'"(?:[^"\\\n]|\\.)*+"?'  # as far as the line goes, if it is not closed
+STRING = r'"(?:[^"\\\n]|\\.)*+"?'  # to the end of the line if it is not closed
 BLOCK = r"/\*(?:.*?\*/|.*)"
 LINE = r"//(?:[^\n\\]|\\.)*+"
 IS_IDENT = re.compile(IDENT, FLAGS)
@@ -35,12 +35,12 @@ _DEFINED = re.compile(rf"\bdefined(?![\w?])\s*(?:\(\s*({IDENT})\s*\)|({IDENT}))"
 _EXPRESSION = re.compile(r"\w+|&&|\|\||<<|>>|[<>!=]=|\S", FLAGS)
 _LITERAL = re.compile(r"(0[xX][0-9a-fA-F]+|0[bB][01]+|(0[0-7]*)|[1-9][0-9]{0,99})[uUlL]*", FLAGS)
 
-_Token: TypeAlias = tuple[str, frozenset[str]]  # its text, and the macros it no longer stands for
+_Token: TypeAlias = tuple[str, frozenset[str]]  # its text, and the macros it may no longer expand
 _BARE: frozenset[str] = frozenset()
 
 
 class Mistake(Exception):
-    """Becomes a `Problem` where its place is known."""
+    """An error; becomes a `Problem` once its place is known."""
 
     def __init__(self, code: str, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -132,7 +132,10 @@ class _Expression:
 
 @frozen
 class _Macro:
-    """In `body` no blank stands beside `##`.  A variadic macro has `__VA_ARGS__` as last parameter."""
+    """A macro; in its `body` no blank stands beside `##`.
+
+    A variadic macro has `__VA_ARGS__` as its last parameter.
+    """
 
     body: tuple[str, ...]
     params: tuple[str, ...] | None = None  # None: without parentheses
@@ -141,7 +144,7 @@ class _Macro:
 
 @define
 class Ahead:
-    """The text after a macro's name, from which its call takes what it needs."""
+    """The text after a macro's name, from which a call takes its arguments."""
 
     text: str
     at: int
@@ -164,7 +167,7 @@ def is_blank(word: str) -> bool:
 
 
 def _join(tokens: Iterable[_Token]) -> str:
-    """The tokens as text that is read as these tokens again."""
+    """The tokens as text that is read as the same tokens again."""
     out = [""]
     for word, _ in tokens:
         if word:
@@ -182,16 +185,16 @@ def _escaped(text: str) -> str:
 
 
 class Macros:
-    """What names stand for, and their expansion."""
+    """The defined macros and their expansion."""
 
     def __init__(self) -> None:
         self.table: dict[str, _Macro] = {}
-        self.version = 0  # grows with every change
+        self.version = 0  # grows with every definition
         self.room = ROOM
-        self.file, self.line = "", 0  # what __FILE__ and __LINE__ stand for
+        self.file, self.line = "", 0  # values of __FILE__ and __LINE__
 
     def define(self, text: str) -> str:
-        """Take `NAME body` or `NAME(parameters) body`; the name."""
+        """Define `NAME body` or `NAME(parameters) body`; return the name."""
         found = _DEFINE.fullmatch(text)
         if not found or found[1] == "defined":
             raise Mistake("DL102", "`#define` needs the name of a macro", "#define NAME value")
@@ -221,7 +224,7 @@ class Macros:
 
     def _body(self, name: str, text: str, params: tuple[str, ...] | None) -> tuple[str, ...]:
         body: list[str] = []
-        binding = ("##",) if params is None else ("##", "#")  # takes what follows it
+        binding = ("##",) if params is None else ("##", "#")  # applies to the token after it
         for word in TOKEN.findall(text):
             if word == "##" and body[-1:] == [" "]:
                 body.pop()
@@ -250,7 +253,7 @@ class Macros:
             raise Mistake("DL106", "macro calls are nested too deeply") from None
 
     def expand(self, tokens: list[_Token], ahead: Ahead | None = None) -> list[_Token]:
-        """Replace until nothing is left to replace.  A name is not replaced in its own replacement."""
+        """Expand until no macro is left; a name is not replaced in its own expansion."""
         todo, out = tokens[::-1], []
         while todo:
             name, hidden = token = todo.pop()
@@ -260,7 +263,7 @@ class Macros:
                 continue
             args: dict[str, list[_Token]] = {}
             if macro.params is not None:
-                given, closing = self._given(name, macro, todo, ahead)
+                given, closing = self._call_arguments(name, macro, todo, ahead)
                 args = self._arguments(name, macro, macro.params, given)
                 hidden &= closing
             todo += reversed(self._replacement(name, macro, args, hidden | {name}))
@@ -272,12 +275,10 @@ class Macros:
                 return word == "("
         return ahead is not None and CALL.match(ahead.text, ahead.at) is not None
 
-    def _given(
+    def _call_arguments(
         self, name: str, macro: _Macro, todo: list[_Token], ahead: Ahead | None
     ) -> tuple[list[list[_Token]], frozenset[str]]:
-        """Take what stands between a call's parentheses off `todo`, and off the text when that is
-        used up.
-        """
+        """Take the arguments of a call off `todo`, and off the text when that is used up."""
         args: list[list[_Token]] = [[]]
         depth, last = 0, len(macro.params or ()) if macro.variadic else -1
         while True:
@@ -317,9 +318,7 @@ class Macros:
     def _replacement(
         self, name: str, macro: _Macro, args: dict[str, list[_Token]], hidden: frozenset[str]
     ) -> list[_Token]:
-        """The body with its arguments put in, `#` and `##` done, and every token painted with
-        `hidden`.
-        """
+        """The body with its arguments, `#` and `##` applied; all tokens painted `hidden`."""
         body, out, at = macro.body, list[_Token](), 0
         if name == "__LINE__":
             body = (str(self.line),)

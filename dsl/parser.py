@@ -1,8 +1,8 @@
 """Tokens to syntax tree, with every syntax error of a file.
 
-The automaton of `grammar.lark` reads token after token and builds nodes while it runs.  At an
-error it says what it expected, drops the statement it was in (it pops its stack back to a state
-where a statement may begin), skips to where the next one seems to begin, and goes on.
+The automaton of `grammar.lark` reads token after token and builds nodes while it runs.  At an error
+it reports what it expected and drops the current statement: it pops its stack back to a state where
+a statement may begin, skips to where the next one seems to begin, and goes on.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from everlog.dsl.walk import MAX_DEPTH, too_deep
 
 MAX_SYNTAX_ERRORS = 100
 
-# How a terminal of the grammar is called in a message.
+# Names of the grammar's terminals in messages.
 TERMINALS: dict[str, str] = {
     "IDENT": "a name",
     "NUMBER": "a number",
@@ -79,7 +79,7 @@ _TERM_STARTS = {"IDENT", "NUMBER", "STRING", "UNDERSCORE", "FLOAT", "UNSIGNED", 
 
 
 def parse(source: Source, report: Report) -> ast.Program:
-    """The syntax tree of a source: whatever could be read, with the errors in `report`.
+    """The syntax tree of a source, as far as it can be read; errors go to `report`.
 
     >>> source = Source("p(x) :- q(x).")
     >>> parse(source, Report(source)).statements[0].heads
@@ -103,10 +103,10 @@ class Parser:
         self.states: list[int] = [machine.start]
         self.values: list[Any] = []
         self.errors = 0
-        self.stopped_early = False  # whether the text ended inside a statement that was right so far
+        self.stopped_early = False  # whether the text ended inside a statement without an error so far
 
     def run(self, marked: Callable[[Iterator[Any]], Iterator[Any]] = iter) -> ast.Program:
-        """The tree; `marked` may take tokens out that are not of the language."""
+        """The tree; `marked` may remove tokens that are not of the language."""
         length = len(self.source.text.rstrip())
         end = Token("$END", "", length, length + 1)
         tokens = marked(chain(lex(self.source.text, self.report), [end]))
@@ -118,15 +118,15 @@ class Parser:
                 assert isinstance(program, ast.Program)
                 return self.shallow(program)
             self.stopped_early = self.stopped_early or (stuck is end and not self.errors)
-            self.tell(stuck, last)
+            self.report_error(stuck, last)
             resume = None if stuck is end else self.resynchronize(stuck, tokens)
             if resume is None:
                 return self.rest()
 
     def feed(self, tokens: Iterator[Any]) -> tuple[Any, Any]:
-        """Shift and reduce until the end (None) or to a token that cannot stand where it stands.
+        """Shift and reduce up to the end (None) or to the first token in error.
 
-        The second value is the token before.  This loop takes half of the time that parsing takes.
+        The second value is the token before.  This loop takes half of the time of parsing.
         """
         states, values, table, end = self.states, self.values, self.machine.table, self.machine.end
         state = states[-1]
@@ -159,19 +159,19 @@ class Parser:
                 if state == end and type == "$END":
                     return None, last
             last = token
-        raise AssertionError("the end is a token, too")
+        raise AssertionError("the end is a token")
 
     def rest(self) -> ast.Program:
-        """The statements that were complete when the text ended in an error."""
+        """The complete statements when the text ended in an error."""
         found: list[Any] = [v for value in self.values if isinstance(value, list) for v in value]
         statements: list[Any] = [v for v in found if isinstance(v, ast.Node | ast.FactLine)]
         return self.shallow(ast.Program(statements))
 
     def shallow(self, program: ast.Program) -> ast.Program:
-        """The program without statements that are nested too deeply for anybody to descend into."""
+        """The program without statements that are nested too deeply."""
         kept = []
         for statement in program.statements:
-            # a text that is short enough cannot be deep
+            # a short text cannot be deep
             deep = too_deep(statement) if statement.end - statement.pos > MAX_DEPTH else None
             if deep is None:
                 kept.append(statement)
@@ -181,8 +181,8 @@ class Parser:
 
     # ── errors ───────────────────────────────────────────────────────────────────────────────
 
-    def tell(self, token: Any, last: Any) -> None:
-        """One diagnostic: what stands there, what was expected, and a hint where one is at hand."""
+    def report_error(self, token: Any, last: Any) -> None:
+        """Report one error: what stands there, what was expected, and a hint if any."""
         self.errors += 1
         if self.errors == MAX_SYNTAX_ERRORS + 1:
             self.report.error("DL010", "too many syntax errors; those that follow are not shown", token)
@@ -197,7 +197,7 @@ class Parser:
         self.report.items.append(Diagnostic("DL010", message, token.pos, token.end, hint=hint))
 
     def resynchronize(self, token: Any, tokens: Iterator[Lexeme]) -> Any:
-        """Drop the broken statement; the token with which the next one begins, or None at the end."""
+        """Drop the broken statement; return the first token of the next, or None."""
         first: Any = None
         while len(self.states) > 1 and not self.machine.accepts(self.states, "DECL"):
             self.states.pop()
@@ -223,7 +223,10 @@ class Parser:
                 return None
 
     def _begins_line(self, token: Any) -> bool:
-        """After a broken declaration, which has no full stop, a clause at the margin is a new one."""
+        """Whether a token begins a line.
+
+        After a broken declaration, which has no full stop, a clause at the margin is a new one.
+        """
         return token.pos == 0 or self.source.text[token.pos - 1] == "\n"
 
 
@@ -231,7 +234,7 @@ class Parser:
 
 
 def _named(expected: set[str]) -> str:
-    """The expected terminals in words; long lists are summed up."""
+    """The expected terminals in words; long lists are shortened."""
     if expected >= {"DECL", "TYPE", "IDENT"}:
         return "a statement"
     if expected >= _TERM_STARTS:

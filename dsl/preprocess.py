@@ -1,13 +1,13 @@
-"""Macros, conditions and includes: from files to the one `Source` that is parsed.
+"""Macros, conditions and includes: from files to the one `Source` to parse.
 
 Soufflé runs every program through a C preprocessor and has an `.include` of its own, so programs
 use both.  A program can also be a hundred thousand lines of facts with one `#define` on top.
 
-The trick is to look only at what may matter.  One regular expression finds the next `#`, `/*`,
-`.include` or macro name; only then is it asked whether that stands in a string or a comment, and
-strings and `//` comments end with their line, so this is asked of one line.  All other text is
-copied in large pieces.  What is taken out leaves empty lines, so line numbers stay true; where
-they cannot (includes, `#line`) a mark says which file and line the output goes on with.
+The trick is to look only at text that may matter.  One regular expression finds the next `#`, `/*`,
+`.include` or macro name; only then the reader tests whether it stands in a string or a comment.
+Strings and `//` comments end with their line, so this test reads one line.  All other text is
+copied in large pieces.  Removed text leaves empty lines, so line numbers stay right; where they
+cannot (includes, `#line`) a mark gives the file and line that follow in the output.
 
 Source: ISO C 6.10; the painting of tokens is D. Prosser's algorithm (X3J11/86-196).
 """
@@ -45,9 +45,9 @@ from everlog.dsl.macros import (
 )
 from everlog.dsl.source import Source
 
-DEEPEST = 200  # files inside each other
+DEEPEST = 200  # levels of inclusion
 MOST_FILES, MOST_TEXT = 10_000, 1 << 28  # inclusions, and characters included, in one program
-MANY = 40  # more macro names than this are not tried one by one
+MANY = 40  # with more macro names, the pattern does not list them
 _SQLITE = b"SQLite format 3\0"
 PREDEFINED = {"RAM_DOMAIN_SIZE": "64", "__SOUFFLE__": "1", "__FILE__": '""', "__LINE__": "0"}
 
@@ -65,8 +65,9 @@ _SKIPPED = re.compile(r"#|/\*")
 
 @frozen
 class Problem:
-    """A mistake in a directive or a macro call.  `offset` is where its line stands in
-    `Source.text`.
+    """An error in a directive or a macro call.
+
+    `offset` is where its line stands in `Source.text`.
     """
 
     file: str
@@ -83,7 +84,10 @@ def load(
     macros: Mapping[str, str] | None = None,
     preprocess: bool = True,
 ) -> tuple[Source, list[Problem]]:
-    """Read a program with all that it includes.  Raises OSError if `path` itself cannot be read."""
+    """Read a program with all its includes.
+
+    Raises OSError if `path` itself cannot be read.
+    """
     return preprocess_text(_read(path), str(path), include_dirs, macros, preprocess)
 
 
@@ -95,14 +99,15 @@ def preprocess_text(
     preprocess: bool = True,
     files: bool = True,
 ) -> tuple[Source, list[Problem]]:
-    r"""Resolve macros, conditions and includes; with `preprocess` off only `.include` and `.once`.
+    r"""Resolve macros, conditions and includes.
 
-    With `files` off an include is a mistake: the text is of somebody who may not read files here.
+    With `preprocess` off, only `.include` and `.once` are resolved.  With `files` off an include is
+    an error: the author of the text may not read files here.
 
     >>> preprocess_text("#define N 3\nsize(N).")[0].text
     '\nsize(3).'
 
-    Cost: linear in text, includes and expansions; text without anything to do is only searched.
+    Cost: linear in text, includes and expansions; text without macros is only searched.
     """
     text = _normal(text)
     table = PREDEFINED | dict(macros or {}) if preprocess else {}
@@ -121,8 +126,8 @@ def preprocess_text(
 
 def _read(path: str | Path) -> str:
     data = Path(path).read_bytes()
-    if data.startswith(_SQLITE):  # and there would be an error for each of its bytes
-        raise OSError(EINVAL, "it is a database, and no program: --db and .open open those", str(path))
+    if data.startswith(_SQLITE):  # else each of its bytes would be an error
+        raise OSError(EINVAL, "it is a database, not a program; open it with --db or .open", str(path))
     return _normal(data.decode("utf-8", "surrogateescape"))
 
 
@@ -137,7 +142,7 @@ _Place: TypeAlias = tuple[str, int, int]  # file, line, offset in the output
 
 @define
 class _Group:
-    """An `#if` that is open: is its present branch read, was one of them, was there an `#else`."""
+    """An open `#if`: whether its branch is read, one was read, and `#else` was seen."""
 
     name: str
     place: _Place
@@ -150,16 +155,16 @@ class _Group:
 class _File:
     """A file being read.
 
-    Invariants: I1  copied ≤ at: what stands before `copied` is in the output;
+    Invariants: I1  copied ≤ at: the text before `copied` is in the output;
                 I2  `clean` is in no string or comment, and no string or comment that begins
                     before it on its line ends after it.
     """
 
     text: str
     path: Path
-    real: Path  # one and the same however it is reached
-    shown: str  # its name, as `#line` may change it
-    state: int  # of the reader when it was entered
+    real: Path  # its resolved path
+    shown: str  # its name; `#line` may change it
+    state: int  # state of the reader on entry
     at: int = 0
     copied: int = 0
     clean: int = 0
@@ -174,7 +179,7 @@ class _File:
         return not self.groups or self.groups[-1].active
 
     def line(self, at: int) -> int:
-        """The number of the line of `at`, which never goes back."""
+        """The line number of `at`; calls must not go back."""
         self.number += self.text.count("\n", self.counted, at)
         self.counted = at
         return self.number
@@ -183,7 +188,7 @@ class _File:
         self.at = self.clean = to
 
     def cover(self, at: int) -> re.Match[str] | None:
-        """The string or line comment that `at` stands in."""
+        """The string or line comment that contains `at`."""
         here = max(self.clean, self.start)
         while opener := _OPENER.search(self.text, here, at + 1):
             opaque = _OPAQUE.match(self.text, opener.start())
@@ -195,7 +200,7 @@ class _File:
 
 
 class _Reader:
-    """Reads files one inside the other and writes the output, in one pass and without recursion."""
+    """Reads nested files and writes the output, in one pass and without recursion."""
 
     def __init__(self, file: str, dirs: tuple[Path, ...], preprocess: bool, may_read: bool) -> None:
         self.file, self.dirs, self.preprocess, self.may_read = file, dirs, preprocess, may_read
@@ -236,15 +241,16 @@ class _Reader:
             self.row += text.count("\n")
 
     def _flush(self, f: _File, to: int) -> _Place:
-        """Copy the text before `to`, or its line ends where it is skipped; the place that is
-        reached.
+        """Copy the text before `to`, or only its line ends where it is skipped.
+
+        Returns the place that was reached.
         """
         self._emit(f.text[f.copied : to] if f.active else "\n" * f.text.count("\n", f.copied, to))
         f.copied = to
         return f.shown, f.line(to), self.length
 
     def _replace(self, f: _File, to: int, text: str) -> None:
-        """Write `text` for what stands before `to`, and as many lines as that had."""
+        """Write `text` for the text before `to`, with the same number of lines."""
         after = "\n" * (f.text.count("\n", f.copied, to) - text.count("\n"))
         self._emit(text + (after or " " * bool(FUSED.match(text[-1:] + f.text[to : to + 1]))))
         f.copied = to
@@ -256,8 +262,9 @@ class _Reader:
     # ── one thing at a time ──
 
     def _pattern(self, active: bool) -> re.Pattern[str]:
-        """What may matter next.  Each branch begins with a fixed character: that makes the search
-        fast.
+        """The pattern of everything that may matter next.
+
+        Each branch begins with a fixed character: that makes the search fast.
         """
         if not active:
             return _SKIPPED
@@ -283,7 +290,7 @@ class _Reader:
         self.names.update(fresh)
 
     def _step(self, f: _File) -> bool:
-        """Treat the next thing that may matter; False if there is none."""
+        """Handle the next match; False if there is none."""
         found = self._pattern(f.active).search(f.text, f.at)
         if found is None:
             return False
@@ -427,7 +434,7 @@ class _Reader:
     # ── includes ──
 
     def _native(self, f: _File, at: int, end: int) -> None:
-        """`.include "file"`: what follows it on the line goes on a line of its own."""
+        """Handle `.include "file"`: the rest of its line goes on a line of its own."""
         place = self._flush(f, at)
         named = _NATIVE.match(f.text, end)
         self._replace(f, named.end() if named else end, "\n" if named else " ")
@@ -460,7 +467,7 @@ class _Reader:
         self._enter(path, real, str(path), text)
 
     def _check_depth(self, real: Path, name: str, size: int) -> None:
-        """A file that is entered again in the same state would be entered for ever."""
+        """Report a file that is entered again in the same state: it would never end."""
         if any(g.real == real and g.state == self._state() for g in self.stack):
             raise Mistake("DL105", f"include file `{name}` includes itself", "begin the file with `.once`")
         self.files += 1

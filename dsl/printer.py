@@ -1,12 +1,12 @@
-"""Syntax tree to text, such that reading the text gives the same tree again.
+"""Syntax tree to text; reading the text gives the same tree again.
 
-Two things are kept apart.  What is written is decided here: a statement becomes words, with just
-the parentheses it needs, and blanks wherever.  How it looks is decided by `dsl.formatter.lay_out`,
-which places the words of a tree and those of a file alike: a printed program is a formatted one.
+This module decides the words of a statement, with the parentheses it needs, and blanks anywhere.
+`dsl.formatter.lay_out` decides the layout for trees and files alike: a printed program is a
+formatted one.
 
 A line that is one ground fact is read as a `FactLine`, any other fact as a `Clause`.  Clauses that
-would pass for lines share a line, or stand below an empty one, and so remain clauses.  Of records,
-branches and lattices the tree keeps too little: made-up names stand for what it lost.
+would be read as fact lines share a line, or stand below an empty one, and so remain clauses.  The
+tree does not keep all of records, branches and lattices: made-up names stand for the missing parts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ _ESCAPED = str.maketrans(_ESCAPES | {'"': '\\"', "\\": "\\\\"})
 def print_program(program: ast.Program) -> str:
     """A program as text: one statement below the other.
 
-    >>> print_program(ast.Program([ast.Override("q"), ast.Clause([ast.Atom("p", [ast.Name("x")])], None)]))
+    >>> fact = ast.Clause([ast.Atom("p", [ast.Name("x")])], None)
+    >>> print_program(ast.Program([ast.Override("q"), fact]))
     '.override q\\np(x).\\n'
     """
     return "".join(f"{line}\n" for line in _block(program.statements, WIDTH, after_dot=True))
@@ -57,7 +58,7 @@ def print_statement(statement: ast.Statement, width: int = WIDTH) -> str:
 
 
 def _block(statements: Iterable[ast.Statement], width: int, after_dot: bool) -> list[str]:
-    """The lines of statements; `after_dot` says whether what stands above them ends in a dot."""
+    """The lines of statements; `after_dot`: the statement above them ends in a dot."""
     lines: list[str] = []
     for loose, group in groupby(statements, _passes_for_a_line):
         if not loose:
@@ -114,7 +115,7 @@ def _lines(statement: ast.Statement, width: int) -> list[str]:
 
 
 def _words(text: str) -> list[Word]:
-    """The form feed keeps a fact from being read as a line."""
+    """The words of a text; form feeds keep a fact from being read as a fact line."""
     return [(word.type, text[word.pos : word.end]) for word in lex(text + "\f", Report(Source(text)))]
 
 
@@ -125,8 +126,8 @@ def _statement(statement: ast.Statement) -> str:
     match statement:
         case ast.Clause(heads=heads, body=body, plan=plan, strategy=strategy):
             rest = "" if body is None else f" :- {_formula(body)}"
-            wish = "" if strategy is None else f" .strategy {strategy.name}"
-            return f"{', '.join(map(_formula, heads))}{rest}.{_plan(plan)}{wish}"
+            chosen = "" if strategy is None else f" .strategy {strategy.name}"
+            return f"{', '.join(map(_formula, heads))}{rest}.{_plan(plan)}{chosen}"
         case ast.Subsumption(dominated=low, dominating=high, body=body, plan=plan):
             return f"{_formula(low)} <= {_formula(high)} :- {_formula(body)}.{_plan(plan)}"
         case ast.Directive(kind=kind, relations=relations, params=params):
@@ -143,7 +144,7 @@ def _statement(statement: ast.Statement) -> str:
         case ast.RelationDecl() | ast.TypeDecl() | ast.FunctorDecl():
             return _declaration(statement)
         case ast.FactLine() | ast.Component():
-            raise TypeError("has lines of its own")
+            raise TypeError("printed line by line")
         case _:
             assert_never(statement)
 
@@ -205,7 +206,10 @@ def _quoted(value: str) -> str:
 
 
 def _formula(formula: ast.Formula, binds: int = 0) -> str:
-    """In parentheses if it binds weaker than `binds`: 1 inside `;`, 2 inside `,`, 3 under `!`."""
+    """A formula, in parentheses if it binds weaker than `binds`.
+
+    `binds` is 1 inside `;`, 2 inside `,`, 3 under `!`.
+    """
     match formula:
         case ast.Or(parts=parts):
             text, level = " ; ".join(_formula(p, 1) for p in parts), 0
@@ -231,7 +235,7 @@ def _terms(terms: Iterable[ast.Term]) -> str:
 
 
 def _term(term: ast.Term, binds: int = 0) -> str:
-    """In parentheses if it is an operation that binds weaker than `binds`."""
+    """A term, in parentheses if it is an operation that binds weaker than `binds`."""
     match term:
         case ast.Number(text=text) | ast.Float(text=text) | ast.Unsigned(text=text):
             text += "u" * isinstance(term, ast.Unsigned)
@@ -258,8 +262,9 @@ def _term(term: ast.Term, binds: int = 0) -> str:
 
 
 def _chain(name: str, left: ast.Term, right: ast.Term) -> str:
-    """`left name right`.  A chain leans to the left and is as long as its text: walked, not
-    descended.
+    """`left name right`.
+
+    A chain leans to the left and may be long, so this is a loop, not a recursion.
     """
     openings, ends = 0, []
     while True:
@@ -285,7 +290,7 @@ def _call(term: _Call) -> str:
         case ast.Cast(term=inner, type_name=type_name):
             return f"as({_term(inner)}, {_qname(type_name)})"
         case ast.Aggregate(op=op, target=target, body=body):
-            name, _, count = op.partition("/")  # of several targets the tree keeps the first and their number
+            name, _, count = op.partition("/")  # for several targets the tree keeps the first and their number
             targets = [] if target is None else [target] * int(count or 1)
             return f"{name} {_terms(targets)} : {{ {_formula(body)} }}"
         case ast.Counter():

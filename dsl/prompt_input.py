@@ -1,9 +1,9 @@
-"""What is typed at a prompt: statements, each with its mark, and whether more has to come.
+"""Text typed at a prompt: marked statements, and whether the input is complete.
 
-The grammar knows no `+edge(1, 2).`, `-edge(1, 2).` or `?- path(1, x), x > 3.`  The parser itself
-says where a mark can stand: a sign, or `?-`, is one exactly where the text could also end.  There
-it is taken out of the tokens (for `?-` the head of a rule is put in), so the grammar stays as it
-is, messages point at their places, and several statements may share a line.
+The grammar has no `+edge(1, 2).`, `-edge(1, 2).` or `?- path(1, x), x > 3.`  The parser itself
+decides where a mark can stand: a sign, or `?-`, is a mark exactly where the text could also end.
+This module takes it out of the tokens (for `?-` it puts in the head of a rule).  So the grammar
+stays as it is, messages point at the right places, and several statements may share a line.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from everlog.dsl.automaton import automaton
 from everlog.dsl.diagnostics import Report
 from everlog.dsl.lexer import Token
 from everlog.dsl.parser import Parser
+from everlog.dsl.query_text import ParsedQuery, parsed
 from everlog.dsl.source import Source
 
 QUERY = "?-"
@@ -26,7 +27,7 @@ QUERY = "?-"
 
 @frozen
 class Typed:
-    """A statement with its mark: nothing, `+`, `-` or `?-`; `pos` is where the mark stands."""
+    """A statement with its mark (none, `+`, `-` or `?-`) and the mark's offset."""
 
     mark: str
     statement: ast.Statement
@@ -36,18 +37,46 @@ class Typed:
 
 @frozen
 class Reading:
-    """A text that was typed: its statements, what is wrong with it, and whether it stops in
-    mid-air.
-    """
+    """A typed text: its statements, its errors, and whether it is incomplete."""
 
     source: Source
     statements: tuple[Typed, ...]
     report: Report
     more: bool
 
+    def query(self, typed: Typed) -> ParsedQuery:
+        """The query that a statement with the mark `?-` is.
+
+        >>> reading = read_typed("+edge(1, 2). ?- path(1, x), x > 3.")
+        >>> reading.query(reading.statements[1]).text
+        'path(1, x), x > 3'
+        """
+        clause, report = typed.statement, Report(self.source)
+        if isinstance(clause, ast.Clause) and (extra := clause.plan or clause.strategy):
+            report.error("DL010", "a query has no plan and no strategy", extra)
+        return self._parsed(typed.pos, typed.end, [clause], report)
+
+    def only_query(self) -> ParsedQuery | None:
+        """The query that the whole text is, right or wrong; None if it has other statements, too.
+
+        >>> read_typed("?- path(1, x). +edge(1, 2).").only_query() is None
+        True
+        """
+        if len(self.statements) > 1:
+            return None
+        if self.report.errors:
+            return self._parsed(0, len(self.source.text), [], self.report)
+        return self.query(self.statements[0])
+
+    def _parsed(self, pos: int, end: int, clauses: list[ast.Statement], report: Report) -> ParsedQuery:
+        written = self.source.text[pos + len(QUERY) : end - 1]
+        blanks = len(written) - len(written.lstrip())
+        return parsed(written.strip(), clauses, report, pos + len(QUERY) + blanks)
+
 
 def read_typed(text: str, file: str = "<typed>") -> Reading:
-    """
+    """Read the statements of a typed text.
+
     >>> reading = read_typed("+edge(1, 2). -edge(3, 4). ?- path(1, x), x > 3.")
     >>> [(typed.mark, type(typed.statement).__name__) for typed in reading.statements]
     [('+', 'Clause'), ('-', 'Clause'), ('?-', 'Clause')]
@@ -57,7 +86,7 @@ def read_typed(text: str, file: str = "<typed>") -> Reading:
     source = Source(text, file)
     report = Report(source)
     parser = Parser(automaton(), source, report)
-    marks: dict[int, tuple[str, int]] = {}  # where a statement begins: its mark, and where that stands
+    marks: dict[int, tuple[str, int]] = {}  # start of a statement → its mark and the mark's offset
     with collector_paused():
         program = parser.run(lambda tokens: _without_marks(parser, tokens, marks))
     statements = []
@@ -71,7 +100,7 @@ def read_typed(text: str, file: str = "<typed>") -> Reading:
 
 
 def _without_marks(parser: Parser, tokens: Iterator[Any], marks: dict[int, tuple[str, int]]) -> Iterator[Any]:
-    """The tokens without marks, which are written down in `marks`."""
+    """The tokens without marks; the marks go to `marks`."""
     sign: tuple[str, int] | None = None
     for token in tokens:
         if sign is not None:

@@ -1,7 +1,7 @@
 """The text that the parser sees, and where each of its lines came from.
 
-Macros and includes are resolved before parsing, so the text that is parsed is not the file that
-was written.  A `Source` is that text with, for each of its lines, the file and line it came from.
+The preprocessor resolves macros and includes before parsing, so the parsed text is not the file. A
+`Source` is that text with the original file and line of each of its lines.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from attrs import define, field, frozen
 
 @frozen
 class Location:
-    """A place as a person names it: file, line and column counted from 1, and the line's text."""
+    """A place for people: file, line and column counted from 1, and the line's text."""
 
     file: str
     line: int
@@ -39,7 +39,10 @@ class Source:
     _starts: list[int] = field(factory=list)
 
     def locate(self, offset: int) -> Location:
-        """Cost: a logarithm in the number of lines, after the first call."""
+        """The file, line and column of an offset.
+
+        Cost: logarithmic in the number of lines, after the first call.
+        """
         if not self._starts:
             self._starts = [0]
             self._starts += [i + 1 for i, char in enumerate(self.text) if char == "\n"]

@@ -1,4 +1,4 @@
-"""Walks over the syntax tree: copies with something replaced, and everything below a node."""
+"""Walks over the syntax tree: copies with replacements, and descendants."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from attrs import evolve
 from everlog.dsl import ast
 
 MAX_ATOMS = 1_000  # of a query or an aggregate
-MAX_DEPTH = 200  # terms, formulas or components inside each other: three calls for each fit into Python's stack
+MAX_DEPTH = 200  # nested terms, formulas or components: three calls per level fit into Python's stack
 
 
 def rebuilt(node: Any, go: Callable[[Any], Any]) -> Any:
-    """A copy of a clause, formula or term in which every child is what `go` makes of it.
+    """A copy of a clause, formula or term with `go` applied to every child.
 
-    >>> double = lambda node: ast.Number(node.text * 2) if isinstance(node, ast.Number) else rebuilt(node, double)
+    >>> def double(node):
+    ...     number = isinstance(node, ast.Number)
+    ...     return ast.Number(node.text * 2) if number else rebuilt(node, double)
     >>> double(ast.Functor("+", [ast.Name("x"), ast.Number("1")])).args
     [Name(name='x'), Number(text='11')]
     """
@@ -44,7 +46,7 @@ def rebuilt(node: Any, go: Callable[[Any], Any]) -> Any:
 
 
 def replaced(node: Any, old: Any, new: Any) -> Any:
-    """A copy in which one node, known by identity, is another."""
+    """A copy in which one node, known by identity, is replaced."""
     return new if node is old else rebuilt(node, lambda child: replaced(child, old, new))
 
 
@@ -68,7 +70,7 @@ def children(node: Any) -> list[Any]:
 
 
 def everything_below(node: Any, stop: type | None = None) -> Iterator[Any]:
-    """A node and all below it, from left to right; below a node of type `stop` it does not look."""
+    """A node and its descendants, left to right; not below nodes of type `stop`."""
     todo = [node]
     while todo:
         current = todo.pop()
@@ -78,14 +80,14 @@ def everything_below(node: Any, stop: type | None = None) -> Iterator[Any]:
 
 
 def too_many_atoms(body: Any) -> bool:
-    """Whether a body joins more atoms than can be joined with all of their variables kept."""
+    """Whether a body has too many atoms to join with all variables kept."""
     return sum(isinstance(node, ast.Atom) for node in everything_below(body)) > MAX_ATOMS
 
 
 def too_deep(node: Any) -> Any:
-    """The node at which a statement is nested deeper than MAX_DEPTH; None if it is not.
+    """The node nested deeper than MAX_DEPTH; None if there is none.
 
-    Other walks descend with Python's own stack, so this one comes before them, and does not.
+    Other walks descend with Python's own stack, so this one comes first, and does not.
     """
     level = [node]
     for _ in range(MAX_DEPTH):
@@ -96,7 +98,7 @@ def too_deep(node: Any) -> Any:
 
 
 def _parts(node: Any) -> list[Any]:
-    """What is right below a node, statements among it."""
+    """The children of a node, statements included."""
     match node:
         case ast.Clause(heads=heads, body=body):
             return heads if body is None else [*heads, body]

@@ -8,7 +8,7 @@ The command line is `everlog.cli`.  The parts live in `everlog.dsl` (the languag
 
 from everlog._version import __version__
 
-TYPE_CHECKING = False  # which `typing` would tell, too, in a tenth of the time that a user waits for `--version`
+TYPE_CHECKING = False  # a fast stand-in: importing `typing` takes most of the time of `--version`
 if TYPE_CHECKING:
     from everlog.api.changes import Changes
     from everlog.api.database import Database
@@ -153,7 +153,7 @@ def __getattr__(name: str) -> object:
 
 
 def load_ipython_extension(shell: object) -> None:
-    """`%load_ext everlog` in IPython and Jupyter: see everlog.jupyter."""
+    """Load the magics of everlog.jupyter; IPython calls this for `%load_ext everlog`."""
     from everlog.jupyter import load
 
     load(shell)

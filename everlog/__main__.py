@@ -1,4 +1,4 @@
-"""`python -m everlog`."""
+"""Run the command line as `python -m everlog`."""
 
 import sys
 

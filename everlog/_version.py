@@ -1,3 +1,3 @@
-"""The version, where nothing else needs to be imported to know it."""
+"""The version, in a module without imports."""
 
 __version__ = "0.1.0"

@@ -1,11 +1,11 @@
 """The command line: `everlog COMMAND …`.
 
-Each command is a module of `everlog.commands`, imported when it is called, with two functions,
+Each command is a module of `everlog.commands`, imported when it is called.  It has two functions,
 `add_arguments(parser)` and `run(arguments) -> exit status`, and a text `EXAMPLES` for its `--help`.
-One whose arguments need a look before they are parsed has `prepared(words) -> words`, too.
+A command that rewrites its arguments before they are parsed also has `prepared(words) -> words`.
 
-Exit status: 0 all well; 1 the program, its data or its evaluation has an error; 2 wrong usage; 130
-Ctrl-C.
+Exit status: 0 success; 1 an error in the program, its data or its evaluation; 2 wrong usage;
+130 Ctrl-C.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ from importlib import import_module
 
 from everlog._version import __version__
 
-TYPE_CHECKING = False  # `typing` takes longer to import than all that is needed to tell the version
+TYPE_CHECKING = False  # a fast stand-in: importing `typing` takes most of the time of `--version`
 if TYPE_CHECKING:
     from argparse import ArgumentParser
     from collections.abc import Sequence
     from types import ModuleType
 
 COMMANDS: dict[str, str] = {
-    "repl": "the prompt: rules, facts, queries and commands; also what `everlog` alone starts",
+    "repl": "start the prompt: rules, facts, queries and commands (also what `everlog` alone does)",
     "run": "evaluate a program: facts in, relations out",
-    "follow": "follow changes of tables elsewhere, and have tables elsewhere follow",
-    "serve": "a program as a service: HTTP and JSON, events, a console in the browser",
-    "check": "tell everything that is wrong with a program",
-    "why": "prove a fact, down to the facts that were given",
-    "why-not": "tell what each rule lacks for a fact",
-    "fmt": "write a program in the house style",
-    "explain": "show how a program will be run, and what an update of it can cost",
-    "ies": "systems of auxiliary relations that keep a recursive view: list, show, run, SQL",
-    "programs": "programs that do something real: list, show, run, copy, make facts",
+    "follow": "read changes of tables from elsewhere, and send changes to tables elsewhere",
+    "serve": "run a program as a service: HTTP and JSON, events, a console in the browser",
+    "check": "report every error in a program",
+    "why": "prove a fact, down to the base facts",
+    "why-not": "show what each rule lacks to derive a fact",
+    "fmt": "format a program in the house style",
+    "explain": "show how a program will be run, and what an update can cost",
+    "ies": "systems of auxiliary relations that maintain a recursive view: list, show, run, SQL",
+    "programs": "the programs that ship with everlog: list, show, run, copy, make facts",
     "submit": "send a program to a Spark cluster",
     "bench": "measure everlog side by side with other systems",
-    "completion": "a script that has your shell complete commands, flags and files",
+    "completion": "print a script that makes your shell complete commands, flags and files",
 }
 
 _EPILOG = """examples:
-  everlog                                 the prompt; .help tells what can be typed
+  everlog                                 the prompt; type .help for its commands
   everlog run prog.dl -F facts -D out     read facts/*.facts, write out/*.csv
   everlog run prog.dl -D-                 write every .output relation to the screen
-  everlog run prog.dl -F facts --watch    stay, and follow the fact files as they change
+  everlog run prog.dl -F facts --watch    keep running, and follow the fact files as they change
   everlog follow prog.dl --from in.jsonl --to out.jsonl
                                           change events in, change events out
   everlog why prog.dl 'path(1, 3)'        prove a fact
@@ -50,11 +50,11 @@ _EPILOG = """examples:
   everlog check prog.dl --json            diagnostics for an editor
   everlog fmt prog.dl                     print the program, formatted
 
-`everlog COMMAND --help` tells more.  Exit status: 0 all well, 1 an error, 2 wrong usage, 130 interrupted."""
+`everlog COMMAND --help` says more.  Exit status: 0 success, 1 an error, 2 wrong usage, 130 interrupted."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line; the exit status."""
+    """Run a command line and return its exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:1] in (["--version"], ["-V"]):
         print(f"everlog {__version__}")
@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         status: int = command.run(parser_of(name).parse_args(words))
         sys.stdout.flush()
         return status
-    except BrokenPipeError:  # the reader of our output has gone: nothing more to say
+    except BrokenPipeError:  # the reader of our output has closed it
         sys.stderr.close()
         return 1
     except KeyboardInterrupt:
@@ -79,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def command_of(name: str) -> ModuleType:
-    """The module of a command."""
+    """Import the module of a command."""
     return import_module(f"everlog.commands.{name.replace('-', '_')}")
 
 
@@ -109,7 +109,7 @@ def _usage(name: str) -> int:
     from difflib import get_close_matches
 
     close = get_close_matches(name, COMMANDS, 1)
-    hint = f"did you mean `{close[0]}`?" if close else f"known are {', '.join(COMMANDS)}"
+    hint = f"did you mean `{close[0]}`?" if close else f"the commands are {', '.join(COMMANDS)}"
     print(f"everlog: no command `{name}`; {hint}", file=sys.stderr)
     return 2
 

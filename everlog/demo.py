@@ -1,7 +1,7 @@
-"""A first look: `python -m everlog.demo`.
+"""A guided demonstration: `python -m everlog.demo`.
 
-Asks who may read the payroll, takes facts away, shows what follows and why, makes mistakes, and
-ends with commands to try.  It uses only what users have: `Database` and `compile_text`.
+It asks who may read the payroll, deletes facts, shows what changes and why, makes mistakes, and
+ends with commands to try.  It uses only the public API: `Database` and `compile_text`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ boss(p) :- has_rule(p, "ceo").
 
 
 def main() -> int:
-    """Show what there is to see; the exit status."""
+    """Run the demonstration and return the exit status."""
     print(f"everlog {everlog.__version__}: facts, and rules that say what follows from them.")
     try:
         _access_control()
@@ -62,7 +62,7 @@ def _access_control() -> None:
     _title("Why may alan write the payroll?")
     _show(db.why('may("alan", "write", "payroll")').text())
 
-    _title("Facts go; every relation follows, and tells exactly what changed")
+    _title("Facts are deleted; every relation follows, and reports exactly what changed")
     steps = [
         ('-has_role("alan", "payroll-clerk")', "// He still reads it, as an auditor."),
         ('-member("margaret", "payroll-office")', "// Who can write it now?"),
@@ -76,7 +76,7 @@ def _access_control() -> None:
     _title("And why may he not write it any more?")
     _show(db.why_not('may("alan", "write", "payroll")').text())
 
-    _title("Two rules with mistakes: all are told, before anything runs")
+    _title("Two rules with mistakes: all are reported, before anything runs")
     try:
         everlog.compile_text(path.read_text(encoding="utf-8") + MISTAKE, path.name)
     except everlog.DatalogError as error:
@@ -98,7 +98,7 @@ def _debian_packages() -> None:
     print(f"  What breaks if I remove libssl3?  {len(broken)} packages; those that someone asked for:")
     _list(name for name in broken if name in wanted)
     for _, packages, kilobytes in db.rows("takes"):
-        print(f"  What if I install postfix?  {packages} packages, {kilobytes} kB, but it does not get on with:")
+        print(f"  What if I install postfix?  {packages} packages, {kilobytes} kB, but it conflicts with:")
         _list(str(other) for _, _, other in db.rows("clash"))
 
 
@@ -106,37 +106,37 @@ def _what_next() -> None:
     _title("Now you")
     command = "everlog" if shutil.which("everlog") else _from_here(Path(sys.executable).parent / "everlog")
     for words, what in (
-        (" programs", "what else there is"),
-        (" programs run access_control --updates", "a story of updates"),
-        (" programs show points_to", "what, why, at what cost"),
+        (" programs", "list the other programs"),
+        (" programs run access_control --updates", "replay a story of updates"),
+        (" programs show points_to", "what a program does, why, and its cost"),
         ("", "the prompt"),
     ):
         print(f"  {command}{words:<40}   {what}")
-    print("\nOr type to a program that runs, a line and an empty one:")
+    print("\nOr send updates to a running program; an empty line ends a step:")
     print(f"  {command} programs run access_control --updates -")
     print('  -member("grace", "on-call").')
 
 
 def _from_here(path: Path) -> str:
-    """A path as one would type it here."""
+    """A path relative to the current directory, if that is shorter to type."""
     here = Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
 def _ask(db: Database, question: str, pattern: str) -> None:
-    """Print who answers a question: the first column of the facts that match a pattern."""
+    """Print a question and the first column of the facts that match a pattern."""
     print(f"  {question}  {pattern}")
     _list(str(row[0]) for row in db.query(pattern).rows())
 
 
 def _show(text: str) -> None:
-    """A proof, of each rule only the name."""
+    """Print a proof, with each rule shortened to its name."""
     for line in text.splitlines():
         print("  " + re.sub(r"(#\d+) at .*", r"\1", line).translate(_ASCII))
 
 
 def _rules_of(path: Path) -> Iterator[str]:
-    """The rules as the file has them, without comments and declarations."""
+    """The rules of a file, without comments and declarations."""
     for line in path.read_text(encoding="utf-8").splitlines():
         if line and not line.startswith(("//", ".")):
             yield line
@@ -147,7 +147,7 @@ def _title(text: str) -> None:
 
 
 def _list(names: Iterable[str]) -> None:
-    """Names side by side, as many to a line as fit."""
+    """Print names side by side, as many to a line as fit."""
     line = "     "
     for name in names:
         if len(line) + len(name) + 1 > WIDTH:

@@ -1,4 +1,4 @@
-"""Packages that not everybody has: imported when they are needed, missed with a message that helps."""
+"""Optional packages, imported when needed; the error names the extra to install."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 
 class MissingPackage(ImportError):
-    """A package of an extra is not installed; the message says which, and how to get it."""
+    """A package is not installed; the message names the extra that has it."""
 
 
 def optional(package: str, extra: str, what: str) -> Any:
-    """The package, or MissingPackage.
+    """Import a package; raise MissingPackage if it is not installed.
 
     >>> optional("no_such_package", "frames", "to_frame()")
     Traceback (most recent call last):

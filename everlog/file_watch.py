@@ -1,12 +1,12 @@
-"""Fact files that change while a program lives: each change becomes one step.
+"""Fact files that change while a program runs: each change becomes one step.
 
-Files are looked at from time to time, by their time, size and identity.  Somebody may be writing
-one just then: a file is read when it has stayed the same from one look to the next, longer if it
-does not end with a line, and what was read counts only if the file is still the same afterwards.
-Files that change together are taken together.  A file that is wrong, or gone, is told, and its
+The files are polled: modification time, size and inode show whether one has changed.  A file may be
+half written, so it is read only when two polls in a row see the same file (four times as long if it
+does not end with a newline), and the rows count only if the file is unchanged after the reading.
+Files that change together become one step.  A file that is wrong or missing is reported, and its
 facts stay as they were.
 
-What a file had and has no more is deleted, unless the program's text states it, too.
+A row that has left its file is deleted, unless the program's text states it too.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from everlog.core.program import Directive, Program, Row
 from everlog.core.program.executor import InsertOnly, Update
 from everlog.core.program.values import EvaluationError
 from everlog.files import read_facts
-from everlog.files.formats import way_of
+from everlog.files.formats import format_of
 from everlog.files.text_values import FactsError
 from everlog.files.zipped import SUFFIXES
 
-Signature: TypeAlias = tuple[tuple[str, int, int, int], ...]  # of each file: name, time, size, identity
-UNENDED = 4  # times as long is a file left alone that does not end with a line
-_PATIENT = 20  # looks, after which files that are ready no longer wait for others
+Signature: TypeAlias = tuple[tuple[str, int, int, int], ...]  # per file: name, time, size, inode
+UNENDED = 4  # a file without a final newline must stay unchanged for this many polls
+_PATIENT = 20  # polls after which complete files no longer wait for incomplete ones
 
 
 @define
@@ -39,16 +39,16 @@ class _Source:
     """One `.input` directive and its files."""
 
     directive: Directive
-    taken: Signature  # what was last read, or refused
-    latest: Signature  # what was last seen,
-    since: float  # and since when
+    taken: Signature  # as of the last reading, or of the last failure
+    latest: Signature  # as of the last poll
+    since: float  # when `latest` was first seen
     rows: set[Row]
 
 
 class FactFiles:
-    """The files of a program's `.input` directives; `look` finds what has changed, and applies it.
+    """The files of a program's `.input` directives; `look` applies what has changed.
 
-    `pause` is the time between two looks; `tell` hears of rows that went to a file of rejects.
+    `pause` is the time between two polls.  `tell` receives messages about rejected rows.
     """
 
     def __init__(
@@ -66,9 +66,9 @@ class FactFiles:
         self._waiting_since: float | None = None
 
     def begin(self, reading: Callable[[str, int, int], None]) -> dict[str, list[Row]]:
-        """Read all files for the first time; the rows to give to the database.
+        """Read all files for the first time and return their rows by relation.
 
-        `reading` hears which relation is being read, after how many of how many.
+        `reading` receives the relation being read, the number read so far, and the total.
         """
         given: dict[str, list[Row]] = {}
         inputs = self._program.inputs
@@ -93,7 +93,7 @@ class FactFiles:
         )
 
     def look(self, database: Database, now: float, complain: Callable[[str], None]) -> Changes | None:
-        """Apply what has changed and is complete, as one step; None if there is nothing."""
+        """Apply the complete changes as one step; None if there are none."""
         ready, unsettled = [], False
         for source in self._sources:
             latest = signature(self._program, source.directive, self._folder)
@@ -140,8 +140,9 @@ class FactFiles:
         return changes
 
     def _step(self, read: list[tuple[_Source, set[Row]]]) -> list[Update]:
-        """The updates from what the files had to what they have; several may give facts to one
-        relation.
+        """The updates that lead from the old rows to the new ones.
+
+        Several files may hold rows of one relation.
         """
         new = {id(source): rows for source, rows in read}
         step: list[Update] = []
@@ -156,9 +157,7 @@ class FactFiles:
 
 
 def follow_files(files: FactFiles, database: Database, tell: Callable[[Changes], None], err: TextIO) -> NoReturn:
-    """Look at the files again and again, until an exception ends it; what goes wrong is told, and
-    it goes on.
-    """
+    """Poll the files until an exception such as Ctrl-C; report errors and go on."""
 
     def complain(why: object) -> None:
         print(f"error: {why}", file=err, flush=True)
@@ -169,22 +168,20 @@ def follow_files(files: FactFiles, database: Database, tell: Callable[[Changes],
         if changes is not None:
             try:
                 tell(changes)
-            except FactsError as problem:  # an output cannot be written: perhaps the next time
+            except FactsError as problem:  # an output cannot be written: try again at the next change
                 complain(problem)
 
 
 def is_followed(directive: Directive) -> bool:
-    """Whether the facts of a directive come from a file, which may change, rather than from a
-    stream.
-    """
-    way = way_of(directive.params)
+    """Whether a directive reads a file, which may change, rather than a stream."""
+    way = format_of(directive.params)
     if way in ("postgres", "jdbc"):
         return False
     return way != "stdin" and (way != "json" or "filename" in directive.params)
 
 
 def signature(program: Program, directive: Directive, folder: Path) -> Signature:
-    """What can be seen of a directive's files without reading them."""
+    """The names, times, sizes and inodes of a directive's files."""
     found = []
     for path in _candidates(program, directive, folder):
         try:
@@ -196,9 +193,7 @@ def signature(program: Program, directive: Directive, folder: Path) -> Signature
 
 
 def _candidates(program: Program, directive: Directive, folder: Path) -> Iterator[Path]:
-    """The files that a directive may read: those it names, or those that are named as its relation
-    is.
-    """
+    """The files that a directive may read, by its `filename` or its relation's name."""
     params = directive.params
     named = [params[key] for key in ("filename", "dbname") if key in params]
     for name in named:
@@ -206,7 +201,7 @@ def _candidates(program: Program, directive: Directive, folder: Path) -> Iterato
             yield folder / (name + more)
     if not named:
         own = params.get("name", program.relations[directive.relation].name) + "."
-        rejects = folder / params.get("rejects", "")  # which reading writes
+        rejects = folder / params.get("rejects", "")  # an output of the reading, not an input
         try:
             yield from sorted(path for path in folder.iterdir() if path.name.startswith(own) and path != rejects)
         except OSError:
@@ -214,7 +209,7 @@ def _candidates(program: Program, directive: Directive, folder: Path) -> Iterato
 
 
 def _is_ended(files: Signature) -> bool:
-    """Whether every file ends with a line; an empty one does."""
+    """Whether every file is empty or ends with a newline."""
     for name, _, size, _ in files:
         try:
             with open(name, "rb") as file:

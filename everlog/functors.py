@@ -1,10 +1,9 @@
 """User-defined functors: `.functor f(number):number` bound to Python functions.
 
-A functor's function is looked up by its name in Python files: those named by `-l NAME` (in the
-directories of `-L`, in the current one, and beside the program), or else `functors.py` in the
-directories of `-L` or beside the program.  The current directory may be anybody's, and loading a
-file runs it: so a `functors.py` there counts only if the program is there, or if `-l` or `-L` asks
-for it.
+Functions are looked up by name in Python files: those named by `-l NAME` (in the directories of
+`-L`, in the current one, and beside the program), or else `functors.py` in the directories of `-L`
+or beside the program.  Loading a file runs it, and the current directory may be untrusted: a
+`functors.py` there counts only if the program is there too, or if `-l` or `-L` asks for it.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from everlog.core.program import Functor, Program, Rule, Value, calls_of
 
 
 class FunctorError(Exception):
-    """A functor is declared, and no Python function for it can be had."""
+    """A declared functor has no Python function, or its file cannot be loaded."""
 
 
 def bind(program: Program, functions: Mapping[str, Callable[..., Value]]) -> Program:
@@ -40,7 +39,7 @@ def bind(program: Program, functions: Mapping[str, Callable[..., Value]]) -> Pro
 
 
 def require_functors(functors: Mapping[str, Functor], rules: Iterable[Rule]) -> None:
-    """FunctorError unless every functor that the rules use has its function."""
+    """Raise FunctorError unless every functor that the rules use has a function."""
     used = {call.name[1:] for rule in rules for call in calls_of(rule) if call.name.startswith("@")}
     missing = sorted(name for name in used if functors[name].function is None)
     if missing:
@@ -49,7 +48,7 @@ def require_functors(functors: Mapping[str, Functor], rules: Iterable[Rule]) -> 
 
 
 def functors_beside(program: Program, path: Path | str) -> dict[str, Callable[..., Value]]:
-    """The functions of `functors.py` beside a program, for the functors that it declares."""
+    """The functions in `functors.py` beside a program for its declared functors."""
     found = bind_functors(program, str(path), (), ()).functors
     return {name: functor.function for name, functor in found.items() if functor.function is not None}
 
@@ -57,7 +56,10 @@ def functors_beside(program: Program, path: Path | str) -> dict[str, Callable[..
 def bind_functors(
     program: Program, program_file: str, libraries: Sequence[str], directories: Sequence[str]
 ) -> Program:
-    """Bind from the files that the command line names; every functor that is used must be found."""
+    """Bind the functors from the files that the command line names.
+
+    Raises FunctorError if a functor that is used has no function.
+    """
     if not program.functors:
         return program
     functions = load_functions(program_file, libraries, directories)
@@ -74,7 +76,7 @@ def bind_functors(
 
 
 def load_functions(program_file: str, libraries: Sequence[str], directories: Sequence[str]) -> dict[str, Any]:
-    """The functions of the files that are named, or of `functors.py` beside the program."""
+    """The functions of the named files, or of `functors.py` beside the program."""
     here = [Path()] if libraries else []
     places = list(dict.fromkeys([*map(Path, directories), *here, Path(program_file).parent]))
     functions: dict[str, Any] = {}
@@ -82,7 +84,7 @@ def load_functions(program_file: str, libraries: Sequence[str], directories: Seq
         file = next((f for d in places if (f := d / f"{library.removesuffix('.py')}.py").is_file()), None)
         if file is None:
             if libraries:
-                raise FunctorError(f"no file `{library}.py` of functors in {', '.join(map(str, places))}")
+                raise FunctorError(f"no file `{library}.py` with functors in {', '.join(map(str, places))}")
             continue
         try:
             functions |= {k: v for k, v in runpy.run_path(str(file)).items() if callable(v)}

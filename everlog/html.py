@@ -1,7 +1,7 @@
-"""How results, relations, changes and databases look in a notebook: small tables, all of whose text
-is escaped.
+"""HTML for notebooks: results, relations, changes and databases as small tables.
 
-Only so many rows are shown, and no more are looked for: a result of millions is displayed at once.
+All text is escaped.  A table shows at most `ROWS` rows and computes no more, so a result of
+millions of rows is displayed at once.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from everlog.api.relation_view import RelationView
     from everlog.api.results import Result
 
-ROWS = 50  # that are shown of one table
-_LONG = 200  # characters of a value that are shown
+ROWS = 50  # shown per table
+_LONG = 200  # characters shown per value
 _RIGHT, _NOTE = "text-align:right", "opacity:.7;font-size:85%"
 _GONE, _NEW = "color:#c0392b", "color:#1e8449"
 

@@ -1,6 +1,4 @@
-"""The facts that a program begins with: those that its `.input` directives name, or rows from
-Python.
-"""
+"""A program's initial facts: from `.input` directives, or rows from Python."""
 
 from __future__ import annotations
 
@@ -24,11 +22,10 @@ def read_inputs(
     tell: Callable[[str], object] | None = None,
     reading: Callable[[str, int, int], None] | None = None,
 ) -> dict[str, list[Row]]:
-    """All rows of all `.input` relations, from the files of a folder; FactsError where one is
-    wrong.
+    """All rows of all `.input` relations, from the files of a folder.
 
-    `tell` hears of rows that went to a file of rejects, `reading` which relation is being read,
-    after how many of how many.
+    Raises FactsError if a file is wrong.  `tell` receives messages about rejected rows, `reading`
+    the relation being read, the number read so far, and the total.
     """
     rows: dict[str, list[Row]] = {}
     for number, directive in enumerate(program.inputs):
@@ -41,7 +38,7 @@ def read_inputs(
 
 
 def facts_to_begin_with(program: Program, facts: Facts) -> dict[str, list[Row]]:
-    """Rows by relation, checked: FactError or FactsError where one is wrong."""
+    """Rows by relation, checked; raises FactError or FactsError if one is wrong."""
     if isinstance(facts, Path | str):
         return read_inputs(program, Path(facts))
     return {name: checked_rows(declared(program.relations, name), rows) for name, rows in facts.items()}

@@ -1,18 +1,18 @@
 """`%load_ext everlog`: Datalog in the cells of a notebook.
 
-    %%datalog              the statements of a cell, in the order in which they stand
+    %%datalog              runs the statements of a cell, in order
     .decl edge(x:number, y:number)
     edge(1, 2).            statements of a program are added to it
-    +edge(2, 3).           updates are a step
+    +edge(2, 3).           consecutive updates are one step
     ?- edge(x, y), y > 2.  queries are answered
 
     %datalog edge(1, x)    one line of any kind
 
-The database is the variable `db`, or the one that is named: `%%datalog other`.  If there is none
-yet, it is made.  What follows from a cell is displayed, the last of it as the cell's value.
+The database is the variable `db`, or the one that is named: `%%datalog other`.  It is created if it
+does not exist.  The results of a cell are displayed, the last one as the cell's value.
 
-A parameter `$name` of a query has the value of the notebook's variable `name`.  IPython would paste
-that value into the text of a line, as it does for other magics; it is told not to.
+A parameter `$name` of a query takes the value of the notebook's variable `name`.  IPython usually
+pastes such values into the text of a magic; this magic turns that off.
 """
 
 from __future__ import annotations
@@ -25,22 +25,24 @@ from everlog.api.changes import Changes
 from everlog.api.database import Database
 from everlog.api.lifecycle import NestedWrite
 from everlog.api.live import RuleError
+from everlog.api.parameters import given
 from everlog.api.results import Result
 from everlog.core.program.fact_rows import FactError
 from everlog.core.program.values import EvaluationError
 from everlog.dsl.diagnostics import DatalogError
-from everlog.dsl.query_check import parameters_of
+from everlog.dsl.query_text import parse_query
 from everlog.functors import FunctorError
 
 PROGRAM, STEP, QUERY = "program", "step", "query"
 _UPDATE = re.compile(r"\s*[+-]\s*[?A-Za-z_][\w?.]*\s*\(.*\)\s*\.?\s*")
-_ASIDE = re.compile(r'"(?:[^"\\]|\\.)*"|//.*')  # text in which signs mean nothing
+_ASIDE = re.compile(r'"(?:[^"\\]|\\.)*"|//.*')  # strings and comments
 
 
 def pieces(cell: str) -> Iterator[tuple[str, str]]:
-    """A cell cut into parts of one kind each: a piece of program, a step of updates, a query.
+    """Split a cell into parts of one kind: program text, a step of updates, a query.
 
-    >>> for piece in pieces(".decl e(x:number)\\ne(1).\\n+e(2).\\n-e(1).\\n?- e(x),\\n   x > 1.\\ne(x)?"):
+    >>> text = ".decl e(x:number)\\ne(1).\\n+e(2).\\n-e(1).\\n?- e(x),\\n   x > 1.\\ne(x)?"
+    >>> for piece in pieces(text):
     ...     print(piece)
     ('program', '.decl e(x:number)\\ne(1).')
     ('step', '+e(2).\\n-e(1).')
@@ -59,13 +61,13 @@ def pieces(cell: str) -> Iterator[tuple[str, str]]:
 
 
 def _statements(cell: str) -> Iterator[tuple[str, str]]:
-    """Lines up to where a statement ends; several statements that end on one line are one."""
+    """The statements of a cell; several that end on one line count as one."""
     lines = list[str]()
     for line in cell.splitlines():
         lines.append(line)
         text = "\n".join(_ASIDE.sub("", line) for line in lines).strip()
         ended = text.endswith((".", "?")) or bool(_UPDATE.fullmatch(text))
-        if text.startswith((".", "#")):  # declarations and directives end without a sign
+        if text.startswith((".", "#")):  # declarations and directives have no final dot
             ended = text.count("(") <= text.count(")")
         if ended or text.endswith("}"):
             yield _kind(text), "\n".join(lines)
@@ -81,21 +83,21 @@ def _kind(text: str) -> str:
 
 
 class Magics:
-    """What `%datalog` and `%%datalog` do in one shell."""
+    """The magics `%datalog` and `%%datalog` of one shell."""
 
     def __init__(self, shell: Any) -> None:
         self._shell = shell
 
     def cell(self, line: str, cell: str | None = None) -> object:
-        """`%datalog text`, and `%%datalog [variable]`."""
+        """Run `%datalog text` or `%%datalog [variable]`."""
         if cell is None:
             text = line.strip()
             if not text.endswith((".", "?", ")")) or (text.endswith(")") and not text.startswith((".", "+", "-"))):
-                text += "?"  # one line without an end asks
+                text += "?"  # a line without an end is a query
             return self._run(self._database("db"), text)
         name = line.strip() or "db"
         if not name.isidentifier():
-            raise _usage_error(f"`{name}` is no name of a variable; write it as in `%%datalog db`")
+            raise _usage_error(f"`{name}` is not a variable name; write it as in `%%datalog db`")
         return self._run(self._database(name), cell)
 
     def _database(self, name: str) -> Database:
@@ -105,11 +107,11 @@ class Magics:
             self._shell.push({name: known})
         if not isinstance(known, Database):
             kind = type(known).__name__
-            raise _usage_error(f"`{name}` is of type {kind}, and no Database; name another: %%datalog my_db")
+            raise _usage_error(f"`{name}` is of type {kind}, not a Database; name another: %%datalog my_db")
         return known
 
     def _run(self, database: Database, cell: str) -> object:
-        """Everything in the cell, until something is wrong; what came before stays."""
+        """Run a cell up to its first error; the statements before that keep their effect."""
         last: Result | Changes | None = None
         for kind, text in pieces(cell):
             if last is not None:
@@ -117,7 +119,8 @@ class Magics:
                 last = None
             try:
                 if kind == QUERY:
-                    last = database.query(text, **self._variables(text))
+                    query = parse_query(text)
+                    last = database._queries.ask(query, given(self._variables(query.parameters)))
                 elif kind == STEP:
                     last = database.apply(text)
                 else:
@@ -126,10 +129,9 @@ class Magics:
                 raise _usage_error(str(error)) from None
         return last
 
-    def _variables(self, text: str) -> dict[str, object]:
-        """The values of the notebook's variables that a query has parameters for."""
+    def _variables(self, names: list[str]) -> dict[str, object]:
+        """The notebook's variables that a query uses as parameters."""
         known = self._shell.user_ns
-        names = parameters_of(text) if "$" in text else []
         for name in names:
             if name not in known:
                 raise _usage_error(f"parameter `${name}` has no value: the notebook has no variable `{name}`")
@@ -142,14 +144,14 @@ class Magics:
 
 
 def _usage_error(text: str) -> Exception:
-    """An error of the cell, which IPython shows without a traceback through our own code."""
+    """An error that IPython shows without a traceback through everlog's code."""
     from IPython.core.error import UsageError
 
     return UsageError(text)
 
 
 def load(shell: Any) -> None:
-    """Have a shell of IPython know `%datalog` and `%%datalog`."""
+    """Register `%datalog` and `%%datalog` with an IPython shell."""
     from IPython.core.magic import no_var_expand
 
     no_var_expand(Magics.cell)

@@ -1,4 +1,4 @@
-"""The programs that ship with everlog as people read them: the list, and one program's page."""
+"""The shipped programs as text: the list, and the page of one program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WIDTH = 100
 
 
 def list_text() -> str:
-    """Each program with the first sentence of what it answers."""
+    """Each program with the first sentence of its description."""
     known = names()
     width = max(map(len, known))
     lines = [
@@ -25,11 +25,11 @@ def list_text() -> str:
         )
         for name in known
     ]
-    return "\n".join([*lines, "", "`everlog programs show NAME` tells more, `everlog programs run NAME` runs it."])
+    return "\n".join([*lines, "", "`everlog programs show NAME` says more, `everlog programs run NAME` runs it."])
 
 
 def list_json() -> str:
-    """The same for programs: name, folder, what, remarks."""
+    """The list as JSON: name, folder, description and remarks of each program."""
     found = [shipped(name) for name in names()]
     return json.dumps(
         [{"name": one.name, "folder": str(one.folder), "what": one.what, **_lower(one)} for one in found],
@@ -43,9 +43,7 @@ def _lower(one: Shipped) -> dict[str, str]:
 
 
 def program_page(name: str) -> str:
-    """What a program answers and why, its relations, the class and cost of each rule, and how to
-    run it.
-    """
+    """A program's page: purpose, relations, cost of each rule, commands to run it."""
     one = shipped(name)
     program, _ = compile_file(one.program)
     parts = [
@@ -76,9 +74,7 @@ def _relations(one: Shipped, program: Program) -> Iterator[str]:
 
 
 def _rules(program: Program) -> Iterator[str]:
-    """A line for each rule as it was written; one with several heads or alternatives is several
-    rules.
-    """
+    """One line for each rule as written; alternatives of one rule get a line each."""
     rules: list[dict[str, Any]] = explanation(program)["rules"]
     lines: dict[tuple[str, str], list[str]] = {}
     for rule in rules:
@@ -89,11 +85,11 @@ def _rules(program: Program) -> Iterator[str]:
     width = max(map(len, labels))
     for label, (cost, text) in zip(labels, lines, strict=True):
         yield f"  {label:<{width}}  {cost:<28} {text}"
-    yield "  An update of a recursive rule follows the facts whose proof breaks; `everlog explain` tells more."
+    yield "  An update of a recursive rule follows the facts whose proof breaks; `everlog explain` says more."
 
 
 def _cost(rule: dict[str, Any]) -> str:
-    """The class of a rule and what one update of it costs."""
+    """The class of a rule and the cost of one update."""
     if rule["class"] == "recursive":
         return "recursive"
     kind = rule["class"] if len(rule["join"]["atoms"]) > 1 else "no join"

@@ -1,9 +1,8 @@
-"""What long work is doing: one line on a terminal, written over and over, gone when the work is
-done.
+"""Progress of long work: one line on a terminal, rewritten in place.
 
-Where the end is known (files to read, a stream of so many bytes) there is a bar; a recursion has no
-known end, so its rounds and facts are told.  Nothing is written in the first half second, nor where
-the error stream is no terminal.  Whatever else goes to the terminal comes after `clear`.
+If the total is known (files to read, bytes of a stream), the line shows a bar; for a recursion it
+shows rounds and facts.  Nothing is written in the first half second, nor if the error stream is not
+a terminal.  Call `clear` before anything else is written to the terminal.
 """
 
 from __future__ import annotations
@@ -15,14 +14,12 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import TextIO, cast
 
-PATIENCE, PAUSE = 0.5, 0.1  # seconds: before the first line, and between two
+PATIENCE, PAUSE = 0.5, 0.1  # seconds before the first line, and between two lines
 _BAR = 24  # characters
 
 
 class Meter:
-    """The line.  Each method that tells something costs a look at the clock, unless it is time to
-    write.
-    """
+    """The progress line.  A call that writes nothing costs one look at the clock."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -32,18 +29,18 @@ class Meter:
         self._width = 0
 
     def reading(self, name: str, done: int, total: int) -> None:
-        """The facts of `name` are being read, after `done` of `total` relations."""
+        """Report that `name` is being read, after `done` of `total` relations."""
         if monotonic() >= self._next:
             self._write(f"reading {name} {bar(done, total)}")
 
     def deriving(self, unit: str, iteration: int, facts: int) -> None:
-        """A round of a recursion has ended; the engine calls this."""
+        """Report the end of a round of a recursion; the engine calls this."""
         if monotonic() >= self._next:
             seconds = monotonic() - self._start
             self._write(f"deriving {unit}: round {iteration}, {facts:,} facts, {seconds:.0f} s")
 
     def finding(self, unit: str, iteration: int, new: int) -> None:
-        """The same from whoever tells only what is new in each round."""
+        """Report the end of a round by its number of new facts."""
         self._found += new
         self.deriving(unit, iteration, self._found)
 
@@ -52,7 +49,7 @@ class Meter:
             self._write(f"writing {name} {bar(done, total)}")
 
     def lines(self, lines: Iterable[str], size: int) -> Iterator[str]:
-        """The lines of a stream of `size` bytes, each counted as it passes."""
+        """Pass on the lines of a stream of `size` bytes and report the position."""
         done = 0
         for line in lines:
             if monotonic() >= self._next:
@@ -61,14 +58,14 @@ class Meter:
             done += len(line.encode("utf-8", "surrogateescape"))
 
     def clear(self) -> None:
-        """Leave an empty line, for somebody else to write on."""
+        """Erase the line."""
         if self._width:
             self._stream.write(f"\r{'':<{self._width}}\r")
             self._stream.flush()
             self._width = 0
 
     def beside(self, stream: TextIO) -> TextIO:
-        """The stream for others, who find the line empty whenever they write."""
+        """A stream that erases the line before each write."""
         return cast(TextIO, _Beside(self, stream))
 
     def _write(self, text: str) -> None:
@@ -93,7 +90,7 @@ class _Beside:
 
 
 class Silence(Meter):
-    """Where nobody looks."""
+    """A meter that writes nothing."""
 
     def __init__(self) -> None:
         self._next = float("inf")
@@ -101,7 +98,8 @@ class Silence(Meter):
 
 
 def bar(done: int, total: int) -> str:
-    """
+    """A progress bar with its percentage.
+
     >>> bar(1, 4), bar(0, 0)
     ('[██████                  ]  25 %', '[                        ]   0 %')
     """
@@ -111,7 +109,7 @@ def bar(done: int, total: int) -> str:
 
 @contextmanager
 def meter_for(stream: TextIO, wanted: bool = True) -> Iterator[Meter]:
-    """A meter on a stream, if that is a terminal; when the block ends, its line is gone."""
+    """A meter if the stream is a terminal, else a silent one."""
     terminal = wanted and stream.isatty() and os.environ.get("TERM") != "dumb"
     meter = Meter(stream) if terminal else Silence()
     try:

@@ -1,9 +1,8 @@
-"""Programs in colour: a lexer for Pygments, and so for Sphinx, MkDocs, Jupyter and the prompt.
+"""A Pygments lexer for Sphinx, MkDocs, Jupyter and the prompt.
 
-Pygments finds it by its names (`souffle`, `datalog-everlog`, `dl`) and by the suffix `.dl`: see the
-entry points of the package.  It colours what is typed at the prompt as well: signs, queries, and
-commands that begin with a dot. It never refuses a text: what the language does not know stays
-plain.
+Pygments finds it by its names (`souffle`, `datalog-everlog`, `dl`) and by the suffix `.dl`, through
+the package's entry points.  It also colours input of the prompt: updates, queries, and commands
+that begin with a dot.  It accepts any text: what is not Datalog stays plain.
 """
 
 from __future__ import annotations
@@ -108,10 +107,11 @@ _PROMPT = r"everlog(?: \[[^\]\n]*\])?> |\s+\.\.\.> "
 
 
 class SessionLexer(RegexLexer):
-    """A transcript of the prompt: lines after `everlog> ` in colour, answers plain, changes marked.
+    """A transcript of the prompt: input in colour, answers plain, changes marked.
 
     >>> from pygments import lex
-    >>> [text for kind, text in lex("everlog> edge(1, 2).\\n+edge(1, 2).\\n", SessionLexer()) if kind in Generic]
+    >>> tokens = lex("everlog> edge(1, 2).\\n+edge(1, 2).\\n", SessionLexer())
+    >>> [text for kind, text in tokens if kind in Generic]
     ['everlog> ', '+edge(1, 2).']
     """
 

@@ -1,8 +1,7 @@
-"""What a shell needs to complete `everlog …`: commands, flags, files of the right kind; as a script
-of its own.
+"""Scripts that make bash, zsh and fish complete `everlog …`.
 
-The commands themselves know their flags, so the script is made from their parsers, and has all of
-it written out:  pressing Tab starts no Python.
+The scripts are generated from the parsers of the commands and hold all commands, flags and kinds of
+files in full, so pressing Tab starts no Python.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _FOLDERS = {"DIR", "FOLDER"}
 
 @frozen
 class Flag:
-    """A flag with its spellings; `takes` is what kind of value follows it, or the words that may."""
+    """A flag and its spellings; `takes` is the kind of value, or the words allowed."""
 
     spellings: tuple[str, ...]
     help: str
@@ -31,7 +30,7 @@ class Flag:
 
 @frozen
 class Words:
-    """What may stand after a command, or after an action of a command: flags, and words or files."""
+    """What may follow a command or an action of it: flags, and words or files."""
 
     flags: tuple[Flag, ...]
     takes: str | tuple[str, ...] = NOTHING
@@ -39,7 +38,7 @@ class Words:
 
 
 def described() -> dict[str, Words]:
-    """What may be said after each command."""
+    """What may follow each command."""
     return {name: _words(parser_of(name)) for name in COMMANDS}
 
 
@@ -108,7 +107,7 @@ complete -F _everlog everlog"""
 
 
 def bash_script() -> str:
-    """A function for `complete -F`; for each flag that takes a value, a case of what follows it."""
+    """A function for `complete -F`, with a case for each flag that takes a value."""
     cases: list[str] = []
     for name, words in described().items():
         if words.actions:
@@ -151,7 +150,7 @@ def zsh_script() -> str:
     lines += ["_everlog() {", "  local -a commands", "  commands=("]
     lines += [f"    {_zsh_quoted(f'{name}:{what}')}" for name, what in COMMANDS.items()]
     lines += ["  )", "  if (( CURRENT == 2 )); then", "    _describe command commands"]
-    lines += ["    _arguments '--help[tell what there is]' '--version[tell the version]'", "    return", "  fi"]
+    lines += ["    _arguments '--help[list the commands]' '--version[print the version]'", "    return", "  fi"]
     lines += ["  local command=$words[2]", "  shift words; (( CURRENT-- ))", "  case $command in"]
     for name, words in described().items():
         lines.append(f"    {name})")
@@ -205,7 +204,7 @@ def fish_script() -> str:
     lines = ["# completion of everlog for fish: everlog completion fish | source", "complete -c everlog -f"]
     for name, what in COMMANDS.items():
         lines.append(f"complete -c everlog -n __fish_use_subcommand -a {name} -d {_fish_quoted(what)}")
-    lines.append("complete -c everlog -n __fish_use_subcommand -l version -d 'tell the version'")
+    lines.append("complete -c everlog -n __fish_use_subcommand -l version -d 'print the version'")
     for name, words in described().items():
         seen = f"__fish_seen_subcommand_from {name}"
         lines += _fish_words(words, seen)

@@ -1,10 +1,9 @@
-"""The programs that ship with everlog: where they are, what they say of themselves, what they come
-with.
+"""The programs that ship with everlog: their folders and header comments.
 
-A program is a folder of `everlog.programs` with `NAME.dl`, whose first comment tells what it
-answers and, under `Why:`, `Class:`, `Facts:` and `Limits:`, the rest; `facts/`, which it runs on;
-`updates.txt`, a stream of steps with a story; `NAME.dlt`, its specification; and a script that
-makes other facts, if it has one.
+A program is a folder of `everlog.programs`.  It holds `NAME.dl`, whose first comment says what the
+program answers, with remarks under `Why:`, `Class:`, `Facts:` and `Limits:`; `facts/`, its data;
+`updates.txt`, a stream of steps; `NAME.dlt`, its specification; and perhaps a script that generates
+other facts.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class NoSuchProgram(ValueError):
 
 @frozen
 class Shipped:
-    """One program: its folder, and what its header tells."""
+    """One program: its folder, and the description and remarks of its header."""
 
     folder: Path
     what: str
@@ -38,7 +37,7 @@ class Shipped:
 
     @property
     def title(self) -> str:
-        """The first sentence of what it answers."""
+        """The first sentence of the description."""
         return re.split(r"(?<=[.?])\s", self.what)[0]
 
     @property
@@ -55,17 +54,17 @@ class Shipped:
 
     @property
     def maker(self) -> Path | None:
-        """The script that makes facts for it."""
+        """The script that generates facts, if there is one."""
         return next((self.folder / name for name in MAKERS if (self.folder / name).is_file()), None)
 
 
 def shipped_folder() -> Path:
-    """The folder of all programs, in the repository or installed."""
+    """The folder that holds all programs, in the repository or installed."""
     return Path(str(files("everlog.programs")))
 
 
 def names() -> list[str]:
-    """The programs that ship, by name.
+    """The names of the programs, sorted.
 
     >>> "transitive_closure" in names()
     True
@@ -74,13 +73,13 @@ def names() -> list[str]:
 
 
 def shipped(name: str) -> Shipped:
-    """A program by its name.
+    """Find a program by its name.
 
     >>> shipped("transitive_closure").title
     'What can be reached from where.'
-    >>> shipped("transitive_closur")
+    >>> shipped("wordnets")
     Traceback (most recent call last):
-    everlog.shipped.NoSuchProgram: no program `transitive_closur`; did you mean `transitive_closure`?
+    everlog.shipped.NoSuchProgram: no program `wordnets`; did you mean `wordnet`?
     """
     known = names()
     if name not in known:
@@ -93,8 +92,7 @@ def shipped(name: str) -> Shipped:
 
 
 def read_header(text: str) -> tuple[str, dict[str, str]]:
-    """What the first comment of a program tells: its first paragraph, and its remarks by their
-    names.
+    """Parse a program's first comment: its first paragraph, and its remarks by name.
 
     >>> read_header('''// Who is
     ... // where?

@@ -1,9 +1,9 @@
-"""A stream of updates: steps of lines come in, what each step changed goes out at once.
+"""A stream of updates: each step is applied, and its changes are printed at once.
 
 A line is `+edge(1, 2).` or `-edge(1, 2).`; a blank line, or the end of the input, ends a step.
-Lines are read one by one, so that a live pipe is answered as soon as a step is complete.  A step
-that is wrong, or that a rule cannot be evaluated on, is skipped as a whole; the stream goes on.
-Lines `.why fact` and `.why_not fact` are questions, answered from the state that they find.
+Lines are read one by one, so a live pipe gets its answer as soon as a step is complete.  A step
+with an error, in its lines or in the evaluation, is skipped as a whole, and the stream goes on.
+Lines `.why fact` and `.why_not fact` are questions about the current state.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ Step: TypeAlias = list[tuple[int, str]]  # lines with their numbers
 
 
 def follow(database: Database, name: str, lines: Iterable[str], out: TextIO, err: TextIO) -> bool:
-    """Apply the steps of a stream, and tell what each changed in the relations of interest.
+    """Apply the steps of a stream; print the changes of the relations of interest.
 
-    The answer to a step that was skipped is `(no change)`, as nothing has changed; `err` gets why.
-    Returns whether every step was applied.
+    A skipped step prints `(no change)`, and `err` gets the reason.  Returns whether every step was
+    applied.
     """
     shown = relations_of_interest(database.program)
     all_well = True
@@ -51,7 +51,7 @@ def follow(database: Database, name: str, lines: Iterable[str], out: TextIO, err
 
 
 def _applied(database: Database, name: str, step: Step, shown: set[str], mistakes: list[str]) -> str:
-    """Apply a step; what it changed, or nothing if there are mistakes."""
+    """Apply a step and return its changes as text; add errors to `mistakes`."""
     updates = []
     for number, line in step:
         try:
@@ -75,12 +75,12 @@ def _applied(database: Database, name: str, step: Step, shown: set[str], mistake
 
 
 def is_question(line: str) -> bool:
-    """Whether a line asks rather than tells: `.why fact` or `.why_not fact`."""
+    """Whether a line is a question: `.why fact` or `.why_not fact`."""
     return line.startswith(".")
 
 
 def _answered(database: Database, name: str, question: tuple[int, str], mistakes: list[str]) -> str:
-    """The proof of a fact, or what each rule lacks for it."""
+    """Answer a question: the proof of a fact, or what each rule lacks to derive it."""
     number, line = question
     command, _, fact = line.partition(" ")
     try:
@@ -89,21 +89,21 @@ def _answered(database: Database, name: str, question: tuple[int, str], mistakes
                 return database.why(fact.strip()).text()
             case ".why_not":
                 return database.why_not(fact.strip()).text()
-        mistakes.append(f"{name}:{number}: no such question `{command}`; there are .why and .why_not")
+        mistakes.append(f"{name}:{number}: unknown question `{command}`; use .why or .why_not")
     except ValueError as problem:  # no fact, or nothing to prove
         mistakes.append(f"{name}:{number}: {problem}")
     return NO_ANSWER
 
 
 def relations_of_interest(program: Program) -> set[str]:
-    """The `.output` relations; of a program without any, those that have rules."""
+    """The `.output` relations; if there are none, those with rules."""
     return {d.relation for d in program.outputs} or {rule.head.relation for rule in program.rules}
 
 
 def steps(lines: Iterable[str]) -> Iterator[Step]:
-    """The steps of a stream: its lines of updates between blank ones.  Comments are passed over.
+    """The steps of a stream: groups of update lines separated by blank lines.
 
-    A question stands alone, and ends the step before it.
+    Comments are skipped.  A question stands alone, and ends the step before it.
 
     >>> list(steps(["+a(1).", "// why", "-a(2).", "", "", "+a(3).", ".why a(3)"]))
     [[(1, '+a(1).'), (3, '-a(2).')], [(6, '+a(3).')], [(7, '.why a(3)')]]
@@ -126,7 +126,7 @@ def steps(lines: Iterable[str]) -> Iterator[Step]:
 
 @contextmanager
 def stream_lines(name: str, stdin: TextIO) -> Iterator[Iterator[str]]:
-    """The lines of a file, or for `-` of standard input, each as soon as it is there."""
+    """Open a file, or for `-` standard input, as an iterator that waits for each line."""
     if name == "-":
         buffer = getattr(stdin, "buffer", None)
         yield iter(stdin.readline, "") if buffer is None else map(decoded, iter(buffer.readline, b""))

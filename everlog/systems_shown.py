@@ -1,6 +1,4 @@
-"""Incremental evaluation systems as people read them: the list, one system's page, the changes of
-an update.
-"""
+"""Incremental evaluation systems as text: list, page of a system, changes."""
 
 from __future__ import annotations
 
@@ -59,7 +57,7 @@ def _auxiliary(kept: Auxiliary) -> str:
 
 
 def system_page(name: str) -> str:
-    """All that is known of a system: in the calculus, and written in Python where it is both."""
+    """The page of a system: its definition, and its version in Python, if any."""
     found = system(name)
     parts = []
     if isinstance(found, System):
@@ -90,8 +88,9 @@ def _storage(has: Storage) -> Iterator[str]:
 
 
 def example_warnings(name: str) -> Iterator[str]:
-    """What the examples in a file of one's own say that is not so; those of the catalogue are
-    tested.
+    """Errors in the examples of the user's own file.
+
+    The examples of the catalogue are covered by tests.
     """
     if not of_ones_own(name):
         return
@@ -131,14 +130,15 @@ def change_lines(
     changes: Mapping[str, tuple[Collection[tuple[Value, ...]], Collection[tuple[Value, ...]]]],
     answer_only: bool = False,
 ) -> Iterator[str]:
-    """What an update changed in the answer, then in the auxiliary relations: what goes, what comes,
-    sorted.
+    """What an update changed: first the answer, then the auxiliary relations.
+
+    Of each, deletions precede insertions, and both are sorted.
     """
-    told = False
+    changed = False
     for kept in (found.answer, *(() if answer_only else found.auxiliaries)):
         for sign, rows in zip("-+", changes.get(kept.name, ((), ())), strict=True):
             for row in sorted(rows, key=value_key):
-                told = True
+                changed = True
                 yield f"{sign}{fact_text(kept.name, row)}."
-    if not told:
+    if not changed:
         yield NO_CHANGE

@@ -1,10 +1,10 @@
-"""A system at work inside the engine: from the program's relations to the system's, and back.
+"""A system inside the engine, under the names of the program.
 
-Names and the order of columns are those that `ies.rule_shapes` found.  Two shapes ask for more.
-Same generation may be written without those that have no parent, or without pairs (x, x): then such
-pairs of the system's answer are passed on only while something points to x, or not at all.
-Alternating paths are written with a second relation, which goes through the successors of a
-universal node one by one; it follows from the answer, and is kept here.
+`ies.rule_shapes` finds the mapping of names and columns.  Two shapes need more.  A program may
+define same generation without nodes that have no parent, or without pairs (x, x): then such pairs
+of the system's answer are passed on only while an edge leads to x, or not at all.  Alternating
+paths are written with a second relation, which goes through the successors of a universal node one
+by one; the adapter computes it from the answer.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ Adapter: TypeAlias = Callable[[str, int, Relations, int], Maintained]
 
 
 class Adapted:
-    """A system under the names of a program.  `parts` leads from the shape's relations to the
-    program's.
+    """A system under the names of a program.
+
+    `parts` maps the shape's relations to the program's.
     """
 
     answer = ""
@@ -47,16 +48,16 @@ class Adapted:
     # ──────────────────────────────────────────────────
 
     def load(self, rows: Mapping[str, Iterable[Row]]) -> None:
-        given = {
+        base = {
             name: _moved(columns, rows[relation])
             for relation, (name, columns) in self._parts.items()
             if relation in rows
         }
         try:
-            self._system.load(given)
+            self._system.load(base)
         except ValueError as error:
             raise Refused(f"{self._name} cannot keep these facts: {error}") from error
-        self._loaded(given)
+        self._loaded(base)
 
     def change(self, relation: str, row: Row, insert: bool) -> RowChanges:
         name, columns = self._parts[relation]
@@ -84,7 +85,7 @@ class Adapted:
             own = self._auxiliaries[relation]
             return map(self._bounds[own], self._system.view(own))
         if relation not in self._parts:
-            return ()  # of another system, which the program's text names and somebody else overruled
+            return ()  # a relation of another system: the program names it, but a setting overrules that
         name, columns = self._parts[relation]
         return _moved(_inverse(columns), self._view(name))
 
@@ -93,7 +94,7 @@ class Adapted:
 
     # ── for shapes that ask for more ─────────────────────────────────────────────────────────
 
-    def _loaded(self, given: Mapping[str, Collection[Row]]) -> None: ...
+    def _loaded(self, base: Mapping[str, Collection[Row]]) -> None: ...
 
     def _seen(self, relation: str, row: Row, insert: bool, found: RowChanges) -> RowChanges:
         """The changes of the shape's derived relations."""
@@ -109,12 +110,15 @@ class Closure(Adapted):
 
 
 class SameGeneration(Adapted):
-    """Invariant: `_below` has the number of edges to each node."""
+    """Same generation.
+
+    Invariant: `_below` has the number of edges to each node.
+    """
 
     answer = "sg"
 
-    def _loaded(self, given: Mapping[str, Collection[Row]]) -> None:
-        self._below = Counter(y for _, y in given["edge"])
+    def _loaded(self, base: Mapping[str, Collection[Row]]) -> None:
+        self._below = Counter(y for _, y in base["edge"])
 
     def _seen(self, relation: str, row: Row, insert: bool, found: RowChanges) -> RowChanges:
         if diagonal(self.variant) == ALL or relation not in found:
@@ -136,19 +140,21 @@ class SameGeneration(Adapted):
 
 
 class AlternatingPaths(Adapted):
-    """Invariant: `_chains[x, y]` are the first successors of a universal x, in order, up to the
-    first that has no alternating path to y; those that would be empty are left out.
+    """Alternating paths.
+
+    Invariant: `_chains[x, y]` are the first successors of a universal x, in order, up to the first
+    without an alternating path to y; empty chains are left out.
     """
 
     answer = "apath"
 
-    def _loaded(self, given: Mapping[str, Collection[Row]]) -> None:
+    def _loaded(self, base: Mapping[str, Collection[Row]]) -> None:
         self._after: dict[Any, list[Any]] = {}
         self._before: dict[Any, set[Any]] = {}
         self._reached: dict[Any, set[Any]] = {}
         self._chains: dict[Row, tuple[Any, ...]] = {}
-        self._universal = {x for (x,) in given["universal"]}
-        for x, z in given["edge"]:
+        self._universal = {x for (x,) in base["universal"]}
+        for x, z in base["edge"]:
             self._connect(x, z)
         for x, y in self._system.view("apath"):
             self._reached.setdefault(x, set()).add(y)
@@ -186,7 +192,7 @@ class AlternatingPaths(Adapted):
         return {**out, "upto": upto} if any(upto) else out
 
     def _follow(self, pairs: Collection[Row]) -> tuple[set[Row], set[Row]]:
-        """Go through the successors anew; the facts of the second relation that go and come."""
+        """Go through the successors again; return the lost and the new facts."""
         gone: set[Row] = set()
         new: set[Row] = set()
         for x, y in pairs:
@@ -206,9 +212,9 @@ class AlternatingPaths(Adapted):
 
 
 class Turned(Collection[Row]):
-    """Pairs the other way round.
+    """Pairs with their columns exchanged.
 
-    >>> list(Turned(Rows(1, lambda: [(1, 2)]))), Turned(Rows(1, lambda: [(1, 2)])).fans(0)
+    >>> list(Turned(Rows(1, lambda: [(1, 2)]))), Turned(Rows(1, lambda: [(1, 2)])).by_key(0)
     ([(2, 1)], {2: {1}})
     """
 
@@ -224,8 +230,8 @@ class Turned(Collection[Row]):
     def __contains__(self, row: object) -> bool:
         return isinstance(row, tuple) and row[::-1] in self._rows
 
-    def fans(self, key: int) -> dict[Any, set[Any]]:
-        return self._rows.fans(1 - key)
+    def by_key(self, key: int) -> dict[Any, set[Any]]:
+        return self._rows.by_key(1 - key)
 
 
 def _moved(columns: Columns, rows: Iterable[Row]) -> Collection[Row]:
@@ -238,8 +244,9 @@ def _moved(columns: Columns, rows: Iterable[Row]) -> Collection[Row]:
 
 
 def _bounds(kept: registry.Auxiliary) -> Callable[[Row], Row]:
-    """Counts are exact inside a system; a relation shows at most the largest number that it can
-    have.
+    """Cap the counts of a relation at the largest number that it can store.
+
+    Counts are exact inside a system.
     """
     counts = [type_ == NUM for type_ in kept.types]
     if not any(counts):
@@ -252,7 +259,8 @@ def _shown(relation: str, row: Row) -> str:
 
 
 def _inverse(columns: Columns) -> Columns:
-    """
+    """The inverse of a permutation of columns.
+
     >>> _inverse((2, 0, 1))
     (1, 2, 0)
     """

@@ -1,8 +1,7 @@
-"""The same rule under other names: relations, variables and columns renamed, literals in another
-order.
+"""Rules that are equal up to names, order of columns and order of literals.
 
-Each function yields every way to go on from what is known so far, and the caller tries the next
-where one leads nowhere.  Renaming is one to one: no two names of ours become one of theirs.
+Each function yields every way to continue a partial match, and the caller tries the next one when
+one fails.  Renaming is one to one: no two of our names map to the same name.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from everlog.core import program as p
 from everlog.core.program import Rule, Term, Variable, Wildcard
 
 Columns: TypeAlias = tuple[int, ...]
-Relations: TypeAlias = Mapping[str, tuple[str, Columns]]  # ours → theirs, and where the columns of ours are there
+Relations: TypeAlias = Mapping[str, tuple[str, Columns]]  # ours → theirs, with our columns' places there
 Variables: TypeAlias = Mapping[str, str]
 
 
 def same_rules(our: Rule, their: Rule, relations: Relations) -> Iterator[tuple[Relations, Variables]]:
-    """The ways in which a rule is another one; both are `plain`."""
+    """The ways in which two rules are the same; both are `plain`."""
     for known, variables in _atom(our.head, their.head, relations, {}):
         yield from _literals(our.body, their.body, known, variables)
 
@@ -90,7 +89,7 @@ def _atom(
 
 
 def _terms(ours: tuple[Term, ...], theirs: tuple[Term, ...], variables: Variables) -> Variables | None:
-    """The variables with which terms are the same; one to one."""
+    """The one-to-one mappings of variables that make the terms equal."""
     bound = dict(variables)
     for our, their in zip(ours, theirs, strict=True):
         match our, their:
@@ -108,7 +107,7 @@ def _terms(ours: tuple[Term, ...], theirs: tuple[Term, ...], variables: Variable
 
 
 def plain(rule: Rule) -> Rule:
-    """Variables that stand once, in an atom of the body, as `_`."""
+    """The rule with `_` for each variable that occurs once, in a body atom."""
     times: Counter[str] = Counter(v.name for arg in rule.head.args for v in p.variables_of(arg))
     for literal in rule.body:
         times.update(_names(literal))
@@ -122,7 +121,7 @@ def plain(rule: Rule) -> Rule:
 
 
 def _names(literal: p.Literal) -> Iterator[str]:
-    """The variables of a literal, as often as they stand there."""
+    """The variables of a literal, with repetitions."""
     match literal:
         case p.Atom(args=args) | p.Negation(p.Atom(args=args)):
             terms: Sequence[Term | None] = args

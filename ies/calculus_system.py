@@ -1,8 +1,7 @@
-"""A system of the calculus behind the protocol of practical systems: rows are tuples, also those of
-one column.
+"""A system of the calculus behind the protocol of practical systems.
 
-In the calculus the elements of {node} are nodes; in Datalog and in tables a row of one column is a
-row.  Nested relations are passed as they are.
+Its rows are tuples, also those of one column: in the calculus the elements of {node} are nodes; in
+Datalog and in tables a row of one column is a row.  Nested relations are passed on unchanged.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from everlog.ies.system import System
 
 
 class Rowwise:
-    """A running system; see `ies.practical.protocol.Practical` for what its methods promise."""
+    """A running system; `ies.practical.protocol.Practical` documents its methods."""
 
     def __init__(self, system: System, limit: int | None = DEFAULT_LIMIT) -> None:
         self.running = Running(system, limit)
@@ -27,33 +26,34 @@ class Rowwise:
         return self.running.system
 
     def load(self, rows: Mapping[str, Iterable[Row]]) -> None:
-        """Begin anew with these rows, inserted one by one.  If one is refused, the state is as it
-        was.
+        """Start over with these rows, inserted one by one.
+
+        If one is rejected, the state stays as it was.
         """
         fresh = self.running.anew()
-        for name, given in rows.items():
-            for row in sorted(given, key=_key):
+        for name, values in rows.items():
+            for row in sorted(values, key=_key):
                 fresh.insert(name, row)
         self.running = fresh
 
     def track(self) -> None:
-        """Changes of auxiliary relations are always told."""
+        """Do nothing: changes of auxiliary relations are always reported."""
 
     def anew(self) -> Rowwise:
-        """The same system as it begins."""
+        """The same system in its initial state."""
         fresh = Rowwise(self.system, self.running.limit)
         fresh.running = self.running.anew()
         return fresh
 
     def remarks(self) -> list[str]:
-        """None: what a system of the calculus keeps is right."""
+        """No remarks: a system of the calculus is exact."""
         return []
 
     def insert(self, relation: str, row: Row) -> dict[str, tuple[frozenset[Row], frozenset[Row]]]:
-        return self._told(self.running.insert(relation, row))
+        return self._as_rows(self.running.insert(relation, row))
 
     def delete(self, relation: str, row: Row) -> dict[str, tuple[frozenset[Row], frozenset[Row]]]:
-        return self._told(self.running.delete(relation, row))
+        return self._as_rows(self.running.delete(relation, row))
 
     def view(self, name: str) -> frozenset[Row]:
         return self._rows(name, self.running.view(name))
@@ -64,7 +64,7 @@ class Rowwise:
     def check(self) -> None:
         self.running.check()
 
-    def _told(
+    def _as_rows(
         self, changes: Mapping[str, tuple[frozenset[Value], frozenset[Value]]]
     ) -> dict[str, tuple[frozenset[Row], frozenset[Row]]]:
         return {name: (self._rows(name, gone), self._rows(name, new)) for name, (gone, new) in changes.items()}
@@ -74,5 +74,5 @@ class Rowwise:
 
 
 def _key(row: Row) -> tuple[tuple[str, Value], ...]:
-    """Numbers before texts, so that any rows can be sorted."""
+    """A sort key for any rows: numbers before texts."""
     return tuple(("s" if isinstance(value, str) else "n", value) for value in row)

@@ -1,4 +1,4 @@
-"""System files: text to a checked system, the Datalog beside it, and its worked examples run."""
+"""System files: reads and checks them, and runs their worked examples."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from everlog.dsl.diagnostics import Report
 from everlog.dsl.source import Source
-from everlog.ies.nrc.evaluate import evaluate
+from everlog.ies.nrc.compiled_terms import evaluate
 from everlog.ies.nrc.parser import parse_system
 from everlog.ies.nrc.types import Base, Type, Value, columns
 from everlog.ies.nrc.value_text import row_of, value_text
@@ -26,7 +26,7 @@ _STEP = re.compile(
 
 
 def read_system(path: Path | str) -> System:
-    """The checked system of a file.  Raises DatalogError with every mistake."""
+    """The checked system of a file.  Raises DatalogError with every error."""
     place = Path(path)
     try:
         text = place.read_text(encoding="utf-8")
@@ -51,8 +51,7 @@ def system_of(text: str, file: str = "<text>") -> System:
 
 
 def parse_step(text: str) -> tuple[Event, str, Value]:
-    """An update as it is written, `+edge(1, 2).`: what happens, to which relation, with which
-    tuple.
+    """Read an update such as `+edge(1, 2).`: the event, the relation and the tuple.
 
     >>> parse_step('-edge("a", 1.5).  // a comment')
     ('delete', 'edge', ('a', Fraction(3, 2)))
@@ -68,7 +67,7 @@ def parse_step(text: str) -> tuple[Event, str, Value]:
 
 
 def mismatches(system: System, example: Example) -> Iterator[str]:
-    """What a worked example says that is not so, in words."""
+    """The expectations of a worked example that do not hold, in words."""
     running = Running(system)
     definitions = definitions_of(system)
     for step, expected in example.steps:
@@ -76,7 +75,7 @@ def mismatches(system: System, example: Example) -> Iterator[str]:
             event, relation, row = parse_step(step)
             (running.insert if event == "insert" else running.delete)(relation, row)
         except (ValueError, ArithmeticError) as error:
-            yield f"{step} cannot be done: {error}"
+            yield f"{step} fails: {error}"
             return
         for name, term in expected.items():
             wanted, found = evaluate(term, {}, definitions), running.view(name)
@@ -88,11 +87,10 @@ def mismatches(system: System, example: Example) -> Iterator[str]:
 
 
 def datalog(system: System, kind: str = "number") -> str:
-    """The Datalog program that says what the answer is, with its declarations; named base types are
-    of one kind.
+    """The Datalog program that defines the answer, with its declarations.
 
-    Empty where no program does.  Relations of the query that are neither input nor answer are
-    declared in it.
+    All named base types are of one kind.  Empty if the system names no program.  The program
+    declares relations of the query that are neither input nor answer itself.
     """
     if not system.query:
         return ""

@@ -1,4 +1,7 @@
-"""The shapes that systems know: transitive closure, same generation, alternating paths, as Datalog."""
+"""The shapes that systems maintain, as Datalog programs.
+
+They are transitive closure, same generation and alternating paths.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,13 @@ _GENERATION = ".decl edge(x:number, y:number)  .decl sg(x:number, y:number)\n"
 _STEP = "sg(x, y) :- edge(a, x), sg(a, b), edge(b, y)"
 _REFLEXIVE = "sg(x, x) :- edge(x, _).  sg(x, x) :- edge(_, x)."
 _PARENT = "sg(x, y) :- edge(p, x), edge(p, y)"
-# A variant tells which pairs (x, x) of the paper's relation it has: ALL, those BELOW an edge, or
-# NONE.  The other pairs are the same in all: x != y are at the ends of two walks of one length from
-# one node, and after the last moment at which they are at one node they are at different ones, so
-# `x != y` in the step takes none away, even where there are no pairs (x, x) to start from.  Nor
-# does it take an (x, x) that another rule gives anyway.  `x != y` in the rule for siblings alone is
-# not here: then the step still makes (x, x) of two parents a != b of one generation, and passes it
-# on to what is below; the answer does not tell which (x, x) these are.
+# A variant says which pairs (x, x) of the paper's relation it has: ALL, those BELOW an edge, or
+# NONE.  The other pairs are the same in all variants: x != y are at the ends of two walks of one
+# length from one node, and after the last moment at which they are at one node they are at
+# different ones.  So `x != y` in the step removes none of them, even where there are no pairs (x,
+# x) to start from, and no (x, x) that another rule derives anyway.  `x != y` in the rule for
+# siblings alone is not a variant: then the step still derives (x, x) from two parents a != b of one
+# generation, and passes it on; the answer does not tell which (x, x) these are.
 ALL, BELOW, NONE = "all", "below", "none"
 _GENERATIONS = (
     (f"{_STEP}.  {_REFLEXIVE}", ALL),
@@ -34,8 +37,8 @@ _GENERATIONS = (
     (f"{_STEP}, x != y.  {_PARENT}.", BELOW),
     (f"{_STEP}, x != y.  {_PARENT}, x != y.", NONE),
 )
-# the successors of a universal node one after the other, since "for all" would need negation inside
-# the recursion
+# The successors of a universal node one after the other: "for all" would need negation inside the
+# recursion.
 _ALTERNATING = """.decl edge(x:number, y:number)  .decl universal(x:number)  .decl apath(x:number, y:number)
 .decl place(x:number)  .decl first(x:number, z:number)  .decl last(x:number, z:number)
 .decl next(x:number, z:number, w:number)  .decl upto(x:number, z:number, y:number)
@@ -57,7 +60,7 @@ apath(x, y) :- upto(x, z, y), last(x, z).
 def shapes_of(name: str) -> tuple[Shape, ...]:
     """The forms in which a query may be written."""
     match name:
-        case "transitive closure":  # left-linear, right-linear, non-linear, and any of them together
+        case "transitive closure":  # left-linear, right-linear, non-linear, and combinations
             chosen = [steps for n in (1, 2, 3) for steps in combinations(_CLOSURE_STEPS, n)]
             return tuple(_shape(_CLOSURE + "\n".join(steps), "path") for steps in chosen)
         case "same generation":
@@ -68,8 +71,7 @@ def shapes_of(name: str) -> tuple[Shape, ...]:
 
 
 def diagonal(variant: int) -> str:
-    """Which pairs (x, x) of the paper's relation a variant of same generation has: ALL, BELOW or
-    NONE.
+    """The pairs (x, x) that a variant of same generation has: ALL, BELOW or NONE.
 
     >>> [diagonal(variant) for variant in range(len(shapes_of("same generation")))]
     ['all', 'below', 'all', 'below', 'none']
@@ -78,6 +80,6 @@ def diagonal(variant: int) -> str:
 
 
 def _shape(text: str, answer: str) -> Shape:
-    from everlog.dsl.check import compile_text  # the parser is for those who ask for a system
+    from everlog.dsl.check import compile_text  # loaded lazily: few programs name a system
 
     return Shape(compile_text(text), answer)

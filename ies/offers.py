@@ -1,8 +1,8 @@
-"""Systems as the engine asks for them: which recursive units they fit, and how they keep one.
+"""Systems for the engine: which recursive units they fit, and how they run.
 
-A system speaks of `edge` and `path`; a program has names and orders of columns of its own.  What
-`ies.rule_shapes` found leads from one to the other.  The flat auxiliary relations get the name of
-the relation that they help to keep, a dot, and their own: `path.tree`.
+A system has relations `edge` and `path`; a program has names and orders of columns of its own.
+`ies.rule_shapes` maps one to the other.  A flat auxiliary relation is named after the relation that
+it helps to maintain, a dot, and its own name: `path.tree`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from everlog.ies.nrc.types import NUM, Base
 from everlog.ies.rule_shapes import match, why_not
 from everlog.ies.system import DEFAULT_LIMIT
 
-# the systems for each shape, those that are made for use before those of the paper
+# The systems for each shape, practical ones before those of the paper.
 SYSTEMS = {
     CLOSURE: ("tc_witness", "tc_algebra", "tc_counts", "tc_acyclic", "tc_paths", "tc_sri"),
     SAME_GENERATION: ("same_generation_counts", "same_generation", "same_generation_sri"),
@@ -30,7 +30,7 @@ SYSTEMS = {
 }
 
 
-LIMIT = "auxiliary-limit"  # the pragma that says how many values auxiliary relations may hold
+LIMIT = "auxiliary-limit"  # the pragma that limits the number of values in auxiliary relations
 
 
 @frozen
@@ -48,7 +48,7 @@ class SystemOffer:
         return Described(self.name, entry.title, auxiliaries, growth, entry.cost)
 
     def auxiliaries(self, relation: Relation) -> tuple[Relation, ...]:
-        """Those that are flat: nested ones are shown by `everlog ies run`."""
+        """The flat auxiliary relations; `everlog ies run` shows nested ones."""
         out = []
         for kept in registry.entry(self.name).kept:
             if kept.flat:
@@ -58,7 +58,7 @@ class SystemOffer:
 
     @staticmethod
     def _column(name: str, type_: Base, relation: Relation) -> Column:
-        """A node is of the type of the relation's first column."""
+        """A column; a node has the type of the relation's first column."""
         return (
             Column(name, Kind.NUMBER)
             if type_ == NUM or not relation.columns
@@ -69,7 +69,7 @@ class SystemOffer:
         own = tuple(name for name in unit.relations if not program.relations[name].auxiliary_of)
         for rule in unit.rules:
             if rule.head.relation not in own:
-                return f"{rule.name} derives facts of `{rule.head.relation}`, which the system itself keeps"
+                return f"{rule.name} derives facts of `{rule.head.relation}`, which the system itself maintains"
         unit = evolve(unit, relations=own)
         known = shapes_of(self.shape)
         for number, shape in enumerate(known):
@@ -88,5 +88,5 @@ class SystemOffer:
 
 @cache
 def offers() -> dict[str, Offer]:
-    """Every system that can keep a relation of a program, by its name."""
+    """Every system that can maintain a relation of a program, by its name."""
     return {name: SystemOffer(name, shape) for shape, names in SYSTEMS.items() for name in names}

@@ -1,13 +1,11 @@
-"""What a system is like, found out rather than declared.
+"""Properties of a system, computed rather than declared.
 
 Space-free, flat, the arity of the auxiliaries, aggregates and height follow from its types and
-terms.  Deterministic means that answer and auxiliaries depend on the input only, not on how it came
-about: a function that gives them need not be in the calculus, so nothing short of trying can tell.
-Trying goes through pairs of histories that end in the same input; one pair with different relations
-is a proof that the system is not deterministic, none is evidence, and the number of histories that
-were tried says how much.
-
-Trying ends after about half a second, with as many as were tried by then.
+terms.  A system is deterministic if answer and auxiliaries depend on the input only, not on its
+history.  The calculus may be unable to express that dependency, so only experiments can test it.
+They compare pairs of histories that end in the same input.  One pair with different relations
+proves that the system is not deterministic.  No such pair is evidence, and the number of histories
+says how much.  Experiments end after about half a second.
 
 Source: Libkin and Wong, Section 3, and before Corollary 7.
 """
@@ -43,8 +41,9 @@ SECONDS = 0.5
 
 @frozen
 class Determinism:
-    """What trying has shown: `differ` are two histories of one input with different relations, if
-    found.
+    """The result of the experiments.
+
+    `differ` holds two histories of one input with different relations, if found.
     """
 
     histories: int
@@ -56,7 +55,7 @@ class Determinism:
 
     def __str__(self) -> str:
         if not self.histories:
-            return "not known: of the histories that were tried, no two were permitted"
+            return "not known: no two of the histories that were tried were permitted"
         if self.holds:
             return f"yes, as far as tried: {self.histories} histories"
         return f"no: two histories of the same input leave different relations (after {self.histories} histories)"
@@ -64,8 +63,9 @@ class Determinism:
 
 @frozen(kw_only=True)
 class Storage:
-    """What can be told without terms.  `arity` is that of the widest auxiliary relation, 0 where
-    there is none, None where one is nested.
+    """Properties that need no terms.
+
+    `arity` is that of the widest auxiliary relation: 0 if there is none, None if one is nested.
     """
 
     space_free: bool
@@ -76,16 +76,16 @@ class Storage:
 
 @frozen(kw_only=True)
 class Properties(Storage):
-    """What a system of the calculus is like."""
+    """Properties of a system of the calculus."""
 
     aggregates: bool
     height: int  # of types and terms together
 
     @property
     def language(self) -> str:
-        """The class of the paper that the system shows its query to be in.
+        """The class of the paper that the system puts its query in.
 
-        A space-free or flat one with aggregates is in IES(SQL); without, its terms are those of
+        With aggregates, a space-free or flat system is in IES(SQL); without, its terms are those of
         NRC.
         """
         ambient = "NRC^aggr" if self.aggregates else "NRC"
@@ -97,7 +97,7 @@ class Properties(Storage):
 
 
 def properties(system: System, histories: int = HISTORIES, seed: int = 0) -> Properties:
-    """All of them, for a system that was made."""
+    """All properties of a checked system."""
     kept = storage(Rowwise(system), histories, seed)
     return Properties(
         space_free=kept.space_free,
@@ -110,7 +110,7 @@ def properties(system: System, histories: int = HISTORIES, seed: int = 0) -> Pro
 
 
 def storage(running: Runs, histories: int = HISTORIES, seed: int = 0) -> Storage:
-    """Those that any system has, also one in Python.
+    """The properties that any system has, also one in Python.
 
     >>> from everlog.ies.registry import running
     >>> storage(running("tc_witness")).arity
@@ -130,14 +130,14 @@ def storage(running: Runs, histories: int = HISTORIES, seed: int = 0) -> Storage
 
 
 def uses_aggregates(system: System) -> bool:
-    """Whether a function uses Σ or arithmetic, itself or by what it calls."""
+    """Whether a function uses Σ or arithmetic, itself or in a call."""
     definitions = definitions_of(system)
     terms = [term for term, _, _ in typed_terms(system, _report(system))]
     return any(isinstance(node, (Sum, SumOf, Arith)) for term in terms for node in _reached(term, definitions))
 
 
 def system_height(system: System) -> int:
-    """The height of its relations and of all terms, what stands inside them included."""
+    """The height of its relations and of all terms, subterms included."""
     report = _report(system)
     definitions = definitions_of(system)
     heights = [height(stored.type) for stored in system.stored]
@@ -169,14 +169,12 @@ def _reached(term: Term, definitions: Mapping[str, Definition]) -> Iterator[Term
 def determinism(
     system: System | Runs, histories: int = HISTORIES, seed: int = 0, seconds: float = SECONDS
 ) -> Determinism:
-    """Whether other histories of the same input leave the same answer and auxiliaries, as far as so
-    many tell.
-    """
+    """Whether histories of the same input leave the same answer and auxiliaries."""
     running = Rowwise(system) if isinstance(system, System) else system
     chance = Random(seed)
     universe = _universe(running.system)
     compared, stop = 0, monotonic() + seconds
-    for _ in range(10 * histories):  # a pair is left out where something was not permissible
+    for _ in range(10 * histories):  # a pair is skipped if one of its updates is rejected
         goal = chance.sample(universe, min(len(universe), chance.randint(0, 5)))
         first = _ended(running, _history(goal, universe, chance), goal)
         second = first and _ended(running, _history(goal, universe, chance), goal)
@@ -184,7 +182,7 @@ def determinism(
             compared += 2
             if first[0] != second[0]:
                 return Determinism(compared, (first[1], second[1]))
-        if compared >= histories or (compared and monotonic() > stop):  # some are compared in any case
+        if compared >= histories or (compared and monotonic() > stop):  # compare at least one pair
             break
     return Determinism(compared)
 
@@ -192,15 +190,13 @@ def determinism(
 def _ended(
     running: Runs, history: Sequence[Step], goal: Sequence[Fact]
 ) -> tuple[dict[str, frozenset[Row]], tuple[Step, ...]] | None:
-    """The relations after a history, and the updates it took; None where it does not end in the
-    goal.
-    """
+    """The relations after a history, and its updates; None if it misses the goal."""
     trial = running.anew()
     taken: list[Step] = []
     for event, relation, row in history:
         try:
             (trial.insert if event == "insert" else trial.delete)(relation, row)
-        except (ValueError, ArithmeticError):  # not permissible, too large, or without a value
+        except (ValueError, ArithmeticError):  # rejected, too large, or undefined
             continue
         taken.append((event, relation, row))
     system = trial.system
@@ -212,8 +208,10 @@ def _ended(
 
 
 def _history(goal: Sequence[Fact], universe: Sequence[Fact], chance: Random) -> list[Step]:
-    """Inserts of the goal in some order, between them inserts and deletes of others, some of its
-    own twice.
+    """A random history that ends in the goal.
+
+    It inserts the goal in some order, mixed with inserts and deletes of other rows, and repeats
+    some inserts.
     """
     steps: list[Step] = [("insert", *row) for row in goal]
     chance.shuffle(steps)
@@ -235,7 +233,7 @@ def _universe(system: System | Described) -> list[Fact]:
 
 
 def few_values(type_: Type, number: int = 4) -> list[Value]:
-    """Values of a flat type over a few constants: numbers from 0, or as many texts."""
+    """Values of a flat type over a few constants: numbers from 0, or texts."""
     match type_:
         case Base("bool"):
             return [False, True]

@@ -1,9 +1,9 @@
-"""Every system by its name, read when it is asked for.
+"""Every system by its name, read lazily.
 
 A name stands for a system of the calculus (a file in `systems`), one written in Python (in
-`practical`), or both: then the calculus says what is kept and is what SQL is made of, and the one
-in Python is what runs, with auxiliaries of its own. `flatten(NAME)` and `binarize(NAME)` name the
-encodings of a system, one inside the other too, and a path that ends in `.nrc` a file of one's own.
+`practical`), or both.  If both, the calculus defines the relations and is the source of the SQL,
+and the Python class runs, with auxiliaries of its own.  `flatten(NAME)` and `binarize(NAME)` name
+the encodings of a system and may be nested.  A path that ends in `.nrc` names a user's own file.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class NoSuchSystem(ValueError):
 
 @frozen
 class Auxiliary:
-    """An auxiliary relation, for lists: a nested one has the columns of its outermost tuples."""
+    """An auxiliary relation, for listings; a nested one has its outermost columns."""
 
     name: str
     type: SetOf
@@ -61,15 +61,13 @@ class Auxiliary:
 
     @property
     def types(self) -> tuple[Base, ...]:
-        """The types of the columns of a flat one."""
+        """The column types of a flat relation."""
         return columns(self.type.element)
 
 
 @frozen
 class Entry:
-    """A name of the catalogue.  What is known of the system is read when one of these is first
-    asked for.
-    """
+    """A name of the catalogue; its system is loaded on first use."""
 
     name: str
 
@@ -80,17 +78,17 @@ class Entry:
 
     @property
     def place(self) -> str:
-        """The module of one in Python."""
+        """The module of a Python system."""
         return f"everlog.ies.practical.{PRACTICAL[self.name][0]}"
 
     @property
     def prospects(self) -> list[str]:
-        """What is to be said of one in Python besides its description."""
+        """Statements about a Python system besides its description."""
         return _class(self.name).prospects() if self.practical else []
 
     @property
     def described(self) -> System | Described:
-        """What runs: its title, cost, growth and so on."""
+        """The system that runs: its title, cost, growth and so on."""
         return _class(self.name).described if self.practical else system_of(self.name)
 
     @property
@@ -111,14 +109,14 @@ class Entry:
 
     @property
     def kept(self) -> tuple[Auxiliary, ...]:
-        """The auxiliary relations of what runs."""
+        """The auxiliary relations of the system that runs."""
         return tuple(
             Auxiliary(one.name, one.type, _columns(one), one.meaning) for one in self.described.auxiliaries
         )
 
 
 class _Names(Mapping[str, Entry]):
-    """The entries by name; to list names reads no file but the folder."""
+    """The entries by name; listing names reads only the folder."""
 
     def __getitem__(self, name: str) -> Entry:
         if name not in _names():
@@ -143,15 +141,14 @@ def _names() -> tuple[str, ...]:
 
 
 def entry(name: str) -> Entry:
-    """The entry of a name, also of an encoding or a file; NoSuchSystem where there is none."""
+    """The entry of a name, an encoding or a file.  Raises NoSuchSystem."""
     if name not in SYSTEMS:
         system_of(name)
     return Entry(name)
 
 
 def system(name: str) -> System | Described:
-    """A system by its name: in the calculus, or, where it is written in Python only, what is said
-    of it.
+    """A system by its name: in the calculus, or the description of a Python one.
 
     >>> system("tc_paths").answer.name
     'path'
@@ -174,11 +171,10 @@ def of_ones_own(name: str) -> bool:
 
 
 def running(name: str, limit: int | None = DEFAULT_LIMIT) -> Practical | Rowwise:
-    """A system at work, empty: the one in Python, or the one of the calculus, which then takes and
-    gives rows.
+    """A running system, empty; it takes and gives rows.
 
-    `limit` is for the values in the auxiliaries of the latter; None is no limit.  One in Python has
-    none: what it keeps grows as a polynomial.
+    The Python class runs if there is one.  `limit` bounds the values in the auxiliaries of a system
+    of the calculus; None is no limit.  A Python system has none: its auxiliaries are polynomial.
     """
     if name in PRACTICAL:
         return _class(name)()
@@ -189,7 +185,7 @@ def running(name: str, limit: int | None = DEFAULT_LIMIT) -> Practical | Rowwise
 
 @cache
 def system_of(name: str) -> System:
-    """A system of the calculus, checked: by its name, an encoding of one, or the path of a file.
+    """A checked system of the calculus: by name, encoding, or path of a file.
 
     >>> system_of("tc_path")
     Traceback (most recent call last):
@@ -205,8 +201,8 @@ def system_of(name: str) -> System:
     encoded = _ENCODED.fullmatch(name)
     if encoded is not None and encoded[1] in ENCODINGS:
         module = import_module(f"everlog.ies.encodings.{encoded[1]}")
-        given = system_of(encoded[2].strip())
-        made: System = getattr(module, encoded[1])(given)
+        original = system_of(encoded[2].strip())
+        made: System = getattr(module, encoded[1])(original)
         return made
     if name in PRACTICAL:
         raise NoSuchSystem(f"`{name}` is written in Python, not in the calculus")
@@ -231,10 +227,10 @@ def _class(name: str) -> type[Practical]:
 
 
 def _columns(one: object) -> tuple[str, ...]:
-    """The names of the columns, where there are any."""
-    given: tuple[str, ...] | None = getattr(one, "columns", None)
-    if given is not None:
-        return given
+    """The names of the columns, if there are any."""
+    names: tuple[str, ...] | None = getattr(one, "columns", None)
+    if names is not None:
+        return names
     type_: Type = one.type.element  # type: ignore[attr-defined]  # a Stored
     parts = columns(type_) if height(type_) == 0 else type_.parts if isinstance(type_, Product) else (type_,)
     return tuple(f"c{n}" for n in range(1, len(parts) + 1))

@@ -1,15 +1,14 @@
-"""Recursive rules of a known shape: the same rules up to names, the order of arguments, literals
-and rules.
+"""Recursive rules of a known shape, up to names and order.
 
-A shape is a small Datalog program: what it derives, from relations without rules.  A recursive unit
-has that shape if its rules are those rules after relations and variables are renamed, the columns
-of each relation are permuted, and literals are put in another order.  Nothing else is let through:
-a further filter, constant or rule makes another query, which no system of that shape keeps, and the
-reason says what it is.
+A shape is a small Datalog program that derives relations from relations without rules.  A recursive
+unit has that shape if its rules are those rules after renaming relations and variables, permuting
+the columns of each relation, and reordering literals.  Nothing else matches: a further filter,
+constant or rule makes another query, which no system of that shape maintains, and the reason names
+the difference.
 
-The search goes through rules and literals with backtracking; shapes have a few rules of a few
-literals.  For a reason it is done again: where it ends, as many rules as possible are matched, and
-the rest is what is wrong.
+The search backtracks over rules and literals; shapes have a few rules of a few literals.  To
+explain a failure, the search runs again and keeps the match with the most rules; the reason is the
+rest.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from everlog.core.program import Program, Rule, Variable
 from everlog.core.program.dependencies import Unit
 from everlog.ies.alike import Columns, Relations, Variables, plain, same_rules
 
-Pairs: TypeAlias = list[tuple[Rule, Rule]]  # a rule of the shape, and the rule that is this one
+Pairs: TypeAlias = list[tuple[Rule, Rule]]  # a rule of the shape, and the matching rule of the program
 
 __all__ = ["Columns", "Match", "Relations", "Shape", "match", "why_not"]
 
@@ -40,15 +39,17 @@ class Shape:
 
 @frozen
 class Match:
-    """Which relation plays which part: `relations[name]` is (relation, columns), where column i of
-    the shape's relation stands in column `columns[i]` of the program's.
+    """The mapping of a shape's relations to a program's.
+
+    `relations[name]` is (relation, columns): column i of the shape's relation is column
+    `columns[i]` of the program's.
     """
 
     relations: Relations
 
 
 def match(shape: Shape, program: Program, unit: Unit) -> Match | None:
-    """How a unit has a shape, if it does."""
+    """The match of a unit with a shape, if there is one."""
     derived = {rule.head.relation for rule in shape.program.rules}
     for found in _matches(shape, program, unit):
         own = {found[name][0] for name in derived}
@@ -62,7 +63,7 @@ def match(shape: Shape, program: Program, unit: Unit) -> Match | None:
 
 
 def why_not(shapes: Sequence[Shape], program: Program, unit: Unit) -> str:
-    """What keeps a unit from having any of these shapes, in words."""
+    """Why a unit has none of these shapes, in words."""
     known = [rule for shape in shapes for rule in shape.program.rules]
     for rule in unit.rules:
         if not _is_one_of(rule, known):
@@ -75,9 +76,9 @@ def why_not(shapes: Sequence[Shape], program: Program, unit: Unit) -> str:
             derived = {rule.head.relation for rule in shape.program.rules}
             inner = [r for name, (r, _) in found.items() if name not in derived and r in unit.relations]
             for name in (*outside, *inner):
-                return f"`{name}` is derived together with `{found[shape.answer][0]}`, and in the shape it is not"
+                return f"`{name}` is derived together with `{found[shape.answer][0]}`, but not in the shape"
         reasons += [one.reason() for one in stuck]
-    # of equal ones the first, of the simplest shape
+    # the first among equals, of the simplest shape
     return min(reasons, key=lambda one: one[:3])[3] if reasons else "no relation of the unit has as many columns"
 
 
@@ -85,7 +86,7 @@ def _unlike(rule: Rule, known: Sequence[Rule]) -> str:
     """Why a rule is none of these."""
     for literal, fewer in _with_one_less(rule):
         if _is_one_of(fewer, known):
-            return f"{rule.name} has `{literal}` besides what the shape has; make it a relation of its own"
+            return f"{rule.name} has `{literal}` which is not in the shape; make it a relation of its own"
     read = sorted({x.relation for x in rule.body if isinstance(x, p.Atom)} - {rule.head.relation})
     for first in read:
         for second in read:
@@ -122,7 +123,7 @@ def _renamed(rule: Rule, names: dict[str, str]) -> Rule:
 
 @frozen
 class _Stuck:
-    """Where the search ended: `ours` are the shape's rules of a relation, `theirs` the program's."""
+    """Where the search ended: the shape's and the program's rules of one relation."""
 
     ours: list[Rule]
     theirs: list[Rule]
@@ -130,9 +131,7 @@ class _Stuck:
     done: int
 
     def reason(self) -> tuple[int, int, bool, str]:
-        """What is wrong, after how good a reason it is: least for one that leaves little over, and
-        is precise.
-        """
+        """The reason, with a rank: low for a precise one that leaves few rules over."""
         pairs, found = max(_partly(self.ours, self.theirs, self.relations), key=lambda one: len(one[0]))
         left = [rule for rule in self.theirs if not any(rule is their for _, their in pairs)]
         open_ = [rule for rule in self.ours if not any(rule is our for our, _ in pairs)]
@@ -152,13 +151,11 @@ def _too_many(left: list[Rule], pairs: Pairs, found: Relations) -> str:
         for rule in left:
             if next(same_rules(plain(our), plain(rule), found), None) is not None:
                 return f"{rule.name} says the same as {their.name}"
-    return f"{left[0].name} is one rule more than the shape has"
+    return f"{left[0].name} is not among the rules of the shape"
 
 
 def _other(left: list[Rule], open_: list[Rule], pairs: Pairs, found: Relations) -> str | None:
-    """What one of the rules that are left has or lacks, to be one that the shape still wants beside
-    the others.
-    """
+    """Why one of the remaining rules is not one that the shape still needs."""
     beside = " and ".join(their.name for _, their in pairs)
     for rule, our in product(left, open_):
         start = {our.head.relation: found[our.head.relation]}
@@ -169,11 +166,11 @@ def _other(left: list[Rule], open_: list[Rule], pairs: Pairs, found: Relations) 
     for rule, our in product(left, open_) if pairs else ():
         for literal, fewer in _with_one_less(rule):
             if next(same_rules(plain(our), plain(fewer), found), None) is not None:
-                return f"{rule.name} has `{literal}`, which does not go with {beside}"
+                return f"{rule.name} has `{literal}`, which does not fit {beside}"
         for literal, fewer in _with_one_less(our):
             for _, variables in same_rules(plain(fewer), plain(rule), found):
                 lacking = _in_their_words(evolve(our, body=(literal,)), found, variables)
-                return f"{rule.name} lacks `{lacking.body[0]}`, which goes with {beside}"
+                return f"{rule.name} lacks `{lacking.body[0]}`, which fits {beside}"
     return None
 
 
@@ -186,7 +183,7 @@ def _differently(rule: Rule, relation: str, other: str, pairs: Pairs, name: str)
 
 
 def _in_their_words(rule: Rule, relations: Relations, variables: Variables) -> Rule:
-    """A rule of the shape with the names of the program, as far as they are known."""
+    """A rule of the shape with the program's names, as far as they are known."""
 
     def term(one: p.Term) -> p.Term:
         return Variable(variables.get(one.name, one.name)) if isinstance(one, Variable) else one
@@ -217,9 +214,7 @@ def _in_their_words(rule: Rule, relations: Relations, variables: Variables) -> R
 def _matches(
     shape: Shape, program: Program, unit: Unit, stuck: Callable[[_Stuck], None] = lambda _: None
 ) -> Iterator[Relations]:
-    """The ways in which a relation of the unit and those that it is derived from are those of the
-    shape.
-    """
+    """The ways in which a relation of the unit and its inputs match the shape."""
     derived = {rule.head.relation for rule in shape.program.rules}
     for candidate in unit.relations:
         arity = program.relations[candidate].arity
@@ -256,7 +251,7 @@ def _derivations(
 def _partly(
     ours: list[Rule], theirs: list[Rule], relations: Relations, all_: bool = False
 ) -> Iterator[tuple[Pairs, Relations]]:
-    """The ways to match rules with rules, all of them or some, and what each says of relations."""
+    """The ways to match rules, all or some, each with its mapping of relations."""
     if all_ and len(ours) != len(theirs):
         return
     if not ours:

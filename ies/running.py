@@ -1,13 +1,12 @@
-"""A system at work: its relations as they are now, and updates that take effect as a whole or not
-at all.
+"""A running system: its relations, and atomic updates.
 
-An update computes the shared bindings, checks the requirements, computes what every relation
-becomes from the old state, looks at the size of what would be kept, and only then changes anything.
-So whatever goes wrong, a wrong tuple, a requirement that is not met, auxiliaries that grow past the
-limit, a division by zero, leaves all relations as they were.
+An update computes the shared bindings, checks the requirements, computes the next value of every
+relation from the old state, checks the size of the result, and only then changes anything.  So an
+error (a wrong tuple, a failed requirement, auxiliaries past the limit, a division by zero) leaves
+all relations as they were.
 
-The limit is on the number of values in the auxiliary relations, those inside nested sets too: for
-an exponential system it is the point where to use another one.  Only what changes is counted, so
+The limit bounds the number of values in the auxiliary relations, nested sets included; an
+exponential system that reaches it should be replaced by another one.  Only changes are counted, so
 counting costs no more than the update.
 
 Source: Libkin and Wong, Section 3: RES and AUX of the next step from X, RES and AUX of this one.
@@ -20,7 +19,7 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-from everlog.ies.nrc.evaluate import compile_term
+from everlog.ies.nrc.compiled_terms import compile_term
 from everlog.ies.nrc.indexes import carry
 from everlog.ies.nrc.terms import Bind, Pattern, Term
 from everlog.ies.nrc.types import Base, Value, inhabits
@@ -31,14 +30,14 @@ from everlog.ies.validation import definitions_of, needed
 
 __all__ = ["DEFAULT_LIMIT", "BadTuple", "Changes", "NotPermissible", "Running", "TooLarge", "values_in"]
 
-# relation: (gone, new); never both empty
+# relation → (gone, new), never both empty
 Changes: TypeAlias = dict[str, tuple[frozenset[Value], frozenset[Value]]]
 State: TypeAlias = dict[str, frozenset[Value]]
 _Function: TypeAlias = Callable[[Mapping[str, Value]], Value]
 
 
 class TooLarge(ValueError):
-    """An update after which the auxiliary relations would hold more values than the limit allows."""
+    """An update that would make the auxiliary relations larger than the limit."""
 
     def __init__(self, system: System, update: str, values: int, limit: int) -> None:
         self.values, self.limit = values, limit
@@ -64,8 +63,9 @@ def values_in(value: Value) -> int:
 
 @frozen
 class _Compiled:
-    """The functions of an update, of the old relations, the tuple's parts and the bindings, by
-    their names.
+    """The compiled functions of an update.
+
+    Their arguments are the old relations, the parts of the tuple, and the bindings, by name.
     """
 
     update: Update
@@ -79,7 +79,8 @@ class Running:
 
     Invariants, verified by `check`:
       I1  every relation is a set of values of its type;
-      I2  `values` is the number of values in the auxiliary relations; past the limit no update makes it grow.
+      I2  `values` is the number of values in the auxiliary relations; past the limit no update
+          makes it grow.
     """
 
     def __init__(
@@ -93,11 +94,11 @@ class Running:
         self._inputs = {stored.name for stored in system.inputs}
         self._auxiliaries = [stored.name for stored in system.auxiliaries]
         self._compiled: dict[tuple[Event, str], _Compiled] = {}
-        self._state: State = self._given(state) if state is not None else self._initial()
+        self._state: State = self._checked_state(state) if state is not None else self._initial()
         self.values = sum(values_in(row) for name in self._auxiliaries for row in self._state[name])
 
     def anew(self) -> Running:
-        """The same system as it begins, with the functions that were compiled so far."""
+        """The same system in its initial state, with the compiled functions."""
         fresh = Running(self.system, self.limit)
         fresh._compiled = self._compiled
         return fresh
@@ -105,20 +106,18 @@ class Running:
     # ── looking ──────────────────────────────────────────────────────────────────────────────
 
     def view(self, name: str) -> frozenset[Value]:
-        """A relation as it is now: values of its element type, so those of a unary one are no
-        tuples.
-        """
+        """The current elements of a relation; those of a unary one are not tuples."""
         if name not in self._state:
             raise BadTuple(f"{name} is not a relation of {self.system.name}; there is {', '.join(self._state)}")
         return self._state[name]
 
     def rows(self, name: str) -> frozenset[tuple[Value, ...]]:
-        """A flat relation as it is now, as rows: those of a unary one are tuples of one part."""
+        """The current rows of a flat relation; those of a unary one are 1-tuples."""
         found = self.view(name)
         return frozenset((value,) for value in found) if isinstance(self._types[name].element, Base) else found
 
     def state(self) -> State:
-        """All relations; `Running(system, state=...)` goes on from there."""
+        """All relations; `Running(system, state=...)` continues from them."""
         return dict(self._state)
 
     def sizes(self) -> dict[str, int]:
@@ -135,11 +134,11 @@ class Running:
     # ── updates ──────────────────────────────────────────────────────────────────────────────
 
     def insert(self, relation: str, row: Value) -> Changes:
-        """Insert a tuple; what is gone and what is new, of each relation that changed."""
+        """Insert a tuple; return the lost and new elements of each changed relation."""
         return self._apply("insert", relation, row)
 
     def delete(self, relation: str, row: Value) -> Changes:
-        """Delete a tuple; what is gone and what is new, of each relation that changed."""
+        """Delete a tuple; return the lost and new elements of each changed relation."""
         return self._apply("delete", relation, row)
 
     def _apply(self, event: Event, relation: str, row: Value) -> Changes:
@@ -165,7 +164,7 @@ class Running:
         return changes
 
     def _computed(self, compiled: _Compiled, row: Value) -> Changes:
-        """What the functions of an update make of answer and auxiliaries."""
+        """The next values of answer and auxiliaries."""
         values = dict(self._state)
         _bind(compiled.update.tuple_, row, values)
         for pattern, function in compiled.bindings:
@@ -201,17 +200,17 @@ class Running:
             state[name] = compile_term(term, (), definitions)()
         return state
 
-    def _given(self, state: Mapping[str, Iterable[Value]]) -> State:
+    def _checked_state(self, state: Mapping[str, Iterable[Value]]) -> State:
         if missing := self._types.keys() ^ state.keys():
             there = ", ".join(self._types)
             raise BadTuple(
                 f"a state of {self.system.name} has the relations {there}: see {', '.join(sorted(missing))}"
             )
-        given = {name: frozenset(state[name]) for name in self._types}
-        for name, rows in given.items():
+        checked = {name: frozenset(state[name]) for name in self._types}
+        for name, rows in checked.items():
             if wrong := [row for row in rows if not inhabits(row, self._types[name].element)]:
                 raise BadTuple(f"{value_text(wrong[0])} is not a tuple of {name} : {self._types[name]}")
-        return given
+        return checked
 
     def _functions(self, event: Event, relation: str) -> _Compiled:
         key = (event, relation)
@@ -256,7 +255,7 @@ class Running:
 
 
 def _bind(pattern: Pattern, value: Value, values: dict[str, Value]) -> None:
-    """Give the variables of a pattern what stands there; a later binding hides an earlier one."""
+    """Bind the variables of a pattern to the parts of a value; later ones win."""
     if isinstance(pattern, Bind):
         values[pattern.name] = value
         return

@@ -2,21 +2,21 @@
 
     sri(f, i)({}) = i        sri(f, i)({x} ∪ Y) = f(x, sri(f, i)(Y))
 
-The value for a set is not enough to undo an element, so the system keeps the value for *every*
+The value for a set is not enough to undo an element, so the system stores the value for *every*
 subset: an auxiliary relation `subsets` holds (X, O) for each O ⊆ I, where X = sri(f, i)(O).  An
 insert of x adds (f(x, X), O ∪ {x}) for each pair, a delete of x drops the pairs whose O has x, and
-the answer is read off the pair of the whole input.
+the pair of the whole input gives the answer.
 
-In a file it is written
+The syntax in a file:
 
-    sri x, X => f from i         -- x the element, X what the recursion has made of the others
-    require c else "reason"      -- as often as wanted: which x may join, where X stands for the whole input so far
-    shows X => g                 -- a last step, where X is not yet the answer (or is not flat)
+    sri x, X => f from i      -- x is the element, X the value for the others
+    require c else "reason"   -- any number: which x may join; X is the value for the whole input
+    shows X => g              -- a last step, where X is not yet the answer (or is not flat)
 
 Theorem 5 has no `shows`: there X is the answer.  A last step costs no more to maintain, and lets X
-be nested. f must fulfil f(x, f(x, y)) = f(x, y) and f(x, f(y, z)) = f(y, f(x, z)) on what the
-recursion reaches:  `law_broken` looks for elements with which it does not, and the tests call it
-for each file.
+be nested. f must satisfy f(x, f(x, y)) = f(x, y) and f(x, f(y, z)) = f(y, f(x, z)) on the values
+that the recursion reaches: `law_broken` searches for counterexamples, and the tests call it for
+each file.
 
 Source: Libkin and Wong, Theorem 5.
 """
@@ -30,7 +30,7 @@ from attrs import evolve
 
 from everlog.dsl.diagnostics import Report
 from everlog.ies.nrc.check import type_of
-from everlog.ies.nrc.evaluate import compile_term
+from everlog.ies.nrc.compiled_terms import compile_term
 from everlog.ies.nrc.terms import (
     Bind,
     Comprehension,
@@ -56,20 +56,18 @@ SUBSETS = "subsets"
 
 
 def expanded(system: System, definitions: Mapping[str, Definition], report: Report) -> System:
-    """The system of Theorem 5 for a structural recursion; what is wrong with it is told in
-    `report`.
-    """
+    """The system of Theorem 5 for a structural recursion; errors go to `report`."""
     form = system.sri
     assert form is not None
     if len(system.inputs) != 1:
         message = f"structural recursion goes over one input, and {system.name} has {len(system.inputs)}"
         report.error("NRC056", message, next(iter(system.inputs[1:]), None))
         return system
-    given = system.inputs[0]
+    input_ = system.inputs[0]
     start = type_of(form.start, {}, definitions, report)
     if start is None:
         return system
-    scope = {form.element: given.type.element, form.so_far: start}
+    scope = {form.element: input_.type.element, form.so_far: start}
     type_of(form.step, scope, definitions, report, start)
     for requirement in form.requirements:
         type_of(requirement.condition, scope, definitions, report, BOOL)
@@ -77,13 +75,13 @@ def expanded(system: System, definitions: Mapping[str, Definition], report: Repo
     type_of(last, {shown: start}, definitions, report, system.answer.type)
     subsets = Stored(
         SUBSETS,
-        SetOf(Product((start, given.type))),
-        f"(X, O): X is what the recursion makes of O, for each subset O of {given.name}",
+        SetOf(Product((start, input_.type))),
+        f"(X, O): X is the value of the recursion for O, for each subset O of {input_.name}",
     )
-    if SUBSETS in (given.name, system.answer.name):
-        message = f"`{SUBSETS}` is the auxiliary relation of the recursion; call the other one otherwise"
-        report.error("NRC050", message, given if given.name == SUBSETS else system.answer)
-    insert, delete = _updates(form, given.name, system.answer.name)
+    if SUBSETS in (input_.name, system.answer.name):
+        message = f"`{SUBSETS}` is the auxiliary relation of the recursion; rename the other relation"
+        report.error("NRC050", message, input_ if input_.name == SUBSETS else system.answer)
+    insert, delete = _updates(form, input_.name, system.answer.name)
     return evolve(
         system,
         sri=None,
@@ -92,18 +90,19 @@ def expanded(system: System, definitions: Mapping[str, Definition], report: Repo
             SUBSETS: Single(Tuple((form.start, Empty()))),
             system.answer.name: Let(Bind(shown), form.start, last),
         },
-        updates={("insert", given.name): insert, ("delete", given.name): delete},
+        updates={("insert", input_.name): insert, ("delete", input_.name): delete},
     )
 
 
 def _updates(form: SriForm, input_: str, answer: str) -> tuple[Update, Update]:
-    """The functions of the proof of Theorem 5, called for every update: the laws of f make them
-    right.
+    """The functions of the proof of Theorem 5, for every update.
+
+    The laws of f make them correct.
     """
     x, X = form.element, form.so_far
     part, u = _fresh("O", x, X), _fresh("u", x, X)
-    whole = _fresh("whole", x, X, input_)  # the input as it will be
-    after = _fresh("after", x, X, input_)  # the auxiliary relation as it will be
+    whole = _fresh("whole", x, X, input_)  # the input after the update
+    after = _fresh("after", x, X, input_)  # the auxiliary relation after the update
     gone = _fresh("gone", x, X, input_)
     pair: Pattern = Parts((Bind(X), Bind(part)))
     pairs = Generator(pair, Var(SUBSETS))
@@ -151,10 +150,11 @@ def _fresh(name: str, *taken: str) -> str:
 def law_broken(
     form: SriForm, definitions: Mapping[str, Definition], elements: Sequence[Value]
 ) -> tuple[str, tuple[Value, ...]] | None:
-    """Elements with which f(x, f(x, y)) = f(x, y) or f(x, f(y, z)) = f(y, f(x, z)) fails, or None.
+    """Elements that break one of the two laws of f, or None.
 
-    y and z range over what the recursion makes of the other elements, in the order given.
-    Cost: about n^2 2^n calls of f.
+    The laws are f(x, f(x, y)) = f(x, y) and f(x, f(y, z)) = f(y, f(x, z)).  y and z range over the
+    values of the recursion for the other elements, in the order given. Cost: about n^2 2^n calls of
+    f.
     """
     step = compile_term(form.step, (form.element, form.so_far), definitions)
     start = compile_term(form.start, (), definitions)()

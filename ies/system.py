@@ -1,12 +1,11 @@
-"""An incremental evaluation system, IES(L): what is stored, and what an update makes of it.
+"""The data of an incremental evaluation system, IES(L).
 
-A system keeps the answer of a query beside the input, with auxiliary relations that help.  For an
-insert and for a delete of one tuple it says, in the calculus, what the answer and each auxiliary
-relation become; all of them are computed from the old state, and then take effect together.
+A system maintains the answer of a query beside the input, with the help of auxiliary relations. For
+an insert and for a delete of one tuple it gives, in the calculus, the next value of the answer and
+of each auxiliary relation.  All are computed from the old state and then take effect together.
 
-Here stands what a system is.  `ies.validation` checks one (types, completeness) when it is made,
-`ies.running` runs it, `ies.properties` computes what it is like; `.nrc` files are read by
-`ies.files`.
+`ies.validation` checks a system (types, completeness), `ies.running` runs it, `ies.properties`
+computes its properties, and `ies.files` reads `.nrc` files.
 
 Source: Libkin and Wong, Section 3.
 """
@@ -22,13 +21,14 @@ from everlog.ies.nrc.terms import Definition, Pattern, Term
 from everlog.ies.nrc.types import SetOf
 
 Event: TypeAlias = Literal["insert", "delete"]
-DEFAULT_LIMIT = 100_000  # values in auxiliary relations, past which a running system refuses to grow
+DEFAULT_LIMIT = 100_000  # values in auxiliary relations at which a running system stops growing
 
 
 @frozen
 class _Placed:
-    """What may stand in a text: `pos` and `end` are offsets there, -1 if not known, and no part of
-    what it is.
+    """A node with an optional place in a text.
+
+    `pos` and `end` are offsets, -1 if not known; equality ignores them.
     """
 
     pos: int = field(default=-1, eq=False, repr=False, kw_only=True)
@@ -37,7 +37,7 @@ class _Placed:
 
 @frozen
 class Stored(_Placed):
-    """A relation of a system: its name, its type, and what it holds in a few words."""
+    """A relation of a system: its name, its type, and its meaning in a few words."""
 
     name: str
     type: SetOf
@@ -46,7 +46,7 @@ class Stored(_Placed):
 
 @frozen
 class Requirement:
-    """What an update must fulfil to be permissible; otherwise it is refused, with this reason."""
+    """A condition that an update must meet; if not, it is refused with this reason."""
 
     condition: Term
     otherwise: str
@@ -61,10 +61,10 @@ class Becomes:
 
 @frozen
 class Differs:
-    """relation := (relation minus gone) union new, written `relation -= gone; relation += new`.
+    """relation := (relation minus gone) union new.
 
-    Both are computed from the old state.  The same function as `Becomes` with that term; said this
-    way, an update costs what changes.
+    Written `relation -= gone; relation += new`; both are computed from the old state.  It is the
+    same function as `Becomes` with that term, but an update costs only the change.
     """
 
     gone: Term | None = None
@@ -76,13 +76,13 @@ Change: TypeAlias = Becomes | Differs
 
 @frozen
 class Update(_Placed):
-    """The functions for one kind of update: of the answer and of each auxiliary relation.
+    """The functions of one kind of update: for the answer and each auxiliary.
 
     `tuple_` binds the parts of the updated tuple.  `bindings` are values that several functions
-    share, each may use those before it.  A stored relation that `changes` does not name stays as it
-    is.  An insert of a tuple that is there, or a delete of one that is not, is an update like any
-    other, for which the functions must be right.  `effective` is short for functions that then
-    change nothing (`on insert new`, `on delete present`).
+    share; each may use those before it.  A stored relation that `changes` does not name stays as it
+    is.  An insert of a present tuple, or a delete of an absent one, is an update like any other,
+    and the functions must be right for it.  `effective` marks functions that then change nothing
+    (`on insert new`, `on delete present`).
     """
 
     event: Event
@@ -96,18 +96,17 @@ class Update(_Placed):
 
 @frozen
 class Example:
-    """A worked example: updates as text, and what relations are after them."""
+    """A worked example: updates as text, with the expected relations after them."""
 
     steps: tuple[tuple[str, Mapping[str, Term]], ...]  # (`+edge(1, 2).`, {relation: expected value})
 
 
 @frozen
 class SriForm:
-    """`sri element, so_far => step from start`, then `shows so_far => term`: Theorem 5 makes a
-    system of it.
+    """`sri element, so_far => step from start`, then `shows so_far => term`.
 
-    Requirements are for an element that is about to come, where `so_far` stands for the whole
-    input.
+    Theorem 5 turns it into a system.  Requirements apply to an element before its insert; there
+    `so_far` is the value for the whole input.
     """
 
     element: str
@@ -120,8 +119,10 @@ class SriForm:
 
 @frozen
 class System:
-    """One system.  `about` is prose; `growth` says how large the auxiliaries get; `instead` names
-    what to use.
+    """One system.
+
+    `about` is prose; `growth` says how large the auxiliaries get; `instead` names a system to use
+    in its place.
     """
 
     name: str
@@ -137,10 +138,10 @@ class System:
     growth: str = ""
     exponential: bool = False
     cost: str = ""
-    query: str = ""  # the Datalog program that says what the answer is, for the oracle
+    query: str = ""  # the Datalog program that defines the answer, for the oracle
     instead: str = ""
     examples: tuple[Example, ...] = field(default=())
-    sri: SriForm | None = None  # where it is given, `ies.sri` makes auxiliaries and updates of it
+    sri: SriForm | None = None  # if set, `ies.sri` makes auxiliaries and updates of it
 
     @property
     def stored(self) -> tuple[Stored, ...]:

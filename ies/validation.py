@@ -1,9 +1,8 @@
-"""A system is checked when it is made: types of all its functions, names, and that nothing is
-missing.
+"""Checks a system: types of all functions, names, and completeness.
 
-What passes here cannot go wrong later but for a division by zero: each function gives a set of its
-relation's type for every state of the right types.  All mistakes are told at once, each at its
-place in the text where there is a text.
+A checked system can fail later only by a division by zero: each function gives a set of its
+relation's type for every state of the right types.  All errors are reported at once, each at its
+place if there is a text.
 
 Source: Libkin and Wong, Section 3 (the types of the functions of F_Q).
 """
@@ -26,7 +25,10 @@ EVENTS: tuple[Event, ...] = ("insert", "delete")
 
 
 def make(system: System, report: Report | None = None) -> System:
-    """The system, checked; a structural recursion becomes that of Theorem 5.  Raises DatalogError."""
+    """The checked system.  Raises DatalogError.
+
+    A structural recursion becomes the system of Theorem 5.
+    """
     report = Report(Source("", system.name)) if report is None else report
     if system.sri is not None:
         system = expanded(system, definitions_of(system), report)
@@ -43,12 +45,12 @@ def make(system: System, report: Report | None = None) -> System:
 
 
 def definitions_of(system: System) -> dict[str, Definition]:
-    """The functions that a system's terms may call: its own, before those of the prelude."""
+    """The functions that a system's terms may call: its own, then the prelude's."""
     return with_prelude(system.definitions)
 
 
 def needed(term: Term, definitions: Mapping[str, Definition]) -> frozenset[str]:
-    """The variables that a term takes from outside, those in the functions that it calls included."""
+    """The variables that a term and the functions it calls take from outside."""
     found, met = free_variables(term), set[str]()
     waiting = [term]
     while waiting:
@@ -62,11 +64,10 @@ def needed(term: Term, definitions: Mapping[str, Definition]) -> frozenset[str]:
 
 
 def typed_terms(system: System, report: Report) -> Iterator[tuple[Term, dict[str, Type], Type | None]]:
-    """Every term of a system, with the types of what it may use and the one that it must have,
-    where one is said.
+    """Every term of a system, with the types in its scope and its required type.
 
-    A binding's type is found on the way, so mistakes of bindings are told here.  What follows a
-    wrong one is left out: it would only be told of names that are not there.
+    The types of bindings are inferred on the way, so errors of bindings are reported here.  Terms
+    after a wrong binding are skipped: they would only report unknown names.
     """
     types: dict[str, Type] = {stored.name: stored.type for stored in system.stored}
     definitions = definitions_of(system)
@@ -101,13 +102,13 @@ def _last_terms(update: Update, types: Mapping[str, Type]) -> Iterator[tuple[Ter
 
 
 def bound(pattern: Pattern, type_: Type, report: Report) -> dict[str, Type]:
-    """The types of a pattern's variables; where it does not fit, that is told."""
+    """The types of a pattern's variables; reports a pattern that does not fit."""
     match pattern:
         case Bind(name):
             return {} if name == "_" else {name: type_}
         case Parts(parts):
             if not isinstance(type_, Product) or len(type_.parts) != len(parts):
-                report.error("NRC033", f"a pattern of {len(parts)} parts cannot take apart {type_}", pattern)
+                report.error("NRC033", f"a pattern of {len(parts)} parts does not match {type_}", pattern)
                 return {}
             found: dict[str, Type] = {}
             for part, of in zip(parts, type_.parts, strict=True):
@@ -119,9 +120,7 @@ def bound(pattern: Pattern, type_: Type, report: Report) -> dict[str, Type]:
 
 
 def _check_relations(system: System, report: Report) -> None:
-    """Names and kinds of relations; that each function is of one there is, and that none is
-    missing.
-    """
+    """Check names and kinds of relations, and that each has its functions."""
     first: dict[str, Stored] = {}
     for stored in system.stored:
         same = first.setdefault(stored.name, stored)
@@ -131,7 +130,7 @@ def _check_relations(system: System, report: Report) -> None:
     for stored in (*system.inputs, system.answer):
         if height(stored.type) != 1:
             what = "answer" if stored is system.answer else "input"
-            hint = "only auxiliary relations may be nested; `powerset_sri` shows a nested set in a flat way"
+            hint = "only auxiliary relations may be nested; `powerset_sri` stores a nested set flat"
             message = f"the {what} `{stored.name}` must be flat, and is {stored.type}"
             report.error("NRC051", message, stored, hint=hint)
     inputs = {stored.name: stored for stored in system.inputs}
@@ -157,9 +156,7 @@ def _check_relations(system: System, report: Report) -> None:
 
 
 def _check_examples(system: System, definitions: Mapping[str, Definition], report: Report) -> None:
-    """Names and types of what examples expect; whether it comes so is `ies.files.mismatches`'
-    matter.
-    """
+    """Check names and types in examples; `ies.files.mismatches` runs them."""
     types = {stored.name: stored.type for stored in system.stored}
     for example in system.examples:
         for _, expected in example.steps:

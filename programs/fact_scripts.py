@@ -1,8 +1,7 @@
-"""What the scripts share that make facts: a command line, a seed, and files written the same way
-each time.
+"""Shared by the scripts that make facts: command line, seed, and output files.
 
-A `make.py` says what it makes and calls `main`.  The same seed gives the same files on every
-machine, so that what ships can be made again.
+A `make.py` calls `main` with its own generator.  The same seed gives the same files on every
+machine, so that the shipped facts can be made again.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ Facts = Mapping[str, Iterable[tuple[Value, ...]]]
 
 
 def write_facts(folder: Path, facts: Facts) -> None:
-    """Each relation to its file, sorted, every fact once; and say how many."""
+    """Write each relation to its file, sorted, without duplicates; print the counts."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for relation, rows in facts.items():

@@ -1,12 +1,14 @@
-"""Programs past one machine: the same rules on Spark.
+"""The same programs on Spark.
 
-==============  =================================================================================
-`spark_session`       a Spark session set up for Datalog; `java` finds a Java, `errors` says what went wrong,
-                `shipping` sends this package to executors
-`column_types`       which Spark type holds which kind; rows by Arrow; `loads` reads and writes them anywhere
-`plan`          which unit runs how; `rule_frames`, `body_frames`, `expressions`, `totals` make DataFrame plans
-`evaluate`      a whole program; `decomposed`, `iterate` and `in_process` are its ways through recursion
-`executor`      the protocol of `core.program.executor` on top
-`batches`       changes of results that live on Spark; `deltas`, `parquet_state`
-==============  =================================================================================
+| module | holds |
+|---|---|
+| `spark_session`, `java`, `shipping`, `errors`, `interrupts` | a session that is set up for Datalog |
+| `settings`, `spark_types`, `frame_gc` | what can be set; types of Spark; frames that were dropped |
+| `column_types`, `inputs`, `loads` | which type holds which kind; facts to frames and back |
+| `plan` | which unit runs how |
+| `frames` | rules as DataFrame plans |
+| `cyclic`, `tasks` | cyclic joins, and our own engine inside the tasks |
+| `evaluate`, `decomposed`, `iterate`, `in_process` | a whole program, and its ways through recursion |
+| `executor` | the protocol of `core.program.executor` on top |
+| `batches` | changes of results that live on Spark |
 """

@@ -1,19 +1,18 @@
-"""The facts of a relation as a DataFrame: which Spark type holds which kind, exactly.
+"""The facts of a relation as a DataFrame: the exact Spark type of each kind.
 
-| kind       | Spark type | how a value stands in it                                                     |
-|------------|------------|------------------------------------------------------------------------------|
-| `number`   | `bigint`   | as it is                                                                     |
-| `unsigned` | `bigint`   | its 64 bits: 2**64 - 1 is -1; order and division are made right by expressions |
-| `float`    | `double`   | as it is; there is no -0.0, and Spark's NaN equals itself, as ours does      |
-| `symbol`   | `string`   | its bytes; what is no UTF-8 passes through, since Spark's strings are bytes  |
+| kind       | Spark type | representation                                                        |
+|------------|------------|-----------------------------------------------------------------------|
+| `number`   | `bigint`   | the value                                                             |
+| `unsigned` | `bigint`   | its 64 bits: 2**64 - 1 is -1; expressions correct order and division  |
+| `float`    | `double`   | the value; never -0.0; Spark's NaN equals itself, as ours does        |
+| `symbol`   | `string`   | its bytes, UTF-8 or not, since Spark's strings are bytes              |
 
 Columns are named c0, c1, …; a relation without columns has the one column `holds`, which is true.
-No value is ever null.  Between Python and Spark rows travel by Arrow, symbols that are no UTF-8 as
-`binary`.
+No value is ever null.  Arrow carries rows between Python and Spark; symbols that are not UTF-8
+travel as `binary`.
 
-Many small relations are fetched by one job: each is projected to the same wide columns (`tag`, then
-as many of each type as the widest needs), their union is collected, and the tag tells them apart
-(`fetch`).
+One job fetches many small relations: each is projected to the same wide columns (`tag`, then as
+many of each type as the widest needs), their union is collected, and split by tag (`fetch`).
 """
 
 from __future__ import annotations
@@ -42,7 +41,8 @@ def kinds_of(relation: Relation) -> tuple[Kind, ...]:
 
 
 def names_of(arity: int) -> list[str]:
-    """
+    """The column names for an arity.
+
     >>> names_of(2), names_of(0)
     (['c0', 'c1'], ['holds'])
     """
@@ -50,10 +50,10 @@ def names_of(arity: int) -> list[str]:
 
 
 def positions_by_name(wanted: Sequence[str], names: Sequence[str]) -> list[int] | None:
-    """Where the columns of a relation stand among those of a source, or None.
+    """The positions of a relation's columns in a source, or None.
 
-    By name where all names are there (in any case), each once; else by position where there are as
-    many and none is there.
+    Columns are matched by name if each name occurs once (ignoring case); by position if there are
+    as many columns and none of the names.
 
     >>> positions_by_name(["x", "y"], ["Y", "z", "X"]), positions_by_name(["x", "y"], ["a", "b"])
     ([2, 0], [0, 1])
@@ -79,9 +79,7 @@ def schema_of(kinds: Sequence[Kind]) -> str:
 
 
 def no_null(kind: Kind) -> Column:
-    """The last of a `coalesce`, behind an error: never reached, it has Spark know that there are no
-    nulls.
-    """
+    """The end of a `coalesce` after an error; so Spark knows that there are no nulls."""
     from pyspark.sql import functions as F
 
     return F.lit("" if kind is Kind.SYMBOL else 0).cast(TYPES[kind])
@@ -91,14 +89,14 @@ def no_null(kind: Kind) -> Column:
 
 
 def stored(value: Value, kind: Kind) -> int | float | bytes:
-    """A value as Spark holds it; a symbol as bytes."""
+    """A value as Spark stores it; a symbol as bytes."""
     if kind is Kind.SYMBOL:
         return encoded(str(value))
     return wrap(int(value)) if kind is Kind.UNSIGNED else value  # type: ignore[return-value]
 
 
 def arrow_table(rows: Iterable[Row], kinds: Sequence[Kind]) -> pa.Table:
-    """Rows as a table of Arrow; symbols as `string` where all are UTF-8, else as `binary`."""
+    """Rows as an Arrow table; symbols as `string` if all are UTF-8, else as `binary`."""
     import pyarrow as pa
 
     listed = list(rows)
@@ -109,7 +107,7 @@ def arrow_table(rows: Iterable[Row], kinds: Sequence[Kind]) -> pa.Table:
 
 
 def arrow_array(values: Iterable[Any], kind: Kind) -> pa.Array:
-    """The values of one column as Spark holds them."""
+    """The values of one column as Spark stores them."""
     import pyarrow as pa
 
     match kind:
@@ -127,7 +125,7 @@ def arrow_array(values: Iterable[Any], kind: Kind) -> pa.Array:
 
 
 def python_values(column: Any, kind: Kind) -> list[Any]:
-    """A column of Arrow as our values; symbols come as `binary` or as `string`."""
+    """An Arrow column as Python values; symbols may be `binary` or `string`."""
     listed: list[Any] = column.to_pylist()
     match kind:
         case Kind.NUMBER:
@@ -140,7 +138,7 @@ def python_values(column: Any, kind: Kind) -> list[Any]:
 
 
 def python_rows(columns: Sequence[Any], kinds: Sequence[Kind], count: int) -> Iterator[Row]:
-    """Rows from columns of Arrow, of which there are `count`."""
+    """The `count` rows of Arrow columns."""
     if not kinds:
         return iter([()] * min(count, 1))
     return zip(*(python_values(column, kind) for column, kind in zip(columns, kinds, strict=True)), strict=True)
@@ -150,7 +148,7 @@ def python_rows(columns: Sequence[Any], kinds: Sequence[Kind], count: int) -> It
 
 
 def frame_of_table(spark: SparkSession, table: pa.Table, kinds: Sequence[Kind]) -> DataFrame:
-    """A table of Arrow, with columns as above, as a DataFrame."""
+    """An Arrow table with the columns above as a DataFrame."""
     import pyarrow as pa
     from pyspark.sql import functions as F
 
@@ -166,12 +164,12 @@ def frame_of_table(spark: SparkSession, table: pa.Table, kinds: Sequence[Kind]) 
 
 
 def frame_of_rows(spark: SparkSession, rows: Iterable[Row], kinds: Sequence[Kind]) -> DataFrame:
-    """Rows as a DataFrame; a few of them become part of the plan itself."""
+    """Rows as a DataFrame; a few become part of the plan itself."""
     return frame_of_table(spark, arrow_table(rows, kinds), kinds)
 
 
 def sendable(frame: DataFrame, kinds: Sequence[Kind]) -> DataFrame:
-    """The frame with symbols as bytes, as they may go to Python: not all of them are UTF-8."""
+    """The frame with symbols as bytes, since not all are UTF-8."""
     from pyspark.sql import functions as F
 
     if Kind.SYMBOL not in kinds:
@@ -186,31 +184,30 @@ def sendable(frame: DataFrame, kinds: Sequence[Kind]) -> DataFrame:
 
 
 def collected(frame: DataFrame) -> pa.Table:
-    """All rows of a frame, here, as a table of Arrow.
+    """All rows of a frame as an Arrow table in the driver.
 
-    The plan is made before: `toArrow` has it made by a thread whose death by a full stack would go
-    unnoticed.
+    Plans first: `toArrow` plans in another thread, whose stack overflow would go unnoticed.
     """
-    planned = getattr(frame, "_jdf", None)  # Spark Connect has none
+    planned = getattr(frame, "_jdf", None)  # absent in Spark Connect
     if planned is not None:
         planned.queryExecution().executedPlan()
     return frame.toArrow()
 
 
 def rows_of_frame(frame: DataFrame, kinds: Sequence[Kind]) -> Iterator[Row]:
-    """All rows of a frame, here."""
+    """All rows of a frame, in the driver."""
     table = collected(sendable(frame, kinds))
     return python_rows(table.columns, kinds, table.num_rows)
 
 
-# ── many relations by one job ────────────────────────────────────────────────────────────────
+# ── many relations in one job ────────────────────────────────────────────────────────────────
 
 _SLOTS: Mapping[Kind, str] = {Kind.NUMBER: "l", Kind.UNSIGNED: "l", Kind.FLOAT: "d", Kind.SYMBOL: "s"}
 _SLOT_TYPES = {"l": "bigint", "d": "double", "s": "binary"}
 
 
 def slots_of(kinds: Sequence[Kind]) -> list[str]:
-    """Which wide column holds which column of a relation.
+    """The wide column for each column of a relation.
 
     >>> slots_of((Kind.NUMBER, Kind.SYMBOL, Kind.UNSIGNED))
     ['l0', 's0', 'l1']
@@ -225,9 +222,9 @@ def slots_of(kinds: Sequence[Kind]) -> list[str]:
 
 
 def widened(frames: Sequence[tuple[DataFrame, Sequence[Kind]]], extra: Sequence[str] = ()) -> DataFrame:
-    """The union of frames in wide columns, each row with the number of its frame as its `tag`.
+    """The union of frames in wide columns; `tag` is the number of a row's frame.
 
-    `extra` columns are taken over as they are.
+    `extra` columns are kept as they are.
     """
     from pyspark.sql import functions as F
 
@@ -249,9 +246,7 @@ def widened(frames: Sequence[tuple[DataFrame, Sequence[Kind]]], extra: Sequence[
 
 
 def unwidened(table: pa.Table, kinds: Sequence[Sequence[Kind]]) -> Iterator[tuple[int, pa.Table]]:
-    """The parts of a collected union, each with its tag; of a part only the columns that it has are
-    read.
-    """
+    """The parts of a collected union with their tags; only columns of a part are read."""
     import pyarrow.compute as pc
 
     tags = table.column("tag")
@@ -263,7 +258,7 @@ def unwidened(table: pa.Table, kinds: Sequence[Sequence[Kind]]) -> Iterator[tupl
 def fetch(
     frames: Mapping[str, tuple[DataFrame, Sequence[Kind]]], limit: int | None = None
 ) -> dict[str, list[Row]] | None:
-    """The rows of several frames by one job; None where there are more than `limit` of them in all."""
+    """The rows of several frames, in one job; None if they exceed `limit` in total."""
     if not frames:
         return {}
     wide = widened(list(frames.values()))

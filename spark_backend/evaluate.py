@@ -1,14 +1,12 @@
-"""A whole program on Spark: inputs are DataFrames (or rows), and so is every relation that comes
-out.
+"""A whole program on Spark: from DataFrames or rows to DataFrames.
 
-Units go one after the other.  One that is not recursive only adds to the plan, which Spark
-optimizes and runs as a whole when somebody asks for rows; a relation that is read more than once is
-kept when it is first computed.  A recursive unit is computed when its turn comes, in the way of its
-plan; if that may be small, its inputs are asked for first, at most as many rows as would be, and if
-they all come it is finished here.
+Units are evaluated in order.  A unit that is not recursive only adds to the plan, which Spark
+optimizes and runs as a whole when rows are needed; a relation that is read more than once is
+cached.  A recursive unit is computed at once, according to its plan; if it may be small, its inputs
+are fetched first, up to a limit, and if all of them arrive it is computed in the driver.
 
-Who acts on a frame that came out (writes it, collects it) does so inside `telling(program)`, so
-that a division by zero on a worker is the same EvaluationError that it is in process.
+Use the resulting frames inside `telling(program)`, so that a division by zero on a worker raises
+the same EvaluationError as in process.
 """
 
 from __future__ import annotations
@@ -24,7 +22,6 @@ from everlog.core import program as p
 from everlog.core.program import Atom, Program, Row, Rule
 from everlog.core.program.fact_rows import declared, fact_rows
 from everlog.core.runtime.guards import LimitExceeded
-from everlog.spark_backend.bindings import Facts
 from everlog.spark_backend.column_types import (
     collected,
     fetch,
@@ -34,29 +31,39 @@ from everlog.spark_backend.column_types import (
     schema_of,
     sendable,
 )
-from everlog.spark_backend.cubes import Cubes
-from everlog.spark_backend.cyclic import cyclic_join
+from everlog.spark_backend.cyclic.cubes import Cubes
+from everlog.spark_backend.cyclic.cyclic_joins import CyclicJoin
 from everlog.spark_backend.decomposed import decomposed
 from everlog.spark_backend.frame_gc import forget_frames
-from everlog.spark_backend.in_process import arrow_of, computed, program_of
+from everlog.spark_backend.frames.bindings import Facts
+from everlog.spark_backend.frames.marks import evaluation_error
+from everlog.spark_backend.frames.rule_frames import Rules, distinct, union
+from everlog.spark_backend.in_process import arrow_of, computed
 from everlog.spark_backend.inputs import Input, conforming, is_frame
 from everlog.spark_backend.iterate import Iteration, Progress
-from everlog.spark_backend.marks import evaluation_error
-from everlog.spark_backend.plan import DECOMPOSED, GIVEN, IN_PROCESS, ITERATED, PLAN, Planned, plan, unit_atoms
-from everlog.spark_backend.rule_frames import Rules, distinct, union
+from everlog.spark_backend.plan import (
+    DECOMPOSED,
+    GIVEN,
+    IN_PROCESS,
+    ITERATED,
+    PLAN,
+    Planned,
+    SparkPlan,
+    plan,
+)
 from everlog.spark_backend.settings import DEFAULT, Settings, partitions_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-FEW = 10_000  # rows that are at hand anyway: the plan may have them several times rather than keep them
+FEW = 10_000  # rows in the driver: a plan may repeat them instead of caching
 HEAVY = 8  # atoms that a plan of few rows may repeat
 
 
 @contextmanager
 def telling(program: Program) -> Iterator[None]:
-    """An error that a rule of the program met on a worker is raised as the EvaluationError it is."""
+    """Raise the error of a rule on a worker as its EvaluationError."""
     try:
         yield
     except Exception as error:
@@ -67,9 +74,9 @@ def telling(program: Program) -> Iterator[None]:
 
 
 class Evaluated(Mapping[str, "DataFrame"]):
-    """The relations of a program, each without duplicates; `ways` tells how each came about.
+    """The relations of a program; `ways` says how each was computed.
 
-    `rows` are those of relations that are at hand anyway, and `few` whether all that was given is.
+    `rows` are those of relations in the driver; `few` says that all base facts are there.
     """
 
     def __init__(
@@ -92,9 +99,7 @@ class Evaluated(Mapping[str, "DataFrame"]):
         return len(self._facts)
 
     def release(self) -> None:
-        """Give back what Spark keeps of the relations; the frames are computed anew if they are
-        used again.
-        """
+        """Free the caches of the relations; frames that are used again are recomputed."""
         for frame in self._kept:
             frame.unpersist()
 
@@ -109,49 +114,63 @@ def evaluate(
     unique: bool = False,
     dear: Collection[str] = (),
 ) -> Evaluated:
-    """Every relation of a program (or those that are `wanted`, with what they need) from its facts
-    and `inputs`.
+    """All relations of a program (or the `wanted` ones), from its facts and `inputs`.
 
-    An input is a DataFrame with a column for each of its relation's, by position, or rows of
-    Python; `unique` says that none has a row twice.  It is read by every rule anew, as is right for
-    Parquet, unless it is `dear`:  then what it gives is kept, without duplicates.  Raises
-    FactError, or NotOnSpark if the program has what cannot run on Spark, before anything runs.
+    An input is a DataFrame with the columns of its relation, by position, or rows of Python;
+    `unique` says that none has duplicate rows.  Every rule reads it anew, as is right for Parquet,
+    unless it is `dear`: then its rows are cached, without duplicates.  Raises FactError, or
+    NotOnSpark if the program cannot run on Spark, before anything runs.
     """
     for name in (*(inputs or ()), *(wanted or ())):
         declared(program.relations, name)
+    return evaluate_plan(spark, plan(program, settings), inputs, progress, wanted, unique, dear)
+
+
+def evaluate_plan(
+    spark: SparkSession,
+    planned: SparkPlan,
+    inputs: Mapping[str, Input] | None = None,
+    progress: Progress | None = None,
+    wanted: Collection[str] | None = None,
+    unique: bool = False,
+    dear: Collection[str] = (),
+) -> Evaluated:
+    """As `evaluate`, of a program that was planned before."""
+    for name in (*(inputs or ()), *(wanted or ())):
+        declared(planned.program.relations, name)
     forget_frames()
-    return Evaluator(spark, program, settings, progress, dear).run(inputs or {}, wanted, unique)
+    return Evaluator(spark, planned, progress, dear).run(inputs or {}, wanted, unique)
 
 
 @frozen
 class _Given:
     facts: Facts
-    rows: list[Row] | None  # if they are at hand
+    rows: list[Row] | None  # if they are in the driver
 
 
 class Evaluator:
     def __init__(
         self,
         spark: SparkSession,
-        program: Program,
-        settings: Settings,
+        planned: SparkPlan,
         progress: Progress | None,
         dear: Collection[str] = (),
     ) -> None:
-        self._spark, self._program, self._settings, self._progress = spark, program, settings, progress
+        self._spark, self._planned, self._progress = spark, planned, progress
+        self._program, self._settings = planned.program, planned.settings
         self._dear = frozenset(dear)
-        self._rules = Rules(spark, program)
+        self._rules = Rules(spark, planned.program)
         self._facts: dict[str, Facts] = {}
-        self._rows: dict[str, list[Row]] = {}  # of relations whose rows are at hand
-        self._raw: set[str] = set()  # inputs that are read where they lie
+        self._rows: dict[str, list[Row]] = {}  # of relations in the driver
+        self._raw: set[str] = set()  # inputs that are not cached
         self._weights: dict[str, int] = {}
-        self._read: Counter[str] = Counter()  # how many atoms read a relation
+        self._read: Counter[str] = Counter()  # the number of atoms that read a relation
         self._ways: dict[str, str] = {}
         self._kept: list[DataFrame] = []
         self._few = False
 
     def run(self, inputs: Mapping[str, Input], wanted: Collection[str] | None, unique: bool) -> Evaluated:
-        planned = plan(self._program, self._settings, wanted)
+        planned = self._planned.needed(wanted)
         given = {
             name: self._given(name, inputs.get(name), unique) for one in planned for name in one.unit.relations
         }
@@ -176,7 +195,7 @@ class Evaluator:
         uses.update(self._read)
         for one in planned:
             if one.way in (DECOMPOSED, ITERATED, IN_PROCESS):
-                uses.update(one.reads)  # looked at, then read again
+                uses.update(one.reads)  # counted, then read again
         return uses
 
     # ── inputs ───────────────────────────────────────────────────────────────────────────────
@@ -192,12 +211,12 @@ class Evaluator:
             return _Given(Facts(frame, unique), None)
         return _Given(Facts(frame.union(frame_of_rows(self._spark, own, kinds_of(relation))), False), None)
 
-    # ── units that are no recursion ──────────────────────────────────────────────────────────
+    # ── units without recursion ──────────────────────────────────────────────────────────────
 
     def _plan(self, one: Planned, given: Mapping[str, _Given], uses: Counter[str]) -> None:
         (name,) = one.unit.relations
         parts = [given[name].facts] if given[name].rows != [] or not one.unit.rules else []
-        parts += [self._derived(rule) for rule in one.unit.rules]
+        parts += [self._derived(rule, join) for rule, join in zip(one.unit.rules, one.cyclic, strict=True)]
         atoms = [atom for rule in one.unit.rules for atom, _ in p.atoms_of(rule.body)]
         weight = 1 + sum(self._weights[atom.relation] for atom in atoms)
         facts = union(parts)
@@ -215,8 +234,7 @@ class Evaluator:
             facts = distinct(facts)
         self._facts[name], self._weights[name] = facts, weight
 
-    def _derived(self, rule: Rule) -> Facts:
-        join = cyclic_join(rule)
+    def _derived(self, rule: Rule, join: CyclicJoin | None) -> Facts:
         if join is not None:
             cubes = self._cubes()
             found = cubes and self._rules.cubed(rule, self._lookup, join, cubes)
@@ -226,7 +244,7 @@ class Evaluator:
             for name in (name for name, times in read.items() if times > 1 and name in self._raw):
                 self._facts[name] = self._keep(
                     distinct(self._facts[name])
-                )  # dear enough to drop repeated rows first
+                )  # expensive enough to remove duplicates first
                 self._raw.discard(name)
         return self._rules.derived(rule, self._lookup)
 
@@ -281,16 +299,14 @@ class Evaluator:
             self._progress(one.name, 0, size)
 
     def _seeds(self, one: Planned, name: str, given: _Given) -> Facts:
-        """The facts of a relation that need no recursion; some may stand there twice."""
-        rules = [r for r in one.unit.rules if r.head.relation == name and not unit_atoms(r, one.unit)]
+        """The facts of a relation without recursion, perhaps with duplicates."""
+        rules = [r for r in one.unit.rules if r.head.relation == name and not one.unit.positions(r)]
         parts = [given.facts] if given.rows != [] or not rules else []
         return union(parts + [self._rules.derived(rule, self._lookup) for rule in rules])
 
     def _shipped(self, one: Planned) -> dict[str, pa.Table] | None:
-        """What the recursive rules of a unit read besides; None if that is too much to send to each
-        task.
-        """
-        rules = [rule for rule in one.unit.rules if unit_atoms(rule, one.unit)]
+        """The other relations that the recursive rules read; None if too large for tasks."""
+        rules = [rule for rule in one.unit.rules if one.unit.positions(rule)]
         names = {a.relation for r in rules for a, _ in p.atoms_of(r.body)} - set(one.unit.relations)
         left = self._settings.shipped
         out: dict[str, pa.Table] = {}
@@ -306,7 +322,7 @@ class Evaluator:
     def _in_process(
         self, one: Planned, given: Mapping[str, _Given], limit: int | None
     ) -> dict[str, pa.Table] | None:
-        """The unit computed here, by Arrow; None if it is too large for that."""
+        """Compute the unit in the driver; None if it is too large."""
         inputs = {name: self._rows[name] for name in one.reads if name in self._rows}
         inputs |= {name: facts.rows for name, facts in given.items() if facts.rows is not None}
         asked = {name: self._facts[name].frame for name in one.reads if name not in inputs}
@@ -317,11 +333,9 @@ class Evaluator:
         rows = fetch({name: (frame, kinds[name]) for name, frame in asked.items()}, limit)
         if rows is None:
             return None
-        written = set(map(id, self._program.rules))  # without those that spell out an equivalence
-        own = program_of(self._program, one.unit, [rule for rule in one.unit.rules if id(rule) in written])
         try:
             most = None if limit is None else self._settings.most
-            tables = computed(own, one.unit.relations, {**inputs, **rows}, most)
+            tables = computed(self._planned.alone(one).program, one.unit.relations, {**inputs, **rows}, most)
         except LimitExceeded:
             if limit is None:
                 raise
@@ -332,4 +346,4 @@ class Evaluator:
         return out
 
 
-__all__ = ["Evaluated", "evaluate", "schema_of", "telling"]
+__all__ = ["Evaluated", "evaluate", "evaluate_plan", "schema_of", "telling"]

@@ -1,13 +1,12 @@
-"""The protocol of `core.program.executor` on Spark: steps of single facts, the whole program
-evaluated after each.
+"""The protocol of `core.program.executor` on Spark, by evaluation after each step.
 
 This is the executor that tests hold to the reference, and what serves a small stream of steps on a
-large base.  What changes large results by batches is `spark_backend.batches`.
+large base.  What changes large results by batches is `spark_backend.batches.spark_state`.
 
-The base is what was given at first, a frame of any size, and an overlay of the facts that steps
-inserted or deleted since.  One job evaluates the program and compares it with the state before: it
-collects the changes alone.  Where all facts of a relation came that way its view is known here, and
-the next comparison needs no frame that Spark would keep.
+The base is the initial input, a frame of any size, with an overlay of the facts that steps inserted
+or deleted.  One job evaluates the program and compares it with the previous state: it collects only
+the changes.  If all facts of a relation were collected that way, its view is stored here, and the
+next comparison needs no cached frame.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from everlog.spark_backend.column_types import (
     unwidened,
     widened,
 )
-from everlog.spark_backend.evaluate import Evaluated, evaluate, telling
+from everlog.spark_backend.evaluate import Evaluated, evaluate_plan, telling
 from everlog.spark_backend.inputs import Input, frame_of_input
 from everlog.spark_backend.plan import plan
 from everlog.spark_backend.settings import DEFAULT, Settings
@@ -39,7 +38,7 @@ from everlog.spark_backend.settings import DEFAULT, Settings
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-KNOWN = 1_000_000  # facts of one relation that are kept here rather than on Spark
+KNOWN = 1_000_000  # facts of one relation that are stored here rather than on Spark
 
 
 @frozen
@@ -55,18 +54,18 @@ class SparkExecutor:
 
 
 class SparkRun:
-    """Invariants:  I1  `_overlay` has a fact only of a relation of the program, with whether it is
-    there; I2  a relation is in `_views` with exactly the facts that it has, or else its frame is in
-    `_frames`.
+    """One running program.
+
+    Invariants:
+      I1  `_overlay` maps facts of relations of the program to whether they exist;
+      I2  a relation is in `_views` with exactly its facts, or its frame is in `_frames`.
     """
 
     def __init__(
         self, spark: SparkSession, program: Program, settings: Settings, inputs: Mapping[str, Input]
     ) -> None:
-        from attrs import evolve
-
-        plan(program, settings)  # refuses what cannot run
-        self._spark, self._program, self._settings = spark, evolve(program, facts={}), settings
+        self._planned = plan(program, settings).without_facts()
+        self._spark, self._program = spark, self._planned.program
         self._given = {
             name: frame_of_input(spark, source, declared(program.relations, name))
             for name, source in inputs.items()
@@ -102,7 +101,7 @@ class SparkRun:
         return self._views[relation]
 
     def frame(self, relation: str) -> DataFrame:
-        """The relation now, as a frame."""
+        """The current relation as a frame."""
         if relation in self._frames:
             return self._frames[relation]
         return frame_of_rows(self._spark, self._views[relation], self._kinds[relation])
@@ -123,7 +122,7 @@ class SparkRun:
                 out[name] = there
                 continue
             frame, columns = self._given[name], names_of(len(self._kinds[name]))
-            if rows:  # without all that steps have spoken of, then with what is there
+            if rows:  # without all facts of the overlay, then with the existing ones
                 frame = frame.join(frame_of_rows(self._spark, rows, self._kinds[name]), columns, "left_anti")
                 frame = frame.union(frame_of_rows(self._spark, there, self._kinds[name]))
             out[name] = frame.distinct()
@@ -131,7 +130,7 @@ class SparkRun:
 
     def _become(self, overlay: dict[str, dict[Row, bool]]) -> Changes:
         """Evaluate the program on a base, and go over to it; the changes."""
-        found = evaluate(self._spark, self._program, self._base(overlay), self._settings, unique=True)
+        found = evaluate_plan(self._spark, self._planned, self._base(overlay), unique=True)
         names = list(self._program.relations)
         with telling(self._program):
             changes = self._compared(found, names)
@@ -153,9 +152,7 @@ class SparkRun:
         return changes
 
     def _compared(self, found: Evaluated, names: list[str]) -> dict[str, dict[Row, int]]:
-        """What is new in each relation (+1), and what is gone (-1), by one job; by none where both
-        are at hand.
-        """
+        """The new facts (+1) and lost facts (-1) of each relation, in at most one job."""
         changes: dict[str, dict[Row, int]] = {}
         asked: list[str] = []
         for name in names:
@@ -178,9 +175,7 @@ class SparkRun:
         return {name: change for name, change in changes.items() if change}
 
     def _change(self, name: str, now: DataFrame, whole: bool) -> DataFrame:
-        """The relation as it is `now` (all of it, or what differs from before), each row with its
-        sign.
-        """
+        """The signed rows of a relation: all of `now`, or the differences."""
         from pyspark.sql import functions as F
 
         after = now.select("*", F.lit(1).alias("sign"))

@@ -1,8 +1,8 @@
-"""Java forgets a frame when Python has forgotten it, and that takes a collection of garbage.
+"""Collects garbage so that Java frees the frames that Python has dropped.
 
-py4j ties each object of Java that Python holds into a cycle with its methods.  A frame is a handful
-of such objects here and a large plan there, so Python sees little reason to collect while Java's
-heap fills up: after some hundred evaluations Java would do nothing but look for memory.
+py4j ties each Java object that Python holds into a cycle with its methods.  A frame is a handful of
+such objects here and a large plan there, so Python sees little reason to collect while Java's heap
+fills up: after some hundred evaluations Java would only search for memory.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 from time import monotonic
 
-_SHARE = 40  # one part of our time may go to collections
+_SHARE = 40  # at most 1/40 of the time goes to collections
 
 
 class _Clock:
@@ -18,9 +18,7 @@ class _Clock:
 
 
 def forget_frames() -> None:
-    """Collect garbage, unless that was done a moment ago, by what it takes: where much is alive, it
-    takes long.
-    """
+    """Collect garbage, unless that would exceed 1/40 of the time."""
     start = monotonic()
     if start >= _Clock.due:
         gc.collect()

@@ -1,15 +1,14 @@
-"""A unit computed by our own engine on rows that are at hand: in the driver, or inside a task.
+"""A unit computed by our own engine on rows in memory, in a driver or a task.
 
-The unit becomes a program of its own: its relations, those that it reads (as inputs), its rules.
-In the driver this serves units whose meaning depends on one order of all facts, and those that are
-too small to be worth a job; in a task it is how a decomposed recursion runs.
+The unit becomes a program: its relations, those that it reads (as inputs), its rules.  The driver
+computes units whose meaning depends on one order of all facts, and those that are too small for a
+job; a task computes its part of a decomposed recursion.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, repeat
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
@@ -19,6 +18,7 @@ from everlog.core.evaluate.seminaive import evaluate
 from everlog.core.program import Kind, Program, Row, Rule
 from everlog.core.program.dependencies import Unit
 from everlog.core.runtime.guards import Limits
+from everlog.core.storage.table_shapes import PairShape
 from everlog.core.storage.tables import Table
 from everlog.spark_backend.column_types import HOLDS, arrow_array, kinds_of
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def program_of(program: Program, unit: Unit, rules: Sequence[Rule] | None = None) -> Program:
-    """A unit as a program: what it reads is given."""
+    """A unit as a program whose inputs are what it reads."""
     own = unit.rules if rules is None else tuple(rules)
     bodies = [rule.body for rule in own] + [s.body for s in unit.subsumptions]
     names = dict.fromkeys([*unit.relations, *(atom.relation for body in bodies for atom, _ in p.atoms_of(body))])
@@ -55,25 +55,23 @@ def program_of(program: Program, unit: Unit, rules: Sequence[Rule] | None = None
 def computed(
     program: Program, wanted: Iterable[str], inputs: Mapping[str, Iterable[Row]], most: int | None = None
 ) -> dict[str, Table]:
-    """The relations that are wanted of a program.  LimitExceeded past `most` derived facts."""
+    """The wanted relations of a program; LimitExceeded beyond `most` derived facts."""
     found = evaluate(program, inputs, limits=Limits(facts=most))
     return {name: found.tables[name] for name in wanted}
 
 
 def columns_of(table: Table) -> list[list[Any]]:
     """The facts of a table column by column, in no order, each once."""
-    facts, arity = table.facts, table.shape.arity
-    if arity == 1:
-        return [list(facts)]
-    if arity != 2:  # not zip(*facts), which has all of them as arguments of one call
-        return [list(map(itemgetter(column), facts)) for column in range(arity)]
-    fans: list[Any] = list(chain.from_iterable(facts.values()))
-    keys: list[Any] = list(chain.from_iterable(map(repeat, facts, map(len, facts.values()))))
-    return [keys, fans] if table.shape.fan == 1 else [fans, keys]
+    shape = table.shape
+    if not isinstance(shape, PairShape):
+        return shape.columns_of(table.facts)
+    keys, lengths, values = shape.columns_of(table.facts)
+    keys = list(chain.from_iterable(map(repeat, keys, lengths)))
+    return [keys, values] if shape.value == 1 else [values, keys]
 
 
 def arrow_of(program: Program, name: str, table: Table) -> pa.Table:
-    """A relation as a table of Arrow with the columns of its DataFrame."""
+    """A relation as an Arrow table with the columns of its DataFrame."""
     import pyarrow as pa
 
     kinds: tuple[Kind, ...] = kinds_of(program.relations[name])

@@ -1,6 +1,4 @@
-"""What users give to relations on Spark: frames, or rows of Python, each checked before anything
-runs.
-"""
+"""Inputs of relations on Spark, frames or rows, checked before anything runs."""
 
 from __future__ import annotations
 
@@ -27,14 +25,14 @@ def is_frame(source: Input | None) -> TypeIs[DataFrame]:
 
 
 def frame_of_input(spark: SparkSession, source: Input, relation: Relation) -> DataFrame:
-    """Whatever is given as the facts of a relation, or FactError."""
+    """The input of a relation as a frame, or FactError."""
     if is_frame(source):
         return conforming(source, relation)
     return frame_of_rows(spark, fact_rows(relation, source), kinds_of(relation))
 
 
 def conforming(frame: DataFrame, relation: Relation) -> DataFrame:
-    """A user's frame as facts of a relation: the names and types of ours, and no nulls."""
+    """A user's frame as facts of a relation: our names and types, and no nulls."""
     from pyspark.sql import functions as F
 
     kinds = kinds_of(relation)
@@ -56,7 +54,7 @@ def conforming(frame: DataFrame, relation: Relation) -> DataFrame:
         value = value + F.lit(0.0) if kind is Kind.FLOAT else value  # never -0.0
         if column.nullable:
             message = (
-                f"the input of `{relation.name}` has a null in its column `{column.name}`, and no fact has one"
+                f"the input of `{relation.name}` has a null in its column `{column.name}`; facts have no nulls"
             )
             value = F.coalesce(value, F.raise_error(F.lit(message)).cast(TYPES[kind]), no_null(kind))
         columns.append(value.alias(f"c{n}"))

@@ -1,9 +1,8 @@
 """Ctrl-C while Spark starts, and while it works.
 
-Java is left alone by Ctrl-C, and a start that is given up in the middle leaves it behind: so the
-start is waited for, then ended.  When Spark works, its jobs are cancelled.  PySpark would do so on
-the connection that waits for a job, in the middle of its answer; here another thread does it, on
-its own.
+Ctrl-C does not reach Java, and an aborted start would leave it running: so a start is completed,
+then ended.  While Spark works, its jobs are cancelled.  PySpark would do so on the connection that
+waits for a job, in the middle of its answer; here another thread does it, on its own connection.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_PATIENCE = 5.0  # seconds to have jobs cancelled
+_PATIENCE = 5.0  # seconds to cancel jobs
 
 
 @contextmanager
 def interrupts_wait() -> Iterator[None]:
-    """Ctrl-C is raised at the end; a second one at once."""
+    """Delay Ctrl-C to the end of the block; raise a second one at once."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -45,7 +44,7 @@ def interrupts_wait() -> Iterator[None]:
 
 
 class _Cancelling:
-    """A handler of Ctrl-C: cancels what a session does, then does what was done before."""
+    """A handler of Ctrl-C: cancels the session's jobs, then calls the old handler."""
 
     def __init__(self, spark: SparkSession, before: Any) -> None:
         self.spark = spark
@@ -60,17 +59,17 @@ class _Cancelling:
         self.before(number, frame)
 
     def _cancel(self) -> None:
-        with suppress(Exception):  # a session that was stopped
+        with suppress(Exception):  # the session was stopped
             self.spark.sparkContext.cancelAllJobs()
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """py4j tells of Ctrl-C by a stack, on its way to whoever handles it."""
+    """Filter py4j's log of Ctrl-C with its stack."""
     return "KeyboardInterrupt while sending command" not in record.getMessage()
 
 
 def cancel_on_interrupt(spark: SparkSession) -> None:
-    """From now on Ctrl-C ends the jobs of this session."""
+    """Make Ctrl-C cancel the jobs of this session."""
     if threading.current_thread() is threading.main_thread():
         logging.getLogger().addFilter(_is_news)
         signal.signal(signal.SIGINT, _Cancelling(spark, signal.getsignal(signal.SIGINT)))

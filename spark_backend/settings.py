@@ -1,4 +1,4 @@
-"""How a program is to run on Spark: what goes to which place, and how large things may be there."""
+"""Settings of a run on Spark: strategies and limits."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ if TYPE_CHECKING:
 
 @frozen
 class Settings:
-    """`recursion` is `auto`, or what recursive units do if they can: `in process`, `decomposed`,
-    `iterated`.
+    """The settings of a run.
 
-    `cyclic` is what a cyclic join does: `cube` (inside the tasks), `plan` (two atoms at a time), or
-    `auto`, a cube where the plan would have many rows between two joins.
+    `recursion` is `auto`, or the strategy of recursive units where possible: `in process`,
+    `decomposed`, `iterated`.
 
-    `small` is the number of rows that a recursive unit may read to be finished in process; past
-    `most` facts it is given back to Spark.  `shipped` is the number of rows of other relations that
-    a decomposed unit may send to each task.  `partitions` (0: as many as the session shuffles into,
-    at most two for each core) is how many parts a recursion has.  `compact` is how many iterations
-    of known facts are kept apart.  `reliable` checkpoints go to the session's checkpoint folder and
-    survive a lost executor; without it they are kept by the executors (None: on `local[…]` only).
+    `cyclic` is the strategy of a cyclic join: `cube` (inside the tasks), `plan` (two atoms at a
+    time), or `auto`, a cube if the plan would have many intermediate rows.
+
+    `small` is the number of rows that a recursive unit may read to be computed in process; beyond
+    `most` facts it is returned to Spark.  `shipped` is the number of rows of other relations that a
+    decomposed unit may send to each task.  `partitions` is the number of parts of a recursion (0:
+    as in the session, at most two per core).  `compact` is the number of pieces of known facts that
+    are not merged.  `reliable` checkpoints go to the session's checkpoint folder and survive a lost
+    executor; otherwise executors keep them (None: only on `local[…]`).
     """
 
     recursion: str = "auto"
@@ -40,9 +42,9 @@ class Settings:
 
 DEFAULT = Settings()
 
-# While a recursion is iterated: what is partitioned alike is joined where it lies, the number of
-# parts stays, and rounds share the code that Spark generates, which it knows again by its text,
-# names included.
+# During an iterated recursion: frames with the same partitioning are joined in place, the number of
+# partitions stays, and rounds share the code that Spark generates and caches by its text, including
+# names.
 ITERATION = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.requireAllClusterKeysForCoPartition": "false",
@@ -53,7 +55,7 @@ ITERATION = {
 
 @contextmanager
 def tuned(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
-    """Settings of the session, for a while."""
+    """Set settings of the session, for the block."""
     before: dict[str, str | None] = {name: spark.conf.get(name, None) for name in conf}
     for name, value in conf.items():
         spark.conf.set(name, value)
@@ -68,7 +70,7 @@ def tuned(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
 
 
 def is_local(spark: SparkSession) -> bool:
-    """Whether driver and executors are one process, whose blocks are lost only together."""
+    """Whether driver and executors are one process, which fails as a whole."""
     return (spark.conf.get("spark.master", "") or "").startswith("local")
 
 
@@ -78,5 +80,5 @@ def partitions_of(spark: SparkSession, settings: Settings) -> int:
     shuffled = int(spark.conf.get("spark.sql.shuffle.partitions", "200") or 200)
     try:
         return max(1, min(shuffled, 2 * spark.sparkContext.defaultParallelism))
-    except Exception:  # Spark Connect has no context to ask
+    except Exception:  # Spark Connect has no context
         return min(shuffled, 8)

@@ -1,9 +1,8 @@
-"""Our own package, and the pure Python that it needs, as one archive that Spark sends to executors.
+"""Our own package and its pure Python dependencies, as an archive for executors.
 
-A task that runs the in-process engine imports it, and on a cluster nobody has installed it there.
-So whatever starts a session away from this machine adds this archive; Spark puts it on the path of
-every Python worker.  Executors then need Python of our version with pyarrow and pandas, and nothing
-of ours.
+A task that runs the in-process engine imports it, but on a cluster it is not installed.  So a
+session on another machine adds this archive; Spark puts it on the path of every Python worker.
+Executors then need only Python of our version with pyarrow and pandas.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ from pathlib import Path
 from typing import Any
 
 _OURS = ("everlog", "everlog.core", "everlog.dsl", "everlog.ies", "everlog.spark_backend")
-_THEIRS = ("attr", "attrs", "lark", "sortedcontainers")  # no code in C in any of them
-_JOB = "everlog_job"  # the package that holds what is to be done
+_THEIRS = ("attr", "attrs", "lark", "sortedcontainers")  # pure Python packages
+_JOB = "everlog_job"  # the package that holds the job
 _KEPT = {".py", ".lark", ".typed"}
 
 
 @lru_cache(maxsize=1)
 def package_archive() -> Path:
-    """A zip file with `everlog` and what it imports; it goes when this process does."""
+    """A zip file with `everlog` and its dependencies, removed when this process ends."""
     folder = Path(tempfile.mkdtemp(prefix="everlog-package-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = folder / "everlog_package.zip"
@@ -42,9 +41,7 @@ def package_archive() -> Path:
 
 
 def _files() -> Iterator[tuple[str, Path]]:
-    """Each file's name in the archive, and the file; subpackages may lie elsewhere in the source
-    tree.
-    """
+    """Each file with its name in the archive; subpackages may be elsewhere."""
     for package in _OURS + _THEIRS:
         root = Path(str(import_module(package).__file__)).parent
         top = Path(*package.split("."))
@@ -54,9 +51,7 @@ def _files() -> Iterator[tuple[str, Path]]:
 
 
 def archive_with(job: object, folder: Path) -> Path:
-    """The archive with something to do beside the package (functions of users by value), made in a
-    folder.
-    """
+    """The archive with a pickled job, in a folder; users' functions go by value."""
     from pyspark import cloudpickle
 
     pickled: bytes = cloudpickle.dumps(job)  # type: ignore[no-untyped-call]  # pyspark says no types of it
@@ -69,14 +64,14 @@ def archive_with(job: object, folder: Path) -> Path:
 
 
 def shipped() -> Any:
-    """In a driver that was sent with such an archive: what is to be done."""
+    """The job of the archive, in a driver that was started with it."""
     data = pkgutil.get_data(_JOB, "job.pickle")
     assert data is not None, "the archive has the job"
     return pickle.loads(data)
 
 
 def spark_submit() -> Path:
-    """The command of the pyspark that is installed here."""
+    """The `spark-submit` of the installed pyspark."""
     import pyspark
 
     return Path(str(pyspark.__file__)).parent / "bin" / "spark-submit"

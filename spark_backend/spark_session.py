@@ -1,13 +1,11 @@
-"""A Spark session that is set up for Datalog: Java found, logs quiet, settings that small jobs
-need.
+"""A Spark session with settings for Datalog: a Java, quiet logs, fast small jobs.
 
-Spark's defaults are made for few large jobs.  Recursion makes many small ones, and there the fixed
-costs decide: 200 partitions for a handful of rows, a web server, a progress bar, lines of log per
-job.  What is set here, and why, stands in `SETTINGS`; whatever the caller gives in `conf` goes
-before it.
+Spark's defaults are for few large jobs.  Recursion runs many small ones, where fixed costs
+dominate: 200 partitions for a handful of rows, a web server, a progress bar, log lines per job.
+`SETTINGS` has our values with their reasons; the caller's `conf` overrides them.
 
-What can be known to fail is said before Spark starts (no pyspark, no Java, a master that is not
-there), for Spark itself would say it after a minute, in a hundred lines.
+Foreseeable failures (no pyspark, no Java, an unreachable master) are reported before Spark starts,
+since Spark itself would report them after a minute, in a hundred lines.
 """
 
 from __future__ import annotations
@@ -37,20 +35,20 @@ if TYPE_CHECKING:
 
 SETTINGS: Mapping[str, str] = {
     "spark.ui.enabled": "false",  # a web server per run: 0.3 s, and a port
-    "spark.ui.showConsoleProgress": "false",  # we tell progress ourselves, by stratum and iteration
+    "spark.ui.showConsoleProgress": "false",  # we report progress ourselves, by stratum and iteration
     "spark.sql.execution.arrow.pyspark.enabled": "true",  # columns, not pickled rows, between Python and Java
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
-    "spark.sql.execution.arrow.localRelationThreshold": "1MB",  # larger tables are data, not a part of the plan
+    "spark.sql.execution.arrow.localRelationThreshold": "1MB",  # larger tables are not part of the plan
     "spark.sql.requireAllClusterKeysForCoPartition": "false",  # a frame by x serves a join on (x, y) in place
     "spark.sql.session.timeZone": "UTC",
-    "spark.cleaner.periodicGC.interval": "5min",  # checkpoints of old iterations go when Java collects them
+    "spark.cleaner.periodicGC.interval": "5min",  # Java's collections free checkpoints of old iterations
     "spark.python.worker.reuse": "true",
-    "spark.python.sql.dataFrameDebugging.enabled": "false",  # our lines in errors, for three calls of Java each
-    "spark.executorEnv.PYTHONSAFEPATH": "1",  # tasks import what is installed, not what lies in their folder
+    "spark.python.sql.dataFrameDebugging.enabled": "false",  # saves three calls of Java per operation
+    "spark.executorEnv.PYTHONSAFEPATH": "1",  # tasks import installed modules, not files of their folder
 }
-# Spark walks plans by recursion.  A thread that dies of a full stack or heap is not missed by those
-# that wait for what it computes, `toArrow` among them: they stand still for ever.  So stacks are
-# large, and no heap stays full.
+# Spark walks plans recursively.  If a thread dies of a full stack or heap, threads that wait for
+# its result (`toArrow` among them) wait for ever.  So stacks are large, and a full heap ends the
+# process.
 STACK = "-Xss16m"
 _DRIVER_JAVA = f"{STACK} -XX:+ExitOnOutOfMemoryError"
 SUBMITTED = "PYSPARK_GATEWAY_PORT"  # spark-submit sets it for the driver that it starts
@@ -70,13 +68,12 @@ def spark_session(
     memory: str | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """A session at this master: `local[2]`, `spark://host:7077`, `yarn`, `k8s://…`, or `sc://…`
-    (Spark Connect).
+    """A session at a master: `local[2]`, `spark://host:7077`, `yarn`, `k8s://…`, ….
 
-    In a program that `spark-submit` has started its master is the one that counts, and no other is
-    looked at.  `memory` is the heap of the one process for a local master, else of each executor:
-    "800m", "4g".  `conf` are settings of Spark, which go before ours.  A session of this process
-    that has the same master is taken as it is.  SparkError says what is in the way.
+    `sc://…` is Spark Connect.  In a program that `spark-submit` has started, its own master counts.
+    `memory` is the heap of the process for a local master, else of each executor: "800m", "4g".
+    `conf` are settings of Spark, which override ours.  A session of this process with the same
+    master is reused.  SparkError explains a failure.
     """
     conf = dict(conf or {})
     _require_pyspark()
@@ -88,7 +85,7 @@ def spark_session(
     running = SparkSession.getActiveSession()
     if running is not None and not master.startswith("sc://"):
         return _reused(running, master, conf)
-    warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")  # we use none of it
+    warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")  # not used here
     with clear_errors():
         if master.startswith("sc://"):
             return _connected(master, app, conf)
@@ -96,13 +93,14 @@ def spark_session(
 
 
 def stop(spark: SparkSession) -> None:
-    """Stop a session, also one whose Java has gone: whatever took it has been told by then."""
+    """Stop a session, even if its Java process has ended."""
     with suppress(Exception):
         spark.stop()
 
 
 def is_local(master: str) -> bool:
-    """
+    """Whether a master is this machine.
+
     >>> is_local("local[2]"), is_local("local"), is_local("spark://host:7077")
     (True, True, False)
     """
@@ -124,32 +122,33 @@ def _require_pyspark() -> None:
 
 
 def check_master(master: str, memory: str | None) -> None:
-    """SparkError if nothing can be started there."""
+    """Raise SparkError if no session can be started there."""
     standalone = _STANDALONE.fullmatch(master)
     if standalone is not None:
         _reach(master, standalone[1].split(","))
     elif not (is_local(master) or master == "yarn" or master.startswith(("k8s://", "sc://"))):
         raise SparkError(
-            f"`{master}` names no Spark master: write local[2], local[*], spark://HOST:PORT, yarn, k8s://…"
+            f"`{master}` is not a Spark master: write local[2], local[*], spark://HOST:PORT, yarn, k8s://…"
             " or sc://HOST:PORT (Spark Connect)"
         )
     if memory is not None and memory_bytes(memory) < _LEAST_MEMORY:
-        raise SparkError(f"{memory} of memory is too little for Spark: it needs 512m at least")
+        raise SparkError(f"{memory} of memory is too little for Spark: it needs at least 512m")
 
 
 def memory_bytes(text: str) -> int:
-    """
+    """The bytes of a size such as 800m.
+
     >>> memory_bytes("800m"), memory_bytes("2g")
     (838860800, 2147483648)
     """
     found = _MEMORY.fullmatch(text)
     if found is None:
-        raise SparkError(f"`{text}` is no size of memory: write it as 800m or 4g")
+        raise SparkError(f"`{text}` is not a size of memory: write it as 800m or 4g")
     return int(found[1]) << {"k": 10, "m": 20, "g": 30, "t": 40}[found[2].lower()]
 
 
 def _reach(master: str, places: list[str]) -> None:
-    """At least one of the masters must accept a connection."""
+    """Raise SparkError unless one of the masters accepts a connection."""
     problems = []
     for place in places:
         host, _, port = place.rpartition(":")
@@ -161,7 +160,7 @@ def _reach(master: str, places: list[str]) -> None:
         else:
             return
     raise SparkError(
-        f"cannot reach the master {master} ({'; '.join(problems)}): is it running, and the port right?"
+        f"cannot reach the master {master} ({'; '.join(problems)}): is it running, and is the port right?"
     )
 
 
@@ -192,7 +191,7 @@ def _started(master: str, app: str, memory: str | None, conf: Mapping[str, str])
 
 
 def prepare_environment(master: str) -> Java:
-    """Set the variables of this process by which Spark's scripts find Java and Python."""
+    """Set the environment in which Spark's scripts find Java and Python."""
     import pyspark
 
     java = find_java(pyspark.__version__)
@@ -205,7 +204,7 @@ def prepare_environment(master: str) -> Java:
 
 
 def settings_of(master: str, memory: str | None, conf: Mapping[str, str]) -> dict[str, str]:
-    """All settings of a session that is to be started."""
+    """All settings of a new session."""
     settings = dict(SETTINGS)
     if is_local(master):
         settings["spark.driver.memory"] = memory or f"{_default_memory() >> 20}m"
@@ -214,7 +213,7 @@ def settings_of(master: str, memory: str | None, conf: Mapping[str, str]) -> dic
     if is_local(master) or _LOOPBACK.match(master):
         settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = "127.0.0.1"
     if _LOOPBACK.match(master):
-        settings["spark.checkpoint.dir"] = str(_folder("everlog-checkpoints-"))  # all of it is this machine
+        settings["spark.checkpoint.dir"] = str(_folder("everlog-checkpoints-"))  # everything is on this machine
     settings |= conf
     driver, executor = "spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"
     quiet = "" if "spark.log.level" in conf else f'-Dlog4j2.configurationFile="{_quiet_log().as_uri()}" '
@@ -225,7 +224,7 @@ def settings_of(master: str, memory: str | None, conf: Mapping[str, str]) -> dic
 
 
 def _default_memory() -> int:
-    """A quarter of the machine's, from 1 to 4 GiB."""
+    """A quarter of the machine's memory, from 1 to 4 GiB."""
     try:
         whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -237,7 +236,7 @@ def _reused(running: SparkSession, master: str, conf: Mapping[str, str]) -> Spar
     there = running.conf.get("spark.master", "")
     if there != master:
         raise SparkError(
-            f"this process has a Spark session at {there} already; stop it before one at {master} is started"
+            f"this process already has a Spark session at {there}; stop it before you start one at {master}"
         )
     for key, value in conf.items():
         if running.conf.isModifiable(key):
@@ -248,7 +247,7 @@ def _reused(running: SparkSession, master: str, conf: Mapping[str, str]) -> Spar
 
 
 def _submitted(app: str, conf: Mapping[str, str]) -> SparkSession:
-    """The session of a driver that spark-submit has started: its Java runs, its settings are there."""
+    """The session of a driver that spark-submit has started, with its own settings."""
     from pyspark.sql import SparkSession
 
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
@@ -265,13 +264,13 @@ def _submitted(app: str, conf: Mapping[str, str]) -> SparkSession:
 
 
 def _set_partitions(spark: SparkSession, conf: Mapping[str, str]) -> None:
-    """As many parts as cores; Spark's 200 are for clusters of that size."""
+    """Use as many partitions as cores; Spark's 200 are for large clusters."""
     if "spark.sql.shuffle.partitions" not in conf:
         spark.conf.set("spark.sql.shuffle.partitions", str(max(2, spark.sparkContext.defaultParallelism)))
 
 
 def _connected(master: str, app: str, conf: Mapping[str, str]) -> SparkSession:
-    """Spark Connect: the server has its Java and its settings; only those of the session are ours."""
+    """A Spark Connect session: the server has its own Java and settings."""
     from pyspark.sql import SparkSession
 
     ours = {key: value for key, value in SETTINGS.items() if key.startswith("spark.sql.")}
@@ -287,29 +286,30 @@ def _connected(master: str, app: str, conf: Mapping[str, str]) -> SparkSession:
 
 
 def _await_executor(spark: SparkSession, master: str) -> None:
-    """A cluster without a free worker keeps us waiting for ever, and says so only in its log."""
+    """Wait for an executor; a cluster without a free worker would block for ever."""
     wait = _seconds(spark.conf.get(_WAIT, _DEFAULT_WAIT) or _DEFAULT_WAIT)
     until = time.monotonic() + wait
     tracker = spark.sparkContext._jsc.sc().statusTracker()
-    while len(tracker.getExecutorInfos()) < 2:  # the driver is one
+    while len(tracker.getExecutorInfos()) < 2:  # the driver counts as one
         if time.monotonic() > until:
             memory = spark.conf.get("spark.executor.memory", "1g")
             spark.stop()
             raise SparkError(
-                f"{master} gave no executor within {wait:.0f} s: has it live workers with {memory}"
-                " of memory and a core free? Ask for less (`--memory 800m`), or wait until other applications end"
+                f"{master} gave no executor within {wait:.0f} s: does it have live workers with {memory}"
+                " of memory and a free core? Ask for less (`--memory 800m`), or wait until other applications end"
             )
         time.sleep(0.1)
 
 
 def _seconds(text: str) -> float:
-    """
+    """The seconds of a time such as 30s.
+
     >>> _seconds("8s"), _seconds("1500ms"), _seconds("2min"), _seconds("30")
     (8.0, 1.5, 120.0, 30.0)
     """
     found = re.fullmatch(r"(\d+)(ms|s|m|min|h)?", text.strip().lower())
     if found is None:
-        raise SparkError(f"{_WAIT}={text} is no time: write it as 30s")
+        raise SparkError(f"{_WAIT}={text} is not a time: write it as 30s")
     return int(found[1]) * {"ms": 0.001, "m": 60, "min": 60, "h": 3600}.get(found[2] or "s", 1.0)
 
 
@@ -319,8 +319,7 @@ def _first_line(error: BaseException) -> str:
 
 # ── quiet logs ───────────────────────────────────────────────────────────────────────────────
 
-# Errors of tasks come back as exceptions; in the log they would stand three times each, with their
-# stacks.
+# Errors of tasks come back as exceptions; the log would repeat each three times, with its stack.
 _LOG = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = console
@@ -361,7 +360,7 @@ def _quiet_log() -> Path:
 
 
 def _folder(prefix: str) -> Path:
-    """A folder that goes when this process does."""
+    """A folder that is removed when this process ends."""
     folder = Path(tempfile.mkdtemp(prefix=prefix))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

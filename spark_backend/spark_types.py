@@ -1,4 +1,4 @@
-"""The names of Spark's own types, for those who may not import pyspark: DataFrame and SparkSession."""
+"""Spark's DataFrame and SparkSession as type names, without importing pyspark."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""Our own engine inside a task: it reads the rows of some relations by Arrow, and hands those of
-others back.
+"""Our own engine inside a task: Arrow carries its input relations and its results.
 
 All relations of a task travel in one stream of wide rows, each with the number of its relation as
-its `tag` (`columns.widened`), or with a mark: the bits of all relations that have it.  What every
-task needs besides is sent along as Arrow's own bytes, and read once per worker.
+its `tag` (`column_types.widened`), or with a bit mask of its relations.  Other data that every task
+needs is sent as Arrow's own bytes, and read once per worker.
 """
 
 from __future__ import annotations
@@ -17,30 +16,28 @@ from attrs import frozen
 from everlog.core.program import Kind, Program, Row
 from everlog.core.program.values import EvaluationError
 from everlog.spark_backend.column_types import arrow_array, kinds_of, names_of, python_rows, slots_of
+from everlog.spark_backend.frames.marks import marked
 from everlog.spark_backend.in_process import columns_of, computed
-from everlog.spark_backend.marks import marked
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
 _TYPES = {"l": "bigint", "d": "double", "s": "binary"}
-_loaded: dict[bytes, dict[str, list[Row]]] = {}  # in a worker: what was sent along last, read once
+_loaded: dict[bytes, dict[str, list[Row]]] = {}  # in a worker: the last data that was sent along
 
 
 @frozen
 class Task:
-    """What every task gets: the rules, which relations come in and go out, and the facts read
-    besides.
-    """
+    """The data of every task: rules, input and output relations, and other facts."""
 
     program: Program
     reads: tuple[str, ...]
     gives: tuple[str, ...]
-    numbers: Mapping[str, int]  # a rule as written → its number in the whole program, for errors
+    numbers: Mapping[str, int]  # text of a rule → its number in the whole program, for errors
     base: Mapping[str, bytes]
     token: bytes
-    mark: str | None = None  # the column of marks, if rows have such
+    mark: str | None = None  # the column of bit masks, if there is one
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
@@ -60,13 +57,13 @@ class Task:
             yield from _batches(tag, columns_of(found[name]), given[tag], slots)
 
     def _rows(self, tables: Sequence[pa.Table], tag: int, kinds: tuple[Kind, ...]) -> Iterator[Row]:
-        """The rows of a relation, made of Arrow's columns when they are asked for."""
+        """The rows of a relation, converted from Arrow lazily."""
         for table in tables:
             part = self._part(table, tag) if len(self.reads) > 1 else table
             yield from python_rows([part.column(slot) for slot in slots_of(kinds)], kinds, part.num_rows)
 
     def _part(self, table: pa.Table, tag: int) -> pa.Table:
-        """The rows of a relation among those of all."""
+        """The rows of one relation."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -99,9 +96,7 @@ def task_of(
 
 
 def run_in_tasks(task: Task, wide: DataFrame, keep: bool) -> tuple[DataFrame, dict[str, DataFrame]]:
-    """A task for each partition of `wide`: all that they give, kept if asked, and each relation of
-    it.
-    """
+    """Run a task per partition of `wide`: its output (cached if `keep`), by relation."""
     from pyspark.sql import functions as F
 
     kinds = [kinds_of(task.program.relations[name]) for name in task.gives]

@@ -1,4 +1,4 @@
-"""For tests of pages: a headless Chromium, at any width, and the contrasts of all that it shows."""
+"""A headless Chromium for tests of pages, at any width, and a check of contrasts."""
 
 from __future__ import annotations
 

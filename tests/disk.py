@@ -1,9 +1,8 @@
-"""A disk that fails: `tests/disk.c` compiled and preloaded, and the processes that meet it.
+"""A disk that fails: `tests/disk.c`, preloaded, and processes that use it.
 
 `run(scenario, path)` starts this file as a process whose writes and syncs to the database file go
-through that library; it plays one of the scenarios below, and says on its output which steps it was
-told of.  SQLite, Python's module for it and everlog are those that users have: what fails are the
-calls to the operating system.
+through that library; it plays one of the scenarios below, and prints the steps that were reported.
+SQLite, Python's module for it and everlog are the real ones: only system calls fail.
 """
 
 from __future__ import annotations
@@ -73,8 +72,9 @@ def failures() -> int:
 
 
 def every_operation(path: Path, seed: str) -> None:
-    """Each single write, sync and truncation of some steps and checkpoints fails, in each way; and
-    all from there on.
+    """Fail each write, sync and truncation of some steps and checkpoints, in each way.
+
+    Each operation fails alone, and together with all later ones.
     """
     db, load = opened(path), Load(int(seed))
     load.next().apply(db)
@@ -120,9 +120,7 @@ def checkpoints(db: DurableDatabase, load: Load, operations: int, way: int, erro
 
 
 def deaths(folder: Path, *cases: str) -> None:
-    """For each case a process of its own, forked off, whose disk fails and who is killed: see
-    `fail_and_die`.
-    """
+    """Run `fail_and_die` for each case, in a forked process."""
     opened(folder / "warm.db").close()
     for number, case in enumerate(cases):
         child = os.fork()
@@ -134,9 +132,7 @@ def deaths(folder: Path, *cases: str) -> None:
 
 
 def fail_and_die(path: Path, seed: int, way: int, after: int, times: int) -> None:
-    """A step fails, and the process is killed at once; or, by DIE, in the middle of a write or
-    before a sync.
-    """
+    """Fail a step and kill the process; DIE kills it during a write or before a sync."""
     db, load = opened(path), Load(seed)
     for _ in range(1 + seed % 7):
         load.next().apply(db)
@@ -155,12 +151,10 @@ def fail_and_die(path: Path, seed: int, way: int, after: int, times: int) -> Non
 
 
 def traced(path: Path, seed: str, steps: str, trace: str) -> None:
-    """All that reaches the disk in some steps is written down, with a mark where a step has been
-    told.
-    """
+    """Record all writes of some steps, with a mark after each reported step."""
     db, load = opened(path), Load(int(seed))
     load.next().apply(db)
-    shutil.copy(path, f"{path}.begin")  # (closing it drops SQLite's locks, which nobody needs here)
+    shutil.copy(path, f"{path}.begin")  # (closing it drops SQLite's locks, which are not needed here)
     shutil.copy(f"{path}-wal", f"{path}.begin-wal")
     disk = ctypes.CDLL(None)
     disk.disk_trace(os.open(trace, os.O_WRONLY | os.O_CREAT))
@@ -174,8 +168,7 @@ def traced(path: Path, seed: str, steps: str, trace: str) -> None:
 
 
 def short_of_room(path: Path, seed: str) -> None:
-    """Files may not grow past a limit of the operating system: a write is cut short there, and the
-    next one fails.
+    """Limit the size of files: a write is cut short there, and the next one fails.
 
     This needs no library.
     """
@@ -216,9 +209,7 @@ def short_of_room(path: Path, seed: str) -> None:
 
 @frozen
 class Operation:
-    """One entry of a trace: `w`rite, `s`ync, `t`runcation of a file, or a `m`ark, whose number is
-    the offset.
-    """
+    """One entry of a trace: `w`rite, `s`ync, `t`runcation, or a numbered `m`ark."""
 
     kind: str
     name: str

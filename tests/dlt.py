@@ -1,15 +1,15 @@
-"""Specifications as text: files `*.dlt`, in which the answer stands under the question.
+"""Specifications as text: files `*.dlt`, with each answer below its question.
 
 A file is a list of blocks separated by blank lines.  A block is a command line, input lines, a
 line `----`, and the expected answer up to the next blank line.  An answer that has blank lines
-itself stands between `----` `----` pairs.  `pytest --rewrite` writes the answers anew.
+itself is between `----` `----` pairs.  `pytest --rewrite` regenerates the answers.
 
     program [FILE]      the program: the lines that follow, or a file of the repository
     check               a program that is only checked; the answer is the report, or `ok`
     error CODE          the same, and the report must have an error with this code
     rules               the program's rules as the engine sees them
     print               the program as the printer writes it
-    classify [NAME]     what `everlog explain` tells of the program, or of one relation or rule
+    classify [NAME]     the output of `everlog explain` for the program, or one relation or rule
     step TITLE          updates `+fact.` / `-fact.`; the answer is what changed in the relations
                         that are `.output` (or else: that have rules)
     query ATOM          the facts that match
@@ -44,8 +44,9 @@ from everlog.core.program.executor import Changes, Executor, InsertOnly, Recompu
 from everlog.core.program.values import EvaluationError
 from everlog.dsl.check import diagnose
 from everlog.dsl.diagnostics import DatalogError, Report
-from everlog.dsl.fact_text import FactTextError, fact_text, read_pattern, read_update
+from everlog.dsl.fact_text import FactTextError, fact_text, pattern_text, read_update
 from everlog.dsl.preprocess import load, preprocess_text
+from everlog.dsl.query_text import parse_query
 from everlog.files.text_values import sorted_rows
 
 ROOT = Path(__file__).parent.parent
@@ -193,7 +194,7 @@ def run_file(path: Path, rewrite: bool = False, session: type[Session] | None = 
 
 
 class Session:
-    """One file on its way: the program it has, the runs of every executor, the files for `run`."""
+    """The state of one file: its program, the runs of every executor, files for `run`."""
 
     executors: Mapping[str, Executor] = EXECUTORS
 
@@ -328,7 +329,7 @@ class Session:
 
     def do_query(self, block: Block) -> list[str]:
         program = self._program()
-        pattern = read_pattern(block.argument, program.relations)
+        pattern = pattern_text(parse_query(block.argument), program.relations)
         name, constants, same = pattern.relation, pattern.constants, pattern.same
         answers = {}
         for executor, run in self._attempt():

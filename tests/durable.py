@@ -1,4 +1,4 @@
-"""What tests of databases in files share.  (The load that crash tests use is durable_load.)"""
+"""Helpers for tests of databases in files; crash tests use `durable_load`."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ def views(db: Database) -> dict[str, list[Any]]:
 
 
 def assert_right(db: Database) -> None:
-    """Every relation is what the reference evaluator makes of the given facts; the engine's
-    invariants hold.
-    """
+    """Check all relations against the reference, and the engine's invariants."""
     program = evolve(db.program, facts={})
     expected = reference.evaluate(program, {name: db.given(name) for name in db.relations})
     assert {name: set(db.view(name)) for name in db.relations} == {

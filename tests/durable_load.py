@@ -1,13 +1,11 @@
-"""A load for databases in files: moves that follow from a seed, so that two processes agree on
-every step of it.
+"""A load for databases in files: moves from a seed, known to two processes.
 
-`Load(seed)` is a model: what is given, which rules there are, where a source has been read to,
-after each step.  Whoever applies the moves of the same seed to a database must find in it what the
-model says, step by step.
+`Load(seed)` is a model: the base facts, the rules, and the position of a source, after each step.
+A database that got the moves of the same seed must agree with the model, step by step.
 
-As a program it is the process that crash tests kill.  It loads everything once and then, for each
+As a program it is the process that crash tests kill.  It imports everything once and then, for each
 line `SEED PATH` on its input, forks a child that applies moves to the database until it is killed,
-and tells each step that was applied on its output.
+and prints each applied step.
 """
 
 from __future__ import annotations
@@ -75,9 +73,7 @@ class Move:
 
 
 class Load:
-    """The model.  Invariant: `given`, `rules` and `position` are those of the database after `step`
-    moves.
-    """
+    """The model: base facts, rules and position of the database after `step`."""
 
     def __init__(self, seed: int, step: int = 0) -> None:
         self.random = random.Random(seed)
@@ -167,7 +163,7 @@ def opened(path: Path) -> DurableDatabase:
 
 
 def work(seed: int, path: Path, tell: Callable[[str], object]) -> None:
-    """Apply moves for ever, and tell each step; a checkpoint now and then."""
+    """Apply moves for ever, and report each step; write a checkpoint now and then."""
     with opened(path) as db:
         load = Load(seed, db.step)
         tell(f"open {db.step}\n")

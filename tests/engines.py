@@ -1,6 +1,4 @@
-"""The engines that the laws of the living engine are held to, one for each way that a step may
-take.
-"""
+"""The engines for the laws, one for each way of applying a step."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from everlog.core.program.executor import Changes, Update
 
 
 class BulkEngine(Engine):
-    """Every step computed anew, set at a time."""
+    """An engine that recomputes every step."""
 
     def apply(self, step: Iterable[Update]) -> Changes:
         return self._apply_all(list(step))

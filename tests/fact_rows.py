@@ -1,6 +1,4 @@
-"""Relations and rows of every kind, with odd symbols, extreme numbers, infinities and NaN: for the
-tests of formats.
-"""
+"""Relations and rows of every kind for tests of formats, with extreme values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""For the tests of streams: events as text, a process that follows, and waiting for what must come."""
+"""Helpers for tests of streams: events as text, a following process, waiting."""
 
 from __future__ import annotations
 
@@ -81,9 +81,7 @@ def events(text: str) -> list[tuple[str, Any, Any]]:
 
 
 def added_up(text: str) -> set[Any]:
-    """The rows that a stream leaves; each change must make sense where it stands, so none is told
-    twice.
-    """
+    """The rows after all changes of a stream, each of which must be valid."""
     rows: set[Any] = set()
     for op, before, after in events(text):
         if op == "t":

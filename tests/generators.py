@@ -45,7 +45,7 @@ Case: TypeAlias = tuple[str, dict[str, list[Fact]], list[list[Change]]]  # a pro
 
 @define
 class Body:
-    """A rule body in the making: its literals, and the variables that they bind, by kind."""
+    """A rule body under construction: its literals, and the bound variables by kind."""
 
     literals: list[str] = field(factory=list)
     bound: dict[str, list[str]] = field(factory=lambda: {k: [] for k in VALUES})
@@ -92,7 +92,7 @@ _DECLARED = re.compile(r"\.decl (\w+)\(([^)]*)\)(?! inline)")
 
 
 def declared(text: str) -> Kinds:
-    """The relations of a program's text that may be given facts.
+    """The relations of a program's text that may get base facts.
 
     >>> declared(".decl e(a:number, b:symbol)\n.decl small(x:number) inline")
     {'e': ('number', 'symbol')}
@@ -105,7 +105,7 @@ def declared(text: str) -> Kinds:
 
 @cache
 def rows_of(kinds: tuple[str, ...], numbers: int = 0) -> list[Fact]:
-    """Every row of small values; with `numbers`, of so many numbers from 0 on."""
+    """Every row of small values; with `numbers`, of that many numbers from 0 on."""
     return list(product(*(range(numbers) if numbers else VALUES[kind] for kind in kinds)))
 
 
@@ -113,7 +113,7 @@ def rows_of(kinds: tuple[str, ...], numbers: int = 0) -> list[Fact]:
 def histories(
     draw: st.DrawFn, often: Kinds, seldom: Kinds | None = None, steps: int = 6, size: int = 4, numbers: int = 0
 ) -> tuple[dict[str, list[Fact]], list[list[Change]]]:
-    """Facts, and a stream of steps on them; `seldom` are relations that are updated now and then."""
+    """Facts, and a stream of steps on them; `seldom` relations are rarely updated."""
     pool = {**(seldom or {}), **often}
     names = sorted(often) * 3 + sorted(seldom or {})
     present: dict[str, dict[Fact, None]] = {name: {} for name in pool}
@@ -143,7 +143,7 @@ def histories(
 
 @st.composite
 def cases(draw: st.DrawFn, steps: int = 6, size: int = 4) -> Case:
-    """A random program with a history in which relations that have rules are updated, too."""
+    """A random program with a history that also updates relations with rules."""
     text = draw(programs())
     read = {name: kinds for name, kinds in BASE.items() if re.search(rf"[^.\w]{name}\(", _rules(text))}
     derived = {name: kinds for name, kinds in declared(text).items() if name not in BASE}
@@ -162,7 +162,7 @@ def dense_cases(draw: st.DrawFn, steps: int = 8, size: int = 3) -> Case:
 
 @st.composite
 def shaped_cases(draw: st.DrawFn, name: str | None = None, steps: int = 6, size: int = 4) -> Case:
-    """A program of one of the shapes below, with a history for the relations that it reads."""
+    """A program of one of the shapes below, with a history for its inputs."""
     rules = SHAPES[name if name is not None else draw(st.sampled_from(sorted(SHAPES)))]
     text = f"{DECLARATIONS}\n{rules}\n"
     read = {name: kinds for name, kinds in BASE.items() if re.search(rf"[^.\w]{name}\(", rules)}
@@ -301,7 +301,7 @@ _ARITIES = (2, 2, 2, 1, 1, 3, 0)
 
 @st.composite
 def dense_programs(draw: st.DrawFn) -> str:
-    """Layers of relations of numbers, of which each reads the one below, itself, or its neighbours."""
+    """Layers of numeric relations; each reads lower ones, itself, or its neighbours."""
     known = dict(DENSE)
     lines = [_declaration(name, kinds) for name, kinds in DENSE.items()]
     for layer in range(draw(st.integers(1, 3))):
@@ -387,7 +387,7 @@ def disjunction(draw: st.DrawFn, body: Body, known: Any, inline: Any) -> str:
 
 @st.composite
 def aggregate(draw: st.DrawFn, body: Body, known: Any, inline: Any) -> str:
-    """Its variables may be those of the rule, or others, which are compared with those of the rule."""
+    """An aggregate over variables of the rule, or over others compared with them."""
     inner = Body()
     names = draw(st.sampled_from([NAMES, {k: NAMES[k][0] + INNER[k] for k in NAMES}, INNER]))
     derived = [n for n in sorted(known) if n not in BASE and "number" in known[n]]

@@ -1,4 +1,4 @@
-"""A client that means harm: bodies, depths, sizes, slow and half-open connections, many followers.
+"""A hostile client: bad bodies, slow and half-open connections, followers.
 
     python -P tests/hostile_client.py http://127.0.0.1:8765 --seconds 20 --seed 1
 

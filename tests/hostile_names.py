@@ -23,7 +23,7 @@ from engines import EXECUTORS
 import everlog
 from everlog import Database
 from everlog.core.engine import Engine, Incremental
-from everlog.core.engine.compiled_query import Question
+from everlog.core.engine.compiled_query import CompiledQuery
 from everlog.core.evaluate import reference, seminaive
 from everlog.core.program import Atom, Kind, Program, Row, Rule, Variable
 from everlog.core.program.executor import Update
@@ -106,7 +106,7 @@ def _generated() -> Iterator[str]:
 
 @cache
 def identifiers() -> tuple[str, ...]:
-    """Every word of ours that the language takes as a name."""
+    """Every identifier of ours that is a valid name in the language."""
     found = {word for text in _texts() for word in _IDENT.findall(text)}
     return tuple(sorted(found - _KEPT))
 
@@ -127,9 +127,10 @@ class Hostile:
 
 
 def renamed(text: str, names: dict[str, str]) -> str:
-    """A text with other names; words of the language, types and parameters of directives stay.
+    """A text with other names; keywords, types and parameters of directives stay.
 
-    >>> renamed(".decl p(a:number)  .limitsize p(n=5)  p(n) :- e(n, _).", {"p": "row", "n": "undo"})
+    >>> text = ".decl p(a:number)  .limitsize p(n=5)  p(n) :- e(n, _)."
+    >>> renamed(text, {"p": "row", "n": "undo"})
     '.decl row(a:number)  .limitsize row(n=5)  row(undo) :- e(undo, _).'
     """
     parts = _FIXED.split(text)
@@ -216,16 +217,14 @@ def names_of(seed: int) -> list[str]:
 
 @cache
 def shuffled() -> tuple[str, ...]:
-    """The identifiers in an order that puts no two of a kind side by side; the same in each run of
-    a version.
-    """
+    """The identifiers in a fixed order, with different kinds side by side."""
     ours = list(identifiers())
     Random(1).shuffle(ours)
     return tuple(ours)
 
 
 def agrees(case: Hostile, executors: Sequence[str]) -> None:
-    """Whole evaluation, engines in steps of all sizes, queries and proofs agree with the reference."""
+    """Check evaluation, engines, queries and proofs against the reference."""
     facts: dict[str, list[Row]] = {}
     for name, row in case.rows:
         facts.setdefault(name, []).append(row)
@@ -251,7 +250,7 @@ def agrees(case: Hostile, executors: Sequence[str]) -> None:
         engine.check()
     for rule in case.program.rules[-3:]:  # of those that were added to the shape
         if all(isinstance(arg, Variable) for arg in rule.head.args):
-            found = Question(single, [Rule(Atom("?-", rule.head.args), rule.body)]).answers()
+            found = CompiledQuery(single, [Rule(Atom("?-", rule.head.args), rule.body)]).answers()
             assert set(found) == expected[rule.head.relation]
     if not case.turn:
         _is_asked_well(case, expected)
@@ -269,9 +268,7 @@ def agrees(case: Hostile, executors: Sequence[str]) -> None:
 
 
 def _is_asked_well(case: Hostile, expected: Mapping[str, frozenset[Row]]) -> None:
-    """A database of the same text: queries with variables, constants and parameters, proofs and
-    explanations.
-    """
+    """Check a database of the same text: queries, parameters, proofs, explanations."""
     try:
         case.constant.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Random queries with streams of updates, for the laws of joins; and how to hear what a view tells."""
+"""Random queries with streams of updates, and the changes that a view reports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def queries(draw: st.DrawFn, most_atoms: int = 5) -> Query:
 
 @st.composite
 def cases(draw: st.DrawFn, most_atoms: int = 5, most_steps: int = 25) -> tuple[Query, list[Step]]:
-    """A query with a stream; rows have few values, so that they meet, come twice, and go again."""
+    """A query with a stream; rows have few values, so that they join and repeat."""
     query = draw(queries(most_atoms))
     value = st.integers(0, draw(st.integers(1, 3)))
     stream: list[Step] = []

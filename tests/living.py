@@ -1,6 +1,4 @@
-"""The law of the living engine, for any test to hold it to: after every step it is what the
-reference evaluator says.
-"""
+"""The law of the living engine: after every step it equals the reference."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ from everlog.dsl.diagnostics import DatalogError
 
 
 def examples(number: int, share: int = 1) -> settings:
-    """So many examples as a rule; where more are asked for than is usual, a share of those."""
+    """This number of examples; scaled if more than usual are asked for."""
     asked = settings().max_examples
     return settings(max_examples=number if asked <= 60 else asked // share)
 
@@ -64,7 +62,7 @@ def plain(changes: Changes) -> dict[str, dict[Row, int]]:
 
 
 def summed(told: Iterable[Changes]) -> dict[str, dict[Row, int]]:
-    """The net of what was told in several steps."""
+    """The net change of several steps."""
     out: dict[str, dict[Row, int]] = {}
     for changes in told:
         for name, change in changes.items():
@@ -76,7 +74,7 @@ def summed(told: Iterable[Changes]) -> dict[str, dict[Row, int]]:
 
 
 class Oracle:
-    """The reference evaluator on the facts that are given."""
+    """The reference evaluator on the current base facts."""
 
     def __init__(self, program: Program) -> None:
         self.program = evolve(program, facts={})
@@ -101,9 +99,9 @@ class Oracle:
 
 
 def follows(program: Program, inputs: Any, stream: Any, executors: Iterable[str] = EXECUTORS) -> dict[str, Engine]:
-    """Run a stream on engines and on the reference; they agree after each step, also on what fails.
+    """Run a stream on engines and the reference; they agree after each step and error.
 
-    Invariants of the engine, witnesses and what was told are checked after each step, too.
+    Invariants of the engine, witnesses and changes are checked after each step too.
     """
     oracle = Oracle(program)
     engines = {name: EXECUTORS[name].start(program) for name in executors}

@@ -64,9 +64,7 @@ def attempt(engine: Engine, move: Callable[[Engine], Any], number: int, before: 
 
 
 def in_a_process(task: Callable[[], str]) -> str:
-    """The word that a task ends in, in a copy of this process; what ends the copy ends nothing
-    else.
-    """
+    """The result of a task in a forked process, which may crash."""
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
@@ -90,9 +88,7 @@ def in_a_process(task: Callable[[], str]) -> str:
 def faults(
     program: Program, before: list[list[Update]], step: list[Update], large: bool = False, every: int = 1
 ) -> Counter[str]:
-    """How a step ends, after other steps, for each allocation of it that may fail, or for one of
-    `every`.
-    """
+    """How a step ends if one of its allocations fails, for each, or one of `every`."""
     engines = [Engine(program, large=1 if large else 10**9) for _ in range(2)]
 
     def move(engine: Engine) -> Any:

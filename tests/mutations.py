@@ -1,14 +1,14 @@
-"""Texts that nobody would write: programs of ours, damaged, and what becomes of each.
+"""Damaged programs of ours, and their outcomes.
 
-`mutated(seed)` takes a program of the repository and changes it: words go, come, change places or
-names, parts of other programs appear, fragments repeat until they nest deeply, numbers get
-thousands of digits.  `outcome(text)` takes it all the way: parse, check, plan, a database with a
+`mutated(seed)` takes a program of the repository and changes it: words are removed, added, swapped
+or renamed, parts of other programs appear, fragments repeat until they nest deeply, numbers get
+thousands of digits.  `outcome(text)` processes it completely: parse, check, plan, a database with a
 few facts, an insert and a delete.
 
     python tests/mutations.py 0 1000     the texts with these seeds, in this process
 
-A process tells each seed before it begins, so that one that dies by a signal, by a traceback or by
-its limit on CPU time names the text that killed it.  `failures` runs such processes, and goes on
+A process prints each seed before it begins, so that one that dies of a signal, a traceback or its
+limit on CPU time names the text that killed it.  `failures` runs such processes, and continues
 after each failure.
 """
 
@@ -66,7 +66,7 @@ _ODD = [
     "²",
     "\r",
 ]
-_NESTS = [  # what opens, what stands in the middle, what closes
+_NESTS = [  # opening, middle, closing
     ("(", "x", ")"), ("-", "x", ""), ("bnot ", "1", ""), ("lnot ", "x", ""), ("!", "a(x)", ""), ("!(", "a(x)", ")"),
     ("cat(", '"a"', ', "b")'), ('cat("a", ', '"b"', ")"), ("max(", "1", ", 2)"), ("1^", "1", ""), ("1+", "1", ""),
     ("count : { a(x), ", "a(x)", "}"), ("sum x : { a(x), x = ", "1", "}"), ("as(", "1", ", number)"),
@@ -100,7 +100,7 @@ _DIRECTIVES = [
 
 @cache
 def sources() -> tuple[str, ...]:
-    """The programs of the repository: files, programs in specifications and in the docs."""
+    """The programs of the repository: files, and those in specifications and docs."""
     from dlt import read_blocks
 
     found: dict[str, None] = {}
@@ -284,7 +284,7 @@ _HARSH = [
 
 
 def mutated(seed: int) -> str:
-    """A program of ours with a few changes; the same for the same seed."""
+    """A program of the repository with a few changes; the same for the same seed."""
     random = Random(seed)
     words = tokens(random.choice(sources()))
     mild = random.random() < 0.6
@@ -301,9 +301,9 @@ def mutated(seed: int) -> str:
 
 
 def outcome(text: str, seed: int = 0) -> str:
-    """What came of a text: `diagnostics`, `error` for a documented error of a step, or `result`.
+    """The outcome of a text: `diagnostics`, `error` (a documented one), or `result`.
 
-    Every other exception comes out.
+    Every other exception propagates.
     """
     from everlog import Database
     from everlog.core.program.executor import InsertOnly
@@ -397,7 +397,7 @@ def _asked(database: Any, random: Random, came: str) -> str:
 
 
 def failures(first: int, last: int, most: int = 20) -> list[str]:
-    """What went wrong with the texts of these seeds, each run in a process that may die of it."""
+    """The failures of the texts of these seeds, run in processes that may die."""
     found: list[str] = []
     while first < last and len(found) < most:
         command = [sys.executable, "-P", str(Path(__file__).resolve()), str(first), str(last)]

@@ -1,5 +1,4 @@
-"""Random programs whose functors are often not defined, with filters that often exclude where they
-are not.
+"""Random programs whose functors often fail, with filters that often exclude that.
 
 Whether such a program fails depends on the data alone, never on the order of its literals
 (core.program.bodies).
@@ -123,9 +122,7 @@ def programs(draw: st.DrawFn) -> str:
 
 @st.composite
 def cases(draw: st.DrawFn, steps: int = 8, size: int = 3) -> Case:
-    """A program and a history in which facts come one after the other: some steps fail, others do
-    not.
-    """
+    """A program and a history of single inserts, some of which fail."""
     text = draw(programs())
     rules = "\n".join(line for line in text.splitlines() if ":-" in line)
     read = {name: kinds for name, kinds in READ.items() if re.search(rf"[^.\w]{name}\(", rules)}

@@ -1,8 +1,7 @@
-"""A PostgreSQL server for the tests: from Debian's packages, in a temporary folder, on a Unix
-socket only.
+"""A temporary PostgreSQL server for the tests, on a Unix socket only.
 
-The server refuses to run as root, so as root it runs as the user `postgres`.  It is ended by its
-process id.
+It comes from Debian's packages.  The server refuses to run as root, so as root it runs as the user
+`postgres`.  It is ended by its process id.
 """
 
 from __future__ import annotations
@@ -39,9 +38,7 @@ def missing() -> str | None:
 
 @contextmanager
 def server(*more: str) -> Iterator[str]:
-    """A fresh server, with more settings such as `wal_level=logical`; yields what psycopg.connect
-    wants to know.
-    """
+    """A fresh server with these settings; yields the arguments of psycopg.connect."""
     folder = Path(tempfile.mkdtemp(prefix="everlog-postgres-"))
     user = pwd.getpwnam("postgres") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
     who = {"user": user.pw_uid, "group": user.pw_gid} if os.geteuid() == 0 else {}

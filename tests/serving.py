@@ -1,4 +1,4 @@
-"""For the tests of `everlog serve`: a real process that serves, and a reader of its events."""
+"""Helpers for tests of `everlog serve`: a real process, a reader of events."""
 
 from __future__ import annotations
 
@@ -48,9 +48,7 @@ class Served:
         return [tuple(row) for row in self.post("/query", {"query": text, **more})["rows"]]
 
     def events(self, headers: dict[str, str] | None = None, **parameters: Any) -> Any:
-        """`with served.events(relation="path") as events:` gives (kind, data, id) after (kind,
-        data, id).
-        """
+        """`with served.events(relation="path") as events:` yields (kind, data, id)."""
         return followed(self.client, headers or {}, parameters)
 
     def stop(self, number: int = 15) -> int:

@@ -1,6 +1,4 @@
-"""What tests of the shipped programs share: their folder, their facts, what they write, what is
-right.
-"""
+"""Helpers for tests of the shipped programs: folders, facts, outputs, oracles."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ def outputs(name: str, folder: Path) -> dict[str, list[tuple[str, ...]]]:
 
 
 def assert_current(db: Database) -> None:
-    """Every relation is what the reference evaluator makes of the facts that are given now."""
+    """Check every relation against the reference evaluator on the current base facts."""
     expected = reference.evaluate(db.program, {relation: db.given(relation) for relation in db.relations})
     for relation in db.relations:
         assert set(db.rows(relation)) == expected[relation], relation

@@ -1,4 +1,4 @@
-"""Databases that keep a system by the SQL of ies.sql, behind one face: for the tests of that SQL."""
+"""Databases that maintain a system with the SQL of ies.sql, behind one interface."""
 
 from __future__ import annotations
 

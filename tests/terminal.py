@@ -1,7 +1,7 @@
-"""A terminal without a person: programs run in it, keys are sent, and the screen is looked at.
+"""A virtual terminal: runs programs, sends keys, and reads the screen.
 
-`pexpect` gives the pseudo-terminal, `pyte` is the terminal that understands what is written to it;
-it also answers the questions that a program may ask a terminal, such as where its cursor is.
+`pexpect` provides the pseudo-terminal, `pyte` emulates the terminal; it also answers queries of a
+program, such as that for the cursor position.
 """
 
 from __future__ import annotations

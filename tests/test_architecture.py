@@ -1,4 +1,4 @@
-"""The architecture, held by tests: who imports whom, and what a file says of itself."""
+"""The architecture, checked by tests: imports between folders, and module headers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-# folder → the folders of ours that it may import
+# folder → the other folders of this repository that it may import
 ALLOWED = {
     "core": {"core"},
     "dsl": {"dsl", "core"},
@@ -33,9 +33,39 @@ ROOMS = (
     "proofs",
 )
 HEAVY = {"pyspark", "numpy", "scipy", "pandas", "pyarrow", "duckdb", "psycopg", "matplotlib", "zstandard"}
+CODE = sorted(path for folder in (*ALLOWED, "bench") for path in (ROOT / folder).rglob("*.py"))
 FILES = [path for folder in ALLOWED for path in sorted((ROOT / folder).rglob("*.py"))]
 TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
 MOST_MODULES = 20  # in a folder, unless its README says why
+MOST_LINES = 60  # of a function
+# Names of modules that several folders share, each for one idea.
+SHARED_NAMES = {
+    "builder": "reductions of a grammar to nodes",
+    "changes": "what a step changed",
+    "check": "what is wrong with a text, before it runs",
+    "costs": "what an update costs: promised, and counted",
+    "durable": "databases in files",
+    "errors": "what can go wrong, in one package",
+    "executor": "the protocol of everything that runs a program",
+    "explain": "why and how relations are kept",
+    "expressions": "terms and comparisons, written for an executor",
+    "functors": "functions of the language",
+    "ies": "incremental evaluation systems, of a user and measured",
+    "lexer": "characters to tokens",
+    "parameters": "values for `$name`",
+    "parser": "tokens to a tree",
+    "plan": "which unit runs how",
+    "postgres": "PostgreSQL",
+    "printer": "a tree to text",
+    "programs": "the programs that are shipped",
+    "recomputed": "everything is evaluated again",
+    "settings": "what a user can set",
+    "sqlite": "SQLite",
+    "transactions": "several updates as one step",
+    "triggers": "triggers of a database",
+    "types": "types of a language",
+    "walk": "visits of all nodes of a tree",
+}
 
 
 def named(path: Path) -> str:
@@ -74,7 +104,7 @@ def folder_of(module: str) -> str | None:
 
 
 def room_of(parts: list[str]) -> str | None:
-    """The room of core that a path or a module is in, given by its parts after `core`."""
+    """The room of core of a path or a module, from its parts after `core`."""
     inside = "/".join(parts)
     found = [room for room in ROOMS if inside == room or inside.startswith(room + "/")]
     return max(found, key=len, default=None)
@@ -91,7 +121,7 @@ def test_imports_go_in_one_direction() -> None:
 
 
 def core_imports() -> Iterator[tuple[Path, str, str]]:
-    """Each import between files of core: the file, its room, and the room that it imports."""
+    """The imports between files of core: the file, its room, and the imported room."""
     for path, tree in TREES.items():
         inside = list(path.relative_to(ROOT).with_suffix("").parts)
         if inside[0] != "core" or (room := room_of(inside[1:])) is None:
@@ -145,6 +175,30 @@ def test_every_module_says_what_it_is_for() -> None:
     assert not [named(path) for path, tree in TREES.items() if not ast.get_docstring(tree)]
 
 
+def test_no_function_is_longer_than_a_screen() -> None:
+    """What is longer has two ideas, or is a table of data, which stands in its module."""
+    long = {
+        (named(path), node.name): size
+        for path in CODE
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (size := (node.end_lineno or 0) - node.lineno + 1) > MOST_LINES
+    }
+    assert not long
+
+
+def test_two_modules_share_a_name_only_for_one_idea() -> None:
+    """Workloads and competitors are named after what is measured, and count apart."""
+    homes: dict[str, list[str]] = {}
+    for path in CODE:
+        measured = path.parent in (ROOT / "bench/workloads", ROOT / "bench/competitors")
+        if not path.name.startswith("__") and not measured:
+            homes.setdefault(path.stem, []).append(named(path))
+    shared = {name: files for name, files in homes.items() if len(files) > 1}
+    assert not {name: files for name, files in shared.items() if name not in SHARED_NAMES}
+    assert not SHARED_NAMES.keys() - shared.keys(), "these are names of one module by now"
+
+
 def test_a_large_folder_says_why_it_is_one() -> None:
     folders = {path.parent for path in FILES}
     large = [folder for folder in folders if len(list(folder.glob("*.py"))) > MOST_MODULES + 1]
@@ -168,3 +222,17 @@ def test_a_readme_names_every_module_of_its_folder() -> None:
         if readme.parent.name != "nrc":  # listed with the systems, one folder up
             missing += [f"{named(readme)}: {module}" for module in sorted(modules - found)]
     assert not missing
+
+
+def test_only_storage_tells_the_form_of_facts_by_their_arity() -> None:
+    """Elsewhere a shape is asked, or a `PairShape` where only binary relations are served."""
+    wrong = [
+        f"{named(path)}:{node.lineno}"
+        for path, tree in TREES.items()
+        if path.parent != ROOT / "core" / "storage"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Compare)
+        and any(isinstance(side, ast.Constant) for side in node.comparators)
+        and ast.unparse(node.left).endswith("shape.arity")
+    ]
+    assert not wrong

@@ -1,4 +1,4 @@
-r"""The documentation is right: every example of it runs and says what the page says.
+r"""Every example of the documentation runs, and prints what the page says.
 
 A fenced block of `docs/*.md` or `README.md` is checked by its language:
 
@@ -7,17 +7,17 @@ A fenced block of `docs/*.md` or `README.md` is checked by its language:
               for the relations named there; otherwise it has no errors
     console   its `$ everlog …` lines are run, and print what follows them; `$ cat FILE`,
               `$ mkdir DIR` and `$ echo $?` are understood too.  A line with a pipe or a redirection
-              goes to a shell, which finds `everlog` as one that is installed.  A line that ends in
-              `\` goes on with the next one.  Tabs are shown as spaces
+              goes to a shell, which finds an installed `everlog`.  A line that ends in `\`
+              continues on the next one.  Tabs are shown as spaces
     python    a doctest if it has `>>>`, else run
-    everlog-session   what stands after `everlog> ` and `...> ` is typed at the prompt, in one conversation
-              for the whole page, and is answered with what follows it
+    everlog-session   the text after `everlog> ` and `...> ` is typed at the prompt, in one session
+              for the whole page, and prints what follows it
 
-`<!-- file: NAME -->` above a block makes it a file that later blocks of the page find.
-`<!-- served: prog.dl FLAG … -->` above a console or Python block has `everlog serve` run while the
-block does, which is served at `http://127.0.0.1:8765`; earlier consoles that are served so are run
-on it first.  `<!-- no-check -->` above a block says that it is a fragment.  Under a `...` in the
-output of a console the rest is left out.  `pytest --rewrite` writes reports, facts and output anew.
+`<!-- file: NAME -->` above a block makes it a file for later blocks of the page.
+`<!-- served: prog.dl FLAG … -->` above a console or Python block runs `everlog serve` during the
+block, at `http://127.0.0.1:8765`; earlier consoles with this comment are run on it first.
+`<!-- no-check -->` above a block marks a fragment.  A `...` in the output of a console omits the
+rest.  `pytest --rewrite` regenerates reports, facts and output.
 """
 
 from __future__ import annotations
@@ -64,8 +64,9 @@ _REPORT = ("error[", "warning[")
 
 @frozen
 class Block:
-    """A fenced block, the n-th from the end of its page, with the comments above it and the `text`
-    that follows it at once; `start` is where its own text begins.
+    """A fenced block with the comments above it, and the `text` directly below.
+
+    It is the n-th from the end of its page; `start` is where its own text begins.
     """
 
     page: Path
@@ -343,9 +344,7 @@ _PREPROCESSOR = "define undef if ifdef ifndef elif else endif include error prag
 
 
 def test_every_word_of_the_language_stands_in_an_example_of_its_reference() -> None:
-    """Functors, aggregates, operators, qualifiers, directives and their parameters, the
-    preprocessor.
-    """
+    """Functors, aggregates, operators, qualifiers, directives, preprocessor."""
     text = "\n".join(b.text for b in BLOCKS[ROOT / "docs" / "language.md"] if b.language == "dl" and b.checked)
     code = re.sub(r"//[^\n]*", "", text)
     words = [rf"(?<![\w.]){re.escape(w)}(?!\w)" for w in sorted(KEYWORDS.keys() - _NOT_HERE)]
@@ -366,7 +365,7 @@ _HEADING = re.compile(r"^## (DL[0-9]{3}) (.*)\n\n((?:.+\n)+)", re.MULTILINE)
 
 
 def used_codes() -> set[str]:
-    files = [f for f in (ROOT / "dsl").glob("*.py") if f.name != "catalogue.py"]
+    files = [f for f in (ROOT / "dsl").glob("*.py") if f.name != "diagnostic_codes.py"]
     return {code for file in files for code in _CODE.findall(file.read_text(encoding="utf-8"))}
 
 
@@ -391,6 +390,30 @@ def test_the_example_of_a_code_gives_that_code() -> None:
         assert languages[:2] == ["dl", "text"], code
         assert f"[{code}]" in found[1][2], code
         assert languages[-1] == "dl", code
+
+
+# ── links ────────────────────────────────────────────────────────────────────────────────────
+
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as Markdown viewers make them."""
+    text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"], ids=lambda p: p.name)
+def test_every_link_leads_to_a_file_and_a_heading_of_the_project(page: Path) -> None:
+    for target in _LINK.findall(_FENCE.sub("", page.read_text(encoding="utf-8"))):
+        if "://" in target:
+            continue
+        name, _, anchor = target.partition("#")
+        file = (page.parent / name).resolve() if name else page
+        assert file.is_relative_to(ROOT.resolve()), target
+        assert file.exists(), target
+        assert not anchor or anchor in anchors(file), target
 
 
 # ── other systems ────────────────────────────────────────────────────────────────────────────
@@ -434,7 +457,7 @@ def test_every_module_and_test_that_the_page_of_papers_names_is_there() -> None:
 
 @pytest.mark.parametrize("name", [n for n in COMMANDS if find_spec(f"everlog.commands.{n}")])
 def test_every_flag_is_in_the_manual(name: str) -> None:
-    """On the page of the command line, or on the page of the command if it has one of its own."""
+    """On the page of the command line, or on the page of the command."""
     pages = [ROOT / "docs" / "cli.md", ROOT / "docs" / f"{name}.md"]
     page = "".join(path.read_text(encoding="utf-8") for path in pages if path.exists())
     parser = ArgumentParser(prog=name)

@@ -30,6 +30,7 @@ PACKAGES = [
     "everlog.core.runtime",
     "everlog.core.storage",
     "everlog.dsl",
+    "everlog.dsl.checks",
     "everlog.files",
     "everlog.store",
     "everlog.ies",

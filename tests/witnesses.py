@@ -1,8 +1,7 @@
-"""Checks the witnesses that an engine keeps, without asking the engine for a proof.
+"""Checks the witnesses of an engine, without asking the engine for a proof.
 
-`engine.check()` asserts that every fact has a witness.  Here each one is read as what it says: an
-instance of a rule, whose body holds in the present state, and from which the fact does not follow
-by way of itself.
+`engine.check()` asserts that every fact has a witness.  Here each one is verified: it is an
+instance of a rule, its body holds in the current state, and the fact does not depend on itself.
 """
 
 from __future__ import annotations
@@ -21,13 +20,11 @@ Fact = tuple[str, Row]
 
 
 def assert_witnessed(engine: Engine) -> None:
-    """Every fact of a recursive unit has a witness, it is true now, and all of them are
-    well-founded.
-    """
+    """Check that every fact of a recursive unit that has witnesses has a true, well-founded one."""
     network = engine._network
     naive = NaiveEvaluation(network.plan.program)
     for keeper in network.keepers:
-        if isinstance(keeper, RecursiveKeeper):
+        if isinstance(keeper, RecursiveKeeper) and keeper.proven:
             used: dict[Fact, list[Fact]] = {}
             for name in keeper.relations:
                 for row in keeper.tables[name].rows():
@@ -42,13 +39,13 @@ def _rows(keeper: FlowKeeper) -> list[Row]:
 
 
 def _way(keeper: FlowKeeper, row: Row) -> list[Fact]:
-    """The fact that the one before on a fact's way from its source is, if it is not a source's."""
+    """The predecessor of a fact on its path from the source, if it has one."""
     known = keeper.derivation_of(keeper.name, row) if row not in keeper.given[keeper.name] else None
     if known is None:
         assert row in keeper.given[keeper.name], f"{row} is not given"
         return []
     shape = keeper.shape
-    node, element = row[shape.key], row[shape.fan]
+    node, element = row[shape.key], row[shape.value]
     tables = keeper.store.tables
     for source in keeper.sources:
         if source.rule == known[0]:
@@ -106,10 +103,7 @@ def _has(network: Network, relation: str, row: Row) -> bool:
 
 def _matching(network: Network, relation: str, row: Row) -> list[Row]:
     table = network.store.tables[relation]
-    facts, shape = table.facts, table.shape
-    if shape.arity == 2:
-        return [row] if row[shape.fan] in facts.get(row[shape.key], ()) else []
-    return [row] if (row[0] if shape.arity == 1 else row) in facts else []
+    return [row] if row in table else []
 
 
 def _assert_well_founded(used: dict[Fact, list[Fact]]) -> None:

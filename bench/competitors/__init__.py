@@ -1,7 +1,7 @@
-"""One file each: how another system is asked the queries of the workloads.
+"""Other systems, one file each: how they run the queries of the workloads.
 
-A file has `SIDES`, each of them a `Side` (bench.harness.model): its version, or why it is not here;
-which queries it serves; and how it is started, to compute once (`Static`) or to follow updates
-(`Living`).  Libraries are imported when a side is started.  A file that begins with `_` is shared
-by others.
+A file has `SIDES`, each of them a `Side` (bench.harness.workload): its version, or why it is
+missing; which queries it supports; and how it starts, to compute once (`Static`) or to follow
+updates (`Living`).  Libraries are imported when a side starts.  A file that begins with `_` is
+shared by others.
 """

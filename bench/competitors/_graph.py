@@ -1,4 +1,4 @@
-"""What libraries of graphs share: a graph is read from the facts, an algorithm gives pairs."""
+"""Shared by graph libraries: a graph is read from facts, an algorithm gives pairs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ Algorithm = Callable[[Any], set[Row]]
 
 
 class GraphLibrary:
-    """`algorithms` has for each query the answer and how it is computed from what `build` makes of
-    the facts.
+    """A graph library as a side.
+
+    `algorithms` has for each query the answer and the function that computes it from the result of
+    `build`.
     """
 
     def __init__(

@@ -1,10 +1,10 @@
-"""The queries in SQL, for DuckDB and SQLite: columns are c0, c1, …; an answer is a table of its
-relation's name.
+"""The queries in SQL, for DuckDB and SQLite.
 
-`ANSWERS` are queries without recursion, `CTES` those that one recursive common table expression can
-say (linear, and one relation).  For the others `rounds` does what one does by hand then: semi-naive
-rounds over tables for what is known, what the last round found, and what this one finds.  Its
-SELECTs are made from the checked rules.
+Columns are c0, c1, …; an answer is a table with its relation's name.  `ANSWERS` are queries without
+recursion, `CTES` those that one recursive common table expression can express (linear, and one
+relation).  For the others `rounds` does semi-naive evaluation by hand: rounds over tables for the
+known rows, the rows of the last round, and the rows of this one.  Its SELECTs are made from the
+checked rules.
 """
 
 from __future__ import annotations
@@ -78,20 +78,21 @@ CTES: dict[str, tuple[str, ...]] = {
 
 
 def checked(program: str) -> Any:
-    """The rules to make queries of, before the clock runs."""
+    """The checked rules, before the clock starts."""
     from everlog import compile_text
 
     return compile_text(program)
 
 
-def rounds(program: Any, given: Mapping[str, int], run: Run, keyed: bool) -> None:
-    """Compute every relation of a program; `keyed` makes primary keys, for a database without hash
-    joins.
+def rounds(program: Any, base: Mapping[str, int], run: Run, keyed: bool) -> None:
+    """Compute every relation of a program.
+
+    `keyed` makes primary keys, for a database without hash joins.
     """
     from everlog.core.program.dependencies import units
 
     for unit in units(program):
-        names = [name for name in unit.relations if name not in given]
+        names = [name for name in unit.relations if name not in base]
         if not names:
             continue
         for name in names:
@@ -122,7 +123,7 @@ def _insert(rule: Any, suffix: Mapping[int, str], keyed: bool) -> str:
 
 
 def _settle(names: list[str], run: Run, relations: Mapping[str, Any]) -> bool:
-    """What is new, and was not known, is what the next round starts from."""
+    """The new rows that were not known, for the next round."""
     found = False
     for name in names:
         columns = [f"c{n}" for n in range(relations[name].arity)]
@@ -139,7 +140,7 @@ def _settle(names: list[str], run: Run, relations: Mapping[str, Any]) -> bool:
 
 
 def _own(rule: Any, names: list[str]) -> list[int]:
-    """The places in a body where the relations that are computed stand."""
+    """The places in a body of the relations that are being computed."""
     from everlog.core.program import Atom
 
     return [n for n, part in enumerate(rule.body) if isinstance(part, Atom) and part.relation in names]

@@ -1,10 +1,9 @@
-"""Triggers for SQLite, as one writes them by hand to keep a table current, for queries where one
-would.
+"""Triggers for SQLite that maintain a table, as a programmer would write them.
 
-A query is a list of statements: tables for the answers, filled from what is given, then triggers.
-What changes in an answer is written to `told` by triggers of its own, and read and cleared by the
-caller at the end of a step.  Recursive queries through several rules are left out: nobody would
-write those by hand.
+A query is a list of statements: tables for the answers, filled from the base tables, then triggers.
+Further triggers write the changes of an answer to `told`; the caller reads and clears it at the end
+of a step.  Recursive queries through several rules are left out: they are too complex to write by
+hand.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from collections.abc import Sequence
 from everlog.bench.competitors._sql import ANSWERS, CTES
 
 
-def telling(table: str, number: int, columns: int, updates: bool = False) -> list[str]:
-    """Triggers that write down what an answer gains and loses."""
+def recording(table: str, number: int, columns: int, updates: bool = False) -> list[str]:
+    """Triggers that record the inserted and deleted rows of an answer."""
 
     def told(of: str, sign: int) -> str:
         values = ", ".join(f"{of}.c{n}" for n in range(columns))
@@ -64,7 +63,7 @@ def full_join(answer: str, head: str, atoms: Sequence[tuple[str, str]], query: s
                 goes += f"DELETE FROM {answer} WHERE {on}; "
         out.append(f"CREATE TRIGGER {relation}_row_comes AFTER INSERT ON {relation} BEGIN {comes}END")
         out.append(f"CREATE TRIGGER {relation}_row_goes AFTER DELETE ON {relation} BEGIN {goes}END")
-    return out + telling(answer, 0, len(head))
+    return out + recording(answer, 0, len(head))
 
 
 def _with_row(answer: str, head: str, atoms: Sequence[tuple[str, str]], place: int, where: str) -> str:
@@ -102,8 +101,8 @@ CLOSURE = [
            (SELECT NEW.c0 AS x UNION SELECT c0 FROM path WHERE c1 = NEW.c0) a,
            (SELECT NEW.c1 AS y UNION SELECT c1 FROM path WHERE c0 = NEW.c1) d;
        END""",
-    # what may have used the edge is suspect; saved is what an edge and a path that is not suspect,
-    # or saved, gives
+    # pairs that may have used the edge are suspects; a suspect is saved if an edge and a path that
+    # is not suspect, or saved, derive it
     """CREATE TRIGGER edge_goes AFTER DELETE ON edge BEGIN
          INSERT INTO suspect SELECT p.c0, p.c1 FROM
            (SELECT OLD.c0 AS x UNION SELECT c0 FROM path WHERE c1 = OLD.c0) a
@@ -123,7 +122,7 @@ CLOSURE = [
          DELETE FROM suspect;
          DELETE FROM saved;
        END""",
-    *telling("path", 0, 2),
+    *recording("path", 0, 2),
 ]
 
 COMPONENTS = [
@@ -151,7 +150,7 @@ COMPONENTS = [
            (SELECT 1 FROM edge WHERE edge.c0 = component.c0 OR edge.c1 = component.c0);
          DELETE FROM part;
        END""",
-    *telling("component", 0, 2, updates=True),
+    *recording("component", 0, 2, updates=True),
 ]
 
 JOIN_COUNT = [
@@ -182,8 +181,8 @@ JOIN_COUNT = [
          UPDATE n SET c1 = c1 - 1 WHERE c0 = OLD.c0;
          DELETE FROM n WHERE c0 = OLD.c0 AND c1 = 0;
        END""",
-    *telling("q", 0, 2),
-    *telling("n", 1, 2, updates=True),
+    *recording("q", 0, 2),
+    *recording("n", 1, 2, updates=True),
 ]
 
 AGGREGATES = [
@@ -200,7 +199,7 @@ AGGREGATES = [
            c4 = CASE WHEN c4 > OLD.c2 THEN c4 ELSE (SELECT max(c2) FROM sale WHERE c1 = OLD.c1) END
            WHERE c0 = OLD.c1;
        END""",
-    *telling("total", 0, 5, updates=True),
+    *recording("total", 0, 5, updates=True),
 ]
 
 TRIGGERS: dict[str, list[str]] = {

@@ -1,4 +1,4 @@
-"""clingo: the program as answer-set rules, facts as text; the grounder computes it all.
+"""clingo: the program as answer-set rules, facts as text; its grounder computes.
 
 Rules are translated from the checked program: variables begin with a capital, `not` for `!`,
 aggregates over sets.
@@ -20,7 +20,7 @@ class Clingo:
         self.facts = case.folder / "facts.lp"
         if not self.facts.exists():
             with self.facts.open("w") as file:
-                for relation in case.given:
+                for relation in case.base:
                     for row in case.rows(relation):
                         file.write(f"{relation}({','.join(map(str, row))}).\n")
         self.rules = as_asp(case.program)
@@ -101,7 +101,7 @@ def _literal(literal: Any) -> str:
             free = [_term(v) for v in _inner(literal)]
             first = [] if target is None else [_term(target)]
             elements = ",".join(dict.fromkeys(first + (free if op in ("count", "sum") else [])))
-            if op == "sum":  # what is added stands first, also where it is a variable of the body
+            if op == "sum":  # the summed term comes first, also if it is a variable of the body
                 elements = ",".join([*first, *free])
             return f"{_term(result)} = #{op} {{ {elements} : {', '.join(map(_literal, body))} }}"
     raise NotImplementedError(f"in clingo: {literal}")

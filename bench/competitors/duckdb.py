@@ -1,7 +1,6 @@
-"""DuckDB: recursive CTEs as one would write them; where rules need each other, rounds over
-temporary tables.
+"""DuckDB: recursive CTEs; for mutually recursive rules, rounds over tables.
 
-Rows come from the tab-separated files by its own reader.  Threads are as it likes.
+Its own reader loads the tab-separated files.  It chooses its number of threads.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Any
 from everlog.bench.competitors._sql import ANSWERS, CTES, checked, rounds
 from everlog.bench.harness.workload import Case, Row, Side, Static, installed_version
 
-# needs the recursion's own table twice: USING KEY has what was found so far as `recurring`
+# needs the recursion's own table twice: USING KEY offers the rows so far as `recurring`
 POINTS_TO = """CREATE TABLE points_to AS
 WITH RECURSIVE points_to(c0, c1) USING KEY (c0, c1) AS (
   SELECT c0, c1 FROM address_of
@@ -41,7 +40,7 @@ class DuckDB:
         self.connection: Any = duckdb.connect(":memory:")
 
     def load(self) -> None:
-        for relation, arity in self.case.given.items():
+        for relation, arity in self.case.base.items():
             columns = ", ".join(f"'c{n}': 'BIGINT'" for n in range(arity))
             self.connection.execute(
                 f"CREATE TABLE {relation} AS SELECT * FROM read_csv('{self.case.facts(relation)}', delim = '\t',"
@@ -56,7 +55,7 @@ class DuckDB:
         elif self.cte:
             statements = [POINTS_TO] if query == "points_to" else [*CTES[query]]
         else:
-            rounds(self.program, self.case.given, run, keyed=False)
+            rounds(self.program, self.case.base, run, keyed=False)
             return
         for statement in statements:
             run(statement)
@@ -82,7 +81,7 @@ def _rounds(case: Case) -> Static:
 
 def _no_cte(query: str, living: bool) -> str:
     known = query in CTES or query in ANSWERS or query == "points_to"
-    return "" if known else "a recursive CTE cannot say it: rules that need each other"
+    return "" if known else "a recursive CTE cannot express mutually recursive rules"
 
 
 def _no_rounds(query: str, living: bool) -> str:

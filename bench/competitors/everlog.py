@@ -1,4 +1,4 @@
-"""everlog itself: computed once, as a living database, and by its other strategies."""
+"""everlog itself: computed once, as a living database, and by other strategies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Once:
         import everlog.initial_facts  # noqa: F401  # loaded before the clock runs, as modules of others are
         from everlog.dsl.automaton import automaton
 
-        automaton()  # the tables of the grammar, which others have compiled in
+        automaton()  # the grammar's tables, which others have compiled in
         self.case = case
 
     def load(self) -> None:
@@ -53,7 +53,7 @@ class Once:
 
 
 class Kept:
-    """A `Database`, which every insert and delete keeps current."""
+    """A `Database` that every insert and delete keeps current."""
 
     def __init__(self, case: Case, strategy: str = "") -> None:
         import everlog.api.database  # noqa: F401
@@ -69,7 +69,7 @@ class Kept:
         self.database: Database = Database(program, facts=self.case.folder, strategies=self.strategies)
 
     def step(self, updates: list[Update]) -> Told:
-        """Every told row is made by asking for it: an unread change would cost us nothing."""
+        """Apply a step and read every changed row: an unread change would cost us nothing."""
         if len(updates) == 1:
             relation, row, insert = updates[0]
             changes = (self.database.insert if insert else self.database.delete)(relation, row)
@@ -86,7 +86,7 @@ class Kept:
 
 
 class Loaded(Kept):
-    """The same, with reading files and computing apart."""
+    """The same, with reading files and computing timed separately."""
 
     def load(self) -> None:
         from everlog import compile_text

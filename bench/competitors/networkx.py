@@ -1,4 +1,4 @@
-"""networkx, where the work is a graph algorithm that it has."""
+"""networkx, for queries that are one of its graph algorithms."""
 
 from __future__ import annotations
 

@@ -1,12 +1,10 @@
-"""Pathway (differential dataflow): one input that is committed step by step, one output that is
-subscribed to.
+"""Pathway (differential dataflow): one input, committed by steps; one output.
 
 The dataflow is made from the checked rules: a join for each further atom, recursion by `iterate`,
 relations without duplicates by `groupby`.  Aggregates are written by hand.  Rows of all relations
-go through one input, since a commit covers one input, and steps of several relations are to be one
-commit.  All answers come out of one table, with the input beside them: so every commit has
-something to tell, and the end of its time is told, also where no answer changes.  A step is timed
-from its rows to that call.
+go through one input, since a commit covers one input and a step may change several relations. All
+answers come out of one table, with the input beside them: so every commit produces output and
+signals its end, even if no answer changes.  A step is timed from its rows to that signal.
 """
 
 from __future__ import annotations
@@ -31,9 +29,9 @@ class Pathway:
         self.pw: Any = pw
         self.case = case
         self.steps: Queue[list[Update] | None] = Queue()
-        self.names = sorted(case.given)
+        self.names = sorted(case.base)
         self.number = {name: n for n, name in enumerate(self.names)}
-        self.width = max([*case.given.values(), *_arities(case)])
+        self.width = max([*case.base.values(), *_arities(case)])
         self.told: dict[str, dict[Row, int]] = {}
         self.ended = threading.Event()
         self.state: dict[str, set[Row]] = {name: set() for name in case.answers}
@@ -52,7 +50,7 @@ class Pathway:
             def run(self) -> None:
                 tick = 0
                 while (step := steps.get()) is not None:
-                    if len(step) > 1:  # it may come to nothing, and then the end of its time would not be told
+                    if len(step) > 1:  # its net change may be empty, and then its end would not be signalled
                         zeros = {f"c{n}": 0 for n in range(1, width)}
                         self.next(relation=-1, c0=tick + 1, **zeros)
                         if tick:
@@ -67,13 +65,13 @@ class Pathway:
                             self.delete(relation=number[relation], **values)
                     self.commit()
 
-        given = pw.io.python.read(Input(), schema=schema, autocommit_duration_ms=None)
+        source = pw.io.python.read(Input(), schema=schema, autocommit_duration_ms=None)
         tables = {
-            name: _selected(given.filter(given.relation == n), self.case.given[name])
+            name: _selected(source.filter(source.relation == n), self.case.base[name])
             for n, name in enumerate(names)
         }
         tables |= dataflow(pw, self.case, tables)
-        told = [self._tagged(given, -1)]
+        told = [self._tagged(source, -1)]
         told += [self._tagged(tables[name], n) for n, name in enumerate(self.case.answers)]
         pw.io.subscribe(pw.Table.concat_reindex(*told), on_change=self._change, on_time_end=self._end)
 
@@ -122,7 +120,7 @@ class Pathway:
         return self.told
 
     def follow(self, told: Told) -> None:
-        """Keep what was told, to have an answer to compare; not timed."""
+        """Add up the reported changes, to have an answer to compare; not timed."""
         for relation, rows in told.items():
             for row, sign in rows.items():
                 (self.state[relation].add if sign > 0 else self.state[relation].discard)(row)
@@ -146,22 +144,22 @@ def _selected(table: Any, arity: int) -> Any:
 
 
 def _width(table: Any) -> int:
-    """Columns but the one that says whose row it is."""
+    """The number of columns without the tag of the relation."""
     return sum(name != "relation" for name in table.column_names())
 
 
 # ── rules ────────────────────────────────────────────────────────────────────────────────────
 
 
-def dataflow(pw: Any, case: Case, given: dict[str, Any]) -> dict[str, Any]:
+def dataflow(pw: Any, case: Case, base: dict[str, Any]) -> dict[str, Any]:
     """A table for each relation that has rules."""
     from everlog import compile_text
     from everlog.core.program.dependencies import units
 
     checked = compile_text(case.program)
-    tables = dict(given)
+    tables = dict(base)
     for unit in units(checked):
-        names = [name for name in unit.relations if name not in given]
+        names = [name for name in unit.relations if name not in base]
         if not names:
             continue
         if names[0] in AGGREGATES:
@@ -182,7 +180,7 @@ def _iterated(pw: Any, rules: Any, names: list[str], tables: dict[str, Any]) -> 
     start: dict[str, Any] = {}
     for name in names:
         made = [_rule(pw, rule, tables) for rule in rules if rule.head.relation == name and not own(rule)]
-        if not made:  # begins empty, as a table of the right columns
+        if not made:  # an empty table with the right columns
             width = next(len(rule.head.args) for rule in rules if rule.head.relation == name)
             some = next(table for table in tables.values() if _width(table) >= width)
             made = [_selected(some.filter(some.c0 != some.c0), width)]
@@ -214,7 +212,7 @@ def _distinct(pw: Any, tables: list[Any]) -> Any:
 
 
 def _rule(pw: Any, rule: Any, tables: dict[str, Any]) -> Any:
-    """The body from left to right, then the head; a column is named after its variable."""
+    """The body from left to right, then the head; columns are named by variables."""
     from everlog.core.program import Atom, Comparison, Negation
 
     now: Any = None
@@ -269,7 +267,7 @@ def _renamed(pw: Any, atom: Any, table: Any) -> Any:
 
 
 def _without(pw: Any, now: Any, atom: Any, table: Any) -> Any:
-    """An outer join, of which the rows without a partner stay."""
+    """An outer join that keeps the rows without a partner."""
     right = table.select(**{f"n{n}": table[f"c{n}"] for n in range(len(atom.args))}, there=True)
     on = [_value(now, term) == right[f"n{n}"] for n, term in enumerate(atom.args)]
     kept = {name: now[name] for name in now.column_names()}
@@ -313,4 +311,4 @@ def _living(case: Case) -> Living:
     return Pathway(case)
 
 
-SIDES = [Side("pathway", "Pathway", installed_version("pathway"), None, _living, grows=True, apart=True)]
+SIDES = [Side("pathway", "Pathway", installed_version("pathway"), None, _living, grows=True, own_process=True)]

@@ -1,7 +1,6 @@
-"""Polars: joins of data frames; recursion as a loop that joins what is new, until nothing is.
+"""Polars: joins of data frames; recursion as a loop that joins new rows.
 
-Programs are there for what one would do with data frames; recursion through several relations is
-left out.
+It has programs for work that suits data frames; recursion through several relations is left out.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class Polars:
                 has_header=False,
                 schema={f"c{n}": self.pl.Int64 for n in range(arity)},
             )
-            for relation, arity in self.case.given.items()
+            for relation, arity in self.case.base.items()
         }
 
     def solve(self) -> None:
@@ -47,7 +46,7 @@ class Polars:
 
 
 def grown(pl: Any, first: Any, more: Callable[[Any], Any]) -> Any:
-    """All rows that come from the first ones by `more`, round by round."""
+    """All rows that `more` derives from the first ones, round by round."""
     columns = first.columns
     known = new = first.unique()
     while new.height:
@@ -159,5 +158,5 @@ def _static(case: Case) -> Static:
     return Polars(case)
 
 
-_why = "recursion through several relations is not for data frames"
+_why = "recursion through several relations does not suit data frames"
 SIDES = [Side("polars", "Polars", installed_version("polars"), _static, None, only(*QUERIES, why=_why))]

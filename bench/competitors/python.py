@@ -1,4 +1,4 @@
-"""Plain Python: loops over sets and dicts, as one would write them first; no library, no rules.
+"""Plain Python: loops over sets and dicts; no library, no rules.
 
 For updates there is one program, the join with a count by group: triggers by hand
 (bench/triggers.py).
@@ -21,7 +21,7 @@ class Loops:
         self.case = case
 
     def load(self) -> None:
-        self.facts = {relation: self.case.rows(relation) for relation in self.case.given}
+        self.facts = {relation: self.case.rows(relation) for relation in self.case.base}
 
     def solve(self) -> None:
         self.found = LOOPS[self.case.query](self.facts)
@@ -37,7 +37,7 @@ class Loops:
 
 
 def by(rows: Iterable[Row], column: int) -> dict[int, list[int]]:
-    """The other column of a binary relation, by one of them."""
+    """The values of the other column of a binary relation, by one column."""
     out: dict[int, list[int]] = defaultdict(list)
     for row in rows:
         out[row[column]].append(row[1 - column])
@@ -48,7 +48,7 @@ def by(rows: Iterable[Row], column: int) -> dict[int, list[int]]:
 
 
 def closure(facts: Facts) -> Found:
-    """Tuple at a time, what was found last joined with the edges."""
+    """Tuple at a time: join the last found pairs with the edges."""
     after = by(facts["edge"], 0)
     path: set[Row] = set(facts["edge"])
     last = path
@@ -97,7 +97,7 @@ def components(facts: Facts) -> Found:
 
 
 def points_to(facts: Facts) -> Found:
-    """A list of pairs to look at; each rule is looked at from each of its two sides."""
+    """A work list of pairs; each rule is tried from both of its sides."""
     copied, loaded = by(facts["assign"], 1), by(facts["load"], 1)
     stored, storing = by(facts["store"], 0), by(facts["store"], 1)
     to: dict[int, set[int]] = defaultdict(set)
@@ -132,7 +132,7 @@ def points_to(facts: Facts) -> Found:
 
 
 def value_flow(facts: Facts) -> Found:
-    """Three relations by both columns, and one list of what is new."""
+    """Three relations indexed by both columns, and one work list."""
     assigned = by(facts["assign"], 1)
     seen = by(facts["dereference"], 0)
     forward: dict[str, dict[int, set[int]]] = {name: defaultdict(set) for name in ("flow", "alias", "memory")}
@@ -322,7 +322,7 @@ class ByHand:
         self.triggers: Any = Triggers()
 
     def load(self) -> None:
-        for relation in self.case.given:
+        for relation in self.case.base:
             for row in self.case.rows(relation):
                 self.triggers.apply(relation, row, True)
 

@@ -1,4 +1,4 @@
-"""rustworkx, where the work is a graph algorithm that it has."""
+"""rustworkx, for queries that are one of its graph algorithms."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from everlog.bench.harness.workload import Case, Row, Side, Static, installed_ve
 
 
 def build(case: Case) -> Any:
-    """A graph whose nodes are our numbers: rustworkx numbers them in the order of their coming."""
+    """A graph whose nodes are our numbers: rustworkx numbers nodes in insertion order."""
     import rustworkx
 
     edges = case.rows("call" if case.query == "negation" else "edge")
@@ -29,7 +29,7 @@ def build(case: Case) -> Any:
 
 
 def closure(found: Any) -> set[Row]:
-    """The descendants of each node; of itself too, if it lies on a cycle."""
+    """The descendants of each node; also the node itself if it is on a cycle."""
     import rustworkx
 
     graph, nodes = found

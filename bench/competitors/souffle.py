@@ -1,10 +1,9 @@
-"""Soufflé, if it is on the PATH: its interpreter, and the program that it compiles; one thread, its
-default.
+"""Soufflé, if it is on the PATH: its interpreter and its compiler; one thread.
 
-Soufflé is a command, so a run is a process: reading the facts, computing, and printing the sizes of
-the answers (`.printsize`), which is what the other sides are timed for.  Writing the answers out is
-another run, not timed, and only there to be compared.  To compile takes a C++ compiler and its own
-time, which is told beside the run and is not part of it.
+Soufflé is a command, so a run is a process: it reads the facts, computes, and prints the sizes of
+the answers (`.printsize`), which is also what the other sides are timed for.  Another run, not
+timed, writes the answers for comparison.  Compilation needs a C++ compiler; its time is printed
+beside the run and is not part of it.
 
     souffle PROGRAM -F FACTS -D ANSWERS            interprets
     souffle -o BINARY PROGRAM                      compiles;   BINARY -F FACTS -D ANSWERS
@@ -27,7 +26,10 @@ _OUTPUT = re.compile(r"^\.output\s+(.*)$", re.MULTILINE)
 
 
 class Souffle:
-    """`peak` is that of Soufflé's own process; `more` has the time of compilation."""
+    """Soufflé as a side.
+
+    `peak` is that of Soufflé's own process; `more` has the time of compilation.
+    """
 
     def __init__(self, case: Case, compiled: bool) -> None:
         self.case, self.compiled = case, compiled
@@ -40,9 +42,7 @@ class Souffle:
         self.written = False
 
     def _prepared(self, directive: str) -> list[str]:
-        """The command of the program with this directive for its answers, compiled if that is asked
-        for.
-        """
+        """The command of the program with this output directive, compiled if asked."""
         souffle = command()
         path = self.case.folder / f"souffle-{directive}.dl"
         rules = _OUTPUT.sub("", self.case.program)
@@ -60,7 +60,7 @@ class Souffle:
         return ["-F", str(self.case.folder), "-D", str(self.answers)]
 
     def load(self) -> None:
-        """A part of the run."""
+        """Do nothing: loading is part of the run."""
 
     def solve(self) -> None:
         out, self.peak = _run([*self.counting, *self._folders()])
@@ -84,13 +84,11 @@ class Souffle:
 
 
 def _run(words: list[str]) -> tuple[str, float]:
-    """What a command prints, and its peak of memory in megabytes; an error with what it says, if it
-    fails.
-    """
+    """The output of a command and its peak memory in MB.  Raises if it fails."""
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        out = process.stdout.read()  # sizes alone: what goes to the error stream meanwhile is short
+        out = process.stdout.read()  # only sizes: the error stream stays short meanwhile
         problem = process.stderr.read()
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -109,14 +107,14 @@ def command() -> str:
 
 
 def version() -> str:
-    """The first version number that it tells."""
+    """The version number of Soufflé."""
     told = subprocess.run([command(), "--version"], capture_output=True, text=True, check=False)
     found = re.search(r"\d+(?:\.\d+)+", told.stdout + told.stderr)
     return found[0] if found else "of unknown version"
 
 
 def compiler_version() -> str:
-    """The same, where there is a C++ compiler, too."""
+    """The same, if there is a C++ compiler."""
     if not any(map(shutil.which, ("c++", "g++", "clang++"))):
         raise NotInstalled("a C++ compiler, which Soufflé needs to compile, is not on the PATH")
     return version()

@@ -1,6 +1,4 @@
-"""SQLite, in memory: recursive CTEs, rounds where rules need each other; for updates, triggers
-written by hand.
-"""
+"""SQLite, in memory: recursive CTEs, or rounds; hand-written triggers for updates."""
 
 from __future__ import annotations
 
@@ -20,9 +18,9 @@ class SQLite:
         self.connection = sqlite3.connect(":memory:", isolation_level=None)
 
     def load(self) -> None:
-        """Tables with a primary key of all columns, and an index that begins with the last one."""
+        """Tables keyed by all columns, and an index that begins with the last one."""
         run = self.connection.execute
-        for relation, arity in self.case.given.items():
+        for relation, arity in self.case.base.items():
             names = [f"c{n}" for n in range(arity)]
             columns = ", ".join(f"{name} INTEGER" for name in names)
             run(f"CREATE TABLE {relation} ({columns}, PRIMARY KEY ({', '.join(names)})) WITHOUT ROWID")
@@ -41,7 +39,7 @@ class SQLite:
             for statement in (ANSWERS | CTES)[query]:
                 self.connection.execute(statement)
         else:
-            rounds(self.program, self.case.given, self.connection.execute, keyed=True)
+            rounds(self.program, self.case.base, self.connection.execute, keyed=True)
         self.connection.execute("COMMIT")
 
     def size(self, relation: str) -> int:
@@ -56,8 +54,9 @@ class SQLite:
 
 
 class Triggered(SQLite):
-    """Answers are tables that triggers keep; a step is a transaction, whose changes are read out of
-    `told`.
+    """Answers are tables that triggers maintain; a step is a transaction.
+
+    The changes of a step are read from `told`.
     """
 
     def load(self) -> None:
@@ -77,12 +76,11 @@ class Triggered(SQLite):
         )
         self.arity = [self.program.relations[name].arity for name in self.case.answers]
         self.insert = {
-            name: f"INSERT INTO {name} VALUES ({', '.join('?' * arity)})"
-            for name, arity in self.case.given.items()
+            name: f"INSERT INTO {name} VALUES ({', '.join('?' * arity)})" for name, arity in self.case.base.items()
         }
         self.delete = {
             name: f"DELETE FROM {name} WHERE {' AND '.join(f'c{n} = ?' for n in range(arity))}"
-            for name, arity in self.case.given.items()
+            for name, arity in self.case.base.items()
         }
 
     def step(self, updates: list[Update]) -> Told:
@@ -106,7 +104,7 @@ def _version() -> str:
 
 def _refuses(query: str, living: bool) -> str:
     if living and query not in TRIGGERS:
-        return "nobody would write triggers for this recursion by hand"
+        return "triggers for this recursion are too complex to write by hand"
     return ""
 
 

@@ -1,8 +1,8 @@
-"""The bars: each a ratio of one run, with what it must be.
+"""The bars: each a ratio from one run, with its required value.
 
-A bar names the workloads and sides that it needs, so that `--only bars` measures just those.  Where
-a competitor is not installed its bar is not measured, and says so; where one did not finish, its
-limit makes a bound of the ratio.
+A bar names the workloads and sides that it needs, so that `--only bars` measures just those.  If a
+competitor is not installed, its bar is reported as not measured; if one did not finish, its time
+limit gives a bound of the ratio.
 """
 
 from __future__ import annotations
@@ -31,8 +31,10 @@ HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "not measured"
 
 @frozen
 class Bar:
-    """`measure` gives the other's figure over ours (ours over theirs, for `at_most`), or why there
-    is none.
+    """A required ratio.
+
+    `measure` gives the other's figure over ours (ours over theirs, for `at_most`), or why there is
+    none.
     """
 
     work: str
@@ -44,7 +46,7 @@ class Bar:
 
 @frozen
 class Reading:
-    """A ratio, perhaps only a bound of it; with the two figures that it is of."""
+    """A ratio, or a bound of it, with its two figures."""
 
     ratio: float | None
     ours: float | None = None
@@ -54,13 +56,13 @@ class Reading:
 
 
 def read(bar: Bar, results: Record) -> Record:
-    """A bar with its figure and verdict, as it stands in the JSON."""
+    """A bar with its figure and verdict, as stored in the JSON."""
     found = bar.measure(results)
     wanted = f"at least {bar.at_least:g} ×" if bar.at_least is not None else f"at most {bar.at_most:g} ×"
     if found.ratio is None:
         verdict = UNKNOWN
     elif bar.at_least is not None:
-        # a bound from below of what must be large is enough if it is large enough
+        # a lower bound that is large enough decides the bar
         verdict = HOLDS if found.ratio >= bar.at_least else UNKNOWN if found.only_bound else FAILS
     else:
         assert bar.at_most is not None
@@ -93,10 +95,10 @@ def static_against(workload: str, *others: str) -> Callable[[Record], Reading]:
 
 
 def updates_against(workload: str, stream: str, batch: int | None, other: str) -> Callable[[Record], Reading]:
-    """Their seconds of an update over ours by single updates: of the same steps, where theirs are
-    single, too.
+    """Their seconds per update over ours by single updates.
 
-    Where hubs are toggled, it is the mean of all our updates: the first ones pay for the others.
+    If theirs are single updates too, the same steps are compared.  With toggled hubs it is the mean
+    of all our updates: the first ones pay for the others.
     """
 
     def measure(results: Record) -> Reading:
@@ -120,10 +122,10 @@ def updates_against(workload: str, stream: str, batch: int | None, other: str) -
 
 
 def update_against_recomputation(workload: str, stream: str, *others: str) -> Callable[[Record], Reading]:
-    """The fastest recomputation (of some, or of all sides), over our seconds of an update.
+    """The fastest recomputation (of some or all sides), over our seconds per update.
 
-    Both until the answer is there and its size known: recomputation tells no changes.  What it is
-    with rows of all changes is said beside it.
+    Both end when the answer and its size are known: recomputation reports no changes.  The ratio
+    with all changed rows read is printed beside it.
     """
 
     def measure(results: Record) -> Reading:
@@ -136,14 +138,14 @@ def update_against_recomputation(workload: str, stream: str, *others: str) -> Ca
         found = best_static(records, solve)
         if found is None or ours is None:
             return Reading(None, ours, why="not measured in this run")
-        why = f"the fastest is {found[0]}; {times(ratio(found[1], told))} with rows of all that changed"
+        why = f"the fastest is {found[0]}; {times(ratio(found[1], told))} with all changed rows"
         return Reading(found[1] / ours, ours, found[1], why=why)
 
     return measure
 
 
 def memory_against(workload: str, other: str) -> Callable[[Record], Reading]:
-    """Our peak of a loaded database over theirs."""
+    """Our peak memory of a loaded database over theirs."""
 
     def measure(results: Record) -> Reading:
         records = work_of(results, workload).get("static")

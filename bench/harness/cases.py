@@ -1,6 +1,4 @@
-"""A workload of one size as a folder: every side reads the same files, so none is handed better
-ones.
-"""
+"""A workload of one size as a folder: every side reads the same files."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from everlog.bench.harness.workload import Case, Workload
 
 
 def make_case(folder: Path, workload: Workload, size: int, streams: Mapping[str, int] | None = None) -> Case:
-    """Write the files; `streams` says how many updates each stream has."""
+    """Write the files; `streams` maps each stream to its number of updates."""
     folder.mkdir(parents=True)
     facts = workload.make(size)
     for relation, rows in facts.items():
@@ -23,14 +21,14 @@ def make_case(folder: Path, workload: Workload, size: int, streams: Mapping[str,
     with (folder / "streams.pickle").open("wb") as file:
         pickle.dump(made, file)
     (folder / "program.dl").write_text(workload.program, encoding="utf-8")
-    given = {relation: arity(workload.program, relation) for relation in facts}
-    told = {"workload": workload.name, "query": workload.query, "answers": workload.answers, "given": given}
+    base = {relation: arity(workload.program, relation) for relation in facts}
+    told = {"workload": workload.name, "query": workload.query, "answers": workload.answers, "base": base}
     (folder / "case.json").write_text(json.dumps(told))
     return Case.read(folder)
 
 
 def arity(program: str, relation: str) -> int:
-    """How many columns the program declares; a relation may have no facts.
+    """The number of columns that the program declares; a relation may be empty.
 
     >>> arity(".decl edge(x:number, y:number)", "edge")
     2

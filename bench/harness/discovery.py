@@ -1,7 +1,6 @@
-"""All workloads and all sides: each file of `bench/workloads` and `bench/competitors` is asked for
-its own.
+"""All workloads and all sides, from the files of their folders.
 
-Adding a workload or a competitor is adding a file.
+To add a workload or a competitor, add a file to `bench/workloads` or `bench/competitors`.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ def _modules(package: str) -> Iterator[ModuleType]:
 
 @cache
 def workloads() -> dict[str, Workload]:
-    """By name, in its order."""
+    """The workloads by name, in order."""
     found = [module.WORKLOAD for module in _modules("everlog.bench.workloads")]
     return {workload.name: workload for workload in found}
 
 
 @cache
 def sides() -> dict[str, Side]:
-    """By name, ours first."""
+    """The sides by name, ours first."""
     found = [side for module in _modules("everlog.bench.competitors") for side in module.SIDES]
     found.sort(key=lambda side: (side.name != _FIRST, not side.own))
     return {side.name: side for side in found}
@@ -40,7 +39,7 @@ def sides() -> dict[str, Side]:
 
 @cache
 def installed() -> tuple[dict[str, str], dict[str, str]]:
-    """Versions of those that are here, and why the others are left out."""
+    """Versions of the installed sides, and why the others are left out."""
     here: dict[str, str] = {}
     left_out: dict[str, str] = {}
     for name, side in sides().items():

@@ -8,24 +8,24 @@ from everlog.bench.harness.runs import OK, Record
 
 
 def total(run: Record) -> float:
-    """From the program and its facts in files to the answer."""
+    """Seconds from the files of program and facts to the answer."""
     return float(run["load"]) + float(run.get("solve", 0.0))
 
 
 def solve(run: Record) -> float:
-    """The computation without reading files: what a recomputation costs."""
+    """Seconds of the computation without reading files."""
     return float(run["solve"]) or float(run["load"])
 
 
 def least(record: Record | None, of: Callable[[Record], float] = total) -> float | None:
-    """The least of the runs, or None where it has none."""
+    """The least of the runs, or None if there are none."""
     if record is None or record["status"] != OK or not record["runs"]:
         return None
     return min(map(of, record["runs"]))
 
 
 def spread(record: Record, of: Callable[[Record], float] = total) -> float:
-    """How far the slowest run is from the fastest, as a share of the fastest.
+    """The slowest run against the fastest, as a share of the fastest.
 
     >>> spread({"runs": [{"load": 2.0}, {"load": 3.0}]})
     0.5
@@ -35,7 +35,7 @@ def spread(record: Record, of: Callable[[Record], float] = total) -> float:
 
 
 def bound(record: Record | None) -> float | None:
-    """The seconds that a side was given and did not finish in."""
+    """The time limit that a side exceeded."""
     return float(record["bound"]) if record is not None and record["status"] == "took longer" else None
 
 
@@ -50,7 +50,7 @@ def work_of(results: Record, workload: str) -> Record:
 
 
 def play_of(run: Record, stream: str, batch: int | None) -> Record | None:
-    """One stream of a run; batch None is the one that is not 1."""
+    """One stream of a run; batch None selects the one that is not 1."""
     for play in run["plays"]:
         if play["stream"] == stream and (play["batch"] == batch or (batch is None and play["batch"] > 1)):
             found: Record = play
@@ -59,9 +59,9 @@ def play_of(run: Record, stream: str, batch: int | None) -> Record | None:
 
 
 def per_update(record: Record | None, stream: str, batch: int | None, until: str = "seconds") -> float | None:
-    """Seconds of an update, in the mean of a run; the least of the runs.
+    """Mean seconds per update of a run; the least of the runs.
 
-    `until` is "seconds", until every change is told, or "current", until the answer is there.
+    `until` is "seconds", until every change is reported, or "current", until the answer is ready.
     """
     if record is None or record["status"] != OK:
         return None
@@ -82,16 +82,14 @@ def against_ours(play: Record) -> float | None:
 
 
 def amortized(play: Record, ours: Record | None) -> float | None:
-    """A side's mean over our mean of the whole stream, which has the steps that pay for others."""
+    """A side's mean over our mean of the whole stream."""
     if ours is None:
         return None
     return ratio(play["seconds"] / play["counted"], ours["seconds"] / ours["counted"])
 
 
 def compared_with(play: Record, ours: Record | None) -> float | None:
-    """How a stream is compared: where hubs are toggled by what it costs in the long run, else step
-    by step.
-    """
+    """How a stream is compared: amortized if hubs are toggled, else step by step."""
     if play["stream"] == "hubs":
         return amortized(play, ours)
     found = against_ours(play)
@@ -112,7 +110,8 @@ def ratio(numerator: float | None, denominator: float | None) -> float | None:
 
 
 def seconds(value: float | None) -> str:
-    """
+    """Seconds as text.
+
     >>> seconds(0.0000021), seconds(0.0123), seconds(12.345), seconds(None)
     ('2.1 µs', '12.3 ms', '12.3 s', '–')
     """
@@ -126,7 +125,8 @@ def seconds(value: float | None) -> str:
 
 
 def times(value: float | None) -> str:
-    """
+    """A ratio as text.
+
     >>> times(0.513), times(3.14), times(42.4), times(1234.0)
     ('0.51 ×', '3.1 ×', '42 ×', '1230 ×')
     """

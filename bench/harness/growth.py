@@ -1,8 +1,9 @@
-"""Time and memory against size, and the exponents that fit them beside those that are promised.
+"""Time and memory against size, with fitted and promised exponents.
 
 Each workload is measured at several sizes, computed once and following single updates, on few
-sides.  An exponent is the slope of a straight line through the logarithms of facts given and of
-what was measured: 1 is linear.  A side that did not finish at one size is not asked at the next.
+sides.  An exponent is the slope of the least-squares line through the logarithms of the number of
+base facts and of the measured value: 1 is linear.  A side that did not finish at one size skips the
+next.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from everlog.bench._common import slope
 from everlog.bench.harness.cases import make_case
 from everlog.bench.harness.discovery import sides
 from everlog.bench.harness.figures import least, per_update, record_of, solve
-from everlog.bench.harness.jobs import given
+from everlog.bench.harness.jobs import base_facts
 from everlog.bench.harness.runs import OK, Limits, Record, compared
 from everlog.bench.harness.workload import Workload
 
 _STEPS = 400  # single updates at each size, at most
-_SHARE = 4  # where a cost is amortized: one update for so many facts
-_NOISE = 2.0  # megabytes above start that say nothing
+_SHARE = 4  # for an amortized cost: one update per this number of facts
+_NOISE = 2.0  # megabytes above start that are noise
 
 
 def grown(
@@ -49,7 +50,7 @@ def grown(
             points.append(
                 {
                     "size": size,
-                    "given": given(case),
+                    "given": base_facts(case),
                     "static": compared(case, static, False, (), once),
                     "living": compared(case, living, True, [(stream, 1, steps)], once),
                 }
@@ -75,8 +76,9 @@ def _given_up(points: list[Record], kind: str, name: str) -> bool:
 
 
 def series(growth: Record, kind: str, side: str) -> list[tuple[float, float]]:
-    """(facts given, figure) of a side; kind is `static` or `update` (seconds), or `memory`
-    (megabytes).
+    """(base facts, figure) of a side.
+
+    kind is `static` or `update` (seconds), or `memory` (megabytes).
     """
     out: list[tuple[float, float]] = []
     for point in growth["points"]:

@@ -1,4 +1,4 @@
-"""What is measured of a workload: computed once, and following streams, on all sides that serve it."""
+"""The measurements of a workload: computed once, and following streams."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from everlog.bench.harness.workload import Case, Workload
 
 @frozen
 class Wanted:
-    """Which part of a workload, on which sides, at which size."""
+    """The part of a workload to measure, its sides, and its size."""
 
     workload: Workload
     size: int
@@ -25,8 +25,9 @@ class Wanted:
 
 
 def all_plays(workload: Workload, small: bool, batches: int = 20) -> list[Play]:
-    """Every stream by single updates, then in batches; hubs last, since they change how things are
-    kept.
+    """Every stream by single updates, then in batches; hubs last.
+
+    Hubs change how data is stored.
     """
     steps, batch = (workload.small_steps, workload.small_batch) if small else (workload.steps, workload.batch)
     many = max(steps, batch * (2 if small else batches))
@@ -49,7 +50,7 @@ def work(wanted: Wanted, limits: Limits, tell: Callable[[str], None]) -> Record:
             "title": workload.title,
             "size": wanted.size,
             "described": workload.describe(wanted.size),
-            "given": given(case),
+            "given": base_facts(case),
         }
         if wanted.static:
             tell(f"{workload.title}, {workload.describe(wanted.size)}: computed once")
@@ -61,6 +62,6 @@ def work(wanted: Wanted, limits: Limits, tell: Callable[[str], None]) -> Record:
     return out
 
 
-def given(case: Case) -> int:
-    """How many facts."""
-    return sum(len(case.rows(relation)) for relation in case.given)
+def base_facts(case: Case) -> int:
+    """The number of base facts."""
+    return sum(len(case.rows(relation)) for relation in case.base)

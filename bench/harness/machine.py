@@ -1,7 +1,7 @@
-"""What machine this is, and how much memory a process holds.
+"""A description of the machine, and the memory of a process.
 
-A child's `ru_maxrss` may be what its parent held when it was started, so peaks are read from
-`/proc` where there is one.
+A child's `ru_maxrss` may be the memory of its parent at its start, so peaks are read from `/proc`
+if it exists.
 """
 
 from __future__ import annotations
@@ -25,26 +25,24 @@ def _of_status(key: str) -> float | None:
 
 
 def peak_megabytes() -> float:
-    """The most memory that this process has held."""
+    """The peak memory of this process."""
     found = _of_status("VmHWM")
     return in_megabytes(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) if found is None else found
 
 
 def megabytes() -> float:
-    """The memory that this process holds now (where the system does not tell: the most it has
-    held).
-    """
+    """The current memory of this process (its peak, if the system has no other)."""
     found = _of_status("VmRSS")
     return peak_megabytes() if found is None else found
 
 
 def in_megabytes(ru_maxrss: int) -> float:
-    """`ru_maxrss` is in kilobytes, on macOS in bytes."""
+    """Megabytes from `ru_maxrss`, which is in kilobytes, on macOS in bytes."""
     return ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 def machine() -> dict[str, object]:
-    """Processor, cores, memory, system, Python: what a reader must know of figures."""
+    """Processor, cores, memory, system and Python version."""
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),
@@ -64,7 +62,5 @@ def _processor() -> str:
 
 
 def load_average() -> float:
-    """How many processes wanted a core in the last minute: well above our own one, figures are
-    disturbed.
-    """
+    """The load average of the last minute; well above 1, figures are disturbed."""
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else -1.0

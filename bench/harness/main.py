@@ -1,4 +1,4 @@
-"""`everlog bench`: measure, tell, and write down."""
+"""`everlog bench`: measure, print, and save."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PARTS = {
     "updates": "streams of updates, against those that follow them",
     "growth": "time and memory against size, and fitted exponents",
     "soak": f"{UPDATES} updates at constant size: does memory grow?",
-    "bars": "just what the bars need of static and updates",
+    "bars": "the parts of static and updates that the bars need",
 }
 _ALL = ("static", "updates", "growth", "soak")
 
@@ -32,18 +32,29 @@ _ALL = ("static", "updates", "growth", "soak")
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of `everlog bench`."""
     add = parser.add_argument
-    add("--small", action="store_true", help="small sizes, to see that everything runs")
-    add("--only", nargs="+", metavar="WHAT", default=[], help="workloads, or parts of the work: see --list")
-    add("--against", nargs="+", metavar="SIDE", default=[], help="competitors: see --list; `none` is ours alone")
-    add("--json", metavar="FILE", help="write all figures there")
-    add("--merge", action="store_true", help="keep figures that FILE has of what is not measured now")
-    add("--plot", metavar="FOLDER", help="write plots there, PNG and SVG (needs matplotlib)")
+    add("--small", action="store_true", help="small sizes, for a quick check")
+    add("--only", nargs="+", metavar="WHAT", default=[], help="workloads or parts; see --list")
+    add(
+        "--against",
+        nargs="+",
+        metavar="SIDE",
+        default=[],
+        help="competitors; see --list; `none` measures everlog alone",
+    )
+    add("--json", metavar="FILE", help="write all figures to this file")
+    add("--merge", action="store_true", help="keep the figures in FILE of parts that are not measured now")
+    add("--plot", metavar="FOLDER", help="write plots to this folder, PNG and SVG (needs matplotlib)")
     add("--page", metavar="FILE", help="write tables between the markers of a Markdown page")
-    add("--from", metavar="FILE", dest="source", help="measure nothing: plots and pages from an earlier --json")
-    add("--rounds", type=int, default=2, metavar="N", help="how often sides take turns (2)")
-    add("--limit", type=float, metavar="S", help="seconds that a side has to compute (20; for bars alone 120)")
+    add(
+        "--from",
+        metavar="FILE",
+        dest="source",
+        help="measure nothing; make plots and pages from an earlier --json",
+    )
+    add("--rounds", type=int, default=2, metavar="N", help="number of rounds (2)")
+    add("--limit", type=float, metavar="S", help="time limit of a side in seconds (20; for bars alone 120)")
     add("--budget", type=float, metavar="S", help="seconds of each stream that are timed (0.5; for bars alone 4)")
-    add("--memory", type=float, default=8.0, metavar="GB", help="gigabytes that a side may hold (8)")
+    add("--memory", type=float, default=8.0, metavar="GB", help="memory limit of a side in gigabytes (8)")
     add("--updates", type=int, default=None, metavar="N", help=f"updates of the soak ({UPDATES})")
     add("--list", action="store_true", help="show workloads, parts and competitors")
 
@@ -66,7 +77,7 @@ def run(asked: argparse.Namespace) -> int:
     try:
         results = measured(asked)
     except KeyboardInterrupt:
-        print("interrupted; what was measured so far is kept", file=sys.stderr)
+        print("interrupted; the measurements so far are kept", file=sys.stderr)
         return 130
     written(asked, results)
     return 1 if problems(results) else 0
@@ -76,7 +87,7 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def measured(asked: argparse.Namespace) -> Record:
-    """Everything that was asked for; written down after each workload, so that nothing is lost."""
+    """All requested measurements; saved after each workload."""
     limits = limits_of(asked)
     here = chosen_sides(asked.against)
     results = started(asked, limits)
@@ -106,9 +117,7 @@ def measured(asked: argparse.Namespace) -> Record:
 
 
 def limits_of(asked: argparse.Namespace) -> Limits:
-    """Time for the slow ones where there are few things to measure; else all of it would take half
-    a day.
-    """
+    """The limits; longer ones if there are few measurements."""
     limit, budget = (120.0, 4.0) if "bars" in asked.only else (20.0, 0.5)
     rounds = 1 if asked.small else asked.rounds
     return Limits(asked.limit or limit, asked.budget or budget, asked.memory, rounds)
@@ -119,10 +128,10 @@ def tell(line: str) -> None:
 
 
 def put(records: list[Record], record: Record) -> None:
-    """In the place of an earlier record of the workload, whose other parts and sides stay; or
-    behind all.
+    """Replace a workload's earlier record, keeping its other parts, or append.
 
-    >>> records = [{"workload": "w", "size": 1, "static": [{"side": "a", "n": 1}, {"side": "b", "n": 2}]}]
+    >>> sides = [{"side": "a", "n": 1}, {"side": "b", "n": 2}]
+    >>> records = [{"workload": "w", "size": 1, "static": sides}]
     >>> put(records, {"workload": "w", "size": 1, "static": [{"side": "a", "n": 3}]})
     >>> records[0]["static"]
     [{'side': 'a', 'n': 3}, {'side': 'b', 'n': 2}]
@@ -141,7 +150,7 @@ def put(records: list[Record], record: Record) -> None:
 
 
 def chosen_sides(against: Sequence[str]) -> list[str]:
-    """Ours, and those asked for that are here."""
+    """Our sides, and the requested ones that are installed."""
     here, left_out = installed()
     for name, why in left_out.items():
         if not against or name in against:
@@ -150,7 +159,7 @@ def chosen_sides(against: Sequence[str]) -> list[str]:
 
 
 def wanted_of(workload: Workload, parts: Sequence[str], small: bool, here: Sequence[str]) -> Wanted | None:
-    """What is to be measured of a workload, beside its growth."""
+    """The parts of a workload to measure, beside its growth."""
     static: Sequence[str] = here if "static" in parts else ()
     living: Sequence[str] = here if "updates" in parts else ()
     plays = all_plays(workload, small)
@@ -198,7 +207,7 @@ def save(asked: argparse.Namespace, results: Record) -> None:
 
 
 def as_text(results: Record) -> str:
-    """JSON with a line for each record, so that it can be compared.
+    """JSON with a line for each record, so that versions can be compared.
 
     >>> print(as_text({"format": 1, "work": [{"a": 1}, {"b": 2}]}))
     {
@@ -219,7 +228,7 @@ def as_text(results: Record) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-# ── telling ──────────────────────────────────────────────────────────────────────────────────
+# ── output ───────────────────────────────────────────────────────────────────────────────────
 
 
 def told(record: Record) -> str:
@@ -238,7 +247,7 @@ def told(record: Record) -> str:
 
 
 def written(asked: argparse.Namespace, results: Record) -> int:
-    """Plots and pages."""
+    """Write plots and pages."""
     if asked.plot is not None:
         try:
             from everlog.bench.harness import plots

@@ -1,5 +1,4 @@
-"""The generated parts of a page: what stands between two markers is replaced by tables from the
-results.
+"""The generated parts of a page: tables between two markers.
 
     <!-- generated: bars -->
     …
@@ -32,11 +31,11 @@ _PART = re.compile(r"(<!-- generated: ([^>]+?) -->\n).*?(<!-- end -->)", re.DOTA
 
 
 class NoSuchPart(ValueError):
-    """A marker names a part that is not there."""
+    """A marker names an unknown part."""
 
 
 def rewritten(text: str, results: Record) -> str:
-    """The page with every part made anew.
+    """The page with every part generated again.
 
     >>> print(rewritten("<!-- generated: bars -->\\nold\\n<!-- end -->", {"bars": []}))
     <!-- generated: bars -->
@@ -77,7 +76,7 @@ def _bars(results: Record) -> str:
 
 
 def _static(results: Record) -> str:
-    """A table for each workload, or one line each where there are many."""
+    """A table for each workload, or one line each if there are many."""
     works = [work for work in results["work"] if "static" in work]
     if len(works) == 1:
         return markdown_tables.static_table(works[0])

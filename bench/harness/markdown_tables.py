@@ -1,4 +1,4 @@
-"""Markdown tables from results: what the terminal and docs/performance.md show."""
+"""Markdown tables from results, for the terminal and docs/performance.md."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from everlog.bench.harness.soak import growth_of
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """
+    """A Markdown table.
+
     >>> print(markdown(["side", "time"], [["everlog", "1 s"]]))
     | side | time |
     |---|---|
@@ -35,7 +36,7 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def named(record: Record) -> str:
-    """The title of a side; where ours did not finish, its answers could not be compared."""
+    """The title of a side; marked if ours did not finish and nothing was compared."""
     return title(record["side"]) + ("" if record.get("checked", True) else " (not compared)")
 
 
@@ -89,7 +90,7 @@ def static_table(work: Record) -> str:
 
 
 def refused(work: Record, living: bool) -> list[str]:
-    """The sides that were not asked, and why."""
+    """The sides that do not support the workload, and why."""
     here = {record["side"] for record in work.get("living" if living else "static") or ()}
     out: list[str] = []
     for name, side in sides().items():
@@ -136,7 +137,7 @@ def living_table(work: Record) -> str:
 
 
 def loads_table(work: Record) -> str:
-    """What it takes to be ready for updates, and the recomputation that an update saves."""
+    """The cost of becoming ready for updates, and the recomputation that one saves."""
     rows: list[list[str]] = []
     for record in work["living"]:
         if record["status"] == OK:
@@ -170,7 +171,7 @@ def bars_table(bars: Iterable[Record]) -> str:
 
 
 def bar_lines(bars: Iterable[Record], small: bool) -> list[str]:
-    """For a terminal."""
+    """The bars, for a terminal."""
     out: list[str] = []
     for bar in bars:
         figure = ("> " if bar["only_bound"] else "") + times(bar["ratio"])
@@ -185,15 +186,15 @@ def bar_lines(bars: Iterable[Record], small: bool) -> list[str]:
 
 
 def growth_table(growths: Iterable[Record]) -> str:
-    """Fitted exponents of ours beside the promised ones."""
+    """Our fitted exponents beside the promised ones."""
     rows: list[list[str]] = []
     for growth in growths:
         (static, why_static), (update, why_update) = growth["promised"]["static"], growth["promised"]["update"]
-        given = [point["given"] for point in growth["points"]]
+        sizes = [point["given"] for point in growth["points"]]
         rows.append(
             [
                 growth["title"],
-                f"{given[0]} – {given[-1]}",
+                f"{sizes[0]} – {sizes[-1]}",
                 fitted(exponent(series(growth, "static", OURS))),
                 f"{static:g} ({why_static})",
                 fitted(exponent(series(growth, "memory", OURS))),
@@ -202,7 +203,7 @@ def growth_table(growths: Iterable[Record]) -> str:
             ]
         )
     promised = "promised, at most"
-    head = ["work", "facts given", "time, fitted", promised, "memory, fitted", "update, fitted", promised]
+    head = ["work", "base facts", "time, fitted", promised, "memory, fitted", "update, fitted", promised]
     return markdown(head, rows)
 
 

@@ -1,10 +1,9 @@
-"""One measurement, in a process of its own: `python -P -m everlog.bench.harness.measure`, a request
-on its input.
+"""One measurement, in a process of its own, with a request on its input.
 
-What happens is told as JSON lines: `begin` before something that is timed (its limit with it), `ok`
-or `error` at the end.  The parent ends a process that stays in a phase longer than its limit.
-Clocks are wall time, since some sides use several threads; CPU time is told beside it.  Digests and
-reading answers out are not timed.
+The command is `python -P -m everlog.bench.harness.measure`.  It prints JSON lines: `begin` before a
+timed phase (with its limit), `ok` or `error` at the end.  The parent ends a process that stays in a
+phase longer than its limit.  Clocks are wall time, since some sides use several threads; CPU time
+is printed beside it.  Digests and reading answers are not timed.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ _WARM = 10  # steps before latencies count: the first use of a rule compiles it
 
 
 class Tell(Protocol):
-    """Something for the parent."""
+    """Sends a message to the parent."""
 
     def __call__(self, **told: object) -> None: ...
 
 
 def timed(work: Callable[[], object]) -> tuple[float, float]:
-    """Seconds on the wall, seconds of CPU (all threads, and children that have ended)."""
+    """Wall seconds and CPU seconds (all threads, and children that have ended)."""
     begin = os.times()
     start = time.perf_counter()
     work()
@@ -64,9 +63,9 @@ def static(case: Case, system: Static, asked: dict[str, Any], tell: Tell) -> dic
 
 
 def living(case: Case, system: Living, asked: dict[str, Any], tell: Tell) -> dict[str, Any]:
-    """Load, then play streams one after the other; after each, everything is as it was before.
+    """Load, then play streams one after the other; each restores the initial facts.
 
-    What is done is told at once: a process that is ended later leaves it behind.
+    Each result is reported at once, so a process that is ended later leaves it behind.
     """
     base = megabytes()
     tell(phase="load", limit=asked["limit"])
@@ -94,17 +93,17 @@ def living(case: Case, system: Living, asked: dict[str, Any], tell: Tell) -> dic
 
 
 def follow(system: Living, told: Told) -> None:
-    """Some systems tell changes only: they add them up, to have an answer to compare; not timed."""
+    """Let a system that only reports changes add them up, for comparison; not timed."""
     if hasattr(system, "follow"):
         system.follow(told)
 
 
 def played(case: Case, system: Living, updates: list[Update], batch: int, budget: float) -> dict[str, Any]:
-    """Steps of a stream, until the time that there is for it is over."""
+    """Play steps of a stream until its time budget is used up."""
     steps = [updates[first : first + batch] for first in range(0, len(updates), batch)]
     warm = min(_WARM, len(steps) // 4)
     times: list[float] = []
-    current: list[float] = []  # until the answer is there, before rows of what changed are made
+    current: list[float] = []  # until the answer is ready, before changed rows are made
     chain: list[int] = []
     memory: list[tuple[int, float]] = []
     every = max(1, len(steps) // _SAMPLES)
@@ -148,7 +147,8 @@ def played(case: Case, system: Living, updates: list[Update], batch: int, budget
 
 
 def percentiles(times: list[float]) -> dict[str, float]:
-    """
+    """Percentiles of times.
+
     >>> percentiles([1.0, 2.0, 3.0, 4.0])
     {'mean': 2.5, 'p50': 2.0, 'p90': 4.0, 'p99': 4.0, 'max': 4.0}
     """
@@ -167,7 +167,8 @@ def percentiles(times: list[float]) -> dict[str, float]:
 
 
 def inverse(updates: list[Update]) -> list[Update]:
-    """
+    """The updates that undo a stream.
+
     >>> inverse([("e", (1,), True), ("e", (2,), False)])
     [('e', (2,), True), ('e', (1,), False)]
     """
@@ -175,7 +176,7 @@ def inverse(updates: list[Update]) -> list[Update]:
 
 
 def answer(asked: dict[str, Any], tell: Tell) -> None:
-    """Do what is asked, and tell how it goes."""
+    """Do the request, and report its progress."""
     try:
         case = Case.read(Path(asked["case"]))
         side = sides()[asked["side"]]
@@ -198,7 +199,7 @@ def answer(asked: dict[str, Any], tell: Tell) -> None:
 def main() -> None:
     asked = json.loads(sys.stdin.readline())
     out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what libraries print goes to the error stream
+    os.dup2(2, 1)  # output of libraries goes to the error stream
 
     def tell(**told: object) -> None:
         out.write(json.dumps(told) + "\n")

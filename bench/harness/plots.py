@@ -1,4 +1,4 @@
-"""Plots from results, PNG and SVG: times side by side, updates, growth, memory along a soak."""
+"""Plots from results, PNG and SVG: times, updates, growth, memory of a soak."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _panels(pyplot: Any, number: int, columns: int, height: float, **shared: boo
 
 # ── side by side ─────────────────────────────────────────────────────────────────────────────
 
-Bar = tuple[str, float, bool]  # side, seconds, whether they are but a bound
+Bar = tuple[str, float, bool]  # side, seconds, whether it is only a bound
 
 
 def _static_figures(work: Record) -> list[Bar]:
@@ -152,7 +152,7 @@ def _growth(pyplot: Any, growths: Iterable[Record], kind: str, unit: str) -> Any
         axis.set_title(f"{growth['title']}\nexponent {'–' if fit is None else f'{fit:.2f}'}{promised}", fontsize=7)
         axis.grid(True, which="major", linewidth=0.4, alpha=0.5)
         axis.tick_params(labelsize=6)
-        axis.set_xlabel("facts given", fontsize=6)
+        axis.set_xlabel("base facts", fontsize=6)
         axis.set_ylabel(unit, fontsize=6)
     figure.legend(labels.values(), labels.keys(), loc="lower center", ncol=6, frameon=False)
     figure.tight_layout(rect=(0, 0.04, 1, 1))

@@ -1,10 +1,9 @@
-"""Measurements as processes: limits of time and memory, rounds by turns, answers compared before a
-time counts.
+"""Measurements as processes: limits, rounds in turn, answers compared.
 
-The first round has every side's answers as digests, later ones their sizes; what each step of a
-stream told is compared in all rounds.  A side whose answers are not ours is `wrong`, and none of
-its times is kept.  Sides take turns as often as there are rounds; one that needs long is measured
-once.  What a side could not do in its time is kept as a bound, not left out.
+The first round has every side's answers as digests, later ones their sizes; the changes of each
+step of a stream are compared in all rounds.  A side whose answers differ from ours is `wrong`, and
+none of its times counts.  Sides take turns, once per round; a slow one is measured once.  If a side
+exceeds its limit, the limit is stored as a bound.
 """
 
 from __future__ import annotations
@@ -35,18 +34,18 @@ Record = dict[str, Any]
 
 @frozen
 class Limits:
-    """Seconds of a phase, seconds of steps to be timed, gigabytes of a process, and rounds.
+    """Seconds of a phase, seconds of timed steps, gigabytes of a process, and rounds.
 
-    `apart` false measures in this process, but for sides that need one of their own: to see that
-    things run.
+    With `own_process` false, sides are measured in this process, unless they need one of their own:
+    for a quick check.
     """
 
     seconds: float = 120.0
     budget: float = 10.0
     gigabytes: float = 8.0
     rounds: int = 3
-    patience: float = 20.0  # a side that needs longer is measured once
-    apart: bool = True
+    patience: float = 20.0  # a slower side is measured once
+    own_process: bool = True
 
 
 # ── one process ──────────────────────────────────────────────────────────────────────────────
@@ -61,8 +60,9 @@ def measured(
     limits: Limits,
     soak: tuple[int, int] | None = None,
 ) -> Record:
-    """What a measurement came to: `status`, and its figures if that is ok; `soak` is (updates,
-    size) of one.
+    """The result of a measurement: `status`, and its figures if it is ok.
+
+    `soak` is (updates, size) of a soak.
     """
     asked = {
         "case": str(case.folder),
@@ -74,7 +74,7 @@ def measured(
         "budget": limits.budget,
         "soak": soak,
     }
-    if not limits.apart and not sides()[side].apart:
+    if not limits.own_process and not sides()[side].own_process:
         return _here(asked)
     with tempfile.TemporaryFile("w+") as noise:
         process = subprocess.Popen(
@@ -82,7 +82,7 @@ def measured(
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=noise,
-            start_new_session=True,  # with what it starts itself, so that all of it can be ended
+            start_new_session=True,  # so that its children end with it
         )
         assert process.stdin is not None
         assert process.stdout is not None
@@ -95,7 +95,7 @@ def measured(
 
 
 class _Heard:
-    """What a measurement has told so far."""
+    """The messages of a measurement so far."""
 
     def __init__(self) -> None:
         self.phase, self.deadline = "start", time.monotonic() + 120
@@ -118,7 +118,7 @@ class _Heard:
 
 
 def _here(asked: Record) -> Record:
-    """In this process: quick, and without limits; memory is then everybody's."""
+    """Measure in this process: quick, without limits; memory is that of all sides."""
     from everlog.bench.harness.measure import answer
 
     heard = _Heard()
@@ -132,7 +132,7 @@ def _here(asked: Record) -> Record:
 
 
 def _followed(process: subprocess.Popen[bytes], out: IO[bytes], limits: Limits, noise: IO[str]) -> Record:
-    """Listen until it is over, or has to be."""
+    """Listen until the process ends or exceeds a limit."""
     heard, rest = _Heard(), b""
     with selectors.DefaultSelector() as selector:
         selector.register(out, selectors.EVENT_READ)
@@ -157,7 +157,7 @@ def _followed(process: subprocess.Popen[bytes], out: IO[bytes], limits: Limits, 
 
 
 def _stopped(status: str, bound: float, heard: _Heard) -> Record:
-    """Streams that were played before count."""
+    """The result of a stopped process; streams played before count."""
     if not heard.so_far.get("plays"):
         return {"status": status, "bound": bound, "phase": heard.phase}
     return {**heard.so_far, "status": OK, "stopped": f"{status} than {bound:g} in {heard.phase}"}
@@ -185,9 +185,7 @@ def _gigabytes(pid: int) -> float:
 def compared(
     case: Case, names: Sequence[str], living: bool, plays: Sequence[Play], limits: Limits
 ) -> list[Record]:
-    """A record for each side, by turns; ours is first, and what it answers is what the others are
-    held to.
-    """
+    """A record for each side, in turn; ours is first, and the others must equal it."""
     records: dict[str, Record] = {}
     for name in dict.fromkeys([OURS, *names]):
         if not sides()[name].refusal(case.query, living):
@@ -225,8 +223,9 @@ def _if_ok(found: Record) -> Record | None:
 
 
 def verdict(found: Record, reference: Record) -> Record:
-    """The record, or why it does not count; digests of all rows are there in the first round, sizes
-    in all.
+    """The record, or why it does not count.
+
+    Digests of all rows exist in the first round, sizes in all.
     """
     for relation, size in reference.get("sizes", {}).items():
         actual = found.get("sizes", {}).get(relation, size)
@@ -244,14 +243,12 @@ def verdict(found: Record, reference: Record) -> Record:
         for number, (theirs, expected) in enumerate(both, 1):
             if theirs != expected:
                 where = f"step {number} of {play['stream']} by {play['batch']}"
-                return {"status": WRONG, "why": f"told other changes in {where}"}
+                return {"status": WRONG, "why": f"gave other changes in {where}"}
     return found
 
 
 def _kept(found: Record, ours: Record) -> Record:
-    """Without digests and single times; of each stream, what ours took for the same steps in the
-    same round.
-    """
+    """The record without digests and single times, with our time for the same steps."""
     kept = {key: value for key, value in found.items() if key not in ("answers", "restored", "status")}
     if "plays" in kept:
         mine = {(play["stream"], play["batch"]): play["times"] for play in ours.get("plays", ())}
@@ -264,8 +261,7 @@ def _kept(found: Record, ours: Record) -> Record:
 
 
 def same_steps(play: Record, ours: Sequence[float]) -> float | None:
-    """Our seconds of the steps that a side has done and that count; None where we have not done
-    them all.
+    """Our seconds of the steps that a side has done; None if we have not done all.
 
     >>> same_steps({"from": 1, "steps": 3}, [9.0, 1.0, 2.0, 4.0])
     3.0

@@ -1,8 +1,9 @@
-"""A soak: a million updates in a window of constant size, in which memory must not grow.
+"""A soak: a million updates in a window of constant size; memory must not grow.
 
-The facts stay as many as they were (one comes, the oldest goes), so whatever a database keeps of
-old updates would show.  Told are the memory of the process and the blocks that Python has
-allocated, at even distances; the first fifth is left out, since tables and indexes fill up then.
+The number of facts is constant (one is inserted, the oldest deleted), so anything that a database
+retains of old updates would show.  The soak samples the memory of the process and the blocks that
+Python has allocated, at even distances; the first fifth is left out, since tables and indexes fill
+up then.
 """
 
 from __future__ import annotations
@@ -42,10 +43,10 @@ def soaks(updates: int, small: bool, limits: Limits, tell: Callable[[str], None]
 
 
 def soaked(case: Case, system: Living, updates: int, size: int) -> dict[str, Any]:
-    """Inside the process: play the window, and look at memory now and then."""
+    """Inside the process: play the window, and sample memory."""
     workload = workloads()[case.workload]
     system.load()
-    facts = {relation: case.rows(relation) for relation in case.given}
+    facts = {relation: case.rows(relation) for relation in case.base}
     stream = updates_of("window", workload, facts, size)
     every = max(50, updates // _SAMPLES)
     samples: list[tuple[int, float, int]] = []
@@ -62,8 +63,9 @@ def soaked(case: Case, system: Living, updates: int, size: int) -> dict[str, Any
 
 
 def growth_of(record: Record, column: int) -> float:
-    """How much more there is at the end than after the first fifth, as a share; 1 is memory, 2 are
-    blocks.
+    """The growth from the first fifth to the end, as a share.
+
+    column 1 is memory, 2 are blocks.
 
     >>> round(growth_of({"samples": [[n, 100.0 + n // 90, 1000] for n in range(100)]}, 1), 4)
     0.01

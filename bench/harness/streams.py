@@ -1,14 +1,13 @@
-"""Updates: benign streams (`random`, `window`) and hostile ones (`undo`, `hubs`), always the same
-ones.
+"""Updates: benign streams (`random`, `window`) and hostile ones (`undo`, `hubs`).
 
-    random   a fact comes or goes, by a coin
-    window   first in, first out: when a fact comes, the oldest goes
-    undo     last in, first out: facts come, then go in reverse order, and so on
-    hubs     the facts whose values have most neighbours go and come, in random order
+    random   a fact is inserted or deleted, by a coin
+    window   first in, first out: an insert deletes the oldest fact
+    undo     last in, first out: facts are inserted, then deleted in reverse order, and so on
+    hubs     the facts whose values have most neighbours are deleted and inserted, in random order
 
-Every update changes something: what is inserted was not there, what is deleted was.  Where a
-workload has no facts that might come (`fresh`), given facts are taken away and brought back: then a
-few are missing at any time.
+Streams are deterministic.  Every update changes something: it inserts an absent fact or deletes a
+present one.  If a workload has no new facts to insert (`fresh`), base facts are deleted and
+inserted again: then a few are missing at any time.
 """
 
 from __future__ import annotations
@@ -23,23 +22,23 @@ from everlog.bench.harness.workload import Facts, Row, Update, Workload
 
 Fact = tuple[str, Row]
 
-_MISSING = 2  # facts away at a time, where none are fresh
+_MISSING = 2  # facts missing at a time, without fresh ones
 _DEPTH = 50  # of `undo`
 _HUBS = 20  # facts that `hubs` toggles
 
 
 def updates_of(kind: str, workload: Workload, facts: Facts, size: int) -> Iterator[Update]:
-    """A stream without end that starts from `facts`."""
+    """An endless stream that starts from `facts`."""
     return _KINDS[kind](workload, facts, size, random.Random(f"{workload.name} {kind}"))
 
 
 def make_stream(kind: str, workload: Workload, facts: Facts, size: int, number: int) -> list[Update]:
-    """Its first `number` updates."""
+    """The first `number` updates of a stream."""
     return list(islice(updates_of(kind, workload, facts, size), number))
 
 
 class _State:
-    """The facts that are there, any of which can be drawn at random in constant time."""
+    """The current facts, with random draws in constant time."""
 
     def __init__(self, facts: Facts) -> None:
         self.facts: list[Fact] = [(name, row) for name, rows in facts.items() for row in rows]
@@ -127,8 +126,8 @@ def _undo(workload: Workload, facts: Facts, size: int, draw: random.Random) -> I
 
 def _hubs(workload: Workload, facts: Facts, size: int, draw: random.Random) -> Iterator[Update]:
     toggled = busiest(facts) if workload.hubs is None else workload.hubs(facts)
-    given = {name: set(rows) for name, rows in facts.items()}
-    there = {(name, row) for name, row in toggled if row in given[name]}
+    base = {name: set(rows) for name, rows in facts.items()}
+    there = {(name, row) for name, row in toggled if row in base[name]}
     while True:
         fact = draw.choice(toggled)
         yield *fact, fact not in there
@@ -136,7 +135,7 @@ def _hubs(workload: Workload, facts: Facts, size: int, draw: random.Random) -> I
 
 
 def busiest(facts: Facts, number: int = _HUBS) -> list[Fact]:
-    """The facts whose values stand in most facts, columns by themselves.
+    """The facts whose values occur in most facts, counted per column.
 
     >>> busiest({"e": [(1, 2), (1, 3), (1, 4), (5, 4), (6, 7)]}, 2)
     [('e', (1, 4)), ('e', (1, 2))]

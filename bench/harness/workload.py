@@ -1,8 +1,7 @@
-"""What is measured: a workload is data, a program and updates; a side is a system that is given
-them.
+"""Workloads (data, program and updates) and sides (systems to measure).
 
-Sides are told apart by name (`everlog`, `duckdb`, `souffle compiled`).  Whatever a side needs of a
-workload it finds in a folder, a `Case`: the program, facts in tab-separated files, streams of
+Sides are identified by name (`everlog`, `duckdb`, `souffle compiled`).  A side finds everything it
+needs of a workload in a folder, a `Case`: the program, facts in tab-separated files, streams of
 updates.
 """
 
@@ -25,8 +24,9 @@ Told: TypeAlias = Mapping[str, Mapping[Row, int]]  # relation → row → +1 or 
 
 @frozen
 class Promise:
-    """An exponent that a time grows with, at most, and why; that of each update, or `amortized`
-    over many.
+    """The largest exponent that a time grows with, and why.
+
+    It holds for each update, or `amortized` over many.
     """
 
     exponent: float
@@ -38,10 +38,10 @@ class Promise:
 class Workload:
     """One kind of work, at any size.
 
-    `make(size)` gives its facts, always the same ones.  `fresh(draw, size)` is a fact that might
-    come next; where it is None, updates take given facts away and bring them back.  `large` is the
-    size of the tables, `growth` the sizes that exponents are fitted to.  `steps` is how many
-    updates a stream has at its large size.
+    `make(size)` gives its facts, deterministically.  `fresh(draw, size)` is a new fact to insert;
+    if it is None, updates delete base facts and insert them again.  `large` is the size of the
+    tables, `growth` the sizes that exponents are fitted to.  `steps` is the number of updates of a
+    stream at its large size.
     """
 
     name: str
@@ -57,29 +57,32 @@ class Workload:
     update_promise: Promise
     fresh: Callable[[Random, int], tuple[str, Row]] | None = None
     streams: tuple[str, ...] = ("random", "window", "undo", "hubs")
-    hubs: Callable[[Facts], list[tuple[str, Row]]] | None = None  # what `hubs` toggles; else facts of high degree
+    hubs: Callable[[Facts], list[tuple[str, Row]]] | None = (
+        None  # facts that `hubs` toggles; default: facts of high degree
+    )
     steps: int = 2000
     small_steps: int = 30
     batch: int = 1000
     small_batch: int = 10
-    budget: float = 0.0  # seconds of a stream, where it needs more than others
+    budget: float = 0.0  # seconds of a stream, if it needs more than others
     describe: Callable[[int], str] = field(default="size {}".format)
 
 
-# ── what a side is given ─────────────────────────────────────────────────────────────────────
+# ── input of a side ─────────────────────────────────────────────────────────────────────
 
 
 @frozen
 class Case:
-    """A workload of one size as a folder: `program.dl`, `NAME.facts`, `streams.pickle`,
-    `case.json`.
+    """A workload of one size as a folder.
+
+    Its files are `program.dl`, `NAME.facts`, `streams.pickle` and `case.json`.
     """
 
     folder: Path
     workload: str
     query: str
     answers: tuple[str, ...]
-    given: Mapping[str, int]  # relation → arity
+    base: Mapping[str, int]  # relation → arity
 
     @property
     def program(self) -> str:
@@ -89,7 +92,7 @@ class Case:
         return self.folder / f"{relation}.facts"
 
     def rows(self, relation: str) -> list[Row]:
-        """The given rows, read as one would in Python."""
+        """The base rows, read in plain Python."""
         with self.facts(relation).open() as file:
             return [tuple(map(int, line.split("\t"))) for line in file]
 
@@ -101,17 +104,17 @@ class Case:
     @classmethod
     def read(cls, folder: Path) -> Case:
         told = json.loads((folder / "case.json").read_text())
-        return cls(folder, told["workload"], told["query"], tuple(told["answers"]), told["given"])
+        return cls(folder, told["workload"], told["query"], tuple(told["answers"]), told["base"])
 
 
 class Static(Protocol):
     """A system that computes the answers once."""
 
     def load(self) -> None:
-        """The program and the facts, from the files of the case."""
+        """Read the program and the facts from the files of the case."""
 
     def solve(self) -> None:
-        """The answers are there, and their sizes known."""
+        """Compute the answers and their sizes."""
 
     def size(self, relation: str) -> int: ...
 
@@ -121,19 +124,17 @@ class Static(Protocol):
 
 
 class Living(Protocol):
-    """A system that follows updates, and tells what each step changes.
+    """A system that follows updates, and reports the changes of each step.
 
-    If it has `current_at`, that is when the answers of the last step were there, by `perf_counter`;
-    what comes after is making rows of what changed, as nobody does who computes answers anew.
+    `current_at`, if present, is the `perf_counter` time at which the answers of the last step were
+    ready; the rest is making rows of the changes, which a recomputation does not do.
     """
 
     def load(self) -> None:
-        """The program and the facts, from the files of the case, and everything that follows from
-        them.
-        """
+        """Read the program and the facts, and compute all answers."""
 
     def step(self, updates: list[Update]) -> Told:
-        """Apply updates in their order as one step, and tell the changes of the answers."""
+        """Apply updates in their order as one step, and return the changes of the answers."""
 
     def answer(self, relation: str) -> Iterable[Row]: ...
 
@@ -151,9 +152,9 @@ class NotInstalled(Exception):
 class Side:
     """A system to be measured.
 
-    `version()` raises `NotInstalled` where it is not here.  `refuses(query, living)` says why a
-    query is not asked of it, or "".  `own` are strategies of ours.  Those with `grows` are measured
-    against size, too; those with `apart` need a process for themselves at any time.
+    `version()` raises `NotInstalled` if it is missing.  `refuses(query, living)` says why a query
+    does not suit it, or "".  `own` are strategies of ours.  Those with `grows` are also measured
+    against size; those with `own_process` always need a process of their own.
     """
 
     name: str
@@ -164,7 +165,7 @@ class Side:
     refuses: Callable[[str, bool], str] = field(default=lambda query, living: "")
     own: bool = False
     grows: bool = False
-    apart: bool = False
+    own_process: bool = False
 
     def refusal(self, query: str, living: bool) -> str:
         if (self.living if living else self.static) is None:
@@ -173,7 +174,7 @@ class Side:
 
 
 def installed_version(package: str) -> Callable[[], str]:
-    """The version of a Python package, as metadata has it."""
+    """The version of a Python package, from its metadata."""
 
     def version() -> str:
         from importlib.metadata import PackageNotFoundError

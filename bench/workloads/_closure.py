@@ -1,4 +1,4 @@
-"""What the closures of all graphs have in common."""
+"""Shared by the closures of all graphs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts drawn one by one, until there are enough: the same ones that updates are drawn from."""
+"""Facts drawn one by one, as updates draw them, until there are enough."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from everlog.bench.harness.workload import Facts, Row
 
 
 def drawn(relations: str, size: int, seed: int, fresh: Callable[[random.Random, int], tuple[str, Row]]) -> Facts:
-    """`size` different facts, in the order of their coming.
+    """`size` different facts, in the order drawn.
 
     >>> drawn("e", 3, 1, lambda draw, size: ("e", (draw.randrange(size),)))
     {'e': [(0,), (2,), (1,)]}

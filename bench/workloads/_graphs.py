@@ -10,7 +10,7 @@ Pair = tuple[int, int]
 
 
 def power_law(nodes: int, edges: int, seed: int, exponent: float = 0.6) -> list[Pair]:
-    """Edges from lower to higher numbers; node n is drawn with a weight of (n+1)^-exponent.
+    """Edges from lower to higher numbers; node n has weight (n+1)^-exponent.
 
     >>> graph = power_law(50, 60, 1)
     >>> len(graph), all(x < y for x, y in graph)

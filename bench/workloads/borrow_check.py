@@ -49,7 +49,7 @@ def functions(number: int) -> Facts:
         origins = range(function * VARIABLES, (function + 1) * VARIABLES)
         last = first + POINTS - 1
         out["next"] |= {(p, p + 1) for p in range(first, last)}
-        for _ in range(4):  # a branch or the back of a loop
+        for _ in range(4):  # a branch, or the back edge of a loop
             p, q = sorted(draw.sample(range(first, last + 1), 2))
             out["next"].add((p, q) if draw.random() < 0.6 else (q, p))
         for o in origins:

@@ -1,5 +1,6 @@
-"""The transitive closure of a chain: as many rounds as edges; half of all pairs need the edge in
-the middle.
+"""The transitive closure of a chain.
+
+It needs as many rounds as there are edges; half of all pairs need the middle edge.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The transitive closure of a grid: every pair has many paths, none of them through a cycle."""
+"""The transitive closure of a grid: many paths per pair, no cycles."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The transitive closure of a random graph, two edges a node: one large component, nearly all
-pairs.
+"""The transitive closure of a random graph with two edges per node.
+
+It has one large component with nearly all pairs.
 """
 
 from __future__ import annotations

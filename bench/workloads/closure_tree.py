@@ -1,6 +1,4 @@
-"""The transitive closure of a complete binary tree, edges downwards: each node below all of its
-ancestors.
-"""
+"""The transitive closure of a complete binary tree, edges downwards."""
 
 from __future__ import annotations
 

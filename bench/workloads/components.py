@@ -1,7 +1,7 @@
-"""Connected components: each node with the least node that it is connected to.
+"""Connected components: each node with the least node of its component.
 
-Nodes stand in clusters of thirty with a few edges more than a tree needs, so that some edges may go
-without cutting anything.
+Nodes form clusters of thirty with a few edges more than a tree needs, so that some edges can be
+deleted without splitting a cluster.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The triangle over three relations with two hubs that have half of all neighbours each, in common
-none.
+"""The triangle with two hubs, each with half of all neighbours, none in common.
 
-Edges of r between hubs are toggled, half of the four are there at any time: first-order delta walks
-the neighbours of a hub each time, and finds no answer.
+Edges of r between hubs are toggled, and half of the four are present at any time: first-order delta
+visits the neighbours of a hub each time, and finds no answer.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ WORKLOAD = Workload(
     hubs=hub_rows,
     streams=("hubs",),
     steps=20_000,
-    budget=40.0,  # of which the first seconds pay for another strategy
+    budget=40.0,  # the first seconds pay for another strategy
     static_promise=Promise(1.5, "the AGM bound, N^3/2"),
     update_promise=Promise(0.5, "Õ(D^1/2) amortized", amortized=True),
 )

@@ -1,4 +1,4 @@
-"""A join and a count by group over a million rows; single rows come and go.
+"""A join and a count by group over a million rows, with single-row updates.
 
 q(a, c) :- r(a, b), s(b, c).
 n(a, k) :- q(a, _), k = count : { q(a, _) }.
@@ -14,7 +14,7 @@ from everlog.bench.workloads._drawn import drawn
 
 
 def fresh(draw: random.Random, size: int) -> tuple[str, Row]:
-    """Of a `b` there are three rows in r and in s, on average; of an `a` ten in r."""
+    """A row; on average a `b` has three rows in r and in s, an `a` ten in r."""
     half = size // 2
     outer, b = draw.randrange(half // 10), draw.randrange(half // 3)
     return ("r", (outer, b)) if draw.random() < 0.5 else ("s", (b, outer))

@@ -1,4 +1,7 @@
-"""Negation: functions that no root reaches past those that are switched off, in a graph of calls."""
+"""Negation: functions of a call graph that no root reaches.
+
+Paths do not pass functions that are switched off.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,7 @@ dead(f) :- function(f), !reached(f).
 
 
 def make(functions: int) -> Facts:
-    """Calls go to some function a little further on, so that chains are long but for a shortcut in
-    ten.
-    """
+    """Calls to nearby later functions, so that chains are long; one in ten is far."""
     draw = random.Random(30)
     calls: set[Row] = set()
     for f in range(functions):

@@ -1,6 +1,4 @@
-"""Andersen's points-to analysis of a made-up C program (bench/programs_updates.py says how it is
-made up).
-"""
+"""Andersen's points-to analysis of a C program by bench/programs_updates.py."""
 
 from __future__ import annotations
 

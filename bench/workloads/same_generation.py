@@ -1,6 +1,4 @@
-"""Same generation in families: twenty generations, couples with children
-(bench/programs_updates.py).
-"""
+"""Same generation in families of twenty generations (bench/programs_updates.py)."""
 
 from __future__ import annotations
 

@@ -2,10 +2,10 @@
 
     q(a, b, c, d) :- r(a, b), s(b, c), t(c, d)
 
-A row of s from a hub to a hub would switch a product of many a and many d; there are none.  A few
+A row of s from a hub to a hub would change a product of many a and many d; there are none.  A few
 rows of s have a hub at one end.  The hostile stream toggles rows of s from a hub of r to values
-that t does not have: nothing follows from them, but whoever joins r and s first makes many rows for
-nothing.
+that t does not have: they derive nothing, but a system that joins r and s first makes many rows in
+vain.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HUBS = 4
 
 
 def outer(draw: random.Random, size: int) -> int:
-    """A hub with a row in ten, else some other value: then the rows of a value are few."""
+    """A hub in one row of ten, else another value, which has few rows."""
     return draw.randrange(HUBS) if draw.random() < 0.1 else HUBS + draw.randrange(size // 5)
 
 
@@ -38,7 +38,7 @@ def fresh(draw: random.Random, size: int) -> tuple[str, Row]:
     match relation:
         case "r":
             return "r", (end, outer(draw, size))
-        case "t":  # hubs of t are others than those of r
+        case "t":  # t has other hubs than r
             return "t", (10 * size - outer(draw, size), end)
         case _:
             b, c = HUBS + draw.randrange(size // 5), HUBS + draw.randrange(size // 5)
@@ -51,9 +51,7 @@ def fresh(draw: random.Random, size: int) -> tuple[str, Row]:
 
 
 def hub_rows(facts: Facts) -> list[tuple[str, Row]]:
-    """Rows of s from a hub of r to a value that t lacks: nothing follows, but a join with r first
-    is long.
-    """
+    """Rows of s from a hub of r to a value that t lacks: they derive nothing."""
     draw = random.Random(27)
     here = {c for c, _ in facts["t"]}
     out: list[tuple[str, Row]] = []

@@ -1,10 +1,10 @@
-"""Value flow with aliases, as in pointer analyses of C (CSPA): three relations that need each
-other.
+"""Value flow with aliases, as in pointer analyses of C (CSPA).
 
-Statements are `assign(x, y)` (a value of y may go to x) and `dereference(p, v)` (v is what p points
-to: *p).  The data is a program of small functions: assignments mostly within a function, some from
-a caller; each function dereferences a few of its variables.  Functions call in short chains, so
-that flow stays local, as it does in real programs after calls and returns were matched.
+Three relations are mutually recursive.  Statements are `assign(x, y)` (a value of y may flow to x)
+and `dereference(p, v)` (v is what p points to: *p).  The data is a program of small functions:
+assignments mostly within a function, some from a caller; each function dereferences a few of its
+variables.  Functions call each other in short chains, so that flow stays local, as in real programs
+after matching calls and returns.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def statements(variables: int) -> Facts:
     dereference: set[Row] = set()
     for function in range(variables // WIDTH):
         first = function * WIDTH
-        for x in range(first + 1, first + WIDTH):  # a value comes from some variable before it
+        for x in range(first + 1, first + WIDTH):  # a value comes from some earlier variable
             if draw.random() < 0.7:
                 assign.add((x, draw.randrange(first, x)))
         if function % CHAIN:  # an argument

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
-from everlog.core.program import Atom, Comparison, Rule, Variable, variables_of
+from everlog.core.program import Atom, Comparison, Rule, Variable, variables_of, written_body
 
 
 @frozen
@@ -75,7 +75,7 @@ def query_of(rule: Rule) -> Query:
     """
     merged = merged_variables(rule)
     atoms = []
-    for literal in rule.body:
+    for literal in written_body(rule.body):
         if isinstance(literal, Atom):
             names = [merged.get(a.name, a.name) for a in literal.args if isinstance(a, Variable)]
             atoms.append(QueryAtom(literal.relation, tuple(dict.fromkeys(names))))

@@ -9,7 +9,7 @@ gives the set of its values, and `&`, `-` and `|` combine them in C.  For
 
 with Δpath kept as {y: {x, …}} this is `for y, S in Δ.items(): for z in edge[y]: new[z] |= S`.
 
-A loop over a variable that only leads from one atom to the next is a union of fans instead, and
+A loop over a variable that only leads from one atom to the next is a union of sets instead, and
 any other loop runs only over values that the atoms after it have at all.
 
 The order of the body is chosen greedily: tests and equalities as soon as their variables are

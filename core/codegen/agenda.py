@@ -20,7 +20,7 @@ from everlog.core.program.bodies import may_fail
 
 @frozen
 class Member:
-    """`variable ∈ values`: the fan of a key that is bound, not yet looped over; about `size` values."""
+    """`variable ∈ values`: about `size` values of a key that is bound, not yet looped over."""
 
     variable: Variable
     values: Values

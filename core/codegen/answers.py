@@ -14,9 +14,9 @@ from everlog.core import program as p
 from everlog.core.codegen.agenda import variables_of_literal
 from everlog.core.codegen.rule_code import RuleWriter, Yielding
 from everlog.core.program import Atom, Constant, Rule, Wildcard
-from everlog.core.storage.tables import Columns
+from everlog.core.storage.shape import Columns
 
-ASKED = "asked in "  # before a relation's name: an index that need not be there as a whole
+LAZY = "lazily "  # before the name of a relation: its index need not be there as a whole
 
 
 def may_repeat(rule: Rule) -> bool:
@@ -41,9 +41,7 @@ class AnswerWriter(Yielding, RuleWriter):
     """Writes a generator of answers."""
 
     def atom(self, atom: Atom) -> None:
-        """A relation of which nothing is known yet is gone through as it is, with columns nobody
-        asks for.
-        """
+        """Scan a relation as it is stored while none of its columns is bound."""
         new = any(self.is_new(arg) for arg in atom.args)
         known = any(isinstance(arg, Constant | p.Call) or arg in self.bound for arg in atom.args)
         if new and not known:
@@ -52,7 +50,5 @@ class AnswerWriter(Yielding, RuleWriter):
             super().atom(atom)
 
     def index(self, relation: str, key: Columns, rest: Columns) -> str:
-        """Indexes are asked for keys one by one, so that whoever binds the code may do without
-        building them.
-        """
-        return super().index(ASKED + relation if key else relation, key, rest)
+        """Mark an index that is asked key by key: the binder may do without building it."""
+        return super().index(LAZY + relation if key else relation, key, rest)

@@ -1,6 +1,4 @@
-"""One atom of a body: the index that its bound columns ask for, and how its matches are run
-through.
-"""
+"""One atom of a body: the index that it reads, and the loop over its matches."""
 
 from __future__ import annotations
 
@@ -13,6 +11,7 @@ from everlog.core.codegen.agenda import Member
 from everlog.core.codegen.code_lines import Loop, Values
 from everlog.core.codegen.writer import DELTA, NoSet, Writer, same
 from everlog.core.program import Atom, Constant, Variable
+from everlog.core.storage.table_shapes import PairShape
 
 
 @define
@@ -22,29 +21,27 @@ class AtomWriter(Writer):
     def delta_atom(self, atom: Atom) -> None:
         """Read an atom from Δ, in the form its relation has, testing what is not a new variable."""
         shape = self.shapes[atom.relation]
-        if shape.arity == 0:
-            self.test(DELTA.text)
-        elif shape.arity == 1:
-            self.values(DELTA, atom.args[0])
-        elif shape.arity == 2:
-            key, fan = atom.args[shape.key], atom.args[shape.fan]
+        if isinstance(shape, PairShape):
+            key = atom.args[shape.key]
             if key == self.set_variable:
                 raise NoSet
-            name = self.temporary("_fan")
+            name = self.temporary("_values")
             if isinstance(key, Constant):
                 self.line(f"{name} = _delta.get({self.expr(key)}, _EMPTY)")
                 self.test(name)
             else:
                 self.loop([key], name, items_of(DELTA.text))
                 self.existence_tests(key)
-            self.fan(local(name), fan, atom)
+            self.values_of_key(local(name), atom.args[shape.value], atom)
+        elif not atom.args:
+            self.test(DELTA.text)
+        elif len(atom.args) > 1 and self.set_variable in atom.args:
+            raise NoSet
         else:
-            if self.set_variable in atom.args:
-                raise NoSet
-            self.rows(DELTA, atom.args)
+            self.columns(DELTA, atom.args)
 
-    def fan(self, container: Values, arg: p.Term, atom: Atom) -> None:
-        """The fan of a key of an atom: a loop over it waits until nothing better is to be done."""
+    def values_of_key(self, container: Values, arg: p.Term, atom: Atom) -> None:
+        """The values of a key: a loop over them waits until nothing better is to be done."""
         if self.is_new(arg) and arg != self.set_variable:
             assert isinstance(arg, Variable)
             self.agenda.add(Member(arg, container, self.fan_out(atom)))
@@ -54,7 +51,7 @@ class AtomWriter(Writer):
     def fan_out(self, atom: Atom) -> float:
         """About how many values go with a key of a binary relation."""
         known = self.statistics.get(atom.relation)
-        return 10.0 if known is None else known.rows / known.distinct((self.shapes[atom.relation].key,))
+        return 10.0 if known is None else known.rows / known.distinct(self.shapes[atom.relation].key_columns)
 
     def existence_tests(self, key: p.Term) -> None:
         """Leave out at once the keys that a further atom does not have at all."""
@@ -104,11 +101,11 @@ class AtomWriter(Writer):
             return None
         self.last_loop = None
         self.out_of_reach.update(self.leave_loop().targets)
-        name = self.temporary("_fan")
+        name = self.temporary("_union")
         outside: list[Loop] = []  # the union does not depend on them: it is made before, once for all their turns
         while self.loops and self.loop_without(container.names):
             outside.append(self.leave_loop())
-        self.line(f"{name} = _set().union(*_fans({index}, {container.not_cut_to(index)}))")
+        self.line(f"{name} = _set().union(*_sets({index}, {container.not_cut_to(index)}))")
         self.unions_of_delta += index == DELTA.text
         self.made[name] = self.depth
         if outside:
@@ -183,7 +180,7 @@ class AtomWriter(Writer):
             names |= DELTA.names
         return Values(f"{index}.get({self.key(atom, key)}, _EMPTY)", names, index)
 
-    def columns(self, container: Values, args: list[p.Term]) -> None:
+    def columns(self, container: Values, args: Sequence[p.Term]) -> None:
         if len(args) == 1:
             self.values(container, args[0])
         else:
@@ -191,17 +188,16 @@ class AtomWriter(Writer):
 
     def scan(self, atom: Atom) -> None:
         shape = self.shapes[atom.relation]
-        if shape.arity == 2:
-            columns = (shape.fan, shape.key) if self.turned else (shape.key, shape.fan)
+        if isinstance(shape, PairShape):
+            columns = (shape.value, shape.key) if self.turned else (shape.key, shape.value)
             index = self.index_of(atom, columns[:1], columns[1:])
-            name = self.temporary("_fan")
-            key, fan = (atom.args[column] for column in columns)
+            name = self.temporary("_values")
+            key, value = (atom.args[column] for column in columns)
             self.loop([key], name, items_of(index))
             self.existence_tests(key)
-            self.fan(local(name), fan, atom)
+            self.values_of_key(local(name), value, atom)
         else:
-            container = whole(self.index_of(atom, (), tuple(range(shape.arity))))
-            self.columns(container, list(atom.args))
+            self.columns(whole(self.stored(atom)), atom.args)
 
     def set_atom(self, atom: Atom, key: list[int], rest: list[int], column: int) -> None:
         """The set of values of the set variable, for what the other columns hold."""
@@ -235,18 +231,16 @@ class AtomWriter(Writer):
         """The test that some fact has these values in its `key` columns."""
         shape = self.shapes[atom.relation]
         if not key:
-            return self.nonempty(atom)
-        if shape.arity == 2 and len(key) == 2:
-            index = self.index_of(atom, (shape.key,), (shape.fan,))
-            key_text, fan_text = self.expr(atom.args[shape.key]), self.expr(atom.args[shape.fan])
-            return f"{fan_text} in {index}.get({key_text}, _EMPTY)"
+            return self.stored(atom)
+        if isinstance(shape, PairShape) and len(key) == 2:
+            key_text, value_text = self.expr(atom.args[shape.key]), self.expr(atom.args[shape.value])
+            return f"{value_text} in {self.stored(atom)}.get({key_text}, _EMPTY)"
         return f"{self.key(atom, key)} in {self.index_of(atom, tuple(key), ())}"
 
-    def nonempty(self, atom: Atom) -> str:
+    def stored(self, atom: Atom) -> str:
+        """All facts of a relation, as they are stored."""
         shape = self.shapes[atom.relation]
-        if shape.arity == 2:
-            return self.index_of(atom, (shape.key,), (shape.fan,))
-        return self.index_of(atom, (), tuple(range(shape.arity)))
+        return self.index_of(atom, shape.key_columns, shape.fact_columns)
 
 
 def local(text: str, name: str = "") -> Values:

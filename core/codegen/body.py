@@ -16,58 +16,27 @@ from everlog.core.program import (
     Rule,
     Variable,
 )
-from everlog.core.storage.tables import Shape
+from everlog.core.storage.shape import Shape
 
 MAX_CANDIDATES = 6  # set variables to try for one rule
 
 
-def without_calls(body: Sequence[Literal]) -> list[Literal]:
-    """Functors in positive atoms become equalities, so that atoms hold variables and constants."""
-    out: list[Literal] = []
-    for literal in body:
-        if isinstance(literal, Atom) and any(isinstance(a, Call) for a in literal.args):
-            args: list[p.Term] = []
-            equalities: list[Literal] = []
-            for arg in literal.args:
-                if isinstance(arg, Call):
-                    variable = Variable(f"arg@{len(out)}.{len(args)}")
-                    equalities.append(Comparison("=", variable, arg, arg.kind))
-                    args.append(variable)
-                else:
-                    args.append(arg)
-            out += [Atom(literal.relation, tuple(args)), *equalities]
-        else:
-            out.append(literal)
-    return out
-
-
-def delta_position(original: Sequence[Literal], body: list[Literal], delta: int | None) -> int | None:
-    """Where the atom at position `delta` of the rule stands after `without_calls`."""
-    if delta is None:
-        return None
-    before = len(without_calls(original[:delta]))
-    assert isinstance(body[before], Atom)
-    return before
-
-
-def set_variables(
-    rule: Rule, body: Sequence[Literal], delta: int | None, shapes: Mapping[str, Shape]
-) -> list[Variable]:
+def set_variables(rule: Rule, shapes: Mapping[str, Shape]) -> list[Variable]:
     """The variables worth trying, best first: those that fill a head column, then unneeded ones."""
     head = rule.head
     shape = shapes[head.relation]
-    columns = {1: [0], 2: [shape.fan]}.get(shape.arity, list(range(shape.arity - 1, -1, -1)))
     in_head = [v for arg in head.args for v in p.variables_of(arg)]
+    columns = reversed(shape.fact_columns)
     wanted = [a for c in columns if isinstance(a := head.args[c], Variable) and in_head.count(a) == 1]
     counts: dict[Variable, int] = {}
-    for literal in body:
+    for literal in rule.body:
         if isinstance(literal, Atom):
             for arg in literal.args:
                 if isinstance(arg, Variable):
                     counts[arg] = counts.get(arg, 0) + 1
     unneeded = [v for v, n in sorted(counts.items(), key=lambda e: -e[1]) if v not in in_head]
     likely = [v for v in [*wanted, *unneeded] if v in counts][:MAX_CANDIDATES]
-    return [v for v in likely if settable(v, body)]
+    return [v for v in likely if settable(v, rule.body)]
 
 
 def settable(variable: Variable, body: Sequence[Literal]) -> bool:
@@ -77,7 +46,7 @@ def settable(variable: Variable, body: Sequence[Literal]) -> bool:
             case Atom(args=args) | Negation(Atom(args=args)):
                 if sum(v == variable for a in args for v in p.variables_of(a)) > 1:
                     return False
-                if any(isinstance(a, Call) and variable in p.variables_of(a) for a in args):
+                if any(isinstance(a, Call) and variable in p.variables_of(a) for a in args):  # under `!`
                     return False
             case Comparison(op, left, right, _):
                 inside = [t for t in (left, right) if variable in p.variables_of(t)]
@@ -93,7 +62,7 @@ def settable(variable: Variable, body: Sequence[Literal]) -> bool:
     return True
 
 
-def aggregated_sets(literal: Aggregate, body: list[Literal]) -> list[Variable]:
+def aggregated_sets(literal: Aggregate, body: Sequence[Literal]) -> list[Variable]:
     if literal.op == "count":
         candidates = [a for x in body if isinstance(x, Atom) for a in x.args if isinstance(a, Variable)]
     else:

@@ -13,6 +13,7 @@ other   ours: indexes, constants and functions of the scope, temporaries, parame
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from attrs import evolve, frozen
 
@@ -49,8 +50,8 @@ class Values:
     and with `items` it runs through the whole of it.  `cut` are indexes: values that are no key of
     one of them are left out.  `sized` says that `len` works.
 
-    >>> print(Values("_fan1").cut_to(["_i2"]))
-    _fan1 & _i2.keys()
+    >>> print(Values("_values1").cut_to(["_i2"]))
+    _values1 & _i2.keys()
     """
 
     text: str
@@ -100,3 +101,9 @@ def comment(text: str) -> str:
     """
     shown = " ".join(text[:_MOST].split()) + ("…" if len(text) > _MOST else "")
     return f"# {''.join(c if c.isprintable() else ascii(c)[1:-1] for c in shown)}"
+
+
+def defined(name: str, source: str, filename: str, scope: dict[str, object]) -> Any:
+    """What generated code defines under a name; it runs in `scope`, and is our own text."""
+    exec(compile(source, f"<{filename}>", "exec"), scope)
+    return scope[name]

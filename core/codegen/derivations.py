@@ -27,25 +27,29 @@ from everlog.core.codegen.agenda import Agenda, variables_of_literal
 from everlog.core.codegen.atoms import local
 from everlog.core.codegen.code_lines import Values
 from everlog.core.codegen.rule_code import RuleWriter, Yielding
-from everlog.core.codegen.writer import Compiled, NoSet, same, tuple_text
+from everlog.core.codegen.writer import Compiled, NoSet, packed, same, tuple_text
 from everlog.core.program import Aggregate, Atom, Literal, Rule, Variable
 from everlog.core.program.bodies import may_fail
-from everlog.core.storage.tables import Shape
+from everlog.core.storage.shape import Shape
+from everlog.core.storage.table_shapes import ValueShape
 
 VALUES_OF = "values of "  # before a group's name: its values, by the outer variables
 PROOFS_OF = "proofs of "  # before a relation's name: its witnesses
-FEW = 16  # values of a fan that are looked up one by one
+FEW = 16  # values of a key that are looked up one by one
 
 
 def hidden_variables(rule: Rule) -> tuple[Variable, ...]:
-    """The variables of a rule's body that its head does not show as they are, sorted by name.
+    """The variables of a rule's body that its head does not show as they are, sorted by name; but
+    for computed arguments, which follow from the others.
 
     >>> x, y, z = map(Variable, "xyz")
     >>> print(*hidden_variables(Rule(Atom("path", (x, z)), (Atom("path", (x, y)), Atom("edge", (y, z))))))
     y
     """
     found = dict.fromkeys(v for literal in rule.body for v in variables_of_literal(literal))
-    return tuple(sorted((v for v in found if v not in rule.head.args), key=lambda v: v.name))
+    computed = p.computed_arguments(rule.body)
+    hidden = (v for v in found if v not in rule.head.args and v not in computed)
+    return tuple(sorted(hidden, key=lambda v: v.name))
 
 
 def is_risky(rule: Rule, failing: Collection[str]) -> bool:
@@ -65,34 +69,32 @@ class LivingWriter(RuleWriter):
     single: bool = False  # one atom is all that the body has
     risky: bool = False  # whether a condition may fail
 
-    def variables_to_keep(self, rule: Rule, body: list[Literal]) -> frozenset[Variable]:
+    def variables_to_keep(self, rule: Rule) -> frozenset[Variable]:
         scope = self.expressions.scope
         scope.update(_count=_count_elements, _fromkeys=dict.fromkeys, _next=next, _iter=iter)
         self.hidden, self.head_args = hidden_variables(rule), rule.head.args
-        return frozenset(v for x in body for v in variables_of_literal(x)) | frozenset(
+        return frozenset(v for x in rule.body for v in variables_of_literal(x)) | frozenset(
             v for a in rule.head.args for v in p.variables_of(a)
         )
 
-    def rule(self, rule: Rule, body: list[Literal], delta: int | None) -> Compiled:
-        self.from_delta, self.single = delta is not None, sum(isinstance(x, Atom) for x in body) == 1
+    def rule(self, rule: Rule, delta: int | None) -> Compiled:
+        self.from_delta, self.single = delta is not None, sum(isinstance(x, Atom) for x in rule.body) == 1
         self.risky = is_risky(rule, self.failing)
-        return super().rule(rule, body, delta)
+        return super().rule(rule, delta)
 
     def restricted(self, container: Values, variable: Variable) -> Values:
-        """From a change, a small fan is not cut down: that costs more than to look each value up."""
+        """From a change, a small set is not cut down: that costs more than to look each value up."""
         cut = super().restricted(container, variable)
         if not self.from_delta or cut == container:
             return cut
-        fan = self.temporary("_z")
-        self.line(f"{fan} = {container}")
-        return local(f"({fan} if _len({fan}) < {FEW} else {evolve(cut, text=fan)})", fan)
+        name = self.temporary("_z")
+        self.line(f"{name} = {container}")
+        return local(f"({name} if _len({name}) < {FEW} else {evolve(cut, text=name)})", name)
 
     def set_atom(self, atom: Atom, key: list[int], rest: list[int], column: int) -> None:
-        """No set variable is worth a walk through a whole relation from a change, or an index that
-        only serves one walk: every index has to follow all changes.
-        """
-        natural = self.shapes[atom.relation].arity == 2 and self.shapes[atom.relation].fan == column
-        if rest and not key and (self.from_delta or (self.single and not natural)):
+        """Refuse sets that need a walk through a relation, or an index for one walk only."""
+        stored = self.shapes[atom.relation].is_stored(tuple(rest), (column,))
+        if rest and not key and (self.from_delta or (self.single and not stored)):
             raise NoSet
         super().set_atom(atom, key, rest, column)
 
@@ -105,11 +107,11 @@ class LivingWriter(RuleWriter):
         """Always: where a condition may fail, Δ is gone through row by row, at once."""
         return True
 
-    def fan(self, container: Values, arg: p.Term, atom: Atom) -> None:
+    def values_of_key(self, container: Values, arg: p.Term, atom: Atom) -> None:
         if self.risky and self.from_delta:
             self.values(container, arg)
         else:
-            super().fan(container, arg, atom)
+            super().values_of_key(container, arg, atom)
 
     def delta_atom(self, atom: Atom) -> None:
         """Read an atom from Δ; the value of a group may be a failure."""
@@ -156,16 +158,21 @@ class LivingWriter(RuleWriter):
     def emit_comprehension(self, value: str, into: str = "_new.update") -> bool:
         return False
 
-    def row(self, head: Atom, shape: Shape) -> str:
-        values = [self.expr(a) for a in head.args]
-        return values[0] if shape.arity == 1 else tuple_text(values)
+    def key_line(self, head: Atom, shape: Shape) -> None:
+        """Name the key of the head, if facts of its shape have one."""
+        for column in shape.key_columns:
+            self.line(f"_k = {self.expr(head.args[column])}")
 
-    def set_rows(self, head: Atom, shape: Shape, values: str) -> str:
-        """The facts of a head that has the set variable, as one iterable."""
-        if shape.arity == 1:
+    def fact(self, head: Atom, shape: Shape) -> str:
+        """What the head adds to a set of facts."""
+        return packed([self.expr(a) for a in head.args], shape.fact_columns)
+
+    def facts(self, head: Atom, shape: Shape) -> str:
+        """What a head that has the set variable adds to a set of facts, as one iterable."""
+        values, args = self.single_set(), [head.args[column] for column in shape.fact_columns]
+        if len(args) == 1:
             return values
-        columns = [values if a == self.set_variable else f"({self.expr(a)},)" for a in head.args]
-        return f"_product({', '.join(columns)})"
+        return f"_product({', '.join(values if a == self.set_variable else f'({self.expr(a)},)' for a in args)})"
 
     @property
     def set_in_head(self) -> bool:
@@ -190,25 +197,21 @@ class CountWriter(LivingWriter):
     def emit(self, head: Atom, shape: Shape) -> None:
         amount = "1" if self.set_variable is None else f"_len({self.single_set()})"
         counts = "_new"
-        if shape.arity == 2:
+        if shape.key_columns:
             counts = "_a"
-            self.line(f"_k = {self.expr(head.args[shape.key])}")
+            self.key_line(head, shape)
             self.line("_a = _new.get(_k)")
             self.line("if _a is None: _a = _new[_k] = {}")
         if self.set_in_head:
-            rows = self.single_set() if shape.arity == 2 else self.set_rows(head, shape, self.single_set())
-            self.line(f"_count({counts}, {rows})")
+            self.line(f"_count({counts}, {self.facts(head, shape)})")
             return
-        fact = self.expr(head.args[shape.fan]) if shape.arity == 2 else self.row(head, shape)
-        self.line(f"_v = {fact}")
+        self.line(f"_v = {self.fact(head, shape)}")
         self.line(f"{counts}[_v] = {counts}.get(_v, 0) + {amount}")
 
 
 @define
 class WitnessWriter(LivingWriter):
-    """`_new` maps each fact that is not there yet to a witness; of a binary relation {key: {value:
-    w}}.
-    """
+    """`_new` maps each fact that is not there yet to a witness."""
 
     hoisted: int | None = None  # in which part of the code the witness has a name already
 
@@ -227,57 +230,48 @@ class WitnessWriter(LivingWriter):
             names[self.set_variable] = f"_next(_iter({self.single_set()}))"
         return tuple_text([str(self.number), *(names[v] for v in self.hidden)])
 
-    def facts(self, head: Atom, shape: Shape) -> str:
-        if shape.arity == 2:
-            return self.index(head.relation, (shape.key,), (shape.fan,))
-        return self.index(head.relation, (), tuple(range(shape.arity)))
-
     def emit(self, head: Atom, shape: Shape) -> None:
-        facts = self.facts(head, shape)
+        known = self.stored(head)
         witness = self.witness()
-        if shape.arity == 2:
-            self.emit_binary(head, shape, facts, witness)
+        if shape.key_columns:
+            self.emit_pairs(head, shape, known, witness)
         elif self.set_in_head:
-            rows = self.set_rows(head, shape, self.single_set())
-            new = f"{rows} - {facts}" if shape.arity == 1 else f"_set({rows}) - {facts}"
-            self.line(f"_new.update(_fromkeys({new}, {witness}))")
+            facts = (
+                self.facts(head, shape) if isinstance(shape, ValueShape) else f"_set({self.facts(head, shape)})"
+            )
+            self.line(f"_new.update(_fromkeys({facts} - {known}, {witness}))")
         else:
-            self.line(f"_v = {self.row(head, shape)}")
-            self.line(f"if _v not in {facts}: _new[_v] = {witness}")
+            self.line(f"_v = {self.fact(head, shape)}")
+            self.line(f"if _v not in {known}: _new[_v] = {witness}")
 
-    def emit_binary(self, head: Atom, shape: Shape, facts: str, witness: str) -> None:
-        self.line(f"_k = {self.expr(head.args[shape.key])}")
-        self.line(f"_f = {facts}.get(_k, _EMPTY)")
+    def emit_pairs(self, head: Atom, shape: Shape, known: str, witness: str) -> None:
+        self.key_line(head, shape)
+        self.line(f"_f = {known}.get(_k, _EMPTY)")
         if self.grouped:
             self.emit_grouped(head, shape, witness)
         elif self.set_in_head:
             self.line(f"_n = {self.single_set()} - _f")
             self.line(f"if not _n: {self.skip()}")
             self.line(f"_n = _fromkeys(_n, {witness})")
-            self.line("_a = _new.get(_k)")
-            self.line("if _a is None: _new[_k] = _n")
-            self.line("else: _a.update(_n)")
+            self.add_under_key("_n", "_a.update(_n)")
         else:
-            self.line(f"_v = {self.expr(head.args[shape.fan])}")
+            self.line(f"_v = {self.fact(head, shape)}")
             self.line(f"if _v in _f: {self.skip()}")
-            self.line("_a = _new.get(_k)")
-            self.line(f"if _a is None: _new[_k] = {{_v: {witness}}}")
-            self.line(f"else: _a[_v] = {witness}")
+            self.add_under_key(f"{{_v: {witness}}}", f"_a[_v] = {witness}")
 
     def emit_grouped(self, head: Atom, shape: Shape, witness: str) -> None:
         """{key: (values, {witness: values})}: a value is in the set of one witness only."""
-        values = self.single_set() if self.set_in_head else f"{{{self.expr(head.args[shape.fan])}}}"
+        values = self.single_set() if self.set_in_head else f"{{{self.fact(head, shape)}}}"
         self.line(f"_n = {values} - _f")
         self.line(f"if not _n: {self.skip()}")
         self.add_to_group(witness)
 
-    def add_to_group(self, witness: str) -> None:
-        self.line("_a = _new.get(_k)")
-        self.line(f"if _a is None: _new[_k] = (_set(_n), {{{witness}: _n}})")
-        self.line("else:")
+    def add_to_group(self, witness: str, are_new: bool = False) -> None:
+        self.add_under_key(f"(_set(_n), {{{witness}: _n}})", "")
         self.depth += 1
-        self.line("_n -= _a[0]")
-        self.line(f"if not _n: {self.skip()}")
+        if not are_new:
+            self.line("_n -= _a[0]")
+            self.line(f"if not _n: {self.skip()}")
         self.line("_a[0].update(_n)")
         self.line(f"_b = _a[1].get({witness})")
         self.line(f"if _b is None: _a[1][{witness}] = _n")
@@ -291,52 +285,41 @@ class SavingWriter(WitnessWriter):
 
     def emit(self, head: Atom, shape: Shape) -> None:
         witness = self.witness()
-        if shape.arity == 2:
-            self.line(f"_k = {self.expr(head.args[shape.key])}")
+        self.key_line(head, shape)
         if self.grouped:
-            values = (
-                self.owned(self.single_set()) if self.set_in_head else f"{{{self.expr(head.args[shape.fan])}}}"
-            )
+            values = self.owned(self.single_set()) if self.set_in_head else f"{{{self.fact(head, shape)}}}"
             self.line(f"_n = {values}")
             self.add_to_group(witness)
             return
-        if self.set_in_head:
-            rows = self.single_set() if shape.arity == 2 else self.set_rows(head, shape, self.single_set())
-        else:
-            fact = self.expr(head.args[shape.fan]) if shape.arity == 2 else self.row(head, shape)
-            rows = tuple_text([fact])
-        found = f"_fromkeys({rows}, {witness})"
-        if shape.arity == 2:
-            self.line("_a = _new.get(_k)")
-            self.line(f"if _a is None: _new[_k] = {found}")
-            self.line(f"else: _a.update({found})")
+        facts = self.facts(head, shape) if self.set_in_head else tuple_text([self.fact(head, shape)])
+        found = f"_fromkeys({facts}, {witness})"
+        if shape.key_columns:
+            self.add_under_key(found, f"_a.update({found})")
         else:
             self.line(f"_new.update({found})")
 
 
 @define
 class RestoringWriter(SavingWriter):
-    """The same for the rule with its suspects as Δ, which is left for a key when all of its facts
-    are saved.
-    """
+    """The same with suspects as Δ; a key is left when all its facts are saved."""
 
     left: bool = False
     delta_key: str = ""
 
-    def fan(self, container: Values, arg: p.Term, atom: Atom) -> None:
+    def values_of_key(self, container: Values, arg: p.Term, atom: Atom) -> None:
         if self.grouped and arg == self.set_variable and self.loops == 1:
             self.left = True
             self.line(f"_a = _new.get({self.delta_key})")
             self.line(f"_left = _set({container}) if _a is None else {container} - _a[0]")
             self.line(f"if not _left: {self.skip()}")
             container = local("_left")
-        super().fan(container, arg, atom)
+        super().values_of_key(container, arg, atom)
 
     def delta_atom(self, atom: Atom) -> None:
-        shape = self.shapes[atom.relation]
-        key = atom.args[shape.key] if shape.arity == 2 else None
-        if isinstance(key, Variable):
-            self.delta_key = self.name(key)
+        for column in self.shapes[atom.relation].key_columns:
+            key = atom.args[column]
+            if isinstance(key, Variable):
+                self.delta_key = self.name(key)
         super().delta_atom(atom)
 
     def emit(self, head: Atom, shape: Shape) -> None:
@@ -349,16 +332,14 @@ class RestoringWriter(SavingWriter):
 
 @define
 class SuspectWriter(WitnessWriter):
-    """`_new` collects the facts whose witness this derivation is; where witnesses have sets, takes
-    them out.
-    """
+    """`_new` collects the facts whose witness this derivation is."""
 
     def emit(self, head: Atom, shape: Shape) -> None:
         if self.set_variable is not None and not self.set_in_head:
             raise NoSet
         proofs = self.index(PROOFS_OF + head.relation, (), ())
-        if shape.arity == 2:
-            self.line(f"_k = {self.expr(head.args[shape.key])}")
+        if shape.key_columns:
+            self.key_line(head, shape)
             self.line(f"_p = {proofs}.get(_k)")
             self.line(f"if _p is None: {self.skip()}")
             proofs = "_p"
@@ -368,40 +349,28 @@ class SuspectWriter(WitnessWriter):
         witness = self.witness()
         self.line(f"_g = {proofs}.get")
         if self.set_in_head:
-            rows = self.single_set() if shape.arity == 2 else self.set_rows(head, shape, self.single_set())
-            self.line(f"_r = {rows}")
+            self.line(f"_r = {self.facts(head, shape)}")
             self.line(f"_n = {{_x for _x in _r if _g(_x) == {witness}}}")
             self.line(f"if not _n: {self.skip()}")
         else:
-            fact = self.expr(head.args[shape.fan]) if shape.arity == 2 else self.row(head, shape)
-            self.line(f"_v = {fact}")
+            self.line(f"_v = {self.fact(head, shape)}")
             self.line(f"if _g(_v) != {witness}: {self.skip()}")
             self.line("_n = {_v}")
         self.collect(shape)
 
     def take_group(self, head: Atom, shape: Shape, witness: str) -> None:
-        """Move the suspects from the set of their witness to `_new`: {key: (values, {witness:
-        values})}.
-        """
-        values = self.single_set() if self.set_in_head else f"{{{self.expr(head.args[shape.fan])}}}"
+        """Move suspects from their witness to `_new`: {key: (values, {witness: values})}."""
+        values = self.single_set() if self.set_in_head else f"{{{self.fact(head, shape)}}}"
         self.line(f"_g = _p.get({witness})")
         self.line(f"if _g is None: {self.skip()}")
         self.line(f"_n = _g & {values}")
         self.line(f"if not _n: {self.skip()}")
         self.line("_g -= _n")
         self.line(f"if not _g: del _p[{witness}]")
-        self.line("_a = _new.get(_k)")
-        self.line(f"if _a is None: _new[_k] = (_set(_n), {{{witness}: _n}})")
-        self.line("else:")
-        self.line("    _a[0].update(_n)")
-        self.line(f"    _b = _a[1].get({witness})")
-        self.line(f"    if _b is None: _a[1][{witness}] = _n")
-        self.line("    else: _b |= _n")
+        self.add_to_group(witness, are_new=True)
 
     def collect(self, shape: Shape) -> None:
-        if shape.arity == 2:
-            self.line("_a = _new.get(_k)")
-            self.line("if _a is None: _new[_k] = _n")
-            self.line("else: _a |= _n")
+        if shape.key_columns:
+            self.add_under_key("_n", "_a |= _n")
         else:
             self.line("_new |= _n")

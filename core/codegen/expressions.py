@@ -16,7 +16,7 @@ from everlog.core.program import Call, Constant, Kind, Value, Variable, values
 from everlog.core.program.bodies import may_fail
 from everlog.core.program.functors import BUILTINS, COMPARISONS, as_kind, call_functor, range_values
 from everlog.core.program.order import rank
-from everlog.core.storage.tables import fans_of
+from everlog.core.storage.shape import sets_of
 
 _SYMBOLS = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
@@ -26,7 +26,7 @@ class Expressions:
 
     def __init__(self, functors: Mapping[str, p.Functor]) -> None:
         self.functors = functors
-        self.scope: dict[str, Any] = dict(_SCOPE)
+        self.scope: dict[str, object] = dict(_SCOPE)
         self.constants: dict[str, Value] = {}  # those of the scope, for whoever reads the code
         self._names: dict[tuple[str, int], str] = {}
         self.walrus = 0
@@ -79,7 +79,7 @@ class Expressions:
             return f"{left} {_SYMBOLS[op]} {right}"
         return f"{self.named('compare', COMPARISONS[op])}({left}, {right})"
 
-    def named(self, prefix: str, value: Any) -> str:
+    def named(self, prefix: str, value: object) -> str:
         """The name of an object of the scope; the same object has the same name."""
         name = self._names.get((prefix, id(value)))
         if name is None:
@@ -119,14 +119,14 @@ _SUMS: dict[Kind, Callable[[list[Any]], Any]] = {
     Kind.UNSIGNED: lambda found: sum(found) & values.MASK,
     Kind.FLOAT: values.float_sum,
 }
-_SCOPE: dict[str, Any] = {
+_SCOPE: dict[str, object] = {
     "_EMPTY": frozenset(),
     "_MISSING": object(),
     "_product": product,
     "_set": set,
     "_sum": sum,
     "_len": len,
-    "_fans": fans_of,
+    "_sets": sets_of,
     "_wrap": values.wrap,
     "_Error": values.NoValue,
     "_Failed": values.Failed,

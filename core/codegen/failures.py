@@ -13,13 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from everlog.core.codegen.agenda import variables_of_literal
-from everlog.core.codegen.writer import Access, Compiled
-from everlog.core.program import Failure, Literal, Row, Rule, Variable
+from everlog.core.codegen.writer import Compiled, Lookup
+from everlog.core.program import Failure, Literal, Row, Rule, Value, Variable
 from everlog.core.program.bodies import Binding, outcomes, sure_and_open
 from everlog.core.program.values import Failed, NoValue
-from everlog.core.storage.tables import Shape, count_one
+from everlog.core.storage.shape import Counted, Shape
 
-Lookup = Callable[[Access], Any]
 Write = Callable[[Sequence[Literal], Sequence[Variable], Sequence[Variable]], Compiled]
 
 
@@ -37,7 +36,7 @@ class FailurePoint:
         self._sure, self._open = sure_and_open(body, {variable.name for variable in bound})
         self._code: dict[tuple[int, tuple[str, ...]], tuple[list[str], Compiled]] = {}
 
-    def __call__(self, lookup: Lookup, new: Any, error: NoValue, *values: Any) -> None:
+    def __call__(self, lookup: Lookup, new: Counted, error: NoValue, *values: Value) -> None:
         """Tell what the failure means for the rule: an error, or a value of its head."""
         given = {v.name: value for v, value in zip(self._bound, values, strict=True)}
         for choice in self._extended(lookup, -1, self._sure, given):
@@ -47,7 +46,8 @@ class FailurePoint:
                     raise problem
                 assert self._shape is not None
                 outer: Row = tuple(binding[v.name] for v in self._rule.head.args[:-1] if isinstance(v, Variable))
-                count_one(self._shape, new, (*outer, Failed(problem.message)), 1)
+                failed: Any = Failed(problem.message)  # in the place of a value
+                self._shape.count_one(new, (*outer, failed), 1)
 
     def _matches(self, lookup: Lookup) -> Callable[[Literal, Binding], Iterator[Binding]]:
         numbers = {id(literal): number for number, literal in enumerate(self._open)}

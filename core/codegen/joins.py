@@ -34,7 +34,7 @@ class JoinWriter(AtomWriter):
     delta: int | None = None  # the place of the atom that is read from Δ
     ordering: Ordering = field(init=False)
 
-    def join(self, body: list[Literal], delta: int | None, emit: Callable[[], None]) -> None:
+    def join(self, body: Sequence[Literal], delta: int | None, emit: Callable[[], None]) -> None:
         """Loops and tests for the whole body, then `emit` at the bottom."""
         agenda = Agenda(body, self.set_variable)
         self.agenda = agenda
@@ -72,9 +72,7 @@ class JoinWriter(AtomWriter):
         self.collect_parts()
 
     def settle(self, agenda: Agenda) -> None:
-        """Write every test and equality that became ready with the variables bound since the last
-        time.
-        """
+        """Write every test and equality that has become ready since the last call."""
         while True:
             positions = agenda.touched(self.bound)
             if not positions:
@@ -173,9 +171,7 @@ class JoinWriter(AtomWriter):
 
     @contextmanager
     def guarded(self, literal: Literal) -> Iterator[None]:
-        """Around the code of a literal: where it cannot be computed, tell what that means, and go
-        on.
-        """
+        """Around the code of a literal that may fail: tell what a failure means."""
         if not (self.guards and may_fail(literal)):
             yield
             return

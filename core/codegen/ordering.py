@@ -197,7 +197,7 @@ class Ordering:
             known = self._known(literal)
             for column, argument in enumerate(literal.args):
                 if argument in new:
-                    sources.setdefault(argument, (known, column))  # type: ignore[arg-type]
+                    sources.setdefault(argument, (known, column))
         for variable in new:
             sources.setdefault(variable, None)
         order = (*prefix.order, Estimate(position, tried, rows))
@@ -216,7 +216,9 @@ class Ordering:
         if not isinstance(literal, Atom):
             return _RANGE, _RANGE
         known = self._known(literal)
-        shares, columns, seen = [], [], {}
+        shares: list[float] = []
+        columns: list[int] = []
+        seen: dict[Variable, int] = {}
         same = 1.0  # the share of rows that have the same value twice
         for column, argument in enumerate(literal.args):
             if isinstance(argument, Constant):

@@ -11,11 +11,11 @@ from attrs import define, field
 
 from everlog.core import program as p
 from everlog.core.codegen.agenda import variables_of_literal
-from everlog.core.codegen.body import aggregated_sets, delta_position, set_variables, without_calls
-from everlog.core.codegen.code_lines import Line, Loop, Test, Values, comment, identifier
+from everlog.core.codegen.body import aggregated_sets, set_variables
+from everlog.core.codegen.code_lines import Line, Loop, Test, Values, comment, defined, identifier
 from everlog.core.codegen.failures import FailurePoint
 from everlog.core.codegen.joins import JoinWriter
-from everlog.core.codegen.writer import DELTA, Compiled, NoSet, deeper, same, tuple_text
+from everlog.core.codegen.writer import DELTA, Compiled, NoSet, deeper, packed, same, tuple_text
 from everlog.core.program import (
     Aggregate,
     Atom,
@@ -25,8 +25,9 @@ from everlog.core.program import (
     Variable,
 )
 from everlog.core.program.bodies import may_fail
+from everlog.core.storage.shape import Shape
 from everlog.core.storage.statistics import Statistics
-from everlog.core.storage.tables import Shape
+from everlog.core.storage.table_shapes import PairShape, ValueShape
 
 _MANY_TURNS = 1_000_000_000
 
@@ -48,13 +49,12 @@ def compile_rule(
     With `known`, sets of facts are left out that the head's relation has: most of what a recursion
     derives.
     """
-    body = without_calls(rule.body)
     make = writer or RuleWriter
     sets = sets and not may_fail(rule.head)  # what may fail there is computed when the rest holds
-    candidates = set_variables(rule, body, delta, shapes) if sets else []
+    candidates = set_variables(rule, shapes) if sets else []
     for candidate in [*candidates, None]:
         try:
-            return make(shapes, statistics, functors, candidate, known=known).rule(rule, body, delta)
+            return make(shapes, statistics, functors, candidate, known=known).rule(rule, delta)
         except NoSet:
             continue
     raise AssertionError("a rule without set variable always compiles")
@@ -68,23 +68,19 @@ def compile_late(
     functors: Mapping[str, p.Functor],
     known: bool,
 ) -> Compiled | None:
-    """The function that derives `rule` from another atom than Δ, by one union of fans of Δ each
-    time.
+    """Compile `rule` from another atom than Δ, with one union of sets of Δ at a time.
 
     Where Δ has many keys those are fewer and larger operations:
     `points_to(v, o) :- load(v, p), points_to(p, q), Δ(q, o)` is one union for each load.  None if
     the rule has no such form.
     """
-    body = without_calls(rule.body)
-    position = delta_position(rule.body, body, delta)
-    assert position is not None
-    atom = body[position]
-    if not isinstance(atom, Atom) or sum(literal is atom for literal in body) > 1 or may_fail(rule.head):
+    atom = rule.body[delta]
+    if not isinstance(atom, Atom) or sum(literal is atom for literal in rule.body) > 1 or may_fail(rule.head):
         return None
-    for candidate, turned in product(set_variables(rule, body, None, shapes), (True, False)):
+    for candidate, turned in product(set_variables(rule, shapes), (True, False)):
         try:
             writer = RuleWriter(shapes, statistics, functors, candidate, known=known, late=atom, turned=turned)
-            found = writer.rule(rule, body, delta)
+            found = writer.rule(rule, delta)
         except NoSet:
             continue
         scans = sum(isinstance(line, Loop) and line.values.items for line in writer.all_lines)
@@ -100,14 +96,13 @@ class RuleWriter(JoinWriter):
     written: Rule = field(factory=lambda: Rule(Atom("", ()), ()))
     parameters: tuple[str, ...] = ()
 
-    def rule(self, rule: Rule, body: list[Literal], delta: int | None) -> Compiled:
-        position = delta_position(rule.body, body, delta)
+    def rule(self, rule: Rule, delta: int | None) -> Compiled:
         self.written = rule
-        self.kept = self.variables_to_keep(rule, body)
-        self.join(body, position, lambda: self.emit_head(rule.head))
+        self.kept = self.variables_to_keep(rule)
+        self.join(rule.body, delta, lambda: self.emit_head(rule.head))
         return self.finish(rule, delta)
 
-    def variables_to_keep(self, rule: Rule, body: list[Literal]) -> frozenset[Variable]:
+    def variables_to_keep(self, rule: Rule) -> frozenset[Variable]:
         """What the head needs; any other variable may vanish in a union of sets."""
         return frozenset(v for arg in rule.head.args for v in p.variables_of(arg))
 
@@ -129,13 +124,12 @@ class RuleWriter(JoinWriter):
             Line(1, f"return {name}"),
         ]
         source = "\n".join(map(str, text))
-        scope: dict[str, Any] = dict(self.expressions.scope)
-        exec(compile(source, f"<{identifier('rule ', rule.name)}>", "exec"), scope)  # our own text, made above
+        make = defined("make", source, identifier("rule ", rule.name), dict(self.expressions.scope))
         index = self.driver.index if self.late is not None and self.driver is not None else ""
         driver = order.index(index) if index in order else None
         first = self.lines[0]
         from_delta = isinstance(first, Loop) and first.values.index == DELTA.text
-        return Compiled(source, tuple(self.accesses), scope["make"], driver, self.only_new, from_delta)
+        return Compiled(source, tuple(self.accesses), make, driver, self.only_new, from_delta)
 
     # ── failures ─────────────────────────────────────────────────────────────────────────────
 
@@ -157,9 +151,7 @@ class RuleWriter(JoinWriter):
         return bound >= set(variables_of_literal(literal))
 
     def solutions(self, body: Sequence[Literal], given: Sequence[Variable], new: Sequence[Variable]) -> Compiled:
-        """A generator of the values of some variables, from those of others, for which literals
-        hold.
-        """
+        """A generator of the values of `new` for which literals hold, from those of `given`."""
         return SolutionWriter(self.shapes, self.statistics, self.functors, None).solved(body, given, new)
 
     # ── heads ────────────────────────────────────────────────────────────────────────────────
@@ -173,16 +165,18 @@ class RuleWriter(JoinWriter):
         self.emit_row(shape, values)
 
     def emit_row(self, shape: Shape, values: list[str]) -> None:
-        if shape.arity != 2:
-            value = values[0] if shape.arity == 1 else tuple_text(values)
-            if not self.emit_comprehension(value):
-                self.line(f"_new.add({value})")
-        else:
-            key, fan = values[shape.key], values[shape.fan]
-            self.line(f"_k = {key}")
-            self.line("_a = _new.get(_k)")
-            self.line(f"if _a is None: _new[_k] = {{{fan}}}")
-            self.line(f"else: _a.add({fan})")
+        fact = packed(values, shape.fact_columns)
+        if isinstance(shape, PairShape):
+            self.line(f"_k = {values[shape.key]}")
+            self.add_under_key(f"{{{fact}}}", f"_a.add({fact})")
+        elif not self.emit_comprehension(fact):
+            self.line(f"_new.add({fact})")
+
+    def add_under_key(self, first: str, further: str) -> None:
+        """Write what the key `_k` gets in `_new`: its first entry, or one further in `_a`."""
+        self.line("_a = _new.get(_k)")
+        self.line(f"if _a is None: _new[_k] = {first}")
+        self.line(f"else: {further}".rstrip())
 
     def emit_comprehension(self, value: str, into: str = "_new.update") -> bool:
         """The innermost loop, with nothing but tests in it, as one comprehension: twice as fast."""
@@ -213,34 +207,29 @@ class RuleWriter(JoinWriter):
             self.any_value()
             self.emit_row(shape, [self.expr(a) for a in head.args])
             return
-        known = self.known and shape.arity == 2
+        known = self.known and isinstance(shape, PairShape)
         values = self.intersection() if known else self.single_set()
-        if shape.arity == 1:
-            self.line(f"_new |= {values}")
-        elif shape.arity == 2:
+        if isinstance(shape, PairShape):
             self.line(f"_k = {self.expr(head.args[shape.key])}")
             new = self.owned(values)
             if known:
-                there = self.index(head.relation, (shape.key,), (shape.fan,))
-                self.line(f"_f = {there}.get(_k)")
+                self.line(f"_f = {self.stored(head)}.get(_k)")
                 self.line(f"_n = {new} if _f is None else {values} - _f")
                 if self.dropped:
                     self.line(f"_n.discard({self.dropped})")
                 self.line(f"if not _n: {self.skip()}")
                 new = values = "_n"
                 self.only_new = True
-            self.line("_a = _new.get(_k)")
-            self.line(f"if _a is None: _new[_k] = {new}")
-            self.line(f"else: _a |= {values}")
+            self.add_under_key(new, f"_a |= {values}")
+        elif isinstance(shape, ValueShape):
+            self.line(f"_new |= {values}")
         else:
             columns = [values if a == variable else f"({self.expr(a)},)" for a in head.args]
             self.take_loop_into(columns, head)
             self.line(f"_new.update(_product({', '.join(columns)}))")
 
     def take_loop_into(self, columns: list[str], head: Atom) -> None:
-        """A loop over the values of a column, with nothing in it, becomes a factor of the product
-        of columns.
-        """
+        """Turn an empty loop over a column's values into a factor of the product."""
         names = [self.bound.get(arg) if isinstance(arg, Variable) else None for arg in head.args]
         last = self.lines[-1] if self.loops else None
         if not isinstance(last, Loop) or len(last.targets) != 1 or names.count(last.targets[0]) != 1:
@@ -280,22 +269,21 @@ class RuleWriter(JoinWriter):
         Where the body itself gives values to all of them, a second function goes through the body
         once, for all groups.  It is called when the first one has cost as much as it will.
         """
-        body = without_calls(literal.body)
-        one = self.aggregated(literal, body, literal.outer)
+        one = self.aggregated(literal, literal.outer)
         text = [Line(1, comment(str(literal))), Line(1, f"{function}_known = {{}}")]
         text += one.helpers
         text += [Line(1, f"def {function}_run({', '.join(['_new', *one.parameters])}):"), *deeper(one.lines)]
-        if not self.is_grouped(literal, body):
+        if not self.is_grouped(literal):
             return text + one.call_for_one(function, literal)
-        every = self.aggregated(literal, body, ())
+        every = self.aggregated(literal, ())
         text += every.helpers
         text += [Line(1, f"def {function}_groups(_new):"), *deeper(every.lines)]
         turns = every.ordering.cost / max(one.ordering.cost, 1.0)
         return text + one.call_for_all(function, literal, max(1, round(min(turns, _MANY_TURNS))))
 
-    def aggregated(self, literal: Aggregate, body: list[Literal], outer: Sequence[Variable]) -> RuleWriter:
+    def aggregated(self, literal: Aggregate, outer: Sequence[Variable]) -> RuleWriter:
         """The body of an aggregate as code, for values of some variables; by groups of the others."""
-        groups = [v for v in literal.outer if v not in outer]
+        body, groups = literal.body, [v for v in literal.outer if v not in outer]
         candidates = [] if may_fail(literal.target) else aggregated_sets(literal, body)
         for candidate in [*candidates, None]:
             inner = RuleWriter(self.shapes, self.statistics, self.functors, candidate)
@@ -315,10 +303,10 @@ class RuleWriter(JoinWriter):
             return inner
         raise AssertionError("an aggregate without set variable always compiles")
 
-    def is_grouped(self, literal: Aggregate, body: Sequence[Literal]) -> bool:
+    def is_grouped(self, literal: Aggregate) -> bool:
         """Whether all groups can be computed at once; not if that could fail for one never asked for."""
-        given = {a for x in body if isinstance(x, Atom) for a in x.args}
-        certain = not may_fail(literal.target) and not any(map(may_fail, body))
+        given = {a for x in literal.body if isinstance(x, Atom) for a in x.args}
+        certain = not may_fail(literal.target) and not any(map(may_fail, literal.body))
         return certain and bool(literal.outer) and given.issuperset(literal.outer)
 
     def call_for_one(self, function: str, literal: Aggregate) -> list[Line]:
@@ -371,9 +359,7 @@ class RuleWriter(JoinWriter):
             self.line(f"_a.extend({self.single_set()})")
 
     def number_of_turns(self) -> str:
-        """How often the innermost loop comes to its bottom: where it has no tests it need not be
-        run.
-        """
+        """How often the innermost loop reaches its bottom; without tests it need not run."""
         found = self.innermost_loop()
         if found is None:
             return "1"
@@ -404,10 +390,10 @@ class Yielding:
 
     __slots__ = ()
 
-    def variables_to_keep(self, rule: Rule, body: list[Literal]) -> frozenset[Variable]:
+    def variables_to_keep(self, rule: Rule) -> frozenset[Variable]:
         """All: a variable that vanishes does so in a union, which would be made at once."""
         shown = frozenset(v for arg in rule.head.args for v in p.variables_of(arg))
-        return shown | frozenset(v for x in body for v in variables_of_literal(x))
+        return shown | frozenset(v for x in rule.body for v in variables_of_literal(x))
 
     def emit_head(self: Any, head: Atom) -> None:
         self.line(f"yield {tuple_text([self.expr(arg) for arg in head.args])}")
@@ -425,7 +411,7 @@ class Yielding:
             self.bound[variable] = self.name(variable)
         self.parameters = tuple(self.bound.values())
         rule = Rule(Atom("", tuple(new)), tuple(body), "open conditions")
-        compiled: Compiled = self.rule(rule, without_calls(body), None)
+        compiled: Compiled = self.rule(rule, None)
         return compiled
 
 

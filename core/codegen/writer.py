@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TypeAlias
 
 from attrs import define, field, frozen
 
@@ -12,8 +12,8 @@ from everlog.core.codegen.agenda import Agenda
 from everlog.core.codegen.code_lines import Line, Loop, Test, Values, identifier
 from everlog.core.codegen.expressions import Expressions
 from everlog.core.program import Atom, Variable
+from everlog.core.storage.shape import Columns, Facts, Shape
 from everlog.core.storage.statistics import Statistics
-from everlog.core.storage.tables import Columns, Shape
 
 MAX_LOOPS = 16  # Python allows 20 nested blocks in one function
 DELTA = Values("_delta", frozenset(["_delta"]), "_delta")
@@ -32,27 +32,29 @@ class Access:
     rest: Columns
 
 
+Run: TypeAlias = Callable[[Facts | None, Facts], None]  # from Δ, into what is new
+Lookup: TypeAlias = Callable[[Access], object]  # finds an index, as a rule asks for it
+
+
 @frozen
 class Compiled:
     """The generated function; bound to the indexes that it asks for, it takes (Δ, new)."""
 
     source: str
     accesses: tuple[Access, ...]
-    make: Callable[..., Callable[[Any, Any], None]]
+    make: Callable[..., Run]
     driver: int | None = None  # of code that reads Δ late: the access that its outermost loop runs through
     only_new: bool = False  # whether it derives no fact that its relation has
     from_delta: bool = False  # whether it does nothing outside of its loop over Δ
 
-    def bound_to(self, lookup: Callable[[Access], Any]) -> Callable[[Any, Any], None]:
+    def bound_to(self, lookup: Lookup) -> Run:
         """The function, over the indexes that `lookup` finds."""
         return self.make(lookup, *map(lookup, self.accesses))
 
 
 @define
 class Part:
-    """A function that was begun when the one before it became too deep: its parameters, the
-    caller's lines.
-    """
+    """A function for the loops that were too deep for the one before it."""
 
     name: str
     parameters: list[str]
@@ -94,7 +96,7 @@ class Writer:
     known: bool = False  # whether derived facts are compared with those that the head's relation has
     only_new: bool = False
     late: Atom | None = None
-    turned: bool = False  # whether relations that are run through are so by their fans
+    turned: bool = False  # whether binary relations are run through by value, not by key
     driver: Values | None = None  # what the outermost loop runs through
     unions_of_delta: int = 0
     failing: frozenset[str] = frozenset()  # groups whose value may be a failure
@@ -127,7 +129,7 @@ class Writer:
         if atom is not self.late:
             return self.index(atom.relation, key, rest)
         shape = self.shapes[atom.relation]
-        if shape.arity != 2 or (key, rest) != ((shape.key,), (shape.fan,)):
+        if not shape.key_columns or not shape.is_stored(key, rest):
             raise NoSet
         return DELTA.text
 
@@ -229,3 +231,9 @@ def same(one: str, other: str) -> str:
 
 def tuple_text(parts: list[str]) -> str:
     return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+
+
+def packed(values: Sequence[str], columns: Columns) -> str:
+    """The values of some columns, as keys and facts have them: one is bare."""
+    chosen = [values[column] for column in columns]
+    return chosen[0] if len(chosen) == 1 else tuple_text(chosen)

@@ -48,7 +48,17 @@ from typing import assert_never
 
 from attrs import frozen
 
-from everlog.core.program import Aggregate, Atom, Comparison, Literal, Negation, Range, Rule, Wildcard
+from everlog.core.program import (
+    Aggregate,
+    Atom,
+    Comparison,
+    Literal,
+    Negation,
+    Range,
+    Rule,
+    Wildcard,
+    written_body,
+)
 
 DIRECTION = {"delete": -1, "insert": 1}  # event → the sign of ΔA; in the order of a step
 
@@ -84,8 +94,11 @@ class DeltaRule:
         return self.sign < 0
 
     def __str__(self) -> str:
-        literals = [f"Δ{literal}" if i == self.position else str(literal) for i, literal in enumerate(self.body)]
-        return f"{self.head} {'-' if self.before else '+'}:= {', '.join(literals)}."
+        change = self.body[self.position]
+        assert isinstance(change, Atom)
+        marked = Atom(f"Δ{change.relation}", change.args)
+        body = (*self.body[: self.position], marked, *self.body[self.position + 1 :])
+        return f"{self.head} {'-' if self.before else '+'}:= {', '.join(map(str, written_body(body)))}."
 
 
 # ── products ─────────────────────────────────────────────────────────────────────────────────────

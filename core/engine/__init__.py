@@ -15,7 +15,8 @@
 
 from everlog.core.engine.engine import Engine, Witness
 from everlog.core.engine.executor import Incremental
-from everlog.core.engine.planning.plan import STRATEGIES, NoSuchStrategy, Plan, make_plan
+from everlog.core.engine.keepers.unit_strategies import STRATEGIES
+from everlog.core.engine.planning.plan import NoSuchStrategy, Plan, make_plan
 from everlog.core.engine.statistics import Statistics
 from everlog.core.runtime.guards import LimitExceeded, Limits, Progress
 

@@ -14,24 +14,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import evolve
 
 from everlog.core.codegen import Access, Compiled, compile_rule
-from everlog.core.codegen.answers import ASKED, AnswerWriter, may_repeat
+from everlog.core.codegen.answers import LAZY, AnswerWriter, may_repeat
 from everlog.core.engine.engine import Engine
 from everlog.core.engine.stepping.store import Store
 from everlog.core.program import PARAMETERS, Atom, Row, Rule, Wildcard, atoms_of
 from everlog.core.program.values import EvaluationError
-from everlog.core.storage.lazy_index import Rented
+from everlog.core.storage.lazy_index import LazyIndex
 from everlog.core.storage.statistics import is_other_size
-from everlog.core.storage.tables import Shape, rough_size
+from everlog.core.storage.table_shapes import shape_of
 
 _LARGE = 10_000  # facts of a table whose index takes long enough to build that one would notice
+T = TypeVar("T")
 
 
-class Question:
+class CompiledQuery:
     """The alternatives of a query, compiled at the first run and when sizes have changed.
 
     >>> from everlog.core.program.executor import Update
@@ -39,10 +40,10 @@ class Question:
     >>> from everlog.dsl.check import compile_text
     >>> engine = Engine(compile_text(".decl e(x:number, y:number)  e(1, 2).  e(2, 3).  e(2, 4)."))
     >>> x, y, z = map(Variable, "xyz")
-    >>> question = Question(engine, [Rule(Atom("?-", (x, z)), (Atom("e", (x, y)), Atom("e", (y, z))))])
-    >>> sorted(question.answers())
+    >>> query = CompiledQuery(engine, [Rule(Atom("?-", (x, z)), (Atom("e", (x, y)), Atom("e", (y, z))))])
+    >>> sorted(query.answers())
     [(1, 3), (1, 4)]
-    >>> from_x = Question(engine, [Rule(Atom("?-", (y,)), (Atom("$", (x,)), Atom("e", (x, y))))])
+    >>> from_x = CompiledQuery(engine, [Rule(Atom("?-", (y,)), (Atom("$", (x,)), Atom("e", (x, y))))])
     >>> sorted(from_x.answers((1,))), sorted(from_x.answers((2,)))
     ([(2,)], [(3,), (4,)])
     """
@@ -65,12 +66,12 @@ class Question:
         """
         store = self._engine.store_for(self._reads)
         tables = {name: store.tables[name] for name in self._reads}
-        sizes = {name: rough_size(table.shape, table.facts) for name, table in tables.items()}
+        sizes = {name: table.about() for name, table in tables.items()}
         if not self._code or any(is_other_size(self._sizes[name], size) for name, size in sizes.items()):
             compiled = [self._compiled(rule, store) for rule in self._rules]
             self._code, self._sizes = compiled, sizes  # together: a limit may be met at any time
-        runs: list[Any] = []
-        given: Any = parameters if len(parameters) == 1 else (_padded(parameters, 0),)
+        runs: list[Iterator[Row]] = []
+        given = parameters if len(parameters) == 1 else (_padded(parameters, 0),)
         for rule, code in zip(self._rules, self._code, strict=True):
             run: Any = code.bound_to(partial(_index, store))
             runs.append(_telling(rule, run(given, None)))  # a generator
@@ -79,7 +80,7 @@ class Question:
 
     def _compiled(self, rule: Rule, store: Store) -> Compiled:
         first = _parameters(rule)
-        shapes = store.shapes if first is None else {**store.shapes, PARAMETERS: Shape(len(first.args))}
+        shapes = store.shapes if first is None else {**store.shapes, PARAMETERS: shape_of(len(first.args))}
         functors, delta = self._engine.program.functors, None if first is None else 0
         return compile_rule(rule, delta, shapes, store.statistics(rule), functors, AnswerWriter, sets=False)
 
@@ -90,8 +91,8 @@ def _parameters(rule: Rule) -> Atom | None:
     return first if isinstance(first, Atom) and first.relation == PARAMETERS else None
 
 
-def _padded(row: tuple[Any, ...], filler: Any) -> tuple[Any, ...]:
-    """Three columns instead of two: pairs are kept as fans, and would not be bound both at once."""
+def _padded(row: tuple[T, ...], filler: T) -> tuple[T, ...]:
+    """Three columns instead of two: pairs are stored by key, and would not be bound both at once."""
     return (*row, filler) if len(row) == 2 else row
 
 
@@ -108,19 +109,17 @@ def _showing_parameters(rule: Rule) -> Rule:
     return rule if first is None else evolve(rule, head=Atom("", rule.head.args + first.args))
 
 
-def _index(store: Store, access: Access) -> Any:
-    """The index that code asks for; of a large table, one that is built only if it is asked for
-    much.
-    """
-    if not access.relation.startswith(ASKED):
+def _index(store: Store, access: Access) -> object:
+    """The index that code asks for; a lazy one of a large table."""
+    if not access.relation.startswith(LAZY):
         return store.index(access)
-    table = store.tables[access.relation.removeprefix(ASKED)]
-    if table.find(access.key, access.rest) is None and rough_size(table.shape, table.facts) > _LARGE:
-        return Rented(table, access.key, access.rest)
+    table = store.tables[access.relation.removeprefix(LAZY)]
+    if table.find(access.key, access.rest) is None and table.about() > _LARGE:
+        return LazyIndex(table, access.key, access.rest)
     return table.index(access.key, access.rest)
 
 
-def _telling(rule: Rule, found: Any) -> Iterator[Row]:
+def _telling(rule: Rule, found: Iterable[Row]) -> Iterator[Row]:
     """The answers; an error names the query."""
     try:
         yield from found

@@ -29,7 +29,7 @@ from everlog.core.engine.planning.systems import Refused, with_auxiliaries
 from everlog.core.engine.statistics import Statistics, statistics_of
 from everlog.core.engine.stepping.broken import BrokenEngine
 from everlog.core.engine.stepping.changes import NOTHING, GivenRows, ToldChanges
-from everlog.core.engine.stepping.saved_state import Columns, Kept
+from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Step
 from everlog.core.engine.stepping.store import Store
 from everlog.core.engine.unrolled import Follow
@@ -40,11 +40,11 @@ from everlog.core.program.executor import Changes, InsertOnly, NotABaseRelation,
 from everlog.core.program.values import EvaluationError
 from everlog.core.runtime.collector import collector_paused, without_collections
 from everlog.core.runtime.guards import Broken, Guard, LimitExceeded, Limits, Progress
-from everlog.core.storage import forms
 from everlog.core.storage.equivalence import Classes
-from everlog.core.storage.lazy_index import Rented
-from everlog.core.storage.shared_fans import SharedTable
-from everlog.core.storage.tables import Facts, Table, facts_of, size_of, sorted_rows
+from everlog.core.storage.lazy_index import LazyIndex
+from everlog.core.storage.shape import Facts
+from everlog.core.storage.shared_values import SharedTable
+from everlog.core.storage.tables import Table
 
 LARGE = 64  # updates from which a step may be a large one
 PART = 4  # it is, from one of so many of the facts that are given
@@ -66,13 +66,11 @@ _Step = TypeVar("_Step", bound=Callable[..., Changes])
 
 
 def _whole(method: _Step) -> _Step:
-    """A step is told as done when it stands: what fails then, such as for want of memory, breaks
-    the engine.
-    """
+    """Run a step; what fails once the step stands breaks the engine."""
 
     @wraps(method)
     def step(self: Engine, *args: Any, **more: Any) -> Changes:
-        self._stood = self.guard.stands = False
+        self.guard.stands = False
         try:
             return method(self, *args, **more)
         except Broken:
@@ -111,10 +109,9 @@ class Engine:
         strategies: Mapping[str, str] | None = None,
         large: int = LARGE,
         given: Mapping[str, Iterable[Row]] | None = None,
-        kept: Kept | None = None,
+        kept: Mapping[str, Columns] | None = None,
     ) -> None:
-        """A program with the facts of its text; or, in their place, with the facts that are
-        `given`.
+        """Run a program with its own facts, or with the facts `given` instead.
 
         `kept` is what another engine with the same program, strategies and facts has kept: it is
         not computed again.
@@ -129,10 +126,8 @@ class Engine:
         self.seal: Seal | None = None
         self._asked = dict(strategies or {})
         self._steps = 0
-        self._stood = False  # whether the step under way is done, whatever comes after it
         self.moved: dict[str, tuple[str, int]] = {}  # rules that moved: to which strategy, after which step
-        numbers = None if kept is None else kept.numbers
-        self._network = Network(make_plan(program, self._asked), program.relations, numbers=numbers)
+        self._network = Network(make_plan(program, self._asked), program.relations)
         self._facts_given = 0
         self._know(program)
         start = program.facts if given is None else given
@@ -141,7 +136,7 @@ class Engine:
             str, tuple[float, int]
         ] = {}  # unit → how long it took when last computed, and how many facts
         net: Net = {name: ([], rows) for name, rows in rows_of_start.items() if rows}
-        self._compute(net, everything=True, kept=None if kept is None else kept.units)
+        self._compute(net, everything=True, kept=kept)
 
     def _know(self, program: Program) -> None:
         self._arities = {name: relation.arity for name, relation in program.relations.items()}
@@ -149,6 +144,7 @@ class Engine:
         home = self._network.home
         self._refused = {name: why for name in program.relations if (why := home[name].refusal(name))}
         self._small = self._begin()
+        self._proved: set[tuple[str, bool]] = set()  # relations with whether a fact comes: see `_prove_for`
         self._watch = JoinWatch(self._network)
         self._ways = Ways(self._network, [n for n in program.relations if self.strategy_of(n)[0] == GIVEN_ONLY])
 
@@ -177,7 +173,7 @@ class Engine:
 
     def update(self, relation: str, row: Row, insert: bool = True) -> Changes:
         """A step of one insert or delete, without an `Update` made for it."""
-        self._stood = self.guard.stands = False
+        self.guard.stands = False
         try:  # as `_whole` does, without another call
             return self._update(relation, row, insert)
         except Broken:
@@ -235,9 +231,7 @@ class Engine:
 
     @_whole
     def change(self, net: Net) -> Changes:
-        """Apply what a step did in the end elsewhere: facts that go are given here, those that come
-        are not.
-        """
+        """Apply the net change of a step that was made elsewhere."""
         self._steps += 1
         return self._apply(net)
 
@@ -263,9 +257,7 @@ class Engine:
     def _move_joins(
         self, relations: Collection[str], seconds: float, number: int, told: Changes, weight: int
     ) -> None:
-        """After a step that was timed: joins whose work asks for it are kept in another way from
-        now on.
-        """
+        """After a timed step, move joins to other views where their work asks for it."""
         try:
             answers = sum(len(told[name]) for name in told)
             moving = self._watch.moving(relations, seconds, number, answers, weight)
@@ -333,8 +325,10 @@ class Engine:
             raise NotABaseRelation(self._misfit(name, row))
         if not insert and name in self._insert_only:
             raise InsertOnly(name)
-        if insert is forms.has_row(shape, table.facts, row):
+        if insert is shape.has_row(table.facts, row):
             return NOTHING
+        if (name, insert) not in self._proved:
+            self._prove_for(name, insert)
         step, guard = self._small, self.guard
         step.again()
         told: dict[str, dict[Row, int]] = {name: {row: 1 if insert else -1}}
@@ -345,13 +339,13 @@ class Engine:
                     fused(step, row, told)
                     changes: Changes = ToldChanges.of_rows(told)
                 elif follow is not None:
-                    facts, nothing = facts_of(shape, [row]), shape.empty()
+                    facts, nothing = shape.facts_of([row]), shape.empty()
                     _followed(follow, step, *((nothing, facts) if insert else (facts, nothing)))
                     changes = self._changes(step)
                 if self.seal is not None:
                     self._have_sealed({name: ([], [row]) if insert else ([row], [])})
                 step.undo.clear()
-                self._facts_given, self._stood, guard.stands = given, True, True
+                self._facts_given, guard.stands = given, True
             except BaseException as error:
                 self._take_back(step, error)
                 if isinstance(error, MetFailure):
@@ -362,9 +356,7 @@ class Engine:
         return changes
 
     def _take_back(self, step: Step, error: BaseException) -> None:
-        """Have a step be as if it had not been tried; or, where that fails, have the engine say so
-        from now on.
-        """
+        """Take a step back; where that fails, break the engine."""
         if self.guard.stands:  # it is written where it is kept, so memory must not go back
             self.give_up(error)
         halfway = self.guard.shield.held and not isinstance(error, (EvaluationError, MetFailure))
@@ -387,10 +379,8 @@ class Engine:
         step.all_awake()
 
     def _left(self, error: BaseException) -> None:
-        """An error ends a call: if the step stood by then, break, unless it is a Ctrl-C that came
-        late.
-        """
-        if self._stood and isinstance(error, Exception):
+        """After an error: break if the step stood, unless it is a late Ctrl-C."""
+        if self.guard.stands and isinstance(error, Exception):
             self.give_up(error)
 
     def give_up(self, problem: BaseException) -> NoReturn:
@@ -404,6 +394,9 @@ class Engine:
     @without_collections
     def _follow(self, net: Net) -> Changes:
         """A small step: the change goes from unit to unit."""
+        for name, (gone, _) in net.items():
+            if (name, not gone) not in self._proved:
+                self._prove_for(name, not gone)
         step = self._begin()
         with self.guard:
             try:
@@ -411,11 +404,23 @@ class Engine:
                 step.run()
                 changes, given = self._changes(step), self._given_after(net)
                 self._have_sealed(net)
-                self._facts_given, self._stood, self.guard.stands = given, True, True
+                self._facts_given, self.guard.stands = given, True
             except BaseException as error:
                 self._take_back(step, error)
                 raise
         return changes
+
+    def _prove_for(self, relation: str, insert: bool) -> None:
+        """Have the witnesses that a change of a relation needs; once is enough."""
+        self._prove(self._network.may_lose(relation, insert))
+        self._proved.add((relation, insert))
+
+    def _prove(self, keepers: Iterable[Keeper]) -> None:
+        unproven = [keeper for keeper in keepers if not keeper.proven]
+        if unproven:
+            with collector_paused(), self.guard:
+                for keeper in unproven:
+                    keeper.prove(self.guard)
 
     def _compute(self, net: Net, everything: bool = False, kept: Mapping[str, Columns] | None = None) -> Changes:
         """A large step: the units that it reaches are computed anew, but for what is `kept`."""
@@ -433,7 +438,7 @@ class Engine:
                 for keeper in reached:
                     columns = None if kept is None else kept.get(keeper.planned.name)
                     if columns is None:
-                        self._rebuild(step, keeper)
+                        self._rebuild(step, keeper, tell=not everything)
                     else:
                         keeper.restore(columns)
                         keeper.forget()
@@ -442,32 +447,30 @@ class Engine:
                 network.forget_grown_tasks()
                 changes, given = self._changes(step), self._given_after(net)
                 self._have_sealed(net)
-                self._facts_given, self._stood, self.guard.stands = given, True, True
+                self._facts_given, self.guard.stands = given, True
             except BaseException as error:
                 self._take_back(step, error)
                 raise
         return changes
 
     def _have_sealed(self, net: Net) -> None:
-        """The end of a step: what comes after cannot fail, and signals wait until the step has left
-        its guard.
-        """
+        """End a step: nothing after this fails, and signals wait until the guard is left."""
         if self.seal is not None:
             with self.guard.sealing():
                 self.seal(net)
                 self.guard.stands = True  # whatever fails from here on
 
-    def _rebuild(self, step: Step, keeper: Keeper) -> None:
-        """Compute a unit anew, and note what differs."""
+    def _rebuild(self, step: Step, keeper: Keeper, tell: bool) -> None:
+        """Compute a unit anew, and note what differs if somebody is told."""
         store = self._network.store
         before: dict[str, Facts] = {}
         told = [name for name in keeper.relations if name in self.program.relations]
-        if isinstance(keeper, GivenKeeper):
-            told = []  # its change is known: see `_compute`
+        if isinstance(keeper, GivenKeeper) or not tell:
+            told = []  # the change of given facts is known: see `_compute`
         for name in told:
             table = store.tables[name]
             shared = isinstance(table, Classes | SharedTable)  # a rebuild makes new sets, and these are many
-            before[name] = dict(table.facts) if shared else forms.copied(table.shape, table.facts)
+            before[name] = dict(table.facts) if shared else table.shape.copied(table.facts)
         sizes: dict[str, int] = {}
         for task in keeper.tasks():
             task.forget_if_grown(sizes)
@@ -482,16 +485,14 @@ class Engine:
             if name in computed and not before[name]:
                 gone, new = before[name], computed[name]
             else:
-                gone, new = forms.difference(store.tables[name], before[name])
+                gone, new = store.tables[name].difference(before[name])
             if gone or new:
                 step.changes[name] = gone, new
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────
 
     def read_all(self) -> None:
-        """Have every relation be there as a table, auxiliary ones too: for whoever reads tables
-        directly.
-        """
+        """Fill the tables of all relations, auxiliary ones too."""
         for name in self._refused:
             self._network.home[name].ready(name)
 
@@ -517,11 +518,11 @@ class Engine:
     def rows(self, relation: str) -> Iterable[Row]:
         """The facts of a relation in sorted order."""
         table = self._table(relation)
-        return sorted_rows(table.shape, table.facts)
+        return table.shape.sorted_rows(table.facts)
 
     def size(self, relation: str) -> int:
         table = self._table(relation)
-        return size_of(table.shape, table.facts)
+        return table.shape.size_of(table.facts)
 
     def given(self, relation: str) -> Collection[Row]:
         """The facts of a relation that were inserted or stand in the program."""
@@ -539,14 +540,14 @@ class Engine:
             yield from table.rows()
         elif not rest:
             row = tuple(bound[c] for c in key)
-            if forms.has_row(table.shape, table.facts, row):
+            if row in table:
                 yield row
         else:
             columns = [*key, *rest]
             order = [columns.index(c) for c in range(len(columns))]
             wanted = tuple(bound[c] for c in key)
-            for found in Rented(table, key, rest).get(wanted[0] if len(key) == 1 else wanted):
-                values = (*wanted, found) if len(rest) == 1 else (*wanted, *found)
+            for found in LazyIndex(table, key, rest).get(wanted[0] if len(key) == 1 else wanted):
+                values = (*wanted, *found) if isinstance(found, tuple) else (*wanted, found)
                 yield tuple(values[n] for n in order)
 
     # ── proofs and plans ─────────────────────────────────────────────────────────────────────
@@ -554,7 +555,9 @@ class Engine:
     def witness(self, relation: str, row: Row) -> Witness | None:
         """The derivation that is kept for a fact; None if it is given, or its unit keeps none."""
         network = self._network
-        known = network.home[relation].derivation_of(relation, row)
+        keeper = network.home[relation]
+        self._prove([keeper])
+        known = keeper.derivation_of(relation, row)
         if known is None:
             return None
         name, binding = known
@@ -571,26 +574,17 @@ class Engine:
         return statistics_of(self._network)
 
     def state(self) -> Iterator[tuple[str, int, Columns]]:
-        """What the units with rules keep, as far as it can be written down: name, number of facts,
-        columns.
-        """
+        """What can be saved of the units with rules: name, number of facts, columns."""
         for keeper in self._network.keepers:
             columns = keeper.state() if keeper.planned.unit.rules else None
             if columns is not None:
                 yield keeper.planned.name, sum(len(self.tables[name]) for name in keeper.relations), columns
 
-    @property
-    def rule_numbers(self) -> Mapping[str, int]:
-        """What witnesses call rules by."""
-        return self._network.store.numbers
-
     # ── other rules ──────────────────────────────────────────────────────────────────────────
 
     @_whole
     def change_program(self, program: Program) -> Changes:
-        """Go by other rules and declarations, all or none; only what depends on the difference is
-        computed.
-        """
+        """Change rules and declarations, all or none; compute only what depends on them."""
         program = with_auxiliaries(program, self._asked)
         old, old_program = self._network, self.program
         plan = make_plan(program, self._asked)
@@ -617,7 +611,7 @@ class Engine:
                         changes[name] = change
                 told = ToldChanges({**old.store.shapes, **network.store.shapes}, changes)
                 self._have_sealed(network.given_change(old, old_program, program))
-                self._facts_given, self.moved, self._stood, self.guard.stands = given, moved, True, True
+                self._facts_given, self.moved, self.guard.stands = given, moved, True
             except BaseException as error:
                 self._resume(old, old_program, error)
                 raise

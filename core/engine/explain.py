@@ -7,16 +7,12 @@ from typing import Any
 
 from attrs import evolve
 
-from everlog.core.dbsp import each_delta_rule
-from everlog.core.engine.keepers.keeper import outside_relations
+from everlog.core.engine.keepers.unit_strategies import keeper_type
 from everlog.core.engine.network import Network
 from everlog.core.engine.planning.costs import RuleCost, rule_cost, rule_costs
 from everlog.core.engine.planning.plan import (
-    FLOW,
     GIVEN,
-    RECOMPUTE,
     RECURSIVE,
-    STRATEGIES,
     Plan,
     PlannedUnit,
     make_plan,
@@ -29,7 +25,6 @@ from everlog.core.program.dependencies import Unit
 Asked = Mapping[str, str]
 Moved = Mapping[str, tuple[str, int]]
 _USES = ["positive", "aggregate", "negative"]
-_NO_RULE = "no rule runs; what is behind the change is settled, component by component"
 
 
 class NotInProgram(ValueError):
@@ -71,21 +66,13 @@ def explain_plan(
         if only is not None and only not in unit.unit.relations:
             continue
         lines.append(f"unit {number}: {unit.name}")
-        lines.append(f"  kept by {unit.strategy}: {_how(unit)} ({unit.why})")
-        if unit.fit is not None:
-            lines.append(f"  one update: {systems()[unit.strategy].described.cost}")
+        lines += [f"  {line}" for line in keeper_type(unit).described(unit)]
         for rule in unit.unit.rules:
             lines += [f"  {line}" for line in _rule_lines(plan, unit, rule.name, moved or {})]
         lines += [f"  {line}" for line in _system_lines(program, unit)]
         if deltas:
-            lines += [f"    {line}" for line in _deltas(unit)]
+            lines += [f"    {line}" for line in keeper_type(unit).told_deltas(unit)]
     return "\n".join(lines)
-
-
-def _how(unit: PlannedUnit) -> str:
-    if unit.fit is not None:
-        return systems()[unit.strategy].described.title
-    return STRATEGIES[unit.strategy]
 
 
 def fitting_systems(program: Program, unit: PlannedUnit) -> Iterator[tuple[Described, str]]:
@@ -251,21 +238,6 @@ def _system_json(described: Described, unit: PlannedUnit, refusal: str) -> dict[
     }
 
 
-def _deltas(unit: PlannedUnit) -> Iterator[str]:
-    """The delta rules of a unit, for each relation that it reads."""
-    if unit.strategy == RECOMPUTE:
-        return
-    if unit.strategy == FLOW:
-        own = unit.unit.relations
-        read = dict.fromkeys(name for rule in unit.unit.rules for name in outside_relations(rule, own))
-        yield f"on insert or delete of {', '.join(read)}:  {_NO_RULE}"
-        return
-    for rule in unit.unit.rules:
-        for relation in outside_relations(rule, ()):
-            for delta in each_delta_rule(rule, relation):
-                yield f"on {delta.event} of {relation}:  {delta}"
-
-
 def explain_delta_code(program: Program, asked: Asked | None = None, only: str | None = None) -> str:
     """The Python of every version of every rule (or of one, or of one relation) that small steps
     may run.
@@ -273,10 +245,5 @@ def explain_delta_code(program: Program, asked: Asked | None = None, only: str |
     network = Network(make_plan(program, asked), program.relations)
     parts: dict[str, None] = {}
     for keeper in network.keepers:
-        for task in keeper.tasks():
-            if only is None or only in (task.rule.name, task.rule.head.relation):
-                parts[task.code().source] = None
-        names = (*keeper.relations, *(rule.name for rule in keeper.planned.unit.rules))
-        if keeper.planned.strategy == FLOW and (only is None or only in names):
-            parts[f"# {keeper.planned.name}: {_NO_RULE} (core.engine.keepers.flow.flowing)"] = None
+        parts.update(dict.fromkeys(keeper.told_code(only)))
     return "\n\n".join(parts)

@@ -13,22 +13,23 @@ the way of `core.engine.unrolled`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import define, field
 
-from everlog.core.codegen.body import delta_position, without_calls
-from everlog.core.codegen.code_lines import Line, Values, comment, identifier
+from everlog.core.codegen.code_lines import Line, Values, comment, defined, identifier
 from everlog.core.codegen.derivations import LivingWriter
 from everlog.core.codegen.expressions import Expressions
-from everlog.core.codegen.writer import MAX_LOOPS, Access, same, tuple_text
+from everlog.core.codegen.writer import MAX_LOOPS, Access, packed, same, tuple_text
 from everlog.core.engine import row_undo
 from everlog.core.engine.keepers.counted import CountKeeper, DerivingKeeper
 from everlog.core.engine.keepers.groups import GroupKeeper, GroupValues
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Task
 from everlog.core.program import Atom, Failure, Kind, Row, Variable, Wildcard
-from everlog.core.storage.tables import Columns, Table
+from everlog.core.storage.shape import Columns
+from everlog.core.storage.table_shapes import PairShape, ValueShape
+from everlog.core.storage.tables import Table
 
 if TYPE_CHECKING:
     from everlog.core.engine.network import Network
@@ -51,9 +52,7 @@ class MetFailure(Exception):
 
 @define
 class RowRule(LivingWriter):
-    """A delta rule for one row, whose values have names already; it stands inside a loop that runs
-    once.
-    """
+    """A delta rule for one row, whose values have names; it runs in a loop of one turn."""
 
     function: Function = field(default=None, kw_only=True)
     delta_values: Sequence[str] = ()
@@ -91,7 +90,7 @@ class Function:
             _ONCE=(None,), _MetFailure=MetFailure, put_row=row_undo.put_row, take_row=row_undo.take_row
         )
         self.scope.update(set_count=row_undo.set_count, set_group=row_undo.set_group)
-        self.names: dict[Any, str] = {}
+        self.names: dict[int, str] = {}
         keepers = network.after(relation)
         if len(keepers) > MOST_UNITS or any(network.is_filtered(r) for k in keepers for r in k.relations):
             raise CannotFuse(relation)
@@ -110,7 +109,7 @@ class Function:
         if len(self.lines) > MOST_LINES:
             raise CannotFuse("too long")
 
-    def named(self, value: Any, prefix: str) -> str:
+    def named(self, value: object, prefix: str) -> str:
         if id(value) not in self.names:
             self.names[id(value)] = name = f"_{prefix}{len(self.scope)}"
             self.scope[name] = value
@@ -142,8 +141,7 @@ class Function:
                 self.turn_of_groups(keeper, number)
         self.line(1, "shield.release()")
         source = "\n".join(map(str, self.lines))
-        exec(compile(source, f"<{identifier(f'{event} of ', relation)}>", "exec"), self.scope)  # our own text
-        fused: Fused = self.scope["fused"]
+        fused: Fused = defined("fused", source, identifier(f"{event} of ", relation), self.scope)
         return fused
 
     def change(self, depth: int, relation: str, row: list[str], whole: str, event: str) -> None:
@@ -171,11 +169,10 @@ class Function:
 
     def rule(self, depth: int, task: Task, keeper: DerivingKeeper, sign: str, row: list[str]) -> None:
         rule, position = task.rule, task.position
-        body = without_calls(rule.body)
         known = self.store.statistics(rule)
         writer = RowRule(self.store.shapes, known, self.store.functors, None, function=self, delta_values=row)
         writer.expressions, writer.written = self.expressions, rule
-        writer.kept = writer.variables_to_keep(rule, body)
+        writer.kept = writer.variables_to_keep(rule)
         writer.from_delta, writer.depth, writer.loops = True, depth + 1, 1
         pending = self.pending[id(keeper)]
 
@@ -186,7 +183,7 @@ class Function:
             writer.line(f"_f = {fact}")
             writer.line(f"{pending}[_f] = {pending}.get(_f, 0) {sign} 1")
 
-        writer.join(body, delta_position(rule.body, body, position), emit)
+        writer.join(rule.body, position, emit)
         if writer.helpers or writer.pending:
             raise CannotFuse(rule.name)
         self.line(depth, f"for _ in _ONCE:  {comment(str(rule))}" if writer.skips else comment(str(rule)))
@@ -199,23 +196,21 @@ class Function:
         shape, name = keeper.shape, keeper.name
         row = [f"_r{number}_{n}" for n in range(shape.arity)]
         facts, counts = self.named(keeper.table.facts, "facts"), self.named(keeper.counts, "counts")
-        whole = "(_f,)" if shape.arity == 1 else "_f"
         self.line(2, f"_t{number} = {{}}")
         self.line(2, f"for _f, _d in {self.pending[id(keeper)]}.items():")
         self.line(3, "if not _d: continue")
         self.line(3, "if shield.pending is not None: shield.release()")
-        key = "_f"
-        if shape.arity == 2:
-            self.line(3, f"{row[0]}, {row[1]} = _f")
-            key = "_f" if shape.fan == 1 else f"({row[1]}, {row[0]})"
-            self.line(3, f"_fan = {facts}.get({row[shape.key]})")
-            self.line(3, f"_there = _fan is not None and {row[shape.fan]} in _fan")
+        if row:
+            self.line(3, f"{', '.join(row)} = _f")
+        columns = shape.key_columns + shape.fact_columns
+        key = "_f" if columns == tuple(range(shape.arity)) else packed(row, columns)
+        if isinstance(shape, PairShape):
+            self.line(3, f"_known = {facts}.get({row[shape.key]})")
+            self.line(3, f"_there = _known is not None and {row[shape.value]} in _known")
         else:
-            if row:
-                self.line(3, f"{row[0]} = _f" if shape.arity == 1 else f"{', '.join(row)} = _f")
             self.line(3, f"_there = _f in {facts}")
         told = f"_t{number}[_row{number}]"
-        self.line(3, f"_row{number} = {whole}")
+        self.line(3, f"_row{number} = {'(_f,)' if isinstance(shape, ValueShape) else '_f'}")
         self.line(3, "if not _there:")
         self.line(4, f"if _d > 1: undo.append((set_count, ({counts}, {key}, None))); {counts}[{key}] = _d")
         self.line(4, f"{told} = 1")
@@ -258,22 +253,19 @@ class Function:
     def table(self, depth: int, table: Table, row: list[str], event: str) -> None:
         """The row into (or out of) a table and each of its indexes."""
         shape, facts = table.shape, self.named(table.facts, "facts")
-        if shape.arity == 2:
-            self.fan(depth, facts, row[shape.key], row[shape.fan], event)
-        else:
-            self.member(depth, facts, row[0] if shape.arity == 1 else tuple_text(row), event)
+        self.entry(depth, facts, row, shape.key_columns, shape.fact_columns, event)
         for (key, rest), index in table.indexes.items():
             if len(key) + len(rest) < shape.arity:
                 raise CannotFuse("an index that leaves columns out")
-            name = self.named(index, "x")
-            left, right = _packed(row, key), _packed(row, rest)
-            if key and rest:
-                self.fan(depth, name, left, right, event)
-            else:
-                self.member(depth, name, _packed(row, key + rest), event)
+            self.entry(depth, self.named(index, "x"), row, key, rest, event)
 
-    def fan(self, depth: int, container: str, key: str, value: str, event: str) -> None:
-        self.line(depth, f"_k = {key}")
+    def entry(self, depth: int, container: str, row: list[str], key: Columns, rest: Columns, event: str) -> None:
+        if not key or not rest:
+            change = "add" if event == "insert" else "discard"
+            self.line(depth, f"{container}.{change}({packed(row, key + rest)})")
+            return
+        value = packed(row, rest)
+        self.line(depth, f"_k = {packed(row, key)}")
         self.line(depth, f"_a = {container}.get(_k)")
         if event == "insert":
             self.line(depth, f"if _a is None: {container}[_k] = {{{value}}}")
@@ -282,14 +274,6 @@ class Function:
             self.line(depth, f"_a.discard({value})")
             self.line(depth, f"if not _a: del {container}[_k]")
 
-    def member(self, depth: int, container: str, value: str, event: str) -> None:
-        self.line(depth, f"{container}.{'add' if event == 'insert' else 'discard'}({value})")
-
-
-def _packed(row: list[str], columns: Columns) -> str:
-    values = [row[c] for c in columns]
-    return values[0] if len(values) == 1 else tuple_text(values)
-
 
 def _counts_groups(keeper: object) -> bool:
     group = keeper.group if isinstance(keeper, GroupKeeper) else None
@@ -297,9 +281,7 @@ def _counts_groups(keeper: object) -> bool:
 
 
 def fused(network: Network, relation: str, insert: bool) -> Fused | None:
-    """What an insert (or a delete) of one row does, as a function; None where that cannot be
-    written out.
-    """
+    """The function of an insert (or delete) of one row; None if it cannot be written."""
     if network.is_filtered(relation):
         return None
     try:

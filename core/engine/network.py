@@ -7,20 +7,17 @@ has to be computed anew, stays as it is with all its state.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from everlog.core import program as p
-from everlog.core.engine.keepers.counted import DerivingKeeper
 from everlog.core.engine.keepers.keeper import Keeper
 from everlog.core.engine.keepers.recomputed import RecomputeKeeper, chain_counters
 from everlog.core.engine.keepers.unit_strategies import keeper_of
-from everlog.core.engine.planning.plan import Plan, PlannedUnit
+from everlog.core.engine.planning.plan import COUNTS, FLOW, GIVEN, WITNESS, Plan, PlannedUnit
 from everlog.core.engine.stepping.step import Readers
 from everlog.core.engine.stepping.store import Store
-from everlog.core.joins.join_strategies import AUTO, DELTA
 from everlog.core.program import Program, Row, Rule
-from everlog.core.storage import forms
-from everlog.core.storage.tables import Facts
+from everlog.core.storage.shape import Facts
 
 
 class Network:
@@ -31,9 +28,7 @@ class Network:
         plan: Plan,
         told: Iterable[str],
         store: Store | None = None,
-        numbers: Mapping[str, int] | None = None,
     ) -> None:
-        """`numbers` are those that witnesses call rules by, where some are there from before."""
         self.told = frozenset(told)  # the relations whose changes are told: those that are declared
         self.store = store or Store()
         self.plan = plan
@@ -42,8 +37,6 @@ class Network:
         self.readers: dict[str, Readers] = {}
         self.rules: dict[str, Rule] = {}
         if store is None:
-            self.store.numbers = dict(numbers or {})
-            self.store.rules = {number: name for name, number in self.store.numbers.items()}
             self.store.adopt(plan)
             self.store.begin(plan.program.relations)
             self._place([keeper_of(self.store, u, n) for n, u in enumerate(plan.units)])
@@ -60,9 +53,7 @@ class Network:
         chain_counters(iter(keepers))
 
     def _find_exact(self) -> None:
-        """Where a rule reads two atoms of one unit, their change is spread from the state of
-        before.
-        """
+        """Mark units of which a rule reads two atoms: their readers need the state before."""
         for keeper in self.keepers:
             keeper.exact = False
         for rule in self.plan.program.rules:
@@ -74,17 +65,8 @@ class Network:
                 seen.add(keeper.number)
 
     def strategy_now(self, rule: Rule) -> str:
-        """How a rule is kept at present: that of its unit, or of its join where that has one of its
-        own.
-        """
-        keeper = self.home[rule.head.relation]
-        if isinstance(keeper, DerivingKeeper):
-            joined, choice = keeper.joined.get(rule.name), keeper.planned.joins.get(rule.name)
-            if joined is not None:
-                return joined.strategy
-            if choice is not None:
-                return DELTA if choice.strategy == AUTO else choice.strategy
-        return keeper.planned.strategy
+        """How a rule is kept at present."""
+        return self.home[rule.head.relation].strategy_now(rule)
 
     def listen_again(self) -> None:
         """Some keeper wants to hear of changes in another way."""
@@ -113,6 +95,20 @@ class Network:
         """The keepers that a change of a given relation may reach, beyond its own."""
         return [keeper for keeper in self.reached([relation]) if relation not in keeper.relations]
 
+    def may_lose(self, relation: str, insert: bool) -> list[Keeper]:
+        """The keepers whose relations may lose facts when a fact of a relation comes or goes."""
+        changing, losing = {relation}, set() if insert else {relation}
+        out = []
+        for keeper in self.reached([relation]):
+            changing.update(keeper.relations)
+            reads = [use for rule in keeper.planned.unit.rules for use in p.atoms_of(rule.body)]
+            loses = keeper.planned.strategy not in (GIVEN, COUNTS, FLOW, WITNESS)
+            loses = loses or not losing.isdisjoint([*keeper.relations, *(atom.relation for atom, _ in reads)])
+            if loses or any(use != "positive" and atom.relation in changing for atom, use in reads):
+                losing.update(keeper.relations)
+                out.append(keeper)
+        return out
+
     def is_filtered(self, relation: str) -> bool:
         """Whether some rule reads the relation twice, so that its change must be there as a table."""
         readers = self.readers.get(relation)
@@ -128,7 +124,7 @@ class Network:
 
     def changed(self, plan: Plan, old: Program, new: Program) -> tuple[Network, list[Keeper]]:
         """The network of another plan, and those of its keepers that have to be computed."""
-        network = Network(plan, new.relations, _copied(self.store))
+        network = Network(plan, new.relations, self.store.beside())
         store = network.store
         known = {keeper.planned.unit.relations: keeper for keeper in self.keepers}
         store.adopt(plan)
@@ -179,8 +175,7 @@ class Network:
         )
 
     def _given(self, name: str, old: Program, new: Program) -> list[Row]:
-        """The facts that are given in the new program: those of before, less and plus what its text
-        says.
+        """The base facts under the new program.
 
         A fact of the text that was deleted stays so, unless the text states it once more than
         before.
@@ -221,30 +216,20 @@ class Network:
         shape = self.store.shapes[name]
         after = shape.empty() if table is None else table.facts
         if before is None:
-            gone, new = forms.difference(table, shape.empty()) if table is not None else (shape.empty(),) * 2
+            gone, new = (shape.empty(),) * 2 if table is None else table.difference(shape.empty())
         elif old.store.shapes[name] == shape:
-            gone, new = forms.difference(table, before) if table is not None else (before, shape.empty())
+            gone, new = (before, shape.empty()) if table is None else table.difference(before)
         else:
-            gone, new = forms.reshaped(old.store.shapes[name], shape, before), forms.copied(shape, after)
-            if old.store.shapes[name].arity == shape.arity:
-                gone, new = forms.minus(shape, gone, new), forms.minus(shape, new, gone)
+            former, gone, new = old.store.shapes[name], before, shape.copied(after)
+            if former.arity == shape.arity:
+                gone = shape.facts_of(former.rows_of(gone))
+                gone, new = shape.minus(gone, new), shape.minus(new, gone)
         return (gone, new) if gone or new else None
 
 
 class _NoStep:
     def wake(self, keeper: Keeper) -> None:
         pass
-
-
-def _copied(store: Store) -> Store:
-    """A store with the same containers under the same names, that may get others."""
-    copy = Store()
-    copy.plan = store.plan
-    copy.shapes = dict(store.shapes)
-    copy.tables, copy.deltas = dict(store.tables), dict(store.deltas)
-    copy.proofs, copy.values, copy.grouped = dict(store.proofs), dict(store.values), set(store.grouped)
-    copy.numbers, copy.rules, copy.times = dict(store.numbers), dict(store.rules), store.times
-    return copy
 
 
 def _read_by(planned: PlannedUnit) -> set[str]:

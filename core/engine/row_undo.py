@@ -1,24 +1,21 @@
-"""How to take back what written-out updates do, row by row; it works whether or not the change was
-made.
-"""
+"""Undo of written-out updates, row by row; works whether or not they were made."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from everlog.core.program import Row
-from everlog.core.storage.tables import Table, facts_of
+from everlog.core.storage.shape import Key
+from everlog.core.storage.tables import Table
 
 
 def put_row(table: Table, row: Row) -> None:
-    table.merge(facts_of(table.shape, [row]))
+    table.merge(table.shape.facts_of([row]))
 
 
 def take_row(table: Table, row: Row) -> None:
-    table.remove(facts_of(table.shape, [row]))
+    table.remove(table.shape.facts_of([row]))
 
 
-def set_count(counts: dict[Any, int], fact: Any, number: int | None) -> None:
+def set_count(counts: dict[Key, int], fact: Key, number: int | None) -> None:
     """The count that is written down for a fact; None: none is."""
     if number is None:
         counts.pop(fact, None)
@@ -26,7 +23,7 @@ def set_count(counts: dict[Any, int], fact: Any, number: int | None) -> None:
         counts[fact] = number
 
 
-def set_group(groups: dict[Any, int], values: dict[Any, int], group: Any, number: int) -> None:
+def set_group(groups: dict[Key, int], values: dict[Key, int], group: Key, number: int) -> None:
     if number:
         groups[group] = values[group] = number
     else:

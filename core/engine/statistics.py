@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
@@ -70,7 +70,7 @@ def statistics_of(network: Network) -> Statistics:
     return Statistics(tuple(relations), tuple(rules))
 
 
-def _bytes(container: Any) -> int:
+def _bytes(container: object) -> int:
     size = sys.getsizeof(container)
     if isinstance(container, dict):
         size += sum(sys.getsizeof(value) for value in container.values() if isinstance(value, dict | set))

@@ -1,5 +1,4 @@
-"""Small steps on one relation, written out: the turns of all units that they may reach, in one
-function.
+"""A small step on one relation as one function: the turns of all units it reaches.
 
 A step of a few facts spends its time on the way: whose turn is next, who listens, which rule to
 call.  For one relation the way is always the same, so it is written down once as Python: table
@@ -10,13 +9,13 @@ Units of other strategies are called as they are.  It does what `Step.run` does,
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from everlog.core.codegen.code_lines import comment, identifier
+from everlog.core.codegen.code_lines import comment, defined, identifier
 from everlog.core.engine.keepers.counted import DerivingKeeper
 from everlog.core.engine.keepers.keeper import Keeper
 from everlog.core.engine.stepping.step import Listener, Readers, Step, put_back
-from everlog.core.storage.tables import Facts
+from everlog.core.storage.shape import Facts
 
 if TYPE_CHECKING:
     from everlog.core.engine.network import Network
@@ -29,12 +28,12 @@ class _Writer:
         self.network = network
         self.told = network.told
         self.lines: list[str] = []
-        self.scope: dict[str, Any] = {"put_back": put_back}
+        self.scope: dict[str, object] = {"put_back": put_back}
 
     def line(self, depth: int, text: str) -> None:
         self.lines.append("    " * depth + text)
 
-    def name(self, prefix: str, value: Any) -> str:
+    def name(self, prefix: str, value: object) -> str:
         name = f"{prefix}{len(self.scope)}"
         self.scope[name] = value
         return name
@@ -102,10 +101,7 @@ def unrolled(network: Network, relation: str) -> Follow | None:
         writer.turn(keeper)
     writer.line(1, "if step.queue: step.all_awake()")
     source = "\n".join(writer.lines)
-    exec(
-        compile(source, f"<{identifier('step on ', relation)}>", "exec"), writer.scope
-    )  # our own text, made above
-    follow: Follow = writer.scope["follow"]
+    follow: Follow = defined("follow", source, identifier("step on ", relation), writer.scope)
     return follow
 
 

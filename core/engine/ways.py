@@ -8,7 +8,7 @@ from everlog.core.engine.fused import Fused, fused
 from everlog.core.engine.network import Network
 from everlog.core.engine.unrolled import Follow, unrolled
 from everlog.core.storage.statistics import is_other_size
-from everlog.core.storage.tables import Table
+from everlog.core.storage.tables import TableOf
 
 
 class Ways:
@@ -18,22 +18,22 @@ class Ways:
         self._network, self._relations = network, frozenset(relations)
         self._fused: dict[tuple[str, bool], Fused | None] = {}
         self._unrolled: dict[str, Follow | None] = {}
-        self._indexes = Table.built
+        self._indexes = TableOf.built
         self._sizes: dict[str, int] = {}
 
     def fused(self, relation: str, insert: bool) -> Fused | None:
-        if Table.built != self._indexes:
+        if TableOf.built != self._indexes:
             self._fused.clear()
-            self._indexes = Table.built
+            self._indexes = TableOf.built
         if (relation, insert) not in self._fused:
             if relation not in self._relations:
                 return None
             if not self._fused:
                 self._sizes = self._sizes_now()
             found = fused(self._network, relation, insert)
-            if Table.built != self._indexes:  # rules have asked for new indexes: they must be written, too
+            if TableOf.built != self._indexes:  # rules have asked for new indexes: they must be written, too
                 self._fused.clear()
-                self._indexes = Table.built
+                self._indexes = TableOf.built
                 found = fused(self._network, relation, insert)
             self._fused[relation, insert] = found
         return self._fused[relation, insert]

@@ -4,7 +4,8 @@
 |---|---|
 | `reference` | naive evaluation: the meaning of a program, and the oracle of every test |
 | `seminaive` | compiled rules in rounds over what is new |
-| `shapes` | which column of a binary relation is its fan |
-| `carried`, `ordered` | recursion that needs no rounds, or visits each key once |
+| `rounds` | the loop of rounds, shared with living units |
+| `value_columns` | which column of a binary relation is its value column |
+| `flow`, `ordered` | recursion that needs no rounds, or visits each key once |
 | `choice_domains`, `subsume`, `counters` | what `choice-domain`, `<=` and `autoinc()` mean |
 """

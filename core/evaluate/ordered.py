@@ -1,8 +1,8 @@
 """Recursion whose keys move along given steps takes each key once, in their order.
 
 `same(x, y) :- parent(x, p), parent(y, q), same(p, q)` changes both columns, so no set is carried
-along.  But what x has comes from its parents alone: once nothing leads to p any more, its fan is
-complete, and the rule takes all of it at once.  Rounds would come to p again for each distance at
+along.  But what x has comes from its parents alone: once nothing leads to p any more, all its values are
+known, and the rule takes all of it at once.  Rounds would come to p again for each distance at
 which something new is found.  They are left to keys in or behind a cycle of steps.
 """
 
@@ -11,44 +11,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any
 
-from everlog.core.evaluate.carried import Steps, only_binary
-from everlog.core.program import Atom, Program, Rule, Variable
+from everlog.core.program import Program, Value
+from everlog.core.program.carried import Steps, is_plain_binary, steps_of
 from everlog.core.program.dependencies import Unit
-from everlog.core.storage.tables import Shape
+from everlog.core.storage.shape import Shape
 
 
-def ordered(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> list[Steps] | None:
+def key_steps(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> list[Steps] | None:
     """The steps along which keys of a unit move, if it is one relation and linear; else None."""
-    name, shape = unit.relations[0], only_binary(program, unit, shapes)
-    if shape is None:
+    if not is_plain_binary(program, unit):
         return None
-    steps: list[Steps] = []
-    for rule in unit.rules:
-        own = [literal for literal in rule.body if isinstance(literal, Atom) and literal.relation == name]
-        found = _step(rule, own[0], shape) if len(own) == 1 else None
-        if found is not None:
-            steps.append(found)
-        elif own:
-            return None
-    return steps
-
-
-def _step(rule: Rule, own: Atom, shape: Shape) -> Steps | None:
-    """`r(to, …) :- r(from, …), s(from, to), …`, with whatever else: an atom that has both keys."""
-    start, end = own.args[shape.key], rule.head.args[shape.key]
-    if not isinstance(start, Variable) or not isinstance(end, Variable) or start == end:
-        return None
-    for literal in rule.body:
-        if isinstance(literal, Atom) and literal is not own and start in literal.args and end in literal.args:
-            return Steps(literal.relation, literal.args.index(start), literal.args.index(end))
-    return None
+    (key,) = shapes[unit.relations[0]].key_columns
+    steps = [steps_of(rule, key) for rule in unit.rules if unit.positions(rule)]
+    found = [one for one in steps if one is not None]
+    return found if len(found) == len(steps) else None
 
 
 def key_levels(
-    keys: Iterable[Any], steps: Sequence[Mapping[Any, Iterable[Any]]]
-) -> tuple[list[list[Any]], list[Any]]:
+    keys: Iterable[Value], steps: Sequence[Mapping[Value, Iterable[Value]]]
+) -> tuple[list[list[Value]], list[Value]]:
     """All keys that the given ones lead to: levels to which only earlier ones lead, and the rest.
 
     >>> key_levels([1, 5], [{1: {2}, 2: {3}, 5: {3, 6}, 6: {7}, 7: {6, 8}}])
@@ -57,22 +39,22 @@ def key_levels(
     Cost: that of the steps, each taken twice.
     """
 
-    def follow(some: Iterable[Any]) -> list[Iterable[Any]]:
+    def follow(some: Iterable[Value]) -> list[Iterable[Value]]:
         return [step[key] for step in steps for key in some if key in step]
 
     met = set(keys)
-    waits: Counter[Any] = Counter()  # how many steps into a key are still to be taken
+    waits: Counter[Value] = Counter()  # how many steps into a key are still to be taken
     front = set(met)
     while front:
-        fans = follow(front)
-        waits.update(chain.from_iterable(fans))
-        front = set().union(*fans) - met
+        reached = follow(front)
+        waits.update(chain.from_iterable(reached))
+        front = set().union(*reached) - met
         met |= front
-    levels: list[list[Any]] = []
+    levels: list[list[Value]] = []
     level = [key for key in met if key not in waits]
     while level:
         levels.append(level)
-        ended: list[Any] = []
+        ended: list[Value] = []
         for key in chain.from_iterable(follow(level)):
             waits[key] -= 1
             if not waits[key]:

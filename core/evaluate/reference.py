@@ -171,9 +171,7 @@ class NaiveEvaluation:
     # ── bodies ───────────────────────────────────────────────────────────────────────────────
 
     def solve(self, body: Sequence[Literal], binding: Binding) -> Iterator[Binding]:
-        """Every way to extend the binding so that all literals hold, or the error of one that is
-        open.
-        """
+        """The extensions of a binding that satisfy all literals, or an open one's error."""
         order, conditions = sure_and_open(body, binding)
         for choice in self.extend(order, binding):
             for wider, error in outcomes(conditions, choice, self.matches):
@@ -228,9 +226,7 @@ class NaiveEvaluation:
                 yield wider
 
     def grouped(self, name: str, columns: tuple[int, ...]) -> dict[Row, list[Row]]:
-        """The facts of a relation by their values in some columns; kept while the facts are the
-        same.
-        """
+        """An index on the facts of a relation, kept while they are the same."""
         facts, groups = self.groups.get((name, columns), (None, {}))
         if facts is not self.facts[name]:
             groups = {}
@@ -285,9 +281,7 @@ class NaiveEvaluation:
 
 
 def _bound(result: Variable, values: Iterable[Value], binding: Binding) -> Iterator[Binding]:
-    """The binding with `result` as each of the values; if it has one already, that must be among
-    them.
-    """
+    """The binding with `result` as each of the values, or checked against them."""
     if result.name not in binding:
         for value in values:
             yield binding | {result.name: value}

@@ -4,7 +4,7 @@ A recursive unit runs in rounds.  First come the rules that do not need the unit
 each round, every rule reads the state at its start; it runs once for each body atom of the unit,
 with that atom reading only Δ, the facts of the round before (at first: all of them).  What comes
 out and is not known yet is the Δ of the next round.  Some recursions do without
-(core.evaluate.carried), or need rounds for some of their keys only (core.evaluate.ordered).
+(core.evaluate.flow), or need rounds for some of their keys only (core.evaluate.ordered).
 
 Rules are compiled when their unit begins: by then the relations that they read are complete, and
 their sizes decide the order of joins.
@@ -15,30 +15,33 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sized
 from functools import cached_property
 from time import perf_counter
-from typing import Any, TypeAlias
 
 from attrs import define
 
 from everlog.core import program as p
 from everlog.core.codegen import Access, Compiled, compile_late, compile_rule
 from everlog.core.codegen.code_lines import comment
-from everlog.core.evaluate.carried import Steps, carried, flow
+from everlog.core.codegen.writer import Run
 from everlog.core.evaluate.choice_domains import Chooser
 from everlog.core.evaluate.counters import Counting
-from everlog.core.evaluate.ordered import key_levels, ordered
-from everlog.core.evaluate.shapes import shapes_of
+from everlog.core.evaluate.flow import flow, flow_steps
+from everlog.core.evaluate.ordered import key_levels, key_steps
+from everlog.core.evaluate.rounds import Collected, Rounds, RoundTask
 from everlog.core.evaluate.subsume import dominance_rule, dominated
+from everlog.core.evaluate.value_columns import shapes_of
 from everlog.core.program import Program, Row, Rule
+from everlog.core.program.carried import Steps
 from everlog.core.program.dependencies import Unit, units
 from everlog.core.program.values import EvaluationError
 from everlog.core.runtime.collector import collector_paused
 from everlog.core.runtime.guards import Guard, Limits
 from everlog.core.storage.equivalence import Equivalence
+from everlog.core.storage.shape import Facts, Shape
 from everlog.core.storage.statistics import Guess, Sampled, Statistics
-from everlog.core.storage.tables import Facts, Shape, Table, facts_of, rows_of, size_of, sorted_rows
+from everlog.core.storage.table_shapes import shape_of
+from everlog.core.storage.tables import Table, TableOf
 
 Progress = Callable[[str, int, int], None]
-Derive: TypeAlias = Callable[[Facts, Facts], None]  # from Δ, into what is new
 _MANY = 10_000  # facts after which limits are looked at again
 _KEY = 1e-6  # seconds that a key of an index takes, before anything was measured
 
@@ -56,7 +59,7 @@ class Evaluation:
     def rows(self, relation: str) -> Iterable[Row]:
         """The facts of a relation in sorted order."""
         table = self.tables[relation]
-        return sorted_rows(table.shape, table.facts)
+        return table.shape.sorted_rows(table.facts)
 
     def relation(self, name: str) -> frozenset[Row]:
         return frozenset(self.tables[name].rows())
@@ -96,9 +99,7 @@ def _started(program: Program, guard: Guard, progress: Progress | None) -> Conte
 
 
 def explain_code(program: Program, only: str | None = None) -> str:
-    """The Python that every rule of a program becomes, or those of one relation, or one, for
-    whoever reads it.
-    """
+    """The Python code of a program's rules, of those of one relation, or of one rule."""
     run = _started(program, Guard(Limits()), None)
     run.sampled = Sampled(growing=True)
     run.load_all({})
@@ -112,7 +113,7 @@ def explain_code(program: Program, only: str | None = None) -> str:
                 continue
             deltas: list[int | None] = [None]
             if unit.recursive:
-                deltas = list(_positions(rule, unit)) or [None]
+                deltas = list(unit.positions(rule)) or [None]
             parts += [run.compiled(rule, delta, unit).source for delta in deltas]
     return "\n\n".join(parts)
 
@@ -136,7 +137,7 @@ class Context:
         self.cache: dict[tuple[int, int | None], tuple[Rule, Compiled]] = {}
         self.late: dict[tuple[int, int], Compiled | None] = {}
         self.sampled = Sampled(growing=False)
-        self.shares = False  # whether fans of a relation may be one set: tables are never changed afterwards
+        self.shares = False  # whether keys of a relation may share one set: tables are never changed afterwards
 
     def load_all(self, inputs: Mapping[str, Iterable[Row]]) -> None:
         for name in self.program.relations:
@@ -152,19 +153,22 @@ class Context:
             rows = self.choosers[name].admit(rows)
         if relation.equivalence:
             self.tables[name] = Equivalence(shape)
-            self.tables[name].merge(facts_of(shape, rows))
+            self.tables[name].merge(shape.facts_of(rows))
         else:
-            self.tables[name] = Table(shape, facts_of(shape, rows))
+            self.tables[name] = TableOf(shape, shape.facts_of(rows))
+
+    def run(self, unit: Unit, given: Mapping[str, Iterable[Row]]) -> dict[str, Table]:
+        """The relations of a unit, in new tables, from given facts and the tables that it reads."""
+        for name in unit.relations:
+            self.load(name, given[name])
+        UnitRun(self, unit).run()
+        return {name: self.tables[name] for name in unit.relations}
 
     def _statistics(self, rule: Rule, unit: Unit) -> dict[str, Statistics]:
         """What is known of the relations that a rule reads; those of its unit are still to come."""
         names = {atom.relation for atom, _ in p.atoms_of(rule.body)}
-        return {
-            name: Guess(self.shapes[name].arity)
-            if name in unit.relations
-            else self.sampled.of(name, self.tables[name])
-            for name in names
-        }
+        guessed = {name: Guess(self.shapes[name].arity) for name in names.intersection(unit.relations)}
+        return self.sampled.known((name, self.tables[name]) for name in names.difference(guessed)) | guessed
 
     def compiled(self, rule: Rule, delta: int | None, unit: Unit) -> Compiled:
         found = self.cache.get((id(rule), delta))
@@ -194,9 +198,7 @@ class Context:
         return _Task(rule, atom.relation, either, compiled.only_new and other.only_new)
 
     def direct(self, rule: Rule, delta: int, unit: Unit) -> _Task | None:
-        """A rule to be run key by key, adding to its relation itself; None if it does anything but
-        for a key.
-        """
+        """A rule that is run key by key and adds to its relation; None if it cannot be."""
         compiled = self.compiled(rule, delta, unit)
         if not compiled.from_delta:
             return None
@@ -207,29 +209,30 @@ class Context:
         head = self.program.relations.get(rule.head.relation)
         return head is not None and not head.equivalence and not head.choices
 
-    def _bound(self, compiled: Compiled) -> Derive:
+    def _bound(self, compiled: Compiled) -> Run:
         for access in compiled.accesses:
             if access.key and access.rest:  # first, since the keys of one are another
                 self.index(access)
         return compiled.bound_to(self.index)
 
-    def index(self, access: Access) -> Any:
+    def index(self, access: Access) -> object:
         return self.tables[access.relation].index(access.key, access.rest)
 
 
 class _EitherWay:
-    """A rule from Δ outwards, or through all of another atom: whichever took less time, for a Δ of
-    this size.
+    """A rule from Δ outwards, or through all of another atom: whichever is faster.
 
     At first a key of either is thought to take as long; what is found out is remembered for the
     next rounds.
     """
 
-    def __init__(self, early: Derive, late: Derive, driver: Sized) -> None:
+    def __init__(self, early: Run, late: Run, driver: object) -> None:
+        assert isinstance(driver, Sized)
         self.early, self.late, self.driver = early, late, driver
         self.early_key, self.late_key = _KEY, _KEY  # seconds
 
-    def __call__(self, changed: Facts, new: Facts) -> None:
+    def __call__(self, changed: Facts | None, new: Facts) -> None:
+        assert changed is not None
         keys, start = len(changed), perf_counter()
         if self.early_key * keys > self.late_key * len(self.driver):
             self.late(changed, new)
@@ -239,43 +242,44 @@ class _EitherWay:
             self.early_key = (perf_counter() - start) / max(keys, 1)
 
 
-def _positions(rule: Rule, unit: Unit) -> list[int]:
-    """Where the body of a rule has atoms of its own unit."""
-    return [i for i, x in enumerate(rule.body) if isinstance(x, p.Atom) and x.relation in unit.relations]
-
-
 @define
 class _Task:
-    """One compiled version of a rule: reads Δ of `source` (None: no Δ), derives `head`."""
+    """One compiled version of a rule: reads Δ of `source` (None: no Δ)."""
 
     rule: Rule
     source: str | None
-    run: Derive
+    run: Run
     only_new: bool  # whether it derives no fact that is there
 
+    def __call__(self, delta: Facts | None, out: Facts) -> None:
+        try:
+            self.run(delta, out)
+        except EvaluationError as error:
+            raise error.with_rule(self.rule.written, str(self.rule.origin)) from error.__cause__
 
-class UnitRun:
+
+class UnitRun(Rounds):
     """One unit, from what it reads: rounds until nothing is new."""
 
     def __init__(self, run: Context, unit: Unit) -> None:
+        invents = any(p.invents(rule) for rule in unit.rules)
+        limited = any(name in run.program.limits for name in unit.relations)
+        super().__init__(", ".join(unit.relations), run.shapes, run.guard, invents and not limited)
         self.context, self.unit = run, unit
-        self.name = ", ".join(unit.relations)
-        self.invents = any(p.invents(rule) for rule in unit.rules) and not any(
-            name in run.program.limits for name in unit.relations
-        )
         self.tables = run.tables
-        self.shapes = run.shapes
-        self.steps = carried(run.program, unit, run.shapes) if run.shares else None
+        self.steps = flow_steps(run.program, unit, run.shapes) if run.shares else None
         self.once: list[_Task] = []
         self.recursive: list[tuple[Rule, int]] = []  # with the atom to be read as Δ
         for rule in unit.rules:
-            positions = _positions(rule, unit) if unit.recursive else []
+            positions = unit.positions(rule) if unit.recursive else []
             self.recursive += [(rule, position) for position in positions]
             if any(call.name == "autoinc" for call in p.calls_of(rule)):
                 self.once.append(_Task(rule, None, self._numbered(rule), only_new=False))
             elif not positions:
                 self.once.append(run.task(rule, None, unit))
         self.dominance = [(s, dominance_rule(s)) for s in unit.subsumptions]
+        self.mixed: set[str] = set()  # relations of whose new facts some may be there already
+        self.candidates: list[tuple[Rule, Facts]] = []  # for relations with choice domains, by rule
 
     @cached_property
     def each(self) -> list[_Task]:
@@ -286,10 +290,10 @@ class UnitRun:
         """All rounds at once, where the recursion only carries a column along."""
         table, new = self.tables[self.name], 0
         before, facts = len(table), {}
-        graphs = [self.tables[one.relation].index((one.start,), (one.end,)) for one in steps]
-        for keys, fan in flow(table.facts, graphs):
-            facts.update(dict.fromkeys(keys, fan))
-            new += len(keys) * len(fan)
+        graphs = [self.tables[one.relation].steps(one.start, one.end) for one in steps]
+        for keys, values in flow(table.facts, graphs):
+            facts.update(dict.fromkeys(keys, values))
+            new += len(keys) * len(values)
             if new > before + _MANY:
                 self.context.guard.round(self.name, 2, new - before, self.invents)
                 before = new
@@ -299,14 +303,12 @@ class UnitRun:
             self.context.progress(self.name, 2, new)
 
     def _settled_in_order(self) -> dict[str, Facts] | None:
-        """Each key once, where keys move along given steps; the Δ of keys that need rounds, or None
-        if all do.
-        """
-        steps = ordered(self.context.program, self.unit, self.shapes)
+        """Settle each key once, in order; the Δ of keys that need rounds, None if all do."""
+        steps = key_steps(self.context.program, self.unit, self.shapes)
         direct = [self.context.direct(rule, position, self.unit) for rule, position in self.recursive if steps]
         if not steps or None in direct:
             return None
-        graphs = [self.tables[one.relation].index((one.start,), (one.end,)) for one in steps]
+        graphs = [self.tables[one.relation].steps(one.start, one.end) for one in steps]
         table = self.tables[self.name]
         facts, told, settled = table.facts, len(table), 0
         levels, rest = key_levels(facts, graphs)
@@ -314,8 +316,8 @@ class UnitRun:
             delta = {key: facts[key] for key in level if key in facts}
             for task in direct:
                 assert task is not None
-                self._run(task, delta, facts)
-            settled += size_of(table.shape, delta)
+                task(delta, facts)
+            settled += table.shape.size_of(delta)
             if settled > told + _MANY:
                 self.context.guard.round(self.name, 2, settled - told, self.invents)
                 told = settled
@@ -327,99 +329,77 @@ class UnitRun:
         return {self.name: delta} if delta else {}
 
     def run(self) -> None:
-        delta = {name: self.tables[name].facts for name in self.unit.relations if self.tables[name].facts}
+        delta = self._everything()
         if self.dominance:
-            delta = self._subsumed(delta)
-        self._round(self.once, delta, 1)
-        delta = {name: self.tables[name].facts for name in self.unit.relations if self.tables[name].facts}
+            self._subsumed(delta)
+        self.round(self.once, {}, 1)
+        delta = self._everything()
         if self.steps is not None and delta:
             self._spread(self.steps)
             return
-        if delta and self.context.shares:
-            waiting = self._settled_in_order()
-            delta = delta if waiting is None else waiting
-        number = 1
-        while delta and self.each and not self._is_full():
-            number += 1
-            delta = self._round(self.each, delta, number)
+        waiting = self._settled_in_order() if delta else None
+        if waiting is not None:
+            delta = waiting
+        if delta and self.recursive:
+            self.run_until_settled(self.each, delta)
 
-    def _round(self, tasks: list[_Task], delta: dict[str, Facts], number: int) -> dict[str, Facts]:
-        """Run the tasks on the state as it is, then merge what is new; the Δ of the next round."""
-        new: dict[str, Facts] = {}
-        mixed: set[str] = set()  # relations of whose new facts some may be there already
-        candidates: list[tuple[Rule, Facts]] = []
-        for task in tasks:
-            if task.source is not None and task.source not in delta:
-                continue
-            head = task.rule.head.relation
-            if not task.only_new:
-                mixed.add(head)
-            if head in self.context.choosers:
-                if not candidates or candidates[-1][0] is not task.rule:
-                    candidates.append((task.rule, self.shapes[head].empty()))
-                out = candidates[-1][1]
-            else:
-                out = new.get(head)
-                if out is None:
-                    out = new[head] = self.shapes[head].empty()
-            self._run(task, delta.get(task.source), out)  # type: ignore[arg-type]
-        self._choose(candidates, new)
-        out_delta: dict[str, Facts] = {}
+    def _everything(self) -> dict[str, Facts]:
+        return {name: self.tables[name].facts for name in self.unit.relations if self.tables[name].facts}
+
+    # ── a round ──────────────────────────────────────────────────────────────────────────────
+
+    def collector(self, task: RoundTask, new: Collected) -> Facts:
+        head = task.rule.head.relation
+        assert isinstance(task, _Task)
+        if not task.only_new:
+            self.mixed.add(head)
+        if head in self.context.choosers:
+            if not self.candidates or self.candidates[-1][0] is not task.rule:
+                self.candidates.append((task.rule, self.shapes[head].empty()))
+            return self.candidates[-1][1]
+        if head not in new:
+            new[head] = self.shapes[head].empty()
+        found: Facts = new[head]
+        return found
+
+    def keep(self, new: Collected) -> dict[str, Facts]:
+        self._choose(new)
+        delta: dict[str, Facts] = {}
         for name, facts in new.items():
-            fresh = self._fresh(name, facts, name in mixed)
+            fresh = self._fresh(name, facts, name in self.mixed)
             if fresh:
-                out_delta[name] = self._merged(name, fresh)
-        if self.dominance and out_delta:
-            out_delta = self._subsumed(out_delta)
-        count = sum(size_of(self.shapes[n], f) for n, f in out_delta.items())
-        self.context.guard.round(self.name, number, count, self.invents)
+                delta[name] = self.tables[name].merge(fresh)
+        self.mixed.clear()
+        return self._subsumed(delta) if self.dominance and delta else delta
+
+    def end_round(self, new: Collected, number: int) -> dict[str, Facts]:
+        delta = super().end_round(new, number)
         if self.context.progress is not None:
-            self.context.progress(self.name, number, count)
-        return out_delta
+            self.context.progress(self.name, number, self.size(delta))
+        return delta
 
-    def _run(self, task: _Task, delta: Facts, out: Facts) -> None:
-        try:
-            task.run(delta, out)
-        except EvaluationError as error:
-            raise error.with_rule(task.rule.written, str(task.rule.origin)) from error.__cause__
-
-    def _choose(self, candidates: list[tuple[Rule, Facts]], new: dict[str, Facts]) -> None:
+    def _choose(self, new: dict[str, Facts]) -> None:
         """Admit the candidates of relations with choice domains, rule by rule."""
         admitted: dict[str, list[Row]] = {}
-        for rule, facts in candidates:
+        for rule, facts in self.candidates:
             name = rule.head.relation
-            rows = rows_of(self.shapes[name], facts)
+            rows = self.shapes[name].rows_of(facts)
             admitted.setdefault(name, []).extend(self.context.choosers[name].admit(rows))
+        self.candidates.clear()
         for name, rows_in in admitted.items():
-            new[name] = facts_of(self.shapes[name], rows_in)
+            new[name] = self.shapes[name].facts_of(rows_in)
 
     def _fresh(self, name: str, facts: Facts, mixed: bool) -> Facts:
         """What of the derived facts is not known yet; `facts` is used up."""
         shape, known = self.shapes[name], self.tables[name].facts
         gone = self.context.gone.get(name)
-        if not mixed:
-            pass
-        elif shape.arity != 2:
-            facts -= known
-        elif known:
-            get = known.get
-            for key, fan in facts.items():
-                old = get(key)
-                if old is not None:
-                    fan -= old
-            facts = {key: fan for key, fan in facts.items() if fan}
+        if mixed:
+            facts = shape.only_new(facts, known)
         if gone:
-            facts = facts_of(shape, set(rows_of(shape, facts)) - gone)
+            facts = shape.facts_of(set(shape.rows_of(facts)) - gone)
         return facts
 
-    def _merged(self, name: str, facts: Facts) -> Facts:
-        table = self.tables[name]
-        if isinstance(table, Equivalence):
-            return table.merge(facts)
-        table.merge(facts)
-        return facts
-
-    def _is_full(self) -> bool:
+    def is_full(self) -> bool:
         limits = self.context.program.limits
         return any(name in limits and len(self.tables[name]) >= limits[name] for name in self.unit.relations)
 
@@ -437,21 +417,19 @@ class UnitRun:
                 self._remove(name, removed)
                 if name in delta:
                     shape = self.shapes[name]
-                    kept = facts_of(shape, set(rows_of(shape, delta[name])) - removed)
+                    kept = shape.facts_of(set(shape.rows_of(delta[name])) - removed)
                     delta = {n: f for n, f in delta.items() if n != name} | ({name: kept} if kept else {})
         return delta
 
     def _pairs(self, rule: Rule, delta: dict[str, Facts]) -> set[Row]:
-        """The pairs for which something is new: one of the two facts, or what the condition asks
-        for.
-        """
+        """The pairs with something new: one of the two facts, or the condition."""
         name = rule.head.relation
         pair = f"{name}, twice"
-        shapes = {**self.shapes, pair: Shape(len(rule.head.args))}
+        shapes = {**self.shapes, pair: shape_of(len(rule.head.args))}
         named = Rule(p.Atom(pair, rule.head.args), rule.body, rule.name, rule.origin)
         names = {atom.relation for atom, _ in p.atoms_of(rule.body)}
-        known = {n: self.context.sampled.of(n, self.tables[n]) for n in names}
-        found: Any = shapes[pair].empty()
+        known = self.context.sampled.known((name, self.tables[name]) for name in names)
+        found = shapes[pair].empty()
         for position, atom in enumerate(rule.body):
             if not isinstance(atom, p.Atom) or atom.relation not in delta:
                 continue
@@ -460,32 +438,21 @@ class UnitRun:
                 compiled.bound_to(self.context.index)(delta[atom.relation], found)
             except EvaluationError as error:
                 raise error.with_rule(rule.written, str(rule.origin)) from error.__cause__
-        return set(rows_of(shapes[pair], found))
+        return set(shapes[pair].rows_of(found))
 
     def _remove(self, name: str, rows: set[Row]) -> None:
         table = self.tables[name]
         self.context.gone.setdefault(name, set()).update(rows)
-        kept = facts_of(table.shape, set(table.rows()) - rows)
-        table.facts.clear()
-        table.facts.update(kept)
-        table.rebuild()
+        table.replace(table.shape.facts_of(set(table.rows()) - rows))
 
     # ── counters ─────────────────────────────────────────────────────────────────────────────
 
-    def _numbered(self, rule: Rule) -> Callable[[Facts, Facts], None]:
+    def _numbered(self, rule: Rule) -> Run:
         """A rule with `autoinc()` numbers its bindings in sorted order: the reference does that."""
         shape = self.shapes[rule.head.relation]
 
-        def run(_delta: Facts, new: Facts) -> None:
+        def run(_delta: Facts | None, new: Facts) -> None:
             state = {a.relation: set(self.tables[a.relation].rows()) for a, _ in p.atoms_of(rule.body)}
-            for key, value in _items(facts_of(shape, self.context.counting.derive(rule, state))):
-                if shape.arity == 2:
-                    new.setdefault(key, set()).update(value)
-                else:
-                    new.add(key)
+            shape.add_facts(new, shape.facts_of(self.context.counting.derive(rule, state)))
 
         return run
-
-
-def _items(facts: Facts) -> Iterable[tuple[Any, Any]]:
-    return facts.items() if isinstance(facts, dict) else ((value, None) for value in facts)

@@ -20,7 +20,7 @@ Source: Theorem 4.1, Examples 5.3 to 5.5 of Abo Khamis et al. 2024; Wang, Hu, Da
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from itertools import repeat
 from typing import Any
 
@@ -320,8 +320,3 @@ def _drop(index: dict[Any, dict[Row, None]], key: Any, row: Row) -> None:
     del rows[row]
     if not rows:
         del index[key]
-
-
-def rows_of_bags(view: Calibrated) -> Sequence[tuple[tuple[str, ...], set[Row]]]:
-    """The rows of each bag that are part of an answer, for tests and pictures."""
-    return [(bag.schema, set(bag.alive)) for bag in view.bags]

@@ -42,7 +42,7 @@ class Code:
     def test(self, condition: str) -> None:
         self.line(f"if not ({condition}): {'continue' if self.loops else 'return'}")
 
-    def name(self, prefix: str, value: Any) -> str:
+    def name(self, prefix: str, value: object) -> str:
         """A name for a value of the scope; the same value has the same name."""
         for known, other in self.scope.items():
             if other is value:

@@ -35,6 +35,7 @@ from everlog.core.program import (
     Variable,
     atoms_of,
     variables_of,
+    written_body,
 )
 
 
@@ -81,7 +82,7 @@ def refusal_of(rule: Rule, program: Program, wish: str) -> str:
 def structural_obstacle(rule: Rule, program: Program) -> str:
     """What of a rule a view of its join cannot express."""
     positive = {literal.relation for literal in rule.body if isinstance(literal, Atom)}
-    for literal in rule.body:
+    for literal in written_body(rule.body):
         match literal:
             case Atom(args=args) if any(isinstance(arg, Call) for arg in args):
                 return f"`{literal}` computes an argument"
@@ -139,7 +140,8 @@ def _is_plain(literal: Comparison) -> bool:
 def above_the_join(rule: Rule) -> list[Literal]:
     """What of a body is neither an atom nor a selection from one."""
     selected = [literal for found in selections(rule).values() for literal in found]
-    return [x for x in rule.body if not isinstance(x, Atom) and not any(x is s for s in selected)]
+    body = written_body(rule.body)
+    return [x for x in body if not isinstance(x, Atom) and not any(x is s for s in selected)]
 
 
 def shown_variables(rule: Rule, query: Query) -> tuple[str, ...]:

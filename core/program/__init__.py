@@ -7,6 +7,7 @@
 | `functors` | the table of built-in functors: one entry per name and kind |
 | `bodies` | what a rule body means: which literals are ready, and what happens where one fails |
 | `dependencies` | which relation needs which, and the units in order; `strong` finds components |
+| `carried` | columns that recursive rules carry along, and the steps that others take |
 | `order` | the order of rows and values |
 | `fact_rows` | rows from outside, checked against a relation |
 | `executor` | the protocol of everything that runs a program |
@@ -39,9 +40,12 @@ from everlog.core.program.program import (
     Wildcard,
     atoms_of,
     calls_of,
+    computed_arguments,
+    flat_body,
     invents,
     quoted,
     variables_of,
+    written_body,
 )
 
 __all__ = [
@@ -71,7 +75,10 @@ __all__ = [
     "Wildcard",
     "atoms_of",
     "calls_of",
+    "computed_arguments",
+    "flat_body",
     "invents",
     "quoted",
     "variables_of",
+    "written_body",
 ]

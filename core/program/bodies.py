@@ -10,10 +10,10 @@ at a body, so there is one definition, and reference, engine, proofs and Spark f
   3. If no condition excludes a choice, it derives the head when none is open; otherwise the rule fails.
 
 So what a filter excludes may as well not be computed: `s = 10 / x, x != 0` never fails, in whatever
-order it is written.  An argument that a positive atom computes is a condition of its own:
-`q(10 / x)` is `q(c), c = 10 / x`.  The body of an aggregate is a body: an aggregate fails for
-values of its outer variables if its body or its target does.  A functor is strict: it fails if one
-of its arguments does.
+order it is written.  An argument that a positive atom computes is a condition of its own, and every
+body has it as one (`program.flat_body`): `q(10 / x)` is `q(c), c = 10 / x`.  The body of an
+aggregate is a body: an aggregate fails for values of its outer variables if its body or its target
+does.  A functor is strict: it fails if one of its arguments does.
 """
 
 from __future__ import annotations
@@ -106,8 +106,7 @@ def schedule(body: Iterable[Literal], bound: Collection[str]) -> tuple[list[Lite
 
 
 def sure_and_open(body: Iterable[Literal], bound: Collection[str]) -> tuple[list[Literal], list[Literal]]:
-    """The literals that choose facts or are computed for sure, in an order; and those that may be
-    open.
+    """The literals that surely have a value, in order, and those that may be open.
 
     >>> x, s, number = Variable("x"), Variable("s"), Kind.NUMBER
     >>> inverse = Comparison("=", s, Call("/", (Constant(9, number), x), number, number), number)
@@ -115,33 +114,17 @@ def sure_and_open(body: Iterable[Literal], bound: Collection[str]) -> tuple[list
     >>> print(*sure, "|", *may_be_open)
     r(x) | s = (9 / x) x < s
     """
-    parts = [part for literal in body for part in (apart(literal) if may_fail(literal) else [literal])]
-    order, waiting = schedule([part for part in parts if not may_fail(part)], bound)
-    if any(isinstance(literal, Atom) for literal in waiting):  # `q(z + 1)`, and only what may fail computes z
-        parts = [part for literal in parts for part in apart(literal)]
-        order, waiting = schedule([part for part in parts if not may_fail(part)], bound)
+    literals = list(body)
+    order, _ = schedule([literal for literal in literals if not may_fail(literal)], bound)
     done = set(map(id, order))
-    return order, [part for part in parts if id(part) not in done]
-
-
-def apart(literal: Literal) -> list[Literal]:
-    """`q(z + 1, y)` as `q(c, y), c = z + 1`: what it computes may need what it binds, as in
-    `z = 2 * y`.
-    """
-    if not isinstance(literal, Atom) or not any(isinstance(arg, Call) for arg in literal.args):
-        return [literal]
-    new = {n: Variable(f"{literal}@{n}") for n, arg in enumerate(literal.args) if isinstance(arg, Call)}
-    atom = Atom(literal.relation, tuple(new.get(n, arg) for n, arg in enumerate(literal.args)))
-    kinds = [(literal.args[n], variable) for n, variable in new.items()]
-    return [atom, *(Comparison("=", variable, arg, arg.kind) for arg, variable in kinds if isinstance(arg, Call))]
+    return order, [literal for literal in literals if id(literal) not in done]
 
 
 def is_ready(literal: Literal, bound: Collection[str]) -> bool:
     """Whether a literal finds bound what it needs to be computed."""
     match literal:
-        case Atom(args=args):
-            own = binds(literal)
-            return all(name in bound or name in own for name in names(a for a in args if isinstance(a, Call)))
+        case Atom():
+            return True
         case Comparison("=", left, right) if isinstance(left, Variable) or isinstance(right, Variable):
             sides = (left, right), (right, left)
             return any(isinstance(one, Variable) and names([other]).issubset(bound) for one, other in sides)
@@ -150,9 +133,7 @@ def is_ready(literal: Literal, bound: Collection[str]) -> bool:
 
 
 def needs(literal: Literal) -> set[str]:
-    """The variables that must be bound before a condition is computed, whichever side of `=` it
-    binds.
-    """
+    """The variables that a condition needs, whichever side of `=` it binds."""
     match literal:
         case Atom():
             return set()
@@ -194,8 +175,7 @@ def outcomes(
     matches: Matches,
     error: NoValue | None = None,
 ) -> Iterator[tuple[Binding, NoValue | None]]:
-    """The bindings of a choice that no condition excludes, each with the error of an open
-    condition, if any.
+    """The bindings that no condition excludes, each with the error of an open one.
 
     `matches` finds every way to extend a binding so that a condition that is ready holds.  What is
     not ready when nothing else can be computed is open, because of the error.

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import frozen
 
-from everlog.core.program import Program, Rule, Subsumption, atoms_of
+from everlog.core.program import Atom, Program, Rule, Subsumption, atoms_of
 from everlog.core.program.strong import strong_components
 
 
@@ -34,6 +34,10 @@ class Unit:
     rules: tuple[Rule, ...]
     recursive: bool
     subsumptions: tuple[Subsumption, ...]
+
+    def positions(self, rule: Rule) -> list[int]:
+        """Where the body of a rule has atoms of this unit."""
+        return [n for n, x in enumerate(rule.body) if isinstance(x, Atom) and x.relation in self.relations]
 
 
 def edges(program: Program) -> Iterator[Edge]:

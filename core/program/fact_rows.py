@@ -22,9 +22,7 @@ EXACT = 2**53  # up to here every integer is a float
 
 
 class FactError(ValueError):
-    """A fact that does not fit the program: its relation, its columns, or its text; the message
-    says why.
-    """
+    """A fact that does not fit its relation, its columns or its text."""
 
 
 # ── one row ──────────────────────────────────────────────────────────────────────────────────

@@ -1,5 +1,4 @@
-"""Patterns of `match` in ECMAScript's syntax, as Soufflé's regular expressions have it, rewritten
-for Python's.
+"""Patterns of `match`, from Soufflé's ECMAScript syntax to that of Python.
 
 The two languages share most of their signs and differ where it hurts: here `a++` is a repeated
 repetition (there it is possessive), `a{` is no pattern, `[]` is the empty class, `\\q` is the

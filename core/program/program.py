@@ -6,6 +6,8 @@ Later stages therefore never report a user's mistake about rules; they only comp
 
 The language is already small here.  Components, disjunctions, inlined relations, macros and
 unions are gone; an aggregate, a range and an equality each stand as a body literal of their own.
+Positive atoms of a body compute nothing: `q(z + 1)` is `q(c), c = z + 1` (`flat_body`), for what it
+computes may need what another atom binds, or what it binds itself.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ class Kind(StrEnum):
     SYMBOL = "symbol"
 
 
-PARAMETERS = "$"  # the relation that binds the parameters of a query: one fact, which comes with the question
+PARAMETERS = "$"  # the relation that binds the parameters of a query: one fact, which comes with each run
 
 
 # ── terms ────────────────────────────────────────────────────────────────────────────────────
@@ -128,6 +130,73 @@ class Comparison:
         return f"{self.left} {self.op} {self.right}"
 
 
+Body: TypeAlias = "tuple[Literal, ...]"
+
+
+def flat_body(body: Body) -> Body:
+    """The body with a variable for each argument that a positive atom computes.
+
+    >>> x, y, one = Variable("x"), Variable("y"), Constant(1, Kind.NUMBER)
+    >>> body = flat_body((Atom("q", (Call("+", (x, one), Kind.NUMBER, Kind.NUMBER), y)),))
+    >>> print(*body, sep=" and ")
+    q(q((x + 1), y)@0.0, y) and q((x + 1), y)@0.0 = (x + 1)
+    >>> flat_body(body) is body
+    True
+    >>> print(*written_body(body))
+    q((x + 1), y)
+    """
+    if not any(isinstance(x, Atom) and any(isinstance(arg, Call) for arg in x.args) for x in body):
+        return body
+    out: list[Literal] = []
+    for place, literal in enumerate(body):
+        if not isinstance(literal, Atom):
+            out.append(literal)
+            continue
+        new = {n: Variable(f"{literal}@{place}.{n}") for n, a in enumerate(literal.args) if isinstance(a, Call)}
+        out.append(Atom(literal.relation, tuple(new.get(n, arg) for n, arg in enumerate(literal.args))))
+        for n, variable in new.items():
+            arg = literal.args[n]
+            assert isinstance(arg, Call)
+            out.append(Comparison("=", variable, arg, arg.kind))
+    return tuple(out)
+
+
+def computed_arguments(body: Body) -> dict[Term, Term]:
+    """The variables of computed arguments, each with what the body says that it is.
+
+    No name of a text has a parenthesis.  Part of a body may have such a variable without its
+    equality: there it is a variable like others.
+    """
+    return {
+        x.left: x.right
+        for x in body
+        if isinstance(x, Comparison) and isinstance(x.left, Variable) and "(" in x.left.name
+    }
+
+
+def written_body(body: Body) -> list[Literal]:
+    """The body with computed arguments where they were written."""
+    terms = computed_arguments(body)
+    if not terms:
+        return list(body)
+    out: list[Literal] = []
+    for literal in body:
+        match literal:
+            case Atom():
+                out.append(_with_terms(literal, terms))
+            case Negation(atom):
+                out.append(Negation(_with_terms(atom, terms)))
+            case Comparison(left=left) if left in terms:
+                pass
+            case _:
+                out.append(literal)
+    return out
+
+
+def _with_terms(atom: Atom, terms: Mapping[Term, Term]) -> Atom:
+    return Atom(atom.relation, tuple(terms.get(arg, arg) for arg in atom.args))
+
+
 @frozen
 class Aggregate:
     """`result = op target : { body }`, computed once for each binding of the `outer` variables.
@@ -141,14 +210,14 @@ class Aggregate:
     result: Variable
     op: str
     target: Term | None
-    body: tuple[Literal, ...]
+    body: Body = field(converter=flat_body)
     outer: tuple[Variable, ...]
     kind: Kind
     partial: bool = False
 
     def __str__(self) -> str:
         target = "" if self.target is None else f" {self.target}"
-        return f"{self.result} = {self.op}{target} : {{ {', '.join(map(str, self.body))} }}"
+        return f"{self.result} = {self.op}{target} : {{ {', '.join(map(str, written_body(self.body)))} }}"
 
 
 @frozen
@@ -203,7 +272,7 @@ class Rule:
     """
 
     head: Atom
-    body: tuple[Literal, ...]
+    body: Body = field(converter=flat_body)
     name: str = ""
     origin: Origin = field(factory=Origin, eq=False)
     strategy: str = ""
@@ -212,7 +281,7 @@ class Rule:
     def __str__(self) -> str:
         if not self.body:
             return f"{self.head}."
-        return f"{self.head} :- {', '.join(map(str, self.body))}."
+        return f"{self.head} :- {', '.join(map(str, written_body(self.body)))}."
 
     @property
     def written(self) -> str:
@@ -226,11 +295,11 @@ class Subsumption:
 
     dominated: Atom
     dominating: Atom
-    body: tuple[Literal, ...]
+    body: Body = field(converter=flat_body)
     origin: Origin = field(factory=Origin, eq=False)
 
     def __str__(self) -> str:
-        return f"{self.dominated} <= {self.dominating} :- {', '.join(map(str, self.body))}."
+        return f"{self.dominated} <= {self.dominating} :- {', '.join(map(str, written_body(self.body)))}."
 
 
 @frozen
@@ -374,9 +443,7 @@ def calls_of(rule: Rule) -> Iterator[Call]:
 
 
 def invents(rule: Rule) -> bool:
-    """Whether a rule computes values that may be in no relation yet: then recursion may have no
-    end.
-    """
+    """Whether a rule may compute values without end, so that recursion may not stop."""
     return any(True for _ in calls_of(rule)) or any(isinstance(literal, Range) for literal in rule.body)
 
 

@@ -140,8 +140,7 @@ def shift_right_unsigned(a: int, b: int) -> int:
 
 
 def truncated(value: float) -> int:
-    """A float as a 64-bit number, cut towards zero; what does not fit is the least number, as on
-    x86.
+    """A float as a 64-bit number; what does not fit is the least number, as on x86.
 
     >>> truncated(-2.9), truncated(1e30)
     (-2, -9223372036854775808)
@@ -152,8 +151,7 @@ def truncated(value: float) -> int:
 
 
 def truncated_unsigned(value: float) -> int:
-    """A float as an unsigned; what is too large is 0, and what is too small or no number is 2^63,
-    as on x86.
+    """A float as an unsigned: too large is 0, too small or NaN is 2^63, as on x86.
 
     >>> truncated_unsigned(2.9), truncated_unsigned(-1.0) == MASK, truncated_unsigned(2.0**64)
     (2, True, 0)

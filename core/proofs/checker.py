@@ -7,7 +7,7 @@ bound, over the facts as they are now; so a proof that passes is a proof whoever
 from __future__ import annotations
 
 from everlog.core.evaluate.reference import NaiveEvaluation
-from everlog.core.program import Atom, Row, Wildcard
+from everlog.core.program import Atom, Row, Wildcard, written_body
 from everlog.core.program.bodies import Binding
 from everlog.core.program.functors import COMPARISONS
 from everlog.core.proofs.evidence import Evidence, draws
@@ -76,7 +76,7 @@ class _Checker(NaiveEvaluation):
         assert rule in self.program.rules_of(proof.relation), f"V3: {rule}"
         for arg, value in zip(rule.head.args, proof.row, strict=True):
             assert draws((arg,)) or same(self.value(arg, binding), value), f"V3: {proof.fact} by {rule}"
-        for literal, child in zip(rule.body, proof.children, strict=True):
+        for literal, child in zip(written_body(rule.body), proof.children, strict=True):
             assert names_in(literal) <= binding.keys(), f"V3: not bound in {literal}"
             if isinstance(literal, Atom):
                 assert isinstance(child, Proof), f"V3: no proof for {literal}"

@@ -34,9 +34,7 @@ class Classes:
         self._clock = 0
 
     def join(self, pair: Row, tell: bool = True) -> list[Row]:
-        """Add a pair; with `tell`, the pairs that are new by that.  Cost: logarithmic, and what it
-        tells.
-        """
+        """Add a pair; with `tell`, the new pairs.  Cost: logarithmic, and what it tells."""
         self._clock += 1
         a, b = pair
         new: list[Row] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 from attrs import field, frozen
@@ -22,6 +22,7 @@ from everlog.core.program import (
     Variable,
     Wildcard,
     calls_of,
+    written_body,
 )
 from everlog.core.program.bodies import Binding
 from everlog.core.program.executor import NotABaseRelation
@@ -131,7 +132,7 @@ def goal_of(rule: Rule) -> Goal:
     >>> print(*goal_of(rule).body)
     e(x, ?0.1) ?0 = (x + 1)
     """
-    literals = tuple(with_named_wildcards(literal, place) for place, literal in enumerate(rule.body))
+    literals = tuple(named_wildcards(written_body(rule.body)))
     equations = tuple(
         Comparison("=", Variable(f"?{column}"), arg, arg.kind)
         for column, arg in enumerate(rule.head.args)
@@ -147,11 +148,14 @@ def draws(terms: Sequence[Term], literals: Sequence[Literal] = ()) -> bool:
     return any(call.name == "autoinc" for call in calls_of(rule))
 
 
-def with_named_wildcards(literal: Literal, place: int) -> Literal:
-    if not isinstance(literal, Atom) or not any(isinstance(arg, Wildcard) for arg in literal.args):
-        return literal
-    named = (Variable(f"?{place}.{n}") if isinstance(a, Wildcard) else a for n, a in enumerate(literal.args))
-    return Atom(literal.relation, tuple(named))
+def named_wildcards(body: Sequence[Literal]) -> Iterator[Literal]:
+    """The literals, with a variable for each wildcard of an atom."""
+    for place, literal in enumerate(body):
+        if not isinstance(literal, Atom) or not any(isinstance(arg, Wildcard) for arg in literal.args):
+            yield literal
+            continue
+        named = (Variable(f"?{place}.{n}") if isinstance(a, Wildcard) else a for n, a in enumerate(literal.args))
+        yield Atom(literal.relation, tuple(named))
 
 
 def matched(args: Sequence[Term], row: Row) -> Binding | str:

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from attrs import evolve
 
 from everlog.core.evaluate.reference import NaiveEvaluation, distinct
-from everlog.core.program import Row, Rule, atoms_of
+from everlog.core.program import Row, Rule, atoms_of, flat_body, written_body
 from everlog.core.program.bodies import Binding, schedule
 from everlog.core.program.dependencies import Unit, units
 from everlog.core.program.order import ordered
 from everlog.core.proofs.equivalences import Classes
-from everlog.core.proofs.evidence import Evidence, Fact, draws, with_named_wildcards
+from everlog.core.proofs.evidence import Evidence, Fact, draws, named_wildcards
 
 
 class _OverTables(NaiveEvaluation):
@@ -81,7 +81,7 @@ class Replay(_OverTables):
         super().load(unit, inputs)
 
     def derive(self, rule: Rule) -> set[Row]:
-        named = tuple(with_named_wildcards(literal, place) for place, literal in enumerate(rule.body))
+        named = flat_body(tuple(named_wildcards(written_body(rule.body))))
         out = set()
         for binding in self.solve(named, {}):
             row = self.row(rule.head.args, binding)

@@ -19,13 +19,13 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import field, frozen
 
-from everlog.core.program import Atom, Literal, Row, Rule, Value, atoms_of
+from everlog.core.program import Atom, Literal, Row, Rule, Value, atoms_of, written_body
 from everlog.core.program.bodies import Binding
 from everlog.core.program.dependencies import Unit
 from everlog.core.program.order import ordered
 from everlog.core.program.values import EvaluationError
 from everlog.core.proofs.equivalences import Classes
-from everlog.core.proofs.evidence import Evidence, Fact, draws, matched, with_named_wildcards
+from everlog.core.proofs.evidence import Evidence, Fact, draws, matched, named_wildcards
 from everlog.core.proofs.first_derivations import Numbering, Replay
 from everlog.core.proofs.proof import EQUIVALENCE, GIVEN, RULE
 from everlog.core.proofs.solve import Solver
@@ -140,9 +140,10 @@ class Forward:
             return ()
 
     def _body(self, rule: Rule) -> _Body:
+        body = written_body(rule.body)
         literals = tuple(
-            with_named_wildcards(literal, place) if self._is_own(literal) else literal
-            for place, literal in enumerate(rule.body)
+            named if self._is_own(literal) else literal
+            for literal, named in zip(body, named_wildcards(body), strict=True)
         )
         own = tuple(literal for literal in literals if isinstance(literal, Atom) and self._is_own(literal))
         assert len(own) == sum(atom.relation in self.unit.relations for atom, _ in atoms_of(rule.body))

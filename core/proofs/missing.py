@@ -51,8 +51,7 @@ class Line:
 
 @frozen(eq=False)
 class Attempt:
-    """How far one rule gets: what holds, by one binding, and what stops it (nothing: it derives the
-    fact).
+    """How far a rule gets with one binding, and what stops it, if anything does.
 
     `others` other matches of the part that holds stop at the same literal.
     """
@@ -189,9 +188,7 @@ class _Asked:
     def _stopped(
         self, goal: Goal, before: tuple[Literal, ...], literal: Literal, start: Binding, held: Binding
     ) -> Attempt:
-        """The attempt that ends at a literal; where it has no match whatever came before, it says
-        so.
-        """
+        """The attempt that ends at a literal; says so if the literal never matches."""
         holds = tuple(self._text(one, held) for one in before)
         alone = isinstance(literal, Atom) and can_solve(literal, start)
         if alone and next(self.solver.matches(literal, start), None) is None:
@@ -282,9 +279,7 @@ class _Asked:
 
 
 def _as_written(goal: Goal, start: Binding) -> list[Literal]:
-    """The body in its own order, but each literal only when it can be evaluated; the head's sums
-    first.
-    """
+    """The body in its order, each literal once it can be evaluated; head sums first."""
     known = set(start)
     count = len([literal for literal in goal.literals if not draws((), (literal,))])
     rest = [*goal.body[count:], *goal.body[:count]]

@@ -23,6 +23,7 @@ from everlog.core.program import (
     Value,
     Variable,
     Wildcard,
+    written_body,
 )
 
 
@@ -101,7 +102,7 @@ def aggregate_text(program: Program, literal: Aggregate, binding: Mapping[str, V
         ("!" if isinstance(inner, Negation) else "") + atom_text(program, atom, outer, keep=True)
         if isinstance(atom := inner.atom if isinstance(inner, Negation) else inner, Atom)
         else literal_text(program, inner, outer)
-        for inner in literal.body
+        for inner in written_body(literal.body)
     ]
     return f"{literal.op}{target} : {{ {', '.join(parts)} }}"
 

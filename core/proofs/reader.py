@@ -11,12 +11,15 @@ Matches come in sorted order as long as they are few, so that the same question 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
+from itertools import repeat
+from typing import TypeAlias
 
 from everlog.core.program import Row, Value
 from everlog.core.program.order import ordered
 from everlog.core.storage.equivalence import Equivalence
-from everlog.core.storage.tables import Columns, Table
+from everlog.core.storage.shape import Columns, Key
+from everlog.core.storage.table_shapes import PairShape
+from everlog.core.storage.tables import Table
 
 Bound: TypeAlias = Mapping[int, Value]  # column → value
 ORDERED = 1_000  # so many matches are sorted; more come as they are stored
@@ -32,6 +35,7 @@ class Reader:
     def __init__(self, table: Table) -> None:
         self.table = table
         self.arity = table.shape.arity
+        self._is_binary = isinstance(table.shape, PairShape)
         self.size = len(table)
         self._scanned: dict[Columns, int] = {}
         self._own: dict[Columns, dict[Row, list[Row]]] = {}
@@ -39,19 +43,12 @@ class Reader:
 
     def has(self, row: Row) -> bool:
         """Cost: O(1)."""
-        facts, shape = self.table.facts, self.table.shape
-        if shape.arity == 1:
-            return row[0] in facts
-        if shape.arity != 2:
-            return row in facts
-        fan = facts.get(row[shape.key])
-        return fan is not None and row[shape.fan] in fan
+        return row in self.table
 
     def matching(self, bound: Bound) -> Iterator[Row]:
         """The rows with these values in these columns, lazily where they are many.
 
-        >>> from everlog.core.storage.tables import Shape, facts_of
-        >>> reader = Reader(Table(Shape(2), facts_of(Shape(2), [(1, 2), (1, 3), (2, 3)])))
+        >>> reader = Reader(Table(PairShape(), PairShape().facts_of([(1, 2), (1, 3), (2, 3)])))
         >>> list(reader.matching({0: 1})), list(reader.matching({1: 3})), list(reader.matching({0: 2, 1: 1}))
         ([(1, 2), (1, 3)], [(1, 3), (2, 3)], [])
         """
@@ -63,7 +60,7 @@ class Reader:
         return self._scan(columns, bound) if found is None else iter(found)
 
     def count(self, bound: Bound) -> int:
-        """How many rows `matching` has.  Cost: O(1) without bound columns and where a fan answers."""
+        """How many rows `matching` has.  Cost: O(1) without bound columns and where stored sets answer."""
         columns = tuple(sorted(bound))
         if not columns:
             return self.size
@@ -80,7 +77,7 @@ class Reader:
             return 1 + self.size / (1 + len(self._own[bound]))
         key = self._best(bound)
         if not key:
-            natural = self.arity == 2 and len(bound) == 1  # each fan is asked, not each fact
+            natural = self._is_binary and len(bound) == 1  # each set is asked, not each fact
             return 1 + (len(self.table.facts) if natural else self.size)
         index = self.table.facts if self._natural(key) else self.table.indexes[key, self._rest(key)]
         return 1 + self.size / (1 + len(index))
@@ -89,9 +86,8 @@ class Reader:
 
     def _natural(self, key: Columns) -> bool:
         """Whether the facts as they are stored are an index on these columns."""
-        if self.arity != 2 or len(key) != 1:
-            return False
-        return key == (self.table.shape.key,) or isinstance(self.table, Equivalence)
+        stored = key == self.table.shape.key_columns or isinstance(self.table, Equivalence)
+        return stored and len(key) == 1
 
     def _rest(self, key: Columns) -> Columns:
         return tuple(column for column in range(self.arity) if column not in key)
@@ -116,21 +112,19 @@ class Reader:
             return None
         rest = self._rest(key)
         index = self.table.facts if self._natural(key) else self.table.indexes[key, rest]
-        one: Any = bound[key[0]] if len(key) == 1 else tuple(bound[column] for column in key)
-        rests = index.get(one, ())
-        if key == (0,) and len(rest) == 1:
-            rows: Iterable[Row] = ((one, value) for value in rests)
-        elif key == (1,) and len(rest) == 1:
-            rows = ((value, one) for value in rests)
-        else:
-            rows = (self._joined(bound, key, rest, values) for values in rests)
+        assert isinstance(index, dict)
+        rests = index.get(bound[key[0]] if len(key) == 1 else tuple(bound[column] for column in key), ())
+        rows: Iterable[Row] = (self._joined(bound, key, rest, values) for values in rests)
+        if self._is_binary:
+            one = bound[key[0]]
+            rows = zip(repeat(one), rests) if key == (0,) else zip(rests, repeat(one))
         left = [column for column in columns if column not in key]
         rows = (row for row in rows if _agrees(row, bound, left)) if left else rows
         return ordered(rows) if len(rests) <= ORDERED else rows
 
-    def _joined(self, bound: Bound, key: Columns, rest: Columns, values: Any) -> Row:
+    def _joined(self, bound: Bound, key: Columns, rest: Columns, values: Key) -> Row:
         parts: dict[int, Value] = {column: bound[column] for column in key}
-        parts.update(zip(rest, (values,) if len(rest) == 1 else values, strict=True))
+        parts.update(zip(rest, values if isinstance(values, tuple) else (values,), strict=True))
         return tuple(parts[column] for column in range(self.arity))
 
     # ── scans ────────────────────────────────────────────────────────────────────────────────
@@ -150,17 +144,17 @@ class Reader:
             self._scanned[columns] = self._scanned.get(columns, 0) + looked
 
     def _candidates(self, columns: Columns, bound: Bound) -> Iterable[Row | None]:
-        """What a scan looks at; None for a fan without the value."""
+        """What a scan looks at; None for a set without the value."""
         if self.size <= ORDERED:
             if self._sorted is None:
                 self._sorted = ordered(self.table.rows())
             return self._sorted
-        if self.arity != 2 or not columns:
+        if not self._is_binary or not columns:
             return self.table.rows()
-        value, facts = bound[columns[0]], self.table.facts  # the column of the fans
+        value, facts = bound[columns[0]], self.table.facts  # of the value column
         if columns == (1,):
-            return ((key, value) if value in fan else None for key, fan in facts.items())
-        return ((value, key) if value in fan else None for key, fan in facts.items())
+            return ((key, value) if value in values else None for key, values in facts.items())
+        return ((value, key) if value in values else None for key, values in facts.items())
 
     def _build(self, columns: Columns) -> None:
         own: dict[Row, list[Row]] = {}

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
-from everlog.core.program import Aggregate, Atom, Comparison, Literal, Negation, Row, Rule, Value
+from everlog.core.program import Aggregate, Atom, Comparison, Literal, Negation, Row, Rule, Value, written_body
 from everlog.core.program.bodies import Binding
 from everlog.core.program.dependencies import Unit, units
 from everlog.core.proofs.evidence import Evidence, Fact, Goal, checked, draws, goal_of
@@ -170,7 +170,7 @@ class Search:
         if step.rule is None:
             children = [done[one] for one in used]
         else:
-            for literal in step.rule.body:
+            for literal in written_body(step.rule.body):
                 held = done[next(used)] if isinstance(literal, Atom) else self._condition(literal, step.binding)
                 children.append(held)
         text = fact_text(self.program, *fact)
@@ -200,13 +200,13 @@ class Search:
 
     def _samples(self, literal: Aggregate, outer: Binding, value: Value) -> Iterator[str]:
         """Matches of an aggregate as text; of a minimum or maximum those that attain it."""
-        seen = set()
+        seen, written = set(), written_body(literal.body)
         for binding in self.solver.solve(literal.body, outer):
             if literal.op in ("min", "max"):
                 assert literal.target is not None
                 if not same(self.solver.value(literal.target, binding), value):
                     continue
-            atoms = [atom_text(self.program, one, binding) for one in literal.body if isinstance(one, Atom)]
+            atoms = [atom_text(self.program, one, binding) for one in written if isinstance(one, Atom)]
             text = ", ".join(atoms)
             if text and text not in seen:
                 seen.add(text)

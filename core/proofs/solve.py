@@ -33,9 +33,10 @@ from everlog.core.program import (
     Value,
     Variable,
     Wildcard,
+    flat_body,
     variables_of,
 )
-from everlog.core.program.bodies import Binding, apart, is_ready
+from everlog.core.program.bodies import Binding, binds, is_ready, names
 from everlog.core.program.functors import COMPARISONS
 from everlog.core.program.order import rank
 from everlog.core.program.values import MASK, NoValue, wrap
@@ -97,9 +98,7 @@ class Solver(NaiveEvaluation):
         return None
 
     def order(self, body: Sequence[Literal], bound: frozenset[str]) -> list[Literal]:
-        """The literals in the order in which they are solved: at each step the cheapest that is
-        ready.
-        """
+        """The literals in solving order: at each step the cheapest that is ready."""
         key = id(body), bound
         if key not in self._orders or self._orders[key][0] is not body:
             order: list[Literal] = []
@@ -107,7 +106,7 @@ class Solver(NaiveEvaluation):
             while rest:
                 ready = [literal for literal in rest if can_solve(literal, known)]
                 if not ready:
-                    rest = [part for literal in rest for part in apart(literal)]
+                    rest = list(flat_body(tuple(rest)))
                     ready = [literal for literal in rest if can_solve(literal, known)]
                 assert ready, f"not grounded: {', '.join(map(str, rest))}"
                 chosen = min(ready, key=lambda literal: self._cost(literal, known))
@@ -220,8 +219,15 @@ class Solver(NaiveEvaluation):
 
 
 def can_solve(literal: Literal, bound: Iterable[str]) -> bool:
-    """Whether a literal finds bound what it needs."""
+    """Whether a literal finds bound what it needs.
+
+    Proofs show bodies as they were written, so here an atom may compute an argument; of what it
+    binds itself, too.
+    """
     known = set(bound)
+    if isinstance(literal, Atom):
+        computed = (arg for arg in literal.args if isinstance(arg, Call))
+        return names(computed) <= known | binds(literal)
     if is_ready(literal, known):
         return True
     if not isinstance(literal, Comparison) or literal.op != "=":

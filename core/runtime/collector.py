@@ -46,8 +46,7 @@ class _Old:
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """No collections inside; where it was off before, it stays off.  What was made inside counts as
-    old.
+    """Pause the garbage collector, if it runs; what was made counts as old afterwards.
 
     >>> with collector_paused():
     ...     gc.isenabled()
@@ -66,8 +65,7 @@ def collector_paused() -> Iterator[None]:
 
 
 def without_collections(work: Callable[P, T]) -> Callable[P, T]:
-    """A function that runs without collections, and what it makes is as young as ever: for single
-    steps.
+    """The function without collections; what it makes stays young.  For single steps.
 
     What a step makes on its way (rows, how to undo it) dies with it.  A collection in the middle
     would count all of that as grown old, and soon look through the whole database for cycles.

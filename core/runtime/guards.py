@@ -33,8 +33,7 @@ class LimitExceeded(EvaluationError):
 
 
 class Broken(Exception):
-    """A step could not be taken back: the relations may be wrong, and nothing is read or changed
-    any more.
+    """A step could not be taken back; nothing is read or changed any more.
 
     What is in a file is as it was before the step: open it anew.
     """
@@ -142,9 +141,7 @@ class Guard:
 
     @contextmanager
     def sealing(self) -> Iterator[None]:
-        """Around what makes a step final: signals wait.  Then limits are moot, and Ctrl-C comes
-        after the step.
-        """
+        """Hold signals back while a step becomes final; Ctrl-C comes after the step."""
         shield = self.shield
         shield.held = True
         try:
@@ -267,16 +264,12 @@ class _Watch:
 
 
 def _is_leaving(frame: FrameType | None) -> bool:
-    """Whether a guard is just ending its watch: an exception there would leave it on watch for
-    ever.
-    """
+    """Whether a guard ends its watch now: an exception would leave it watching."""
     return frame is not None and frame.f_code is Guard.__exit__.__code__
 
 
 def give_up(number: int, frame: FrameType | None) -> None:
-    """For other handlers of signals: what Ctrl-C does to the step under way; where there is none,
-    nothing.
-    """
+    """Do what Ctrl-C does to the present step, if there is one."""
     if _watch.guard is not None:
         _watch._interrupted(number, frame)
 

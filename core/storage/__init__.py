@@ -2,9 +2,10 @@
 
 | module | holds |
 |---|---|
-| `tables` | tables, their shapes and indexes, and changes of them |
-| `forms` | operations that depend on a table's shape |
+| `shape` | what a shape of facts can do; the types of facts |
+| `table_shapes` | the three shapes |
+| `tables` | tables and their indexes |
 | `equivalence` | the table of an `eqrel`: classes by union and find |
-| `shared_fans` | tables of closures, in which nodes of one component share a set |
+| `shared_values` | tables of closures, in which nodes of one component share a set |
 | `lazy_index` | an index that a query uses for a while |
 """

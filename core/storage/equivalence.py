@@ -1,42 +1,75 @@
 """Equivalence relations (`eqrel`): kept as classes, never as pairs.
 
-A class of n values has n² pairs.  Here all members of a class share one set, which is the fan of
+A class of n values has n² pairs.  Here all members of a class share one set, the values of
 each of them, so a class costs n.  Merging two classes makes a new set; the old ones stay as they
 were and serve as the Δ of their members.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator, Set
+from itertools import chain, islice
 
-from everlog.core.storage.tables import Columns, Facts, Table
+from everlog.core.program import Value
+from everlog.core.storage.shape import Column, Columns, Index, PairFacts, SavedColumns, ValueSet
+from everlog.core.storage.tables import TableOf
 
-_NONE: frozenset[Any] = frozenset()  # one object: classes are told apart by identity
+_NONE: frozenset[Value] = frozenset()  # one object: classes are told apart by identity
 
 
-class Equivalence(Table):
+class EquivalenceTable(TableOf[PairFacts]):
+    """A binary table in which the members of a class share one set."""
+
+    def find(self, key: Columns, rest: Columns) -> Index | PairFacts | None:
+        if len(key) == len(rest) == 1:  # symmetric: one table serves both directions
+            return self.facts
+        return super().find(key, rest)
+
+    def difference(self, before: PairFacts) -> tuple[PairFacts, PairFacts]:
+        return lacking(before, self.facts), lacking(self.facts, before)
+
+    def columns(self) -> SavedColumns:
+        """The sizes of the classes, and their members in a row.
+
+        >>> from everlog.core.storage.table_shapes import PairShape
+        >>> Classes(PairShape(), {1: {1, 2}, 2: {1, 2}, 3: {3}}).columns()
+        [[2, 1], [1, 2, 3]]
+        """
+        classes: list[ValueSet] = []
+        seen: ValueSet = set()
+        for member, members in self.facts.items():
+            if member not in seen:
+                classes.append(members)
+                seen |= members
+        return [list(map(len, classes)), list(chain.from_iterable(classes))]
+
+    def restore(self, columns: Iterator[Column]) -> None:
+        lengths, members = next(columns), iter(next(columns))
+        facts: PairFacts = {}
+        for length in lengths:
+            together = set(islice(members, length))
+            facts.update(dict.fromkeys(together, together))
+        self.replace(facts)
+
+
+class Equivalence(EquivalenceTable):
     """A binary table closed under reflexivity, symmetry and transitivity.
 
     Invariant: `facts[x] is facts[y]` exactly when x and y are equivalent, and it holds both.
     """
 
-    def find(self, key: Columns, rest: Columns) -> Any:
-        if len(key) == len(rest) == 1:  # symmetric: one table serves both directions
-            return self.facts
-        return super().find(key, rest)
-
-    def merge(self, new: Facts) -> Facts:
+    def merge(self, new: PairFacts) -> PairFacts:
         """Add pairs and what follows from them; the pairs that are new.
 
         Cost: linear in the sizes of the classes that are merged, smaller into larger.
         """
-        before: dict[Any, Any] = {}
-        touched: dict[int, set[Any]] = {}
-        for key, fan in new.items():
-            for value in fan:
+        before: dict[Value, Set[Value]] = {}
+        touched: dict[int, ValueSet] = {}
+        for key, values in new.items():
+            for value in values:
                 self._join(key, value, before, touched)
-        delta: dict[Any, set[Any]] = {}
-        gained: dict[tuple[int, int], set[Any]] = {}
+        delta: PairFacts = {}
+        gained: dict[tuple[int, int], ValueSet] = {}
         for value, old in before.items():
             now = self.facts[value]
             pair = (id(old), id(now))
@@ -45,10 +78,10 @@ class Equivalence(Table):
             if gained[pair]:
                 delta[value] = gained[pair]
         for (key_columns, rest), index in self.indexes.items():
-            self._extend(index, key_columns, rest, delta)
+            self.shape.extend(index, key_columns, rest, delta)
         return delta
 
-    def _join(self, a: Any, b: Any, before: dict[Any, Any], touched: dict[int, set[Any]]) -> None:
+    def _join(self, a: Value, b: Value, before: dict[Value, Set[Value]], touched: dict[int, ValueSet]) -> None:
         facts = self.facts
         for value in (a, b):
             if value not in facts:
@@ -60,7 +93,7 @@ class Equivalence(Table):
             return
         if len(left) < len(right):
             left, right = right, left
-        if id(left) not in touched:  # somebody's Δ or fan of before: leave it as it is
+        if id(left) not in touched:  # somebody's Δ, or values of before: leave it as it is
             for value in left:
                 before.setdefault(value, left)
             left = set(left)
@@ -73,49 +106,42 @@ class Equivalence(Table):
         left |= right
 
 
-class Classes(Table):
+class Classes(EquivalenceTable):
     """An equivalence relation as others read it: the classes are computed elsewhere.
 
-    While a change is spread it passes through states that are no equivalences, so fans are replaced
+    While a change is spread it passes through states that are no equivalences, so sets are replaced
     rather than changed: members of a class share theirs.
     """
 
-    def find(self, key: Columns, rest: Columns) -> Any:
-        if len(key) == len(rest) == 1:
-            return self.facts
-        return super().find(key, rest)
-
-    def remove(self, gone: Facts) -> None:
-        for key, fan in gone.items():
-            left = self.facts.get(key, _NONE) - fan
+    def remove(self, gone: PairFacts) -> None:
+        for key, values in gone.items():
+            left = self.facts.pop(key, values) - values
             if left:
                 self.facts[key] = left
-            else:
-                self.facts.pop(key, None)
         self.rebuild()
 
-    def merge(self, new: Facts) -> None:
-        for key, fan in new.items():
+    def merge(self, new: PairFacts) -> PairFacts:
+        for key, values in new.items():
             known = self.facts.get(key, _NONE)
-            if not fan <= known:
-                self.facts[key] = fan | known
+            if not values <= known:
+                self.facts[key] = values | known
         self.rebuild()
+        return new
 
 
-def lacking(facts: Facts, other: Facts) -> Facts:
-    """The pairs of one equivalence relation that another has not; one difference per pair of
-    classes.
+def lacking(facts: PairFacts, other: PairFacts) -> PairFacts:
+    """The pairs of one equivalence that another lacks; a difference per two classes.
 
     >>> lacking({1: {1, 2}, 2: {1, 2}}, {1: {1}, 2: {2}})
     {1: {2}, 2: {1}}
     """
-    known: dict[tuple[int, int], Any] = {}
+    known: dict[tuple[int, int], ValueSet] = {}
     out = {}
-    for key, fan in facts.items():
+    for key, values in facts.items():
         against = other.get(key, _NONE)
-        pair = id(fan), id(against)
+        pair = id(values), id(against)
         if pair not in known:
-            known[pair] = fan - against
+            known[pair] = values - against
         if known[pair]:
             out[key] = known[pair]
     return out

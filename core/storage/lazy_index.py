@@ -3,25 +3,27 @@
 To look a value up, a table wants an index, and building one takes longer than to go through the
 table once: whoever asks once should not pay for those who ask often.  So the first lookups of a
 kind go through the table, lazily, and the index is built when they have cost about as much as it
-will.  A binary table is {key: fan}, so going through it is one test per key, however many facts
+will.  A binary table is {key: values}, so going through it is one test per key, however many facts
 there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from operator import itemgetter
+from collections.abc import Collection, Iterator
 from typing import Any
 
-from everlog.core.storage.tables import Columns, Table, rough_size
+from everlog.core.storage.shape import Columns, Key
+from everlog.core.storage.tables import Table
 
 
-class Rented:
+class LazyIndex:
     """An index, as far as it is asked for keys one by one.
 
-    >>> from everlog.core.storage.tables import Shape, facts_of
-    >>> table = Table(Shape(2, fan=0), facts_of(Shape(2, fan=0), [(1, "a"), (1, "b"), (2, "a"), (3, "a")]))
-    >>> index = Rented(table, (0,), (1,))
+    >>> from everlog.core.storage.table_shapes import PairShape
+    >>> from everlog.core.storage.tables import TableOf
+    >>> shape = PairShape(value=0)
+    >>> table = TableOf(shape, shape.facts_of([(1, "a"), (1, "b"), (2, "a"), (3, "a")]))
+    >>> index = LazyIndex(table, (0,), (1,))
     >>> sorted(index.get(1)), table.indexes
     (['a', 'b'], {})
     >>> [sorted(index.get(n)) for n in (2, 3)], list(table.indexes)
@@ -31,25 +33,23 @@ class Rented:
     def __init__(self, table: Table, key: Columns, rest: Columns) -> None:
         self._table, self._key, self._rest = table, key, rest
         self._index = table.find(key, rest)
-        if table.shape.arity == 2 and key == (table.shape.key,) and not rest:
+        if key == table.shape.key_columns and key and not rest:
             self._index = table.facts  # whose keys they are
 
-    def get(self, wanted: Any, default: Any = ()) -> Any:
+    def get(self, wanted: Key, default: Collection[Key] = ()) -> Collection[Key] | Walk:
         """What goes with a key: something to go through, or to ask for a value."""
-        if self._index is None and self._is_worth_it():
-            self._index = self._table.index(self._key, self._rest)
-        if self._index is None:
-            return _Walk(self._table, self._key, self._rest, wanted)
-        return self._index.get(wanted, default)
+        found = self._found(wanted)
+        return found if isinstance(found, Walk) else found.get(wanted, default)
 
-    def __contains__(self, wanted: object) -> bool:
+    def __contains__(self, wanted: Key) -> bool:
+        found = self._found(wanted)
+        return bool(found) if isinstance(found, Walk) else wanted in found
+
+    def _found(self, wanted: Key) -> Any:
+        """The index, or a walk until it is worth its cost."""
         if self._index is None and self._is_worth_it():
             self._index = self._table.index(self._key, self._rest)
-        return (
-            bool(_Walk(self._table, self._key, self._rest, wanted))
-            if self._index is None
-            else wanted in self._index
-        )
+        return Walk(self._table, self._key, self._rest, wanted) if self._index is None else self._index
 
     def _is_worth_it(self) -> bool:
         """Whether walks have cost as much as the index would; if not, another one is about to."""
@@ -58,31 +58,20 @@ class Rented:
         if found is not None:
             return True
         spent = table.spent.get(which, 0)
-        if spent >= max(1, rough_size(table.shape, table.facts)):
+        if spent >= max(1, table.about()):
             return True
         table.spent[which] = spent + max(1, len(table.facts))
         return False
 
 
-class _Walk:
-    """The rests of one key, found on a walk through the table; some repeatedly, if they leave
-    columns out.
-    """
+class Walk:
+    """The rests of one key, found by a walk; repeated if they leave columns out."""
 
-    def __init__(self, table: Table, key: Columns, rest: Columns, wanted: Any) -> None:
+    def __init__(self, table: Table, key: Columns, rest: Columns, wanted: Key) -> None:
         self._table, self._key, self._rest, self._wanted = table, key, rest, wanted
 
-    def __iter__(self) -> Iterator[Any]:
-        """Whatever goes with the key; without rests, True for each fact that has it."""
-        table, wanted = self._table, (self._wanted,)  # `in` finds NaN, too
-        if table.shape.arity == 2:
-            value = self._wanted  # of the fan: an index by the other column needs no walk
-            return (key for key, fan in table.facts.items() if value in fan)
-        key_of = itemgetter(*self._key)
-        if not self._rest:
-            return (True for row in table.facts if key_of(row) in wanted)
-        rest_of = itemgetter(*self._rest)
-        return (rest_of(row) for row in table.facts if key_of(row) in wanted)
+    def __iter__(self) -> Iterator[Key]:
+        return self._table.shape.walk(self._table.facts, self._key, self._rest, self._wanted)
 
     def __contains__(self, rest: object) -> bool:
         return any(found in (rest,) for found in self)

@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sized
-from itertools import accumulate, islice
+from collections.abc import Callable, Iterable, Mapping, Sized
 from operator import itemgetter
-from random import Random
+from typing import TYPE_CHECKING
 
 from everlog.core.program import Row, Value
-from everlog.core.storage.tables import Columns, Table
+from everlog.core.storage.shape import Columns, F, ShapeOf
+
+if TYPE_CHECKING:
+    from everlog.core.storage.tables import Table
 
 SAMPLE = 1000  # rows
 FREQUENT = 24  # values kept for a column
@@ -210,53 +212,31 @@ class Sampled:
         self._growing = growing
         self._known: dict[str, Statistics] = {}
 
-    def of(self, name: str, table: Table) -> Statistics:
-        rows = table.about()
-        if not rows and self._growing:
-            return Guess(table.arity)
-        found = self._known.get(name)
-        if found is None or is_other_size(found.rows, rows):
-            found = self._known[name] = statistics_of(table)
+    def known(self, tables: Iterable[tuple[str, Table]]) -> dict[str, Statistics]:
+        """What is known of these tables, by name."""
+        found = {}
+        for name, table in tables:
+            rows = table.about()
+            if not rows and self._growing:
+                continue
+            one: Statistics | None = self._known.get(name)
+            if one is None or is_other_size(one.rows, rows):
+                one = table.statistics()
+            if one is not None:
+                found[name] = self._known[name] = one
         return found
 
 
-def statistics_of(table: Table) -> Statistics:
-    """The statistics of a table as it is now.
+def statistics_of(shape: ShapeOf[F], facts: F, indexes: Mapping[tuple[Columns, Columns], Sized]) -> Statistics:
+    """The statistics of facts and of the indexes on them.
 
     Cost: a pass in C over the keys of a binary relation; else that of the sample.
     """
-    if not isinstance(table.indexes, dict):
-        return Guess(table.arity, table.about())
-    shape, arity = table.shape, table.arity
-    exact = {key: len(index) for (key, rest), index in table.indexes.items() if rest}
-    exact |= {rest: len(index) for (key, rest), index in table.indexes.items() if not key}
-    lookups = {
-        key[0]: index
-        for (key, rest), index in table.indexes.items()
-        if len(key) == 1 and len(rest) == arity - 1 > 0
-    }
-    if arity == 1:
-        rows = len(table.facts)
-        return Statistics(rows, list(zip(islice(table.facts, SAMPLE), strict=False)), {(0,): rows})
-    if arity != 2:
-        return Statistics(len(table.facts), list(islice(table.facts, SAMPLE)), exact, lookups)
-    exact[shape.key,] = len(table.facts)
-    lookups[shape.key] = table.facts
-    rows = len(table)
-    return Statistics(rows, _pairs(table, rows), exact, lookups)
-
-
-def _pairs(table: Table, rows: int) -> list[Row]:
-    """A sample of a binary relation: each pair with the same chance, or all pairs."""
-    if rows <= SAMPLE:
-        return list(table.rows())
-    facts, row = table.facts, table.shape.row
-    keys, random = list(facts), Random(0)  # the same plans for the same data
-    ends = list(accumulate(map(len, facts.values())))
-    chosen = random.choices(keys, cum_weights=ends, k=SAMPLE)
-    return [row(key, _any_of(facts[key], random)) for key in chosen]
-
-
-def _any_of(values: Collection[Value], random: Random) -> Value:
-    """One of the first values: their order in a set has nothing to do with what they are."""
-    return next(islice(values, random.randrange(min(len(values), 16)), None))
+    stored = shape.lookups(facts)
+    exact = {key or rest: len(index) for (key, rest), index in indexes.items()}
+    exact |= {key: len(index) for key, index in stored.items()}
+    lookups = {key[0]: index for key, index in stored.items()}
+    for (key, rest), index in indexes.items():
+        if len(key) == 1 and len(rest) == shape.arity - 1 > 0 and isinstance(index, dict):
+            lookups[key[0]] = index
+    return Statistics(shape.size_of(facts), shape.sample(facts, SAMPLE), exact, lookups)

@@ -1,13 +1,13 @@
-"""The Python API: a living program and what one does with it.
+"""The Python API: a living program, and how to change, query and watch it.
 
 | module | holds |
 |---|---|
-| `database` | `Database`: open, change, watch; `readable` is what it shares with snapshots |
-| `transactions`, `lifecycle` | steps, all or none; who may write at the moment |
+| `database` | `Database`: open, change, watch; `readable` is the part shared with snapshots |
+| `transactions`, `lifecycle` | steps, all or nothing; who may write at the moment |
 | `rows`, `tabular`, `foreign_tables` | facts from Python: rows, tables, columns |
-| `queries`, `parameters`, `results` | queries, values given beside them, results found as they are read |
+| `queries`, `parameters`, `results` | queries, their parameters, and lazy results |
 | `relation_view`, `dataframes` | a relation as a set; tables out |
-| `changes`, `subscriptions`, `watching` | what a step changed, told to callbacks and awaited |
-| `live`, `saved` | rules that change; outputs |
-| `shared`, `turns` | one database for several threads |
+| `changes`, `subscriptions`, `watching` | the changes of a step, for callbacks and `await` |
+| `live`, `saved` | changes of the program; facts in a folder |
+| `shared`, `fair_lock` | one database for several threads |
 """

@@ -1,7 +1,6 @@
-"""What a step changed: a mapping relation → fact → +1 or -1, that can print itself.
+"""The changes of a step: a mapping relation → fact → +1 or -1, with a text form.
 
-The engine tells changes lazily, so this is a thin cover over what it told: nothing is sorted or
-copied before somebody looks.
+It wraps the engine's lazy changes: nothing is sorted or copied before it is read.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ NO_CHANGE = "(no change)"
 
 
 class Changes(Mapping[str, Signed]):
-    """The net change of every relation in one step; what did not change is not in it.
+    """The net change of every relation that changed in one step.
 
     >>> from everlog import Database
     >>> db = Database.from_text('''
@@ -41,15 +40,15 @@ class Changes(Mapping[str, Signed]):
     not declared.  Changes are equal to any mapping with the same content.
     """
 
-    __slots__ = ("_relations", "_told")
+    __slots__ = ("_changes", "_relations")
 
-    def __init__(self, told: executor.Changes, relations: Mapping[str, Relation]) -> None:
-        self._told, self._relations = told, relations
+    def __init__(self, changes: executor.Changes, relations: Mapping[str, Relation]) -> None:
+        self._changes, self._relations = changes, relations
 
     # ── as a mapping ─────────────────────────────────────────────────────────────────────────
 
     def __getitem__(self, relation: str) -> Signed:
-        found = self._told.get(relation)
+        found = self._changes.get(relation)
         if found is not None:
             return found
         if relation in self._relations:
@@ -57,46 +56,47 @@ class Changes(Mapping[str, Signed]):
         raise KeyError(relation)
 
     def __contains__(self, relation: object) -> bool:
-        return relation in self._told
+        return relation in self._changes
 
     def __iter__(self) -> Iterator[str]:
         """The relations that changed, in the order of their declaration."""
-        return (name for name in self._relations if name in self._told)
+        return (name for name in self._relations if name in self._changes)
 
     def __len__(self) -> int:
-        return len(self._told)
+        return len(self._changes)
 
     def __repr__(self) -> str:
-        told = {name: {row: self[name][row] for row in self._sorted(name, self[name])} for name in self}
-        return f"Changes({told})"
+        shown = {name: {row: self[name][row] for row in self._sorted(name, self[name])} for name in self}
+        return f"Changes({shown})"
 
     @property
     def relations(self) -> Mapping[str, Relation]:
-        """The relations that might have changed."""
+        """The relations that may have changed."""
         return self._relations
 
     # ── as facts ─────────────────────────────────────────────────────────────────────────────
 
     def inserted(self, relation: str) -> list[Row]:
-        """The facts that this relation has won, sorted."""
+        """The facts that this relation gained, sorted."""
         return self._sorted(relation, (row for row, sign in self[relation].items() if sign > 0))
 
     def deleted(self, relation: str) -> list[Row]:
-        """The facts that this relation has lost, sorted."""
+        """The facts that this relation lost, sorted."""
         return self._sorted(relation, (row for row, sign in self[relation].items() if sign < 0))
 
     def relation(self, name: str) -> Relation:
-        """The declaration that a relation had in this step, also of one that has gone since."""
+        """The declaration of a relation in this step, even if it was dropped later."""
         return self._relations[name]
 
     def only(self, relations: Collection[str]) -> Changes:
-        """The part of these changes that concerns some relations."""
-        return Changes({name: self._told[name] for name in self if name in relations}, self._relations)
+        """The changes of these relations only."""
+        return Changes({name: self._changes[name] for name in self if name in relations}, self._relations)
 
     def text(self, relations: Collection[str] | None = None) -> str:
-        """`-fact.` then `+fact.` lines, by relation as declared, then sorted; or `(no change)`.
+        """Lines `-fact.` and then `+fact.`, or `(no change)`.
 
-        With `relations`, the lines of these alone.
+        The relations come in the order of declaration, the facts of each sorted.  With `relations`,
+        only these are printed.
         """
         shown = [name for name in self if relations is None or name in relations]
         lines = [f"-{fact_text(self._relations[name], row)}." for name in shown for row in self.deleted(name)]

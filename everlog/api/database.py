@@ -1,8 +1,8 @@
-"""The front door: a program, its facts, and everything that follows from them, always current.
+"""The front door: a program, its base facts, and relations that stay current.
 
-A `Database` holds a checked program and the engine that runs it.  What is given to it is checked
-first (`rows`), then applied as one step (`transactions`); subscribers are told what a step changed
-(`subscriptions`).  The program may change, too (`live`).  What it can be asked is in `readable`.
+A `Database` holds a checked program and the engine that runs it.  Input is checked first (`rows`),
+then applied as one step (`transactions`); then subscribers receive the changes (`subscriptions`).
+The program itself can change (`live`).  The read-only methods are in `readable`.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from everlog.core.program import Program, Row, Value
 from everlog.core.program.executor import Update
 from everlog.core.program.fact_rows import declared, plain_test
 from everlog.core.runtime.guards import Limits, Progress
-from everlog.dsl.query_check import Scope
+from everlog.dsl.checks.query_check import Scope
 from everlog.files import connect
 from everlog.files.connect import Parameter, Where
 from everlog.functors import functors_beside
 from everlog.initial_facts import Facts, facts_to_begin_with
 
-if TYPE_CHECKING:  # loaded when somebody asks for them
+if TYPE_CHECKING:  # imported by the functions that need them
     from everlog.api.watching import Watch
     from everlog.store.durable_database import DurableDatabase
 
@@ -63,15 +63,15 @@ class Database(Readable):
     -path(1, 3).
     -path(2, 3).
 
-    Every method that writes is one step: it is applied as a whole, or raises and has changed
-    nothing.  `FactError` says that a fact fits no relation, `EvaluationError` that a rule met
-    values it has no answer for, `LimitExceeded` (one of those) that the step was given up.
+    Every method that writes is one step: it is applied as a whole, or raises and changes nothing.
+    `FactError` means that a fact does not fit its relation, `EvaluationError` that a rule cannot be
+    evaluated on some values, and its subclass `LimitExceeded` that the step exceeded a limit.
 
-    Facts of any relation may be given, also of one that has rules; the facts of the program's text
-    are given ones.  Deleting takes back what was given: a fact that rules derive stays.
+    Base facts may be inserted into any relation, also into one with rules; the facts in the
+    program's text are base facts.  A delete removes base facts: a fact that rules derive stays.
 
     A database belongs to one thread at a time: if two use it at once, the second gets
-    `OtherThread`.  `SharedDatabase` is for several threads.
+    `OtherThread`.  Use `SharedDatabase` for several threads.
     """
 
     def __init__(
@@ -86,15 +86,15 @@ class Database(Readable):
     ) -> None:
         """A database of a checked program.
 
-        `functors` are Python functions for the functors that it declares.  `facts` are given from
-        the start: rows by relation, or the folder where `.input` directives find their files (which
-        are not read otherwise).  `limits` hold for each step; `progress` hears of long ones:
-        relations, iteration, facts so far.  `strategies` names how relations or rules are to be
-        kept current, such as {"q": "view_tree", "path#2": "witness"}, or all that a strategy
-        serves: {"*": "calibrated"}; it goes before what the program's text says, and
-        `NoSuchStrategy` tells where one cannot serve.
+        `functors` are Python functions for the functors that it declares.  `facts` are the initial
+        base facts: rows by relation, or the folder of the `.input` files (which are not read
+        otherwise).  `limits` hold for each step; `progress` is called during long steps with
+        relations, iteration and facts so far.  `strategies` selects how to maintain relations or
+        rules, such as {"q": "view_tree", "path#2": "witness"}, or {"*": "calibrated"} for all that
+        a strategy can serve; it overrides the program's text.  `NoSuchStrategy` reports a strategy
+        that cannot serve its relation.
 
-        Such a database knows no text, so its rules cannot be changed: see `from_text`.
+        Such a database has no text, so its rules cannot be changed: see `from_text`.
         """
         program = with_functors(program, functors or {})
         engine = Engine(program, limits=limits, progress=progress, strategies=strategies)
@@ -110,7 +110,7 @@ class Database(Readable):
         functors: Functions | None,
         strategies: Mapping[str, str] | None,
     ) -> None:
-        """Be the database of an engine."""
+        """Initialize from an engine."""
         self._functors, self._strategies = dict(functors or {}), dict(strategies or {})
         self._live = live
         self._engine = engine
@@ -143,7 +143,7 @@ class Database(Readable):
         include_dirs: Sequence[Path] = (),
         macros: Mapping[str, str] | None = None,
     ) -> Database:
-        """The database of a program.  Raises `DatalogError` with every mistake that it has."""
+        """A database of a program's text.  Raises `DatalogError` with every error in it."""
         live = LiveText.from_text(text, file, include_dirs, macros or {})
         database = cls(
             live.program, functors=functors, facts=facts, limits=limits, progress=progress, strategies=strategies
@@ -169,21 +169,20 @@ class Database(Readable):
         include_dirs: Sequence[Path] = (),
         macros: Mapping[str, str] | None = None,
     ) -> DurableDatabase:
-        """The database in a file, where every step is on disk before anybody is told of it.
+        """The database in a file; each step is on disk before it is reported.
 
-        If there is no such file, it is made, for a checked `program`, or the `text` or the `file`
-        of one; it begins with the facts of the program and those that are given, as step 0.  If
-        there is one, it goes on where it was; a program is then only needed to go on with another
-        one.
+        A new file needs a checked `program`, or the `text` or the `file` of one; it starts with the
+        facts of the program and `facts`, as step 0.  An existing file continues where it was; pass
+        a program only to replace the one in the file.
 
-        With `read_only` it can be looked at, also while another process writes to it.  `history` is
-        how many steps `checkpoint` keeps: a number, or "all".  Functors cannot be written down:
-        whoever opens the database gives them.  docs/durable.md says what is promised.
+        A `read_only` database can be opened while another process writes to it.  `history` is the
+        number of steps that `checkpoint` keeps, or "all".  Functors are not stored: pass them
+        whenever you open the database.  docs/durable.md says what is guaranteed.
         """
         from everlog.store.opening import opened
 
-        if sum(given is not None for given in (program, text, file)) > 1:
-            raise ValueError("a program is given once: as program=…, text=… or file=…")
+        if sum(source is not None for source in (program, text, file)) > 1:
+            raise ValueError("pass the program only once: as program=…, text=… or file=…")
         live: LiveText | None = None
         if text is not None:
             live = LiveText.from_text(text, "<text>", include_dirs, macros or {})
@@ -215,10 +214,9 @@ class Database(Readable):
         include_dirs: Sequence[Path] = (),
         macros: Mapping[str, str] | None = None,
     ) -> Database:
-        """The database of a program in a file.
+        """A database of a program in a file.
 
-        Without `functors`, they are taken from `functors.py` beside the program, as `everlog run`
-        does.
+        Without `functors`, they come from `functors.py` beside the program, as in `everlog run`.
         """
         live = LiveText.from_file(path, include_dirs, macros or {})
         if functors is None:
@@ -230,7 +228,7 @@ class Database(Readable):
         return database
 
     def _prepare(self) -> None:
-        """What is kept for each program: the tests of rows, and queries that were read."""
+        """Reset the caches of the program: row checks and compiled queries."""
         kinds = {name: tuple(c.kind for c in relation.columns) for name, relation in self.relations.items()}
         self._plain = {name: plain_test(of) for name, of in kinds.items()}
         self._queries = Queries(self._engine, self._scope, self.relations, self._writer.state)
@@ -241,22 +239,22 @@ class Database(Readable):
     # ── writing ──────────────────────────────────────────────────────────────────────────────
 
     def insert(self, relation: str, rows: object = None) -> Changes:
-        """Insert a row or rows, or a fact as text; what follows is there at once.
+        """Insert a row, rows or a fact as text, and update what follows from them.
 
         >>> db = Database.from_text(".decl age(who:symbol, years:number)")
         >>> db.insert("age", ("Ada", 36))
         Changes({'age': {('Ada', 36): 1}})
-        >>> db.insert("age", [("Alan", 41), ("Grace", 85)])["age"] == {("Alan", 41): 1, ("Grace", 85): 1}
-        True
+        >>> db.insert("age", [("Alan", 41)])["age"]
+        {('Alan', 41): 1}
         >>> print(db.insert('age("Ada", 36)'))
         (no change)
-        >>> db.insert("age", ("Ada", "36"))
+        >>> db.insert("age", ("Ada", "36"))  # doctest: +ELLIPSIS
         Traceback (most recent call last):
-        everlog.core.program.fact_rows.FactError: age: column 2 (`years`:number): '36' is not a number
+        everlog.core.program.fact_rows.FactError: age: column 2 (`years`:number): '36' is not ...
 
-        A row is a tuple or a list of values; rows are any iterable of such.  Ints are taken in
-        float columns.  Rows may also be a table of pandas, Polars or Arrow, a dict of columns, or
-        an array of numpy: columns are taken by name, or by position if no name is the relation's.
+        A row is a tuple or a list of values; rows are any iterable of such.  A float column takes
+        ints.  Rows may also be a table of pandas, Polars or Arrow, a dict of columns, or an array
+        of numpy: columns are matched by name, or by position if no name is the relation's.
         """
         if rows.__class__ is tuple:
             plain = self._plain.get(relation)
@@ -267,9 +265,7 @@ class Database(Readable):
         return self._writer.insert({relation: checked_rows(declared(self.relations, relation), rows)})
 
     def delete(self, relation: str, rows: object = None) -> Changes:
-        """Take back a row or rows that were given, or a fact as text; what followed from it alone
-        goes.
-        """
+        """Delete a row, rows or a fact as text, and what follows from them alone."""
         if rows.__class__ is tuple:
             plain = self._plain.get(relation)
             if plain is not None and plain(rows):
@@ -277,7 +273,7 @@ class Database(Readable):
         return self._writer.apply(updates(self.relations, relation, rows, False))
 
     def apply(self, step: Step, *, positions: Mapping[str, str] | None = None) -> Changes:
-        """Inserts and deletes in order, as one step.
+        """Apply inserts and deletes in order, as one step.
 
         >>> db = Database.from_text(".decl n(x:number)")
         >>> print(db.apply("+n(1).  // lines of a text\\n+n(2)."))
@@ -290,18 +286,15 @@ class Database(Readable):
 
         An update is an `Update`, a line `+fact.` or `-fact.`, or a tuple (relation, row, +1 or -1).
 
-        `positions` say how far sources of changes have been read, by their names; they are kept
-        with the step, all or none, in a file as well: whoever reads changes from somewhere goes on
-        after a crash exactly where the last step ended.  A step that changes nothing keeps them,
-        too.
+        `positions` say how far each source of changes has been read, by name.  They are stored with
+        the step, all or nothing, also in a file: after a crash, a reader continues exactly where
+        the last step ended.  A step that changes nothing stores them too.
         """
         return self._writer.apply(list(step_updates(self.relations, step)), positions)
 
     @property
     def positions(self) -> Mapping[str, str]:
-        """How far each source of changes had been read at the last step: see `apply` and
-        `everlog.streams`.
-        """
+        """The position of each source of changes at the last step: see `apply`."""
         return MappingProxyType(self._writer.positions)
 
     def insert_all(self, rows: Mapping[str, Iterable[Row]]) -> Changes:
@@ -315,21 +308,21 @@ class Database(Readable):
         return self._writer.insert(facts_to_begin_with(self.program, rows))
 
     def transaction(self) -> Transaction:
-        """Collect inserts and deletes, and apply them as one step at the end of a `with` block.
+        """Collect inserts and deletes in a `with` block, and apply them as one step.
 
         >>> db = Database.from_text(".decl n(x:number)  n(1).")
         >>> with db.transaction() as tx:
         ...     tx.delete("n", (1,))
         ...     tx.insert("n", (2,))
-        ...     db.view("n")                     # still the state of before
+        ...     db.view("n")                     # still the old state
         [(1,)]
         >>> print(tx.changes)
         -n(1).
         +n(2).
 
-        An exception inside discards everything.  While it is open, what this thread writes to the
-        database itself is collected as well: `db.insert("n", (3,))` is then `tx.insert("n", (3,))`,
-        and returns no changes.  Queries see the state of before.  Rules cannot be changed inside
+        An exception inside discards everything.  While it is open, writes of this thread to the
+        database itself are collected as well: `db.insert("n", (3,))` acts as `tx.insert("n", (3,))`
+        and returns no changes.  Queries see the old state.  Rules cannot be changed inside
         (`NestedWrite`), and other threads cannot write at all (`OtherThread`).
         """
         return Transaction(self._writer)
@@ -342,7 +335,7 @@ class Database(Readable):
     # ── as a mapping ─────────────────────────────────────────────────────────────────────────
 
     def __getitem__(self, relation: str) -> RelationView:
-        """A relation, to be read and written like a set of rows.
+        """A view of a relation, to be read and written like a set of rows.
 
         >>> db = Database.from_text(".decl edge(x:number, y:number)")
         >>> db["edge"] += [(1, 2), (2, 3)]
@@ -353,42 +346,44 @@ class Database(Readable):
         return RelationView(self, relation)
 
     def __setitem__(self, relation: str, rows: object) -> None:
-        """Replace the given facts of a relation by these, as one step."""
+        """Replace the base facts of a relation by these, as one step."""
         found = declared(self.relations, relation)
         if isinstance(rows, RelationView):
             if rows._database is self and rows.name == relation:
                 return  # the end of `db[relation] += …`
             rows = rows.rows()
-        self._replace_given({found.name: checked_rows(found, rows)})
+        self._replace_base_facts({found.name: checked_rows(found, rows)})
 
-    # ── being told ───────────────────────────────────────────────────────────────────────────
+    # ── notifications ────────────────────────────────────────────────────────────────────────
 
     def subscribe(self, relation: str | None, callback: Callback) -> Subscription:
-        """Have `callback(changes)` called after each step that changes the relation (None or "*":
-        any).
+        """Call `callback(changes)` after each step that changes the relation.
 
-        >>> db = Database.from_text(".decl n(x:number)  .decl even(x:number)  even(x) :- n(x), x % 2 = 0.")
+        The relation None or "*" means any.
+
+        >>> db = Database.from_text('''
+        ...   .decl n(x:number)  .decl even(x:number)  even(x) :- n(x), x % 2 = 0.''')
         >>> with db.subscribe("even", print):
         ...     _ = db.insert("n", [(1,), (2,)])
         +even(2).
-        >>> _ = db.insert("n", (4,))             # nobody listens any more
+        >>> _ = db.insert("n", (4,))             # no longer subscribed
 
         Callbacks run in the order of subscription, each with the changes of its relation.  If some
         raise, all others are still called, and the step stays applied; then the caller gets an
-        `ExceptionGroup`.  A callback reads the state after the step; if it writes, that is
+        `ExceptionGroup`.  A callback reads the state after the step; if it writes, it gets
         `NestedWrite`.
         """
-        return self._writer.subscribers.add(self._listened(relation), callback)
+        return self._writer.subscribers.add(self._subscribable(relation), callback)
 
-    def _listened(self, relation: str | None) -> str | None:
+    def _subscribable(self, relation: str | None) -> str | None:
         if relation is None or relation == "*":
             return None
         if declared(self.relations, relation).auxiliary_of:
-            self.size(relation)  # from now on it is kept
+            self.size(relation)  # makes a lazy relation be maintained from now on
         return relation
 
     def watch(self, relation: str | None = None, *, limit: int = 1000) -> Watch:
-        """The changes of a relation (None or "*": of all) as an asynchronous iterator, from now on.
+        """The changes of a relation (None or "*": of all) as an asynchronous iterator.
 
         >>> import asyncio
         >>> db = Database.from_text(".decl n(x:number)")
@@ -400,20 +395,19 @@ class Database(Readable):
         >>> asyncio.run(main())
         +n(1). +n(2).
 
-        There is one `Changes` for each step.  A step never waits for a reader: when `limit` steps
-        are waiting to be read, the latest two are told as one, with their net change (`merged`
-        counts that).  `close()`, or the end of an `async with` block, ends it.  The database may be
-        written in another thread than the reader's.
+        It yields one `Changes` for each step from now on.  A step never waits for a reader: if
+        `limit` steps are unread, the latest two become one, with their net change (`merged` counts
+        these).  `close()`, or the end of an `async with` block, ends it.  Another thread than the
+        reader's may write to the database.
         """
         from everlog.api.watching import Watch
 
-        return Watch(self._writer.subscribers, self._listened(relation), limit)
+        return Watch(self._writer.subscribers, self._subscribable(relation), limit)
 
     # ── the program ──────────────────────────────────────────────────────────────────────────
 
     def add_rule(self, text: str, *, functors: Functions | None = None) -> Changes:
-        """Add statements to the program: rules, facts, declarations, directives, with the functors
-        they need.
+        """Add statements to the program: rules, facts, declarations, directives.
 
         >>> db = Database.from_text(".decl edge(x:number, y:number)  edge(1, 2).")
         >>> print(db.add_rule(".decl back(x:number, y:number)  back(y, x) :- edge(x, y)."))
@@ -421,69 +415,67 @@ class Database(Readable):
         >>> print(db.drop_rule("back#1"))
         -back(2, 1).
 
-        The program is checked as a whole; `DatalogError` says what is wrong, and nothing has
-        changed.  Only what depends on the new statements is computed again.
+        The whole program is checked; if it has errors, `DatalogError` lists them, and nothing has
+        changed.  Only what depends on the new statements is recomputed.
         """
         return self._change(partial(LiveText.with_statements, text=text), functors)
 
     def drop_rule(self, name_or_text: str) -> Changes:
         """Drop a rule by its name, such as `path#2`, or any statement by its text.
 
-        What was given stays given: only facts that the text itself states go with their statement.
-        Rules that stay keep their names.
+        Base facts that were inserted stay: only facts that the dropped text states go with it.
+        The other rules keep their names.
         """
         return self._change(partial(LiveText.without_statement, name_or_text=name_or_text))
 
     def drop_relation(self, name: str) -> Changes:
-        """Drop a relation with its declaration, rules, facts and directives; nothing else may use
-        it.
+        """Drop a relation with its declaration, rules, facts and directives.
+
+        Raises if another statement uses it.
         """
         return self._change(partial(LiveText.without_relation, name=name))
 
     def replace_program(self, path: Path | str, *, functors: Functions | None = None) -> Changes:
-        """Go by the text of a file from now on; what was given stays given, and rules that stay
-        keep their names.
+        """Replace the program by the text of a file.
 
-        The facts that the old text states go with it.  `DatalogError` says what is wrong, and
-        nothing has changed.
+        Inserted base facts stay, and rules in the same place keep their names.  The facts that the
+        old text states go with it.  If the text has errors, `DatalogError` lists them, and nothing
+        has changed.
         """
         if self._live is None:
             raise RuleError(_NO_TEXT)
         other = LiveText.from_file(path, self._live.include_dirs, self._live.macros)
         found = functors_beside(other.program, path) if functors is None else functors
-        return self._go_by(self._live.replaced_by(other), self._functors | dict(found), other.digest)
+        return self._switch_program(self._live.replaced_by(other), self._functors | dict(found), other.digest)
 
     def _change(self, edit: Callable[[LiveText], LiveText], more: Functions | None = None) -> Changes:
         if self._live is None:
             raise RuleError(_NO_TEXT)
-        return self._go_by(edit(self._live), self._functors | dict(more or {}))
+        return self._switch_program(edit(self._live), self._functors | dict(more or {}))
 
-    def _go_by(self, live: LiveText, functors: Functions, given: str | None = None) -> Changes:
-        """Go on with another program; `given` is the digest of a text that somebody gave as a
-        whole.
-        """
+    def _switch_program(self, live: LiveText, functors: Functions, digest: str | None = None) -> Changes:
+        """Switch to another program; `digest` is that of a text that replaces it all."""
         from everlog.store.program_text import saved
 
         program = with_functors(live.program, functors)
-        with self._engine.guard:  # until all of this agrees again, Ctrl-C waits
-            changes = self._writer.commit_program(program, partial(saved, live), given)
+        with self._engine.guard:  # Ctrl-C waits until all parts agree again
+            changes = self._writer.commit_program(program, partial(saved, live), digest)
             self._live, self._functors = live, dict(functors)
             self._prepare()
-        self._writer.tell(changes)
+        self._writer.notify(changes)
         return changes
 
     # ── facts in files ───────────────────────────────────────────────────────────────────────
 
     def save(self, path: Path | str) -> None:
-        """Write the given facts of every relation to a folder, which is made if need be; or make a
-        database file.
+        """Write the base facts of every relation to a folder, or create a database file.
 
-        In a folder each relation has its file: `NAME.facts`, tab separated, or `NAME.json` where
-        symbols have tabs or line breaks in them.  Either all files are written or, after
+        A folder, created if necessary, gets one file per relation: `NAME.facts`, tab separated, or
+        `NAME.json` if symbols contain tabs or line breaks.  Either all files are written or, after
         `FactsError`, none.
 
         A name that ends in `.db`, `.sqlite` or `.everlog` is a file that `Database.open` reads,
-        with the program in it; if there is one already, that is `StoreError`.
+        with the program in it; `StoreError` if it exists.
         """
         from everlog.store.copying import is_file_name
 
@@ -512,25 +504,24 @@ class Database(Readable):
         replace: bool = False,
         **parameters: Parameter,
     ) -> Changes:
-        """Give the facts of a file, a table or a folder, as one step.
+        """Load base facts from a file, a table or a folder, as one step.
 
-        `load("edge", "edges.parquet")` inserts all facts that a file or a URL has: see
-        `everlog.files.connect` for what it may be, and for the parameters.  With `replace=True`
-        those are the given facts of the relation afterwards, and no others.  After `FactsError`
-        nothing has changed.
+        `load("edge", "edges.parquet")` inserts all facts of a file or a URL; see
+        `everlog.files.connect` for sources and parameters.  With `replace=True` they replace the
+        relation's base facts.  After `FactsError` nothing has changed.
 
-        `load(folder)` replaces the given facts of each relation that has a file in the folder, as
+        `load(folder)` replaces the base facts of each relation that has a file in the folder, as
         `save` writes them.  Relations without a file there stay as they are; files without a
         relation are ignored.
         """
         if source is None:
-            return self._replace_given(load_facts(Path(relation), self.relations))
+            return self._replace_base_facts(load_facts(Path(relation), self.relations))
         found = declared(self.relations, relation)
         rows = connect.read_facts(found, source, **parameters)
-        return self._replace_given({found.name: rows}) if replace else self._writer.insert({found.name: rows})
+        return self._replace_base_facts({found.name: rows}) if replace else self._writer.insert({found.name: rows})
 
-    def _replace_given(self, facts: Mapping[str, Iterable[Row]]) -> Changes:
-        """Give these facts to these relations in the place of those that were given."""
+    def _replace_base_facts(self, facts: Mapping[str, Iterable[Row]]) -> Changes:
+        """Replace the base facts of these relations."""
         step: list[Update] = []
         for name, rows in facts.items():
             now, then = self._writer.given(name), set(rows)
@@ -539,19 +530,19 @@ class Database(Readable):
         return self._writer.apply(step)
 
     def export(self, relation: str, target: Where, **parameters: Parameter) -> None:
-        """Write all facts of a relation to a file or a table: `export("path", "paths.parquet")`.
+        """Write all facts of a relation to a file or a table.
 
-        See `everlog.files.connect`.  All facts are written, or after `FactsError` none, and what
-        was there stays.
+        For example `export("path", "paths.parquet")`; see `everlog.files.connect`.  Either all
+        facts are written or, after `FactsError`, none, and the old content stays.
         """
         found = declared(self.relations, relation)
         self._read(lambda: connect.write_facts(found, self.rows(relation), target, **parameters))
 
-    # ── care ─────────────────────────────────────────────────────────────────────────────────
+    # ── limits and progress ──────────────────────────────────────────────────────────────────
 
     @property
     def limits(self) -> Limits:
-        """What one step may take; may be set."""
+        """The limits of one step; may be set."""
         return self._engine.guard.limits
 
     @limits.setter
@@ -560,7 +551,7 @@ class Database(Readable):
 
     @property
     def progress(self) -> Progress | None:
-        """Who hears of long steps; may be set.  Single updates are faster if nobody does."""
+        """The callback for long steps; may be set.  Single updates are faster without it."""
         return self._engine.guard.progress
 
     @progress.setter

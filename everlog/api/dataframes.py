@@ -1,7 +1,7 @@
 """Rows as a table of pandas, Polars or Arrow.
 
-A column of numbers is `int64`, of unsigned numbers `uint64`, of floats `float64`, and of symbols
-whatever the library has for text.  The rows come sorted, and columns are cut out of them in C.
+Numbers become `int64`, unsigned numbers `uint64`, floats `float64`, and symbols the library's text
+type.  The rows are sorted, and C code splits them into columns.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Tabular:
-    """What has columns and rows, and can therefore become a table of others."""
+    """Anything with columns and rows; converts to the tables of other libraries."""
 
     __slots__ = ()
 
@@ -34,7 +34,7 @@ class Tabular:
         """The columns with their kinds."""
 
     def to_pandas(self) -> pd.DataFrame:
-        """A DataFrame of pandas, with the rows sorted.
+        """A pandas DataFrame, with the rows sorted.
 
         Needs pandas: `pip install 'everlog[pandas]'`.
         """
@@ -48,7 +48,7 @@ class Tabular:
         return pandas.DataFrame(series, index=pandas.RangeIndex(len(rows)))
 
     def to_polars(self) -> pl.DataFrame:
-        """A DataFrame of Polars, with the rows sorted.
+        """A Polars DataFrame, with the rows sorted.
 
         Needs Polars: `pip install 'everlog[polars]'`.
         """
@@ -64,7 +64,7 @@ class Tabular:
         return frame
 
     def to_arrow(self) -> pa.Table:
-        """A table of Arrow, with the rows sorted; symbols that are not all UTF-8 as `binary`.
+        """An Arrow table, with the rows sorted; symbols that are not UTF-8 as `binary`.
 
         Needs pyarrow: `pip install 'everlog[arrow]'`.
         """
@@ -79,7 +79,7 @@ class Tabular:
         return arrow.table(arrays)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The rows for whoever speaks Arrow's C interface: `pyarrow.table(result)`, DuckDB, …"""
+        """The rows through Arrow's C interface: `pyarrow.table(result)`, DuckDB, …"""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def _values(self, rows: list[Row]) -> list[tuple[Column, Sequence[Any]]]:

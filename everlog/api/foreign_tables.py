@@ -1,8 +1,7 @@
-"""Tables of others as columns: pandas, Polars, Arrow, numpy, whatever speaks Arrow, or a dict of
-columns.
+"""Tables of other libraries as columns: pandas, Polars, Arrow, numpy, dicts.
 
-Each library has its own types; here they are told apart as far as facts need it, and nulls are
-found.  Values become lists in C.  No library is imported: a table brings its own.
+The columns' types are mapped to the few that facts need, and nulls are found.  C code turns the
+values into lists.  This module imports no library: a table brings its own.
 """
 
 from __future__ import annotations
@@ -21,11 +20,10 @@ INTEGER, FLOAT, TEXT, BYTES, OBJECT, OTHER = "integer", "float", "text", "bytes"
 
 
 @frozen
-class GivenColumn:
-    """One column of a table: its name and type as the table has them, and how to get at its values.
+class ForeignColumn:
+    """One column of a table: its name and type in the table, and access to its values.
 
-    `form` is what its type says about all values.  `missing` is the first row without a value, or
-    None.
+    `form` is the type of all values.  `missing` is the first row without a value, or None.
     """
 
     name: str
@@ -35,47 +33,47 @@ class GivenColumn:
     values: Callable[[], list[Any]]
 
 
-Table: TypeAlias = list[GivenColumn]
+Table: TypeAlias = list[ForeignColumn]
 
 
-def columns_of(given: object) -> Table | None:
-    """The columns of a table, or None if it is none that is known here.
+def columns_of(table: object) -> Table | None:
+    """The columns of a table, or None if it is not a table of a known kind.
 
     >>> [(column.name, column.form) for column in columns_of({"x": [1, 2], "y": ["a", "b"]})]
     [('x', 'object'), ('y', 'object')]
     >>> columns_of([(1, "a")])
     """
-    if isinstance(given, list | tuple | set | frozenset):
+    if isinstance(table, list | tuple | set | frozenset):
         return None
-    library = type(given).__module__.partition(".")[0]
+    library = type(table).__module__.partition(".")[0]
     reader = _READERS.get(library)
     if reader is not None:
-        return reader(given)
-    if isinstance(given, Mapping):
-        return [_column_of_mapping(str(name), column) for name, column in given.items()]
-    if hasattr(given, "__arrow_c_stream__"):
-        return _of_arrow(optional("pyarrow", "arrow", f"a table of {library}").table(given))
+        return reader(table)
+    if isinstance(table, Mapping):
+        return [_column_of_mapping(str(name), column) for name, column in table.items()]
+    if hasattr(table, "__arrow_c_stream__"):
+        return _of_arrow(optional("pyarrow", "arrow", f"a table of {library}").table(table))
     return None
 
 
-def _column_of_mapping(name: str, column: Any) -> GivenColumn:
+def _column_of_mapping(name: str, column: Any) -> ForeignColumn:
     library = type(column).__module__.partition(".")[0]
     if library in _SERIES and getattr(column, "ndim", 1) == 1:
         return _SERIES[library](name, column)
     values = list(column) if not isinstance(column, str | bytes) else [column]
-    return GivenColumn(name, "Python objects", OBJECT, None, lambda: values)
+    return ForeignColumn(name, "Python objects", OBJECT, None, lambda: values)
 
 
 # ── pandas and numpy ─────────────────────────────────────────────────────────────────────────
 
 
-def _of_pandas(given: Any) -> Table | None:
-    if not hasattr(given, "columns"):  # a Series: rows of one value, which are no rows
+def _of_pandas(table: Any) -> Table | None:
+    if not hasattr(table, "columns"):  # a Series has values instead of rows
         return None
-    return [_pandas_series(str(name), given.iloc[:, place]) for place, name in enumerate(given.columns)]
+    return [_pandas_series(str(name), table.iloc[:, place]) for place, name in enumerate(table.columns)]
 
 
-def _pandas_series(name: str, series: Any) -> GivenColumn:
+def _pandas_series(name: str, series: Any) -> ForeignColumn:
     pandas = sys.modules["pandas"]
     kind, type_ = pandas.api.types, series.dtype
     if isinstance(type_, pandas.CategoricalDtype):
@@ -93,7 +91,7 @@ def _pandas_series(name: str, series: Any) -> GivenColumn:
     else:
         form = OTHER
     missing = None
-    plain_float = form == FLOAT and type(series.dtype).__module__.startswith("numpy")  # there NaN is a value
+    plain_float = form == FLOAT and type(series.dtype).__module__.startswith("numpy")  # NaN is a value there
     if not plain_float and form != OBJECT:
         none = series.isna().to_numpy()
         missing = int(none.argmax()) if none.any() else None
@@ -104,37 +102,37 @@ def _pandas_series(name: str, series: Any) -> GivenColumn:
         listed: list[Any] = series.tolist()
         return listed
 
-    return GivenColumn(name, str(series.dtype), form, missing, values)
+    return ForeignColumn(name, str(series.dtype), form, missing, values)
 
 
-def _of_numpy(given: Any) -> Table | None:
-    if getattr(given, "dtype", None) is None or given.ndim != 2:
+def _of_numpy(table: Any) -> Table | None:
+    if getattr(table, "dtype", None) is None or table.ndim != 2:
         return None
-    return [_numpy_column(str(place), given[:, place]) for place in range(given.shape[1])]
+    return [_numpy_column(str(place), table[:, place]) for place in range(table.shape[1])]
 
 
-def _numpy_column(name: str, column: Any) -> GivenColumn:
+def _numpy_column(name: str, column: Any) -> ForeignColumn:
     form = {"i": INTEGER, "u": INTEGER, "f": FLOAT, "U": TEXT, "O": OBJECT}.get(column.dtype.kind, OTHER)
 
     def values() -> list[Any]:
         listed: list[Any] = (column.astype("float64") + 0.0 if form == FLOAT else column).tolist()
         return _floats(listed) if form == FLOAT else listed
 
-    return GivenColumn(name, str(column.dtype), form, None, values)
+    return ForeignColumn(name, str(column.dtype), form, None, values)
 
 
 # ── Polars ───────────────────────────────────────────────────────────────────────────────────
 
 
-def _of_polars(given: Any) -> Table | None:
-    if hasattr(given, "collect"):  # a LazyFrame
-        given = given.collect()
-    if not hasattr(given, "get_columns"):
+def _of_polars(table: Any) -> Table | None:
+    if hasattr(table, "collect"):  # a LazyFrame
+        table = table.collect()
+    if not hasattr(table, "get_columns"):
         return None
-    return [_polars_series(series.name, series) for series in given.get_columns()]
+    return [_polars_series(series.name, series) for series in table.get_columns()]
 
 
-def _polars_series(name: str, series: Any) -> GivenColumn:
+def _polars_series(name: str, series: Any) -> ForeignColumn:
     polars = sys.modules["polars"]
     type_ = series.dtype
     if type_.is_integer():
@@ -153,21 +151,21 @@ def _polars_series(name: str, series: Any) -> GivenColumn:
         listed: list[Any] = (series.cast(polars.Float64) + 0.0 if form == FLOAT else series).to_list()
         return _floats(listed) if form == FLOAT else listed
 
-    return GivenColumn(name, str(type_), form, missing, values)
+    return ForeignColumn(name, str(type_), form, missing, values)
 
 
 # ── Arrow ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _of_arrow(given: Any) -> Table | None:
-    if not hasattr(given, "column_names") and hasattr(given, "schema"):  # a reader of batches
-        given = given.read_all() if hasattr(given, "read_all") else given
-    if not hasattr(given, "column_names"):
+def _of_arrow(table: Any) -> Table | None:
+    if not hasattr(table, "column_names") and hasattr(table, "schema"):  # a reader of batches
+        table = table.read_all() if hasattr(table, "read_all") else table
+    if not hasattr(table, "column_names"):
         return None
-    return [_arrow_column(name, given.column(place)) for place, name in enumerate(given.column_names)]
+    return [_arrow_column(name, table.column(place)) for place, name in enumerate(table.column_names)]
 
 
-def _arrow_column(name: str, column: Any) -> GivenColumn:
+def _arrow_column(name: str, column: Any) -> ForeignColumn:
     arrow = optional("pyarrow", "arrow", "a table of Arrow")
     types, type_ = arrow.types, column.type
     if types.is_dictionary(type_):
@@ -191,19 +189,19 @@ def _arrow_column(name: str, column: Any) -> GivenColumn:
             return _floats(_listed(compute.add(column.cast(arrow.float64()), 0.0)))
         return _listed(column) if form == INTEGER else column.to_pylist()
 
-    return GivenColumn(name, str(type_), form, missing, values)
+    return ForeignColumn(name, str(type_), form, missing, values)
 
 
 def _is_view(types: Any, what: str, type_: Any) -> bool:
-    test = getattr(types, f"is_{what}_view", None)  # of newer versions
+    test = getattr(types, f"is_{what}_view", None)  # only newer versions have it
     return test is not None and test(type_)
 
 
 def _listed(column: Any) -> list[Any]:
-    """Numbers without nulls: by way of numpy, where it is installed, twenty times as fast."""
+    """Numbers without nulls; through numpy, where installed, twenty times as fast."""
     try:
         listed: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
-    except (ImportError, TypeError):  # of a chunked column it takes no argument
+    except (ImportError, TypeError):  # a chunked column takes no argument
         try:
             listed = column.to_numpy().tolist()
         except ImportError:
@@ -217,7 +215,7 @@ _READERS: Mapping[str, Callable[[Any], Table | None]] = {
     "pyarrow": _of_arrow,
     "numpy": _of_numpy,
 }
-_SERIES: Mapping[str, Callable[[str, Any], GivenColumn]] = {
+_SERIES: Mapping[str, Callable[[str, Any], ForeignColumn]] = {
     "pandas": _pandas_series,
     "polars": _polars_series,
     "pyarrow": _arrow_column,
@@ -226,5 +224,5 @@ _SERIES: Mapping[str, Callable[[str, Any], GivenColumn]] = {
 
 
 def _floats(values: list[float]) -> list[float]:
-    """Floats in which there is one NaN only, ours."""
+    """The floats, with every NaN replaced by our one NaN object."""
     return [value if value == value else NAN for value in values] if any(map(math.isnan, values)) else values

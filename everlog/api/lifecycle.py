@@ -1,13 +1,11 @@
-"""Which state a database is in, and who uses it at this moment: a step, subscribers, a transaction,
-readers.
+"""The state of a database, and its current use: a step, a transaction, readers.
 
-A database belongs to one thread at a time.  Nothing is locked here: whoever comes second is told
-so, before anything goes wrong (`OtherThread`).  What waits instead is `everlog.api.shared`.
+A database belongs to one thread at a time.  Nothing is locked here: a second thread gets
+`OtherThread` before anything goes wrong.  `everlog.api.shared` makes threads wait instead.
 
-An update takes microseconds, so its door tests two attributes and no more.  Whether the use under
-way is this thread's own (a functor, a callback) matters only when a use is refused, and is found
-out then: by a look for its call on this thread's stack.  A result that is read lazily is in use
-while its generator runs.
+An update takes microseconds, so its entry check tests only two attributes.  If a use is refused,
+a search of this thread's stack finds out whether the current use is the thread's own (a functor, a
+callback).  A lazy result is in use while its generator runs.
 """
 
 from __future__ import annotations
@@ -25,13 +23,13 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-STEP = "a step is under way: functors and progress callbacks cannot write"
-TELLING = "a step is being told to subscribers: collect what to write, and write it when the step has returned"
-TRANSACTION = "a transaction is open: this can be done after it"
+STEP = "a step is in progress: functors and progress callbacks cannot write"
+NOTIFYING = "subscribers are being called: collect the updates, and write them after the step has returned"
+TRANSACTION = "a transaction is open: do this after it"
 _QUERY = "a query is being answered: functors cannot write"
 _ELSEWHERE = {
     STEP: "is in the middle of a step",
-    TELLING: "is telling a step to subscribers",
+    NOTIFYING: "is calling the subscribers of a step",
     TRANSACTION: "has a transaction open",
 }
 
@@ -48,47 +46,44 @@ _USES: set[CodeType] = set()
 
 
 def uses(method: _Function) -> _Function:
-    """Mark a method that uses a database: from its door on, its local variable `using` is the
-    `State`.
-    """
+    """Mark a method that uses a database; its local variable `using` is the `State`."""
     _USES.add(method.__code__)
     return method
 
 
 class State:
-    """The number of the state, the results that are open on it, and the use that is under way.
+    """The number of the state, its open results, and the use in progress.
 
     Invariant: while `under_way` is STEP, or a relation is being changed, no other thread reads.
     """
 
     def __init__(self) -> None:
         self.number = 0
-        self.open: dict[int, ReferenceType[Result]] = {}  # those that somebody holds, and whose rows are not known
-        self.under_way = ""  # why nobody may write now
+        self.open: dict[int, ReferenceType[Result]] = {}  # results in use whose rows are not yet known
+        self.under_way = ""  # why writes are refused now
         self.readers = 0
-        self.transaction_of = 0  # the thread that has a transaction open
-        self.idle = ""  # why nobody may write at all
+        self.transaction_of = 0  # the thread with an open transaction
+        self.idle = ""  # why writes are refused for good
         self._refusal: type[Exception] = NestedWrite
 
     def shut(self, refusal: type[Exception], why: str) -> None:
-        """From now on nobody may write; who tries gets this exception."""
+        """Refuse all writes from now on, with this exception."""
         self.under_way = self.idle = why
         self._refusal = refusal
 
     # ── steps ────────────────────────────────────────────────────────────────────────────────
 
     def next_step(self) -> None:
-        """Before anything changes.  (`Writer.update` has this written out: a call takes as long as
-        the rest.)
+        """Count a step, before anything changes.
+
+        `Writer.update` has this inlined, since the call takes as long as the rest.
         """
         if self.open:
             self.complete_results()
         self.number += 1
 
     def complete_results(self) -> None:
-        """Results that somebody holds find their rows, if those are few: the tables are about to
-        change.
-        """
+        """Compute the rows of open results, if few: the tables are about to change."""
         references = list(self.open.values())
         held = [result for result in (reference() for reference in references) if result is not None]
         for result in held:
@@ -99,7 +94,7 @@ class State:
         self.open.clear()
 
     def refuse(self) -> NoReturn:
-        """Say why nobody may write now."""
+        """Raise an error that says why writes are refused now."""
         why = self.under_way or _QUERY
         if why == self.idle:
             raise self._refusal(why)
@@ -111,7 +106,7 @@ class State:
         raise _other_thread(_ELSEWHERE.get(why, "is reading"))
 
     def is_ours(self, user: object = None) -> bool:
-        """Whether this thread has the use that is under way, or the one by `user`."""
+        """Whether the use in progress, or the one by `user`, is this thread's own."""
         if self.under_way == TRANSACTION and self.transaction_of == get_ident():
             return True
         frame = sys._getframe()
@@ -131,7 +126,7 @@ class State:
 
     @uses
     def read(self, find: Callable[[], _T]) -> _T:
-        """What `find` finds; meanwhile no other thread can write."""
+        """Run `find`; meanwhile no other thread can write."""
         if self.under_way == STEP and not self.is_ours():
             raise _other_thread(_ELSEWHERE[STEP])
         using = self
@@ -145,5 +140,5 @@ class State:
 def _other_thread(does: str) -> OtherThread:
     return OtherThread(
         f"another thread {does} while {current_thread().name} uses the same database: a Database is for one"
-        " thread at a time; `everlog.SharedDatabase(db)` is for several threads"
+        " thread at a time; use `everlog.SharedDatabase(db)` for several threads"
     )

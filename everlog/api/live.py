@@ -1,11 +1,11 @@
-"""The text of a program whose statements come and go while it runs.
+"""The text of a program whose statements change while it runs.
 
-The text stays the truth.  A statement that is dropped is overwritten with blanks, one that is
-added stands at the end, and the whole is checked again: so every mistake is found that a program
-can have, lines keep their numbers, and a change is refused as a whole with its diagnostics.
+The text is the source of truth.  A dropped statement is overwritten with blanks, an added one goes
+to the end, and the whole text is checked again.  So the checker finds every error, lines keep their
+numbers, and a wrong change is refused as a whole with its diagnostics.
 
-Rules keep their names: a rule that stands where it stood is `path#2` also when `path#1` has gone,
-and a new one gets a number that was not used before.
+Rules keep their names: a rule in the same place is still `path#2` after `path#1` is dropped, and a
+new one gets an unused number.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from everlog.core import program as core
 from everlog.core.program import Program, Rule, Value
 from everlog.dsl import ast
 from everlog.dsl.check import diagnose_in_scope
+from everlog.dsl.checks.query_check import Scope
 from everlog.dsl.diagnostics import DatalogError, Report
 from everlog.dsl.fact_text import is_fact
 from everlog.dsl.parser import parse_text
 from everlog.dsl.preprocess import Problem, load, preprocess_text
 from everlog.dsl.printer import print_statement
-from everlog.dsl.query_check import Scope
 from everlog.dsl.source import Source
 from everlog.functors import bind, require_functors
 
@@ -41,15 +41,15 @@ _VISIBLE = re.compile(r"[^\n]")
 
 
 class RuleError(ValueError):
-    """No such rule or relation, or none that can be dropped by itself; the message says why."""
+    """A rule or relation does not exist, or cannot be dropped by itself."""
 
 
 @frozen
 class LiveText:
-    """A program with its text.  A change makes another one, and leaves this one as it is.
+    """An immutable program with its text; a change returns another one.
 
-    `scope` is what queries may name.  `numbers` holds, for each relation, the highest number that a
-    rule of it has had, `report` what the checker has to remark.
+    `scope` is what queries may name.  `numbers` is, for each relation, the highest number that one
+    of its rules ever had; `report` holds the checker's warnings.
     """
 
     source: Source
@@ -76,18 +76,18 @@ class LiveText:
     def from_source(
         source: Source, problems: Sequence[Problem], include_dirs: Sequence[Path], macros: Mapping[str, str]
     ) -> LiveText:
-        """A text that was preprocessed before, with what was found to be wrong then."""
+        """Check a text that was preprocessed before; `problems` are those found then."""
         return _read(source, problems, include_dirs, macros)
 
     @property
     def digest(self) -> str:
-        """What tells one text from another, wherever it stood."""
+        """A hash of the text, independent of its file name."""
         return sha256(self.source.text.encode("utf-8", "surrogatepass")).hexdigest()
 
     # ── changes ──────────────────────────────────────────────────────────────────────────────
 
     def with_statements(self, text: str, files: bool = True) -> LiveText:
-        """The program with more statements at its end; unless `files`, they may not include any."""
+        """The program with more statements; `files` says whether they may include files."""
         file = f"<added {self.added + 1}>"
         more, problems = preprocess_text(text, file, self.include_dirs, self.macros, files=files)
         before = self.source.text if self.source.text.endswith("\n") else self.source.text + "\n"
@@ -97,7 +97,7 @@ class LiveText:
         return evolve(self._checked(source, moved), added=self.added + 1)
 
     def without_statement(self, name_or_text: str) -> LiveText:
-        """The program without a rule, named `path#2`, or without the statements of this text."""
+        """The program without a rule such as `path#2`, or without this statement."""
         if _RULE_NAME.fullmatch(name_or_text):
             return self._without([self._span_of_rule(name_or_text.strip())])
         tree, report = parse_text(name_or_text, "<dropped>")
@@ -111,7 +111,7 @@ class LiveText:
         return self._without(found)
 
     def without_relation(self, name: str) -> LiveText:
-        """The program without a relation: its declaration, its rules, its facts and its directives."""
+        """The program without a relation, its rules, facts and directives."""
         spans: list[Span] = []
         declared = False
         for statement in self._statements():
@@ -130,21 +130,19 @@ class LiveText:
                     pass
         if not declared:
             if name in self.program.relations:
-                raise RuleError(f"relation `{name}` is of a component's instance, and goes with its `.init`")
+                raise RuleError(f"relation `{name}` belongs to a component's instance; drop its `.init` instead")
             raise RuleError(f"undefined relation `{name}`")
         return self._without(spans)
 
     def replaced_by(self, other: LiveText) -> LiveText:
-        """Another text, whose rules keep the names that they have here."""
+        """Another text, in which the rules found here keep their names."""
         program, numbers = _with_known_names(other.program, self.program, self.numbers)
         return evolve(other, program=program, numbers=numbers)
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────
 
     def statements(self, added: bool = False) -> list[ast.Statement]:
-        """The statements but for facts; with `added`, only those that were added since the text was
-        read.
-        """
+        """The statements except facts; with `added`, only those that were added later."""
         return [
             statement
             for statement in self._statements()
@@ -153,7 +151,7 @@ class LiveText:
         ]
 
     def warnings(self, added: bool = False) -> list[str]:
-        """What the checker has to remark; with `added`, of the statements that were added last."""
+        """The checker's warnings; with `added`, about the last added statements."""
         last = f"<added {self.added}>"
         return [
             self.report.render(remark)
@@ -178,19 +176,19 @@ class LiveText:
                 if (where.file, where.line) == (rule.origin.file, rule.origin.line):
                     break
         else:
-            raise RuleError(f"`{name}` is of a component's instance, and goes with its `.init`")
+            raise RuleError(f"`{name}` belongs to a component's instance; drop its `.init` instead")
         if len(together) > 1:
             raise RuleError(
                 f"`{name}` is one of several rules of one statement ({', '.join(together)});"
-                f" drop them all by its text: {rule.written}"
+                f" drop them all with its text: {rule.written}"
             )
         return statement.pos, _end(statement)
 
     def _without(self, spans: Iterable[Span]) -> LiveText:
-        """Blanks where the spans were: what stays keeps its place.
+        """Replace the spans with blanks, so that the rest keeps its places.
 
-        Lines that were added while the program ran go as a whole: else a program whose rules come
-        and go would grow without end.  Those behind them are still known by their own numbers.
+        Lines that were added later are removed as a whole: otherwise the text would grow without
+        end.  The lines after them keep their own numbers.
         """
         text, gone = self.source.text, list(spans)
         for start, stop in gone:
@@ -218,7 +216,7 @@ def _read(
     source: Source, problems: Sequence[Problem], include_dirs: Sequence[Path], macros: Mapping[str, str]
 ) -> LiveText:
     program, report, scope = diagnose_in_scope(source, problems)
-    report.items = [d for d in report.items if d.code != "DL060"]  # "it is empty": not for long
+    report.items = [d for d in report.items if d.code != "DL060"]  # "relation is empty": it may fill up
     if program is None or scope is None:
         raise DatalogError(report)
     return LiveText(source, program, scope, include_dirs, macros, _highest(program.rules), report)
@@ -229,13 +227,13 @@ def _origins(source: Source) -> list[tuple[str, int]]:
 
 
 def _end(statement: ast.Statement) -> int:
-    """Where a statement ends, with the `.strategy` of a rule."""
+    """The end of a statement, including the `.strategy` of a rule."""
     wish = statement.strategy if isinstance(statement, ast.Clause) else None
     return statement.end if wish is None else wish.end
 
 
 def _spans(statement: Any, parts: Sequence[Any], name: str) -> list[Span]:
-    """What to blank so that a statement about several relations no longer speaks of this one."""
+    """The spans to blank so that a statement no longer names one of its relations."""
     kept = [part for part in parts if part.name != name]
     if len(kept) == len(parts):
         return []
@@ -254,7 +252,7 @@ def _spans(statement: Any, parts: Sequence[Any], name: str) -> list[Span]:
 
 
 def with_functors(program: Program, functors: Mapping[str, Callable[..., Value]]) -> Program:
-    """The program with its functors; FunctorError unless all that it uses are there."""
+    """The program with its functors; FunctorError if one that it uses is missing."""
     program = bind(program, functors)
     require_functors(program.functors, program.rules)
     return program
@@ -264,10 +262,10 @@ def with_functors(program: Program, functors: Mapping[str, Callable[..., Value]]
 
 
 def _with_known_names(new: Program, old: Program, numbers: Mapping[str, int]) -> tuple[Program, Mapping[str, int]]:
-    """The new program, with rules that stand where they stood under their old names.
+    """The new program, whose rules keep the names of rules in the same place.
 
-    Such a rule that also says the same *is* the old one: the checker numbers the variables that it
-    makes through the whole program, and rules must not differ by that.
+    If such a rule also has the same meaning, it *is* the old one: the checker numbers generated
+    variables through the whole program, and rules must not differ by these numbers.
     """
     known: dict[Place, list[Rule]] = defaultdict(list)
     for rule in reversed(old.rules):
@@ -299,7 +297,7 @@ def _place(rule: Rule) -> Place:
 
 
 def _plain(rule: Rule) -> Any:
-    """The rule with its variables numbered in the order in which they occur."""
+    """The rule with its variables renumbered in the order of occurrence."""
     order: dict[str, int] = {}
 
     def walk(node: Any) -> Any:

@@ -1,8 +1,7 @@
 """Values for the parameters of a query: `db.query("age($who, years)", who=name)`.
 
-A value is given beside the text and never becomes a part of it.  It is checked by the rules for
-facts from Python, against the kind of the place in which its parameter stands, and reaches the
-engine as an object.
+A value is passed beside the text and never becomes part of it.  It is checked like a fact from
+Python, against the kind of its place, and reaches the engine as an object.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ Read: TypeAlias = Callable[[Kind, object], object]
 
 
 class ParameterError(FactError):
-    """A parameter without a value, or with one that it cannot have: its name, and why."""
+    """A parameter has no value, or one of the wrong kind."""
 
     def __init__(self, name: str, why: str) -> None:
         super().__init__(f"parameter `${name}`: {why}")
@@ -32,7 +31,7 @@ def _as_it_is(kind: Kind, value: object) -> object:
 
 @frozen
 class Given:
-    """The values of parameters, by name; `read` makes what is stored of what somebody sent.
+    """The values of parameters, by name; `read` converts a value to its stored form.
 
     >>> Given({"who": "Ada"}).value("who", Kind.SYMBOL)
     'Ada'
@@ -45,7 +44,7 @@ class Given:
     read: Read = _as_it_is
 
     def value(self, name: str, kind: Kind) -> Value:
-        """The value of a parameter in a place of this kind, or ParameterError."""
+        """The value of a parameter, as this kind; ParameterError if it does not fit."""
         if name not in self.values:
             raise ParameterError(name, "it has no value")
         try:
@@ -55,7 +54,7 @@ class Given:
 
     @property
     def kinds(self) -> dict[str, Kind | None]:
-        """What each value is by itself."""
+        """The kind that each value has by itself."""
         return {name: kind_of_value(value) for name, value in self.values.items()}
 
 
@@ -63,5 +62,5 @@ NOTHING_GIVEN = Given({})
 
 
 def given(values: Mapping[str, object]) -> Given:
-    """These values, as they are."""
+    """These values, unconverted."""
     return Given(values) if values else NOTHING_GIVEN

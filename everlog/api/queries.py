@@ -1,11 +1,11 @@
-"""Queries as text: a single atom is looked up, any other conjunction is checked and compiled.
+"""Queries as text: an index finds a single atom, any other body is compiled.
 
     path(1, x)                       the facts that match, whole rows; an index finds them
     path(1, x), x > 3, !blocked(x)   the values of x, as a rule's body would give them
 
-Both may begin with `?-` and end with `.` or `?`.  What was read is remembered until the program
-changes, by its text and the types of the values that its parameters got; the values themselves come
-with each question.
+Both may begin with `?-` and end with `.` or `?`.  A text is parsed once, and asked for rows or for
+the values of its variables.  What was compiled is remembered until the program changes, by its text
+and the types of the values that its parameters got; the values themselves come with each run.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ from everlog.api.parameters import NOTHING_GIVEN, Given, ParameterError
 from everlog.api.results import Result
 from everlog.api.rows import Pattern, Relations, pattern_of
 from everlog.core.engine import Engine
-from everlog.core.engine.compiled_query import Question
+from everlog.core.engine.compiled_query import CompiledQuery
 from everlog.core.program import Row
 from everlog.core.program.fact_rows import FactError
+from everlog.dsl.checks.query_check import EMPTY, Scope, check_query, unfit_value
 from everlog.dsl.diagnostics import DatalogError
-from everlog.dsl.query_check import EMPTY, Scope, check_query, unfit_value
+from everlog.dsl.query_text import ParsedQuery, parse_query
 from everlog.functors import require_functors
 
-_Ask: TypeAlias = Callable[[Given], Result]
+_Run: TypeAlias = Callable[[Given], Result]
 _MOST = 1000  # queries that are remembered
 _MOST_TEXT = 200_000  # and the characters of their texts
 
 
 class QueryError(DatalogError, FactError):
-    """A query with mistakes: `.report` has them one by one, with their places in the query's text."""
+    """A query has errors; `.report` lists them with their places in the text."""
 
 
 class Queries:
@@ -44,19 +45,23 @@ class Queries:
         self._engine, self._relations, self._state = engine, relations, state
         self._declared = scope
         self._scope: Scope | None = None
-        self._known: dict[object, _Ask] = {}
+        self._known: dict[object, _Run] = {}
         self._characters = 0  # of the texts of those that are known
 
-    def ask(self, text: str, given: Given = NOTHING_GIVEN) -> Result:
-        """What a query finds, with these values for its parameters; QueryError if something is
+    def ask(self, query: str | ParsedQuery, given: Given = NOTHING_GIVEN, *, bindings: bool = False) -> Result:
+        """The answers of a query, with these values for its parameters; QueryError if something is
         wrong.
+
+        Of a single atom they are whole facts, or with `bindings` the values of its variables.
         """
+        text = query if isinstance(query, str) else query.text
         key: object = text
-        if given.values:
-            key = (text, *((name, value.__class__) for name, value in given.values.items()))
+        if given.values or bindings:
+            key = (text, bindings, *((name, value.__class__) for name, value in given.values.items()))
         found = self._known.get(key)
         if found is None:
-            found = self._read(text, given)
+            parsed = parse_query(query) if isinstance(query, str) else query
+            found = self._read(parsed, given, bindings)
             if len(self._known) >= _MOST or self._characters + len(text) > _MOST_TEXT:
                 self._known.clear()
                 self._characters = 0
@@ -68,18 +73,20 @@ class Queries:
         except ParameterError as problem:
             raise QueryError(unfit_value(text, problem.name, problem.why).report) from None
 
-    def _read(self, text: str, given: Given) -> _Ask:
+    def _read(self, query: ParsedQuery, given: Given, bindings: bool) -> _Run:
+        if bindings or query.atom is None:
+            return self._conjunction(query, given, bindings)
         try:
-            pattern = pattern_of(self._relations, _plain(text))
-        except FactError:  # no single atom of variables and constants, or not a right one
-            return self._conjunction(text, given)
+            pattern = pattern_of(self._relations, query)
+        except FactError:  # it computes, or something is wrong
+            return self._conjunction(query, given)
         if given.values.keys() != set(pattern.parameters.values()):
-            return self._conjunction(text, given)  # which says what is wrong
+            return self._conjunction(query, given)  # which says what is wrong
         if not pattern.parameters:
             return self._atom(pattern)
         return lambda given: self._atom(pattern.filled(given))(given)
 
-    def _atom(self, pattern: Pattern) -> _Ask:
+    def _atom(self, pattern: Pattern) -> _Run:
         relation, bound, equal = pattern.relation, pattern.bound, pattern.equal
         engine, name = self._engine, relation.name
 
@@ -97,29 +104,19 @@ class Queries:
             size=lambda: engine.size(name),
         )
 
-    def _conjunction(self, text: str, given: Given) -> _Ask:
+    def _conjunction(self, query: ParsedQuery, given: Given, bindings: bool = False) -> _Run:
         if self._scope is None:
             self._scope = (self._declared() or EMPTY).having(self._relations, self._engine.program.functors)
         try:
-            query = check_query(text, self._scope, given.kinds)
+            checked = check_query(query, self._scope, given.kinds, bindings=bindings)
         except DatalogError as error:
             raise QueryError(error.report) from None
-        require_functors(self._engine.program.functors, query.rules)
-        question = Question(self._engine, query.rules)
-        parameters = query.parameters.items()
+        require_functors(self._engine.program.functors, checked.rules)
+        compiled = CompiledQuery(self._engine, checked.rules)
+        parameters = checked.parameters.items()
 
         def ask(given: Given) -> Result:
             values = tuple([given.value(name, kind) for name, kind in parameters])
-            return Result(self._state, query.columns, lambda: question.answers(values))
+            return Result(self._state, checked.columns, lambda: compiled.answers(values))
 
         return ask
-
-
-def _plain(text: str) -> str:
-    """The text without the marks of a query.
-
-    >>> _plain("?- edge(1, x)."), _plain("edge(1, x)?")
-    ('edge(1, x)', 'edge(1, x)')
-    """
-    body = text.strip().removeprefix("?-").strip()
-    return body[:-1] if body.endswith((".", "?")) else body

@@ -1,6 +1,6 @@
-"""What a database can be asked: facts, reasons, costs.  Nothing here changes anything.
+"""The reading half of a database: facts, reasons, costs.  Nothing here changes it.
 
-`Database` (everlog.api.database) is this and all that writes.
+`Database` (everlog.api.database) adds the methods that write.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from everlog.core.program.fact_rows import declared
 from everlog.dsl.printer import print_statement
 from everlog.files.text_values import sorted_rows
 
-if TYPE_CHECKING:  # loaded when somebody asks for them
+if TYPE_CHECKING:  # imported by the functions that need them
     from everlog.core.proofs import Proof, WhyNot
 
 _T = TypeVar("_T")
 
 
 class Readable:
-    """The reading half of a `Database`, which makes what it reads from."""
+    """The methods of `Database` that only read."""
 
     _engine: Engine
     _writer: Writer
@@ -43,10 +43,11 @@ class Readable:
     # ── facts ────────────────────────────────────────────────────────────────────────────────
 
     def query(self, text: str, /, **parameters: object) -> Result:
-        """The facts that match an atom, or whatever makes a conjunction true.
+        """The facts that match an atom, or the bindings that satisfy a conjunction.
 
         >>> from everlog import Database
-        >>> db = Database.from_text(".decl edge(x:number, y:number)  edge(1, 2).  edge(1, 3).  edge(4, 4).")
+        >>> db = Database.from_text('''.decl edge(x:number, y:number)
+        ...   edge(1, 2).  edge(1, 3).  edge(4, 4).''')
         >>> db.query("edge(1, y)"), db.query("edge(x, x)"), db.query("edge(_, 3)")
         ([(1, 2), (1, 3)], [(4, 4)], [(1, 3)])
         >>> db.query("edge(a, b), b > 2, !edge(b, b)")
@@ -54,62 +55,62 @@ class Readable:
         >>> db.query("n = count : { edge(1, _) }").columns
         ('n',)
 
-        Of an atom the whole facts are given.  Constants are looked up in an index; a variable that
-        stands twice means equal values; `_` and other variables mean any value.  Anything else that
-        can be the body of a rule gives the values of its variables, in the order in which they
-        first stand there; `_` and variables that begin with it are not shown.  The text may begin
-        with `?-` and end with `.` or `?`.
+        For an atom, the rows are whole facts.  An index finds constants; a variable that occurs
+        twice means equal values; `_` and other variables match any value.  For any other body of a
+        rule, the rows hold the values of its variables, in the order of their first occurrence; `_`
+        and variables that begin with it are not shown.  The text may begin with `?-` and end with
+        `.` or `?`.
 
-        A value from outside is given as a parameter, never pasted into the text: whatever it is, it
-        is a value.
+        Pass values from outside as parameters, and never paste them into the text: a parameter
+        stays a value, whatever it contains.
 
         >>> db.query("edge($from, x), x < $limit", **{"from": 1, "limit": 3})
         [(2,)]
 
-        The result is lazy, and of the state in which it was asked: see `Result`.  `QueryError` has
-        every mistake of the text, with its place.
+        The result is lazy, and belongs to the state in which the query was asked: see `Result`.
+        `QueryError` lists every error in the text, with its place.
         """
         return self._queries.ask(text, given(parameters))
 
     def view(self, relation: str) -> list[Row]:
-        """All facts of a relation, sorted: a copy, which does not follow later steps."""
+        """All facts of a relation, as a sorted copy, which does not follow later steps."""
         return self._read(lambda: list(self.rows(relation)))
 
     def rows(self, relation: str) -> Iterable[Row]:
-        """All facts of a relation in sorted order, to be gone through at once, before the next
-        step.
-        """
+        """All facts of a relation, sorted; use them before the next step."""
         found = declared(self.relations, relation)
         if any(column.kind is Kind.FLOAT for column in found.columns):
-            return self._read(lambda: sorted_rows(found, self._engine.view(relation)))  # it has a place for NaN
+            return self._read(lambda: sorted_rows(found, self._engine.view(relation)))  # gives NaN a place
         return self._read(lambda: self._engine.rows(relation))
 
     def given(self, relation: str) -> list[Row]:
-        """The facts of a relation that were given, by the program's text or by a step, sorted."""
+        """The base facts of a relation, from the program's text or inserted, sorted."""
         found = declared(self.relations, relation)
         return self._read(lambda: sorted_rows(found, self._engine.given(relation)))
 
     def holds(self, relation: str, row: object = None, /, **parameters: object) -> bool:
-        """Whether a fact holds: `db.holds("path", (1, 3))`, `"path(1, 3)"`, or
-        `"path($x, 3)", x=1`.
+        """Whether a fact holds.
+
+        Write `db.holds("path", (1, 3))`, `db.holds("path(1, 3)")`, or
+        `db.holds("path($x, 3)", x=1)`.
         """
         name, values = fact(self.relations, relation, row, given(parameters))
         found = self._read(lambda: next(iter(self._engine.lookup(name, dict(enumerate(values)))), None))
         return found is not None
 
     def lookup(self, relation: str, values: Mapping[int, Value]) -> list[Row]:
-        """The facts that have these values in these columns (counted from 0), in no order."""
+        """The facts with these values in these columns (counted from 0), unordered."""
         name = declared(self.relations, relation).name
         return self._read(lambda: list(self._engine.lookup(name, values)))
 
     def size(self, relation: str) -> int:
-        """How many facts a relation has."""
+        """The number of facts in a relation."""
         name = declared(self.relations, relation).name
         return self._read(lambda: self._engine.size(name))
 
     @property
     def relations(self) -> Mapping[str, Relation]:
-        """The relations of the program, with their columns, in the order of their declaration."""
+        """The relations with their columns, in the order of declaration."""
         return self._writer.relations
 
     def __iter__(self) -> Iterator[str]:
@@ -128,34 +129,31 @@ class Readable:
 
     @property
     def rules(self) -> Mapping[str, str]:
-        """The rules, by name, as they were written."""
+        """The text of each rule, by name."""
         return MappingProxyType({rule.name: rule.written for rule in self.program.rules})
 
     def statements(self, added: bool = False) -> list[str]:
-        """The statements of the program's text but its facts; with `added`, those that came by
-        `add_rule`.
-        """
+        """The statements of the program except facts; with `added`, those of `add_rule`."""
         return [] if self._live is None else [print_statement(s) for s in self._live.statements(added)]
 
     def warnings(self, added: bool = False) -> list[str]:
-        """What the checker remarks about the program, as text; with `added`, about the last
-        `add_rule`.
-        """
+        """The checker's warnings, as text; with `added`, about the last `add_rule`."""
         return [] if self._live is None else self._live.warnings(added)
 
     # ── reasons ──────────────────────────────────────────────────────────────────────────────
 
     def why(self, relation: str, row: object = None, /, **parameters: object) -> Proof:
-        """A proof of a fact, down to given facts: its `.text()`, `.to_json()` or `.to_dot()`.
+        """A proof of a fact from base facts: `.text()`, `.to_json()` or `.to_dot()`.
 
         >>> from everlog import Database
-        >>> db = Database.from_text(".decl n(x:number)  .decl m(x:number)  m(x + 1) :- n(x).  n(1).")
+        >>> text = ".decl n(x:number)  .decl m(x:number)  m(x + 1) :- n(x).  n(1)."
+        >>> db = Database.from_text(text)
         >>> print(db.why("m(2)").text())
         m(2)   m#1 at <text>:1:  m(x + 1) :- n(x).
         └── n(1)   given
 
-        Raises `NotDerived` where there is nothing to prove: see `why_not`.  Values from outside are
-        given as a row, or as parameters: `db.why("m($x)", x=2)`.
+        Raises `NotDerived` if the fact does not hold: see `why_not`.  Pass values from outside as a
+        row, or as parameters: `db.why("m($x)", x=2)`.
         """
         from everlog.core.proofs import why
 
@@ -163,30 +161,27 @@ class Readable:
         return self._read(lambda: why(self._all_tables(), *asked))
 
     def why_not(self, relation: str, row: object = None, /, **parameters: object) -> WhyNot:
-        """For each rule that might derive a fact, what its body lacks: `.text()`, `.to_json()`,
-        `.to_dot()`.
-        """
+        """What each rule lacks to derive a fact: `.text()`, `.to_json()` or `.to_dot()`."""
         from everlog.core.proofs import why_not
 
         asked = fact(self.relations, relation, row, given(parameters))
         return self._read(lambda: why_not(self._all_tables(), *asked))
 
     def _all_tables(self) -> Engine:
-        """The engine, with auxiliary relations as tables, too."""
+        """The engine, with auxiliary relations as tables."""
         self._engine.read_all()
         return self._engine
 
     def explain(self, name: str | None = None) -> str:
-        """How relations are kept current, and what an update can cost: of all, or of one relation
-        or rule.
+        """The strategy and the cost of updates, for all or for one relation or rule.
 
         >>> from everlog import Database
         >>> db = Database.from_text('''
         ...   .decl r(a:number, b:number)  .decl s(a:number, c:number)  .decl q(a:number)
         ...   q(a) :- r(a, b), s(a, c).''')
-        >>> print(db.explain("q#1"))
+        >>> print(db.explain("q#1"))  # doctest: +ELLIPSIS
         q#1  q(a) :- r(a, b), s(a, c).
-          class        hierarchical: the atoms of any two variables are disjoint or one set contains the other
+          class        hierarchical: ...
           widths       w = 1, ŵ = 1
           order        a(b, c)
           one update   O(1) when facts only come, O(1) when they come and go
@@ -195,15 +190,15 @@ class Readable:
         return explain_plan(self.program, asked=self._strategies, only=name, moved=self._engine.moved)
 
     def explanation(self) -> dict[str, Any]:
-        """The same as an object that can be written as JSON: see docs/costs.md."""
+        """The explanation as an object for JSON: see docs/costs.md."""
         return explanation(self.program, self._strategies)
 
     def strategy_of(self, relation: str) -> str:
-        """How a relation is kept current: `given`, `counts`, `witness`, …"""
+        """The strategy that maintains a relation: `given`, `counts`, `witness`, …"""
         return self._engine.strategy_of(declared(self.relations, relation).name)[0]
 
     def cost(self, rule: str) -> str:
-        """Class and cost of one rule, in one line.
+        """The class and the cost of one rule, in one line.
 
         >>> from everlog import Database
         >>> db = Database.from_text(".decl n(x:number)  .decl m(x:number)  m(x + 1) :- n(x).")
@@ -213,14 +208,14 @@ class Readable:
         return cost_of(self.program, rule, self._strategies)
 
     def stats(self) -> Statistics:
-        """Facts, bytes and time of each relation, and runs and time of each rule; `print` shows a
-        table.
+        """Facts, bytes and time of each relation, runs and time of each rule.
+
+        `print` shows a table.
         """
         return self._read(self._engine.statistics)
 
     def check(self) -> list[str]:
-        """Compute every relation from scratch, from what is given; the names of those that differ:
-        none.
+        """The names of relations that differ from an evaluation from scratch: none.
 
         Cost: that of an evaluation of the whole program.
         """
@@ -234,7 +229,7 @@ class Readable:
         return [name for name in own if scratch.relation(name) != self._engine.view(name)]
 
     def _read(self, find: Callable[[], _T]) -> _T:
-        """What is found, while no other thread writes."""
+        """Run `find` while no other thread writes."""
         return self._writer.state.read(find)
 
     def __repr__(self) -> str:

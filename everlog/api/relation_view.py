@@ -1,10 +1,10 @@
-"""One relation of a database, to be read and written like a set of rows.
+"""A view of one relation, to be read and written like a set of rows.
 
     edge = db["edge"]
     edge += [(1, 2), (2, 3)]
     (1, 2) in edge, len(edge), list(edge), edge.to_pandas()
 
-It holds no facts: whatever is asked is asked of the database, so it is always current.
+It holds no facts: each call asks the database, so the view is always current.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class RelationView(Tabular):
-    """What `db["edge"]` is.
+    """The type of `db["edge"]`.
 
     >>> from everlog import Database
     >>> db = Database.from_text(".decl edge(x:number, y:number)")
@@ -36,7 +36,7 @@ class RelationView(Tabular):
     (<edge(x:number, y:number): 1 fact>, 1, True, [(2, 3)])
     >>> print(edge.insert((3, 4)))
     +edge(3, 4).
-    >>> db["edge"] = [(7, 8)]       # instead of all facts that were given
+    >>> db["edge"] = [(7, 8)]       # replaces all base facts
     >>> edge.rows()
     [(7, 8)]
     """
@@ -57,7 +57,7 @@ class RelationView(Tabular):
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What each column holds: `number`, `unsigned`, `float` or `symbol`."""
+        """The kind of each column: `number`, `unsigned`, `float` or `symbol`."""
         return tuple(column.kind.value for column in self._columns())
 
     def _columns(self) -> Sequence[Column]:
@@ -66,19 +66,19 @@ class RelationView(Tabular):
     # ── reading ──────────────────────────────────────────────────────────────────────────────
 
     def rows(self) -> list[Row]:
-        """All facts, sorted: a copy."""
+        """All facts, as a sorted copy."""
         return self._database.view(self.name)
 
     def given(self) -> list[Row]:
-        """The facts that were given, sorted."""
+        """The base facts, sorted."""
         return self._database.given(self.name)
 
     def facts(self) -> Result:
-        """All facts as a lazy result, of the state of now."""
+        """All facts of the current state, as a lazy result."""
         return self._database.query(f"{self.name}({', '.join('_' for _ in self._columns())})")
 
     def __iter__(self) -> Iterator[Row]:
-        """Lazily, in no particular order; see `Result` for what a step in between means."""
+        """Iterate lazily, in no particular order; see `Result` for steps in between."""
         return iter(self.facts())
 
     def __len__(self) -> int:
@@ -94,7 +94,7 @@ class RelationView(Tabular):
         return self._database.insert(self.name, rows)
 
     def delete(self, rows: object) -> Changes:
-        """Take back a row, rows or a table that were given: see `Database.delete`."""
+        """Delete a row, rows or a table: see `Database.delete`."""
         return self._database.delete(self.name, rows)
 
     def __iadd__(self, rows: object) -> RelationView:
@@ -106,11 +106,11 @@ class RelationView(Tabular):
         return self
 
     def subscribe(self, callback: Callback) -> Subscription:
-        """Have `callback(changes)` called after each step that changes this relation."""
+        """Call `callback(changes)` after each step that changes this relation."""
         return self._database.subscribe(self.name, callback)
 
     def watch(self, *, limit: int = 1000) -> Watch:
-        """The changes of this relation as an asynchronous iterator: see `Database.watch`."""
+        """The changes of this relation as an asynchronous iterator."""
         return self._database.watch(self.name, limit=limit)
 
     # ── as text ──────────────────────────────────────────────────────────────────────────────

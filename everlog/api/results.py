@@ -1,12 +1,11 @@
-"""What a query found: rows that are looked for when somebody asks for them.
+"""The result of a query: rows that are computed when they are read.
 
-A `Result` is of the state in which the query was asked.  It is gone through lazily: the first row
-is there at once, however many follow, in no particular order.  Whoever wants them sorted, counted
-or compared has them all found first, and then kept.
+A `Result` belongs to the state in which the query was asked.  Iteration is lazy: the first row
+comes at once, in no particular order.  Counting, sorting and comparing compute all rows first, and
+keep them; only sorting and comparing sort them.
 
-A step changes the tables under it.  So before a step, results that somebody still holds are
-completed if they have few rows (`KEPT`); the others are of a state that is gone, and say so when
-they are used.
+A step changes the tables below a result.  So before a step, results that are still referenced are
+completed if they have few rows (`KEPT`); the others raise `ChangedMeanwhile` when they are used.
 """
 
 from __future__ import annotations
@@ -23,22 +22,21 @@ from everlog.core.program import Column, Kind, Relation, Row
 from everlog.core.program.values import EvaluationError
 from everlog.files.text_values import sorted_rows
 
-KEPT = 10_000  # rows of a result that are found before a step, if it is still in use
-_SHOWN = 1000  # rows that `repr` writes in full
-_FEW = 20  # and of how many it writes, if there are more
+KEPT = 10_000  # a result in use is completed before a step if it has at most this many rows
+_SHOWN = 1000  # `repr` writes at most this many rows in full
+_FEW = 20  # the rows that `repr` writes of a longer result
 
 
 class ChangedMeanwhile(RuntimeError):
-    """The database has made a step since this result was asked for, and the rest of it was not read
-    before.
-    """
+    """A step has changed the database before all rows of this result were read."""
 
 
 class Result(Tabular, Sequence[Row]):
-    """The rows that a query found; like a sorted list of tuples, but found when they are asked for.
+    """The rows of a query, like a sorted list of tuples, computed when they are read.
 
     >>> from everlog import Database
-    >>> db = Database.from_text(".decl edge(x:number, y:number)  edge(1, 2).  edge(2, 3).  edge(2, 4).")
+    >>> text = ".decl edge(x:number, y:number)  edge(1, 2).  edge(2, 3).  edge(2, 4)."
+    >>> db = Database.from_text(text)
     >>> found = db.query("edge(1, x), edge(x, y), y > 3")
     >>> found
     [(2, 4)]
@@ -50,8 +48,8 @@ class Result(Tabular, Sequence[Row]):
     >>> len(found), found[0], (2, 4) in found, found == [(2, 4)]
     (1, (2, 4), True, True)
 
-    `rows()`, `len`, indexing and `==` find all rows, sort them, and keep them; so do `to_pandas()`,
-    `to_polars()` and `to_arrow()`.
+    `rows()`, indexing and `==` find all rows, sort them, and keep them; so do `to_pandas()`,
+    `to_polars()` and `to_arrow()`.  `len` and `list` find them without sorting.
     """
 
     def __init__(
@@ -63,33 +61,29 @@ class Result(Tabular, Sequence[Row]):
         find_sorted: Callable[[], Iterable[Row]] | None = None,
         size: Callable[[], int] | None = None,
     ) -> None:
-        """`find` goes through the rows; `find_sorted` and `size` are given where they are cheaper
-        than that.
-        """
+        """`find` iterates over the rows; pass `find_sorted` and `size` if cheaper."""
         self._relation = Relation("", columns)
         self._state, self._number = state, state.number
         self._find, self._find_sorted, self._size = find, find_sorted, size
-        self._found: list[Row] | None = None  # all rows, in no order
+        self._found: list[Row] | None = None  # all rows, unordered
         self._sorted: list[Row] | None = None
-        self._streams: list[ReferenceType[GeneratorType[Row, None, None]]] = []  # those that go through the rows
+        self._streams: list[ReferenceType[GeneratorType[Row, None, None]]] = []  # open iterations
         state.add(self)
 
-    # ── what it is ───────────────────────────────────────────────────────────────────────────
+    # ── columns and rows ─────────────────────────────────────────────────────────────────────
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns: variables of the query, or for a single atom the relation's
-        columns.
-        """
+        """The columns: variables of the query, or for one atom the relation's columns."""
         return tuple(column.name for column in self._relation.columns)
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What each column holds: `number`, `unsigned`, `float` or `symbol`."""
+        """The kind of each column: `number`, `unsigned`, `float` or `symbol`."""
         return tuple(column.kind.value for column in self._relation.columns)
 
     def rows(self) -> list[Row]:
-        """All rows, sorted: a list that does not follow later steps."""
+        """All rows, as a sorted list that does not follow later steps."""
         return list(self._all())
 
     def _columns(self) -> Sequence[Column]:
@@ -101,6 +95,7 @@ class Result(Tabular, Sequence[Row]):
         if self._sorted is None:
             if self._found is not None:
                 self._sorted = sorted_rows(self._relation, self._found)
+                self._found = None
             else:
                 self._fresh()
                 self._sorted = self._state.read(self._found_sorted)
@@ -118,56 +113,54 @@ class Result(Tabular, Sequence[Row]):
     def _fresh(self) -> None:
         if self._state.number != self._number:
             raise ChangedMeanwhile(
-                "the database has made a step since this query was asked: ask it again, "
+                "a step has changed the database since this query was asked: ask it again, "
                 "or take `.rows()` before the step"
             )
 
     def _done(self) -> None:
-        """All rows are known: nothing to do before a step, unless somebody still looks for them one
-        by one.
-        """
+        """Stop tracking this result, whose rows are known, unless an iteration is open."""
         if all(stream() is None for stream in self._streams):
             self._state.open.pop(id(self), None)
 
     def complete(self) -> None:
-        """Find all rows, if they are few: a step is about to change the tables."""
+        """Compute all rows, if they are few: a step is about to change the tables."""
         if self._sorted is None and self._found is None:
             try:
                 found = list(islice(self._find(), KEPT + 1))
-            except (EvaluationError, RecursionError, MemoryError):  # whoever asks again is told
+            except (EvaluationError, RecursionError, MemoryError):  # raised again when the rows are read
                 return
             if len(found) <= KEPT:
                 self._found = found
 
     def is_being_read(self) -> bool:
-        """Whether rows are being looked for right now, by whatever thread."""
+        """Whether any thread is computing rows right now."""
         return any(stream is not None and stream.gi_running for stream in (each() for each in self._streams))
 
     @uses
     def _stream(self) -> Generator[Row]:
         known = self._sorted if self._found is None else self._found
-        if known is not None:  # by now: `list` asks for an iterator, then for the length, then for rows
+        if known is not None:  # `list` asks for an iterator, then for the length, then for rows
             yield from known
             return
         self._fresh()
         using, number = self._state, self._number
-        given: list[Row] | None = []  # as long as the result may turn out to be small
+        read: list[Row] | None = []  # collected as long as the result may be small
         for row in using.read(self._find):
-            if given is not None:
-                given.append(row)
-                if len(given) > KEPT:
-                    given = None
+            if read is not None:
+                read.append(row)
+                if len(read) > KEPT:
+                    read = None
             yield row
             if using.number != number:
                 break
         else:
             return
         known = self._sorted if self._found is None else self._found
-        if given is None or known is None:
+        if read is None or known is None:
             self._fresh()
-        assert given is not None
+        assert read is not None
         assert known is not None
-        past = set(given)
+        past = set(read)
         yield from [row for row in known if row not in past]
 
     # ── like a list ──────────────────────────────────────────────────────────────────────────
@@ -182,12 +175,19 @@ class Result(Tabular, Sequence[Row]):
         return stream
 
     def __len__(self) -> int:
-        if self._found is not None:
-            return len(self._found)
-        if self._sorted is None and self._size is not None:
+        """How many rows there are; they are found and kept for it, but not sorted.
+
+        `list`, `tuple` and `sorted` ask for the length of what they go through, after `iter` and
+        before the first row.  So they cost one search, as a loop does.
+        """
+        known = self._sorted if self._found is None else self._found
+        if known is None:
             self._fresh()
-            return self._state.read(self._size)
-        return len(self._all())
+            if self._size is not None:
+                return self._state.read(self._size)
+            known = self._found = self._state.read(lambda: list(self._find()))
+            self._done()
+        return len(known)
 
     def __bool__(self) -> bool:
         return next(iter(self), None) is not None

@@ -1,11 +1,10 @@
-r"""The given facts of a database in a folder, one file per relation.
+r"""The base facts of a database in a folder, one file per relation.
 
-A relation goes to `NAME.facts`, tab separated, which `everlog run -F` and Soufflé read as well;
-where a symbol has a tab, a line break or another control character in it, which no such file can
-hold, to `NAME.json`.  All files are written under temporary names first and renamed at the end:
-whatever fails on the way (a full disk, a folder that is read-only) leaves everything as it was.
-Only a machine that stops between two renames may leave relations of two saves side by side, each of
-them whole.
+A relation goes to `NAME.facts`, tab separated, which `everlog run -F` and Soufflé read as well.  If
+a symbol has a tab, a line break or another control character, it goes to `NAME.json`.  All files
+are written under temporary names and renamed at the end: a failure (a full disk, a read-only
+folder) leaves everything as it was.  Only a crash between two renames can leave files of two saves
+side by side, each of them complete.
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ _CONTROL = re.compile(r"[\x00-\x1f]")
 _WAYS: Mapping[str, Mapping[str, str]] = {".facts": {}, ".json": {"IO": "jsonfile"}}  # suffix → parameters
 
 
-def save_facts(folder: Path, relations: Mapping[str, Relation], given: Mapping[str, Collection[Row]]) -> None:
-    """Write the facts of every relation; FactsError, and nothing has changed."""
+def save_facts(folder: Path, relations: Mapping[str, Relation], facts: Mapping[str, Collection[Row]]) -> None:
+    """Write the facts of every relation; after FactsError nothing has changed."""
     moves: list[tuple[Path, Path]] = []
     stale: list[Path] = []
     mark = uuid4().hex
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, relation in relations.items():
-            suffix = ".json" if _needs_json(relation, given[name]) else ".facts"
+            suffix = ".json" if _needs_json(relation, facts[name]) else ".facts"
             temporary = f".everlog-{mark}-{len(moves)}.tmp"
             moves.append((folder / temporary, folder / f"{name}{suffix}"))
-            write_facts(relation, given[name], {**_WAYS[suffix], "filename": temporary}, folder, StringIO())
+            write_facts(relation, facts[name], {**_WAYS[suffix], "filename": temporary}, folder, StringIO())
             stale += [folder / f"{name}{other}" for other in (".facts", ".facts.gz", ".json") if other != suffix]
         for _, path in moves:
             if path.is_dir():
@@ -53,7 +52,7 @@ def save_facts(folder: Path, relations: Mapping[str, Relation], given: Mapping[s
 
 
 def load_facts(folder: Path, relations: Mapping[str, Relation]) -> dict[str, list[Row]]:
-    """The facts of those relations that have a file in the folder."""
+    """The facts of the relations that have a file in the folder."""
     if not folder.is_dir():
         raise FactsError(f"cannot load from {folder}: there is no such folder")
     found = {}

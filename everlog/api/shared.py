@@ -1,13 +1,12 @@
-"""A database for many threads: everybody sees the state before a step or the state after it.
+"""A database for many threads: each sees the state before a step or after it.
 
-A `Database` belongs to one thread.  Here threads take turns at one, first come, first served
-(`turns`).  A query has a turn, and so has a step with all that it causes, its writing to disk and
-the telling of its subscribers; so no query ever sees half of a step.  What can be done without the
-database is done outside of a turn: sorting what was found, and computing states of the past.
+A `Database` belongs to one thread.  Here a fair lock admits the threads one after another, in the
+order of arrival.  A query holds the lock; so does a step with all its effects, its write to disk
+and the calls of its subscribers.  So no query sees half of a step.  Work that does not need the
+database is done without the lock: sorting of answers, and computing past states.
 
-Why no readers side by side: Python runs one thread at a time anyway, so they would gain nothing but
-interleaving; and queries make indexes and remember what they have compiled, which is then nobody
-else's concern.
+Why no concurrent readers: Python runs one thread at a time, so they would only interleave; and
+queries build indexes and cache compiled code, which the lock protects.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from everlog.api.changes import Changes
 from everlog.api.database import Database, Functions
+from everlog.api.fair_lock import FairLock
 from everlog.api.lifecycle import NestedWrite
 from everlog.api.rows import Step, step_updates, updates
 from everlog.api.subscriptions import Callback, Subscription
 from everlog.api.transactions import Collecting
-from everlog.api.turns import Turns
 from everlog.core.engine import Statistics
 from everlog.core.program import Column, Relation, Row
 from everlog.core.program.executor import Update
@@ -38,39 +37,39 @@ if TYPE_CHECKING:
     from everlog.store.past import Past
 
 _T = TypeVar("_T")
-_READING = "this thread reads one state: write when it has left `with shared.reading():`"
+_READING = "this thread is inside `with shared.reading():`; write after it"
 
 
 class SharedDatabase:
     """A database that many threads may use.
 
     >>> from everlog import Database
-    >>> shared = SharedDatabase(Database.from_text(".decl n(x:number)  .decl m(x:number)  m(x) :- n(x)."))
+    >>> text = ".decl n(x:number)  .decl m(x:number)  m(x) :- n(x)."
+    >>> shared = SharedDatabase(Database.from_text(text))
     >>> print(shared.insert("n", (1,)))
     +n(1).
     +m(1).
-    >>> with shared.reading():           # several questions to one state
+    >>> with shared.reading():           # several queries of one state
     ...     shared.view("n"), shared.view("m")
     ([(1,)], [(1,)])
 
-    The database itself must not be used beside it.  Each method is one turn; answers are lists of
-    their own.
+    The database itself must not be used directly.  Each method holds the lock once; answers are
+    independent lists.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._turns = Turns()
-        self._reading = False  # whether whoever has the turn reads one state
-        self._open = local()  # the transaction that each thread has open
+        self._lock = FairLock()
+        self._reading = False  # whether the thread that holds the lock reads one state
+        self._open = local()  # the open transaction of each thread
 
     @contextmanager
     def reading(self) -> Iterator[SharedDatabase]:
-        """Everything that is asked inside is answered from one state; writing there is
-        `NestedWrite`.
+        """Answer all queries of a block from one state; writes in it raise `NestedWrite`.
 
-        Others wait meanwhile, so ask what is to be asked, and leave.
+        All other threads wait, so keep the block short.
         """
-        with self._turns:
+        with self._lock:
             before, self._reading = self._reading, True
             try:
                 yield self
@@ -79,13 +78,13 @@ class SharedDatabase:
 
     @contextmanager
     def _writing(self) -> Iterator[Database]:
-        if self._turns.mine and self._reading:
+        if self._lock.mine and self._reading:
             raise NestedWrite(_READING)
-        with self._turns:
+        with self._lock:
             yield self._database
 
     def _asked(self, question: Callable[[Database], _T]) -> _T:
-        with self._turns:
+        with self._lock:
             return question(self._database)
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────
@@ -95,21 +94,21 @@ class SharedDatabase:
         return self.answers(text, **parameters)[1]
 
     def answers(self, text: str, /, **parameters: object) -> tuple[tuple[Column, ...], list[Row]]:
-        """The columns of a query's answers, and the answers, sorted."""
-        with self._turns:
+        """The columns of a query and its answers, sorted."""
+        with self._lock:
             result = self._database.query(text, **parameters)
             columns, found = result._relation.columns, list(result)
         return columns, sorted_rows(Relation("", columns), found)
 
     def view(self, relation: str) -> list[Row]:
         """All facts of a relation, sorted."""
-        with self._turns:
+        with self._lock:
             found = declared(self._database.relations, relation)
             rows = list(self._database._engine.stream(relation))
         return sorted_rows(found, rows)
 
     def given(self, relation: str) -> list[Row]:
-        """The facts of a relation that were given, sorted."""
+        """The base facts of a relation, sorted."""
         return self._asked(lambda db: db.given(relation))
 
     def holds(self, relation: str, row: object = None, /, **parameters: object) -> bool:
@@ -117,7 +116,7 @@ class SharedDatabase:
         return self._asked(lambda db: db.holds(relation, row, **parameters))
 
     def size(self, relation: str) -> int:
-        """How many facts a relation has."""
+        """The number of facts in a relation."""
         return self._asked(lambda db: db.size(relation))
 
     @property
@@ -132,7 +131,7 @@ class SharedDatabase:
 
     @property
     def step(self) -> int:
-        """The number of the last step, of a database in a file."""
+        """The number of the last step, for a database in a file."""
         return self._asked(lambda db: _durable(db).step)
 
     def why(self, relation: str, row: object = None, /, **parameters: object) -> Proof:
@@ -140,15 +139,15 @@ class SharedDatabase:
         return self._asked(lambda db: db.why(relation, row, **parameters))
 
     def why_not(self, relation: str, row: object = None, /, **parameters: object) -> WhyNot:
-        """What is missing for a fact: see `Database.why_not`."""
+        """What each rule lacks to derive a fact: see `Database.why_not`."""
         return self._asked(lambda db: db.why_not(relation, row, **parameters))
 
     def explain(self, name: str | None = None) -> str:
-        """How relations are kept current, and what an update can cost."""
+        """How relations are maintained, and what an update can cost."""
         return self._asked(lambda db: db.explain(name))
 
     def explanation(self) -> dict[str, Any]:
-        """The same as an object for JSON."""
+        """The explanation as an object for JSON."""
         return self._asked(lambda db: db.explanation())
 
     def stats(self) -> Statistics:
@@ -179,16 +178,16 @@ class SharedDatabase:
             return db.apply(step, positions=positions)
 
     def transaction(self) -> SharedTransaction:
-        """Collect inserts and deletes, and apply them as one step at the end of a `with` block.
+        """Collect inserts and deletes in a `with` block, and apply them as one step.
 
-        Nobody waits while they are collected.  What this thread inserts and deletes meanwhile is
-        collected, too.
+        Other threads do not wait while they are collected.  What this thread inserts and deletes
+        meanwhile is collected too.
         """
         return SharedTransaction(self)
 
     @property
     def _transaction(self) -> SharedTransaction | None:
-        """The transaction that this thread has open."""
+        """The open transaction of this thread."""
         return getattr(self._open, "transaction", None)
 
     def _join(self, step: Iterable[Update], positions: Mapping[str, str] | None = None) -> Changes:
@@ -211,16 +210,15 @@ class SharedDatabase:
         with self._writing() as db:
             return db.drop_relation(name)
 
-    # ── being told ───────────────────────────────────────────────────────────────────────────
+    # ── notifications ────────────────────────────────────────────────────────────────────────
 
     def subscribe(self, relation: str | None, callback: Callback) -> Subscription:
-        """Have `callback(changes)` called after each step that changes the relation (None or "*":
-        any).
+        """Call `callback(changes)` after each step that changes the relation.
 
-        It is called in the thread that wrote, in the order of steps, while everybody else waits: so
-        let it hand the changes on (to a queue, say) and return.  It may read, and sees the state
-        after that step.  To have the state and all changes that follow it, subscribe inside
-        `with shared.reading():`.
+        The relation None or "*" means any.  The callback runs in the thread that wrote, in the
+        order of steps, while all other threads wait: let it pass the changes on (to a queue, say)
+        and return.  It may read, and sees the state after that step.  To get the state and all
+        later changes, subscribe inside `with shared.reading():`.
         """
         return self._asked(lambda db: db.subscribe(relation, callback))
 
@@ -232,17 +230,17 @@ class SharedDatabase:
 
     @property
     def oldest(self) -> int:
-        """The oldest state that `as_of` leads back to."""
+        """The oldest step that `as_of` accepts."""
         return self._asked(lambda db: _durable(db).oldest)
 
     def as_of(self, step: int) -> Database:
-        """The state after a step of the past, as a database for the thread that asks."""
+        """The state after a past step, as a database for the calling thread."""
         from everlog.store.past import moment
 
         return self._asked(lambda db: moment(_durable(db), step)).as_of()
 
     def diff(self, before: int, after: int, relation: str | None = None) -> Changes:
-        """How the state after one step differs from that after another."""
+        """The difference between the states after two steps."""
         from everlog.store.past import difference, moment
 
         first, last = sorted((before, after))
@@ -250,7 +248,7 @@ class SharedDatabase:
         return difference(found, before > after, relation)
 
     def history(self, relation: str) -> list[Past]:
-        """Each step that changed a relation."""
+        """The steps that changed a relation."""
         from everlog.store.past import moment, of_relation
 
         def from_the_oldest(db: Database) -> Any:
@@ -260,7 +258,7 @@ class SharedDatabase:
         return of_relation(self._asked(from_the_oldest), relation)
 
     def checkpoint(self, *, history: int | str | None = None, state: bool | None = None) -> None:
-        """As `DurableDatabase.checkpoint`; everybody waits for it."""
+        """As `DurableDatabase.checkpoint`; all other threads wait."""
         with self._writing() as db:
             _durable(db).checkpoint(history=history, state=state)
 
@@ -270,11 +268,11 @@ class SharedDatabase:
             return _durable(db).refresh()
 
     def save(self, path: Path | str) -> None:
-        """As `Database.save`; everybody waits for it."""
+        """As `Database.save`; all other threads wait."""
         self._asked(lambda db: db.save(path))
 
     def close(self) -> None:
-        """Give a database file back, after the step that is under way."""
+        """Close a database file, after the step in progress."""
         with self._writing() as db:
             close = getattr(db, "close", None)
             if close is not None:
@@ -293,10 +291,9 @@ class SharedDatabase:
 
 
 class SharedTransaction(Collecting):
-    """As `Transaction`, but others go on reading and writing until it is applied.
+    """As `Transaction`, but other threads read and write until it is applied.
 
-    What it deletes and inserts is settled then: it says nothing about what others have written
-    meanwhile.
+    Its updates apply to the state of that moment, whatever other threads have written.
     """
 
     def __init__(self, shared: SharedDatabase) -> None:
@@ -305,7 +302,7 @@ class SharedTransaction(Collecting):
 
     def _begin(self) -> None:
         if self._shared._transaction is not None:
-            raise NestedWrite("this thread has a transaction open: another one can be opened after it")
+            raise NestedWrite("this thread has an open transaction: end it before you open another")
         self._shared._open.transaction = self
 
     def _end(self) -> None:
@@ -320,4 +317,4 @@ def _durable(database: Database) -> DurableDatabase:
 
     if isinstance(database, DurableDatabase):
         return database
-    raise TypeError("this database is not kept in a file: open it with `Database.open(path)`")
+    raise TypeError("this database is not in a file: open one with `Database.open(path)`")

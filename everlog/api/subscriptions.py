@@ -1,8 +1,8 @@
-"""Who wants to hear of changes, and the round that tells them.
+"""The subscribers of a database, and the loop that calls them.
 
-Callbacks run after a step, in the order of their subscription, each with the part of the changes
-it asked for.  One that fails keeps no other from being told: all exceptions are raised together
-at the end, when the step has long been applied.
+Callbacks run after a step, in the order of subscription, each with the part of the changes that it
+asked for.  If one fails, the others are still called: all exceptions are raised together at the
+end, and the step stays applied.
 """
 
 from __future__ import annotations
@@ -17,9 +17,7 @@ Callback: TypeAlias = Callable[[Changes], object]
 
 
 class Subscription:
-    """A callback that is told of changes until it is cancelled; a context manager that cancels at
-    the end.
-    """
+    """A callback, called until it is cancelled; a context manager that cancels."""
 
     def __init__(self, subscribers: Subscribers, relation: str | None, callback: Callback) -> None:
         self.relation, self.callback = relation, callback
@@ -30,7 +28,7 @@ class Subscription:
         return self in self._subscribers.all
 
     def cancel(self) -> None:
-        """From now on the callback is not called, not even in the round that is under way."""
+        """Stop calling the callback, even if a round of calls is in progress."""
         self._subscribers.all.pop(self, None)
 
     def __enter__(self) -> Subscription:
@@ -46,7 +44,7 @@ class Subscription:
 
 
 class Subscribers:
-    """The subscriptions of a database, in order (a dict, so that one may go at any time)."""
+    """The subscriptions of a database, in order (a dict, so that removal is cheap)."""
 
     def __init__(self) -> None:
         self.all: dict[Subscription, None] = {}
@@ -59,10 +57,10 @@ class Subscribers:
         self.all[subscription] = None
         return subscription
 
-    def tell(self, changes: Changes) -> None:
-        """Call everybody whose relation changed; raise what they raised, all of it.
+    def notify(self, changes: Changes) -> None:
+        """Call the subscribers of each changed relation; raise all their errors together.
 
-        Cost: one look per subscription; what is told is not copied.
+        Cost: one test per subscription; the changes are not copied.
         """
         if not changes:
             return

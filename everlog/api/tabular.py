@@ -1,11 +1,11 @@
 """Facts from a table: checked column by column, made into rows by one `zip`.
 
-Rows of Python are checked value by value; a column of a table says once and for all what it holds.
-So its type is looked at, and its extremes; only a column of Python objects is gone through, and the
-row of a value that does not fit is looked for when it is known that there is one.
+Rows are checked value by value, but a column of a table has one type.  So the check looks at the
+type and the extreme values; it iterates only over a column of Python objects, and searches for the
+row of a wrong value only if there is one.
 
-Columns are taken by name, if the table has all names of the relation's columns, whatever else it
-has; by position, if it has none of them and as many columns.
+Columns are matched by name if the table has all names of the relation's columns; by position if it
+has none of them, and the same number of columns.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from everlog.api.foreign_tables import BYTES, FLOAT, INTEGER, OBJECT, TEXT, GivenColumn, columns_of
+from everlog.api.foreign_tables import BYTES, FLOAT, INTEGER, OBJECT, TEXT, ForeignColumn, columns_of
 from everlog.core.program import Kind, Relation, Row
 from everlog.core.program.fact_rows import (
     FactError,
@@ -40,8 +40,8 @@ _WANTED = {
 }
 
 
-def rows_of_table(relation: Relation, given: object) -> list[Row]:
-    """The rows of a table, as the relation stores them, or FactError.
+def rows_of_table(relation: Relation, source: object) -> list[Row]:
+    """The rows of a table, in stored form; FactError if a column does not fit.
 
     >>> from everlog.core.program import Column
     >>> age = Relation("age", (Column("who", Kind.SYMBOL), Column("years", Kind.NUMBER)))
@@ -49,27 +49,27 @@ def rows_of_table(relation: Relation, given: object) -> list[Row]:
     [('Ada', 36), ('Alan', 41)]
     >>> rows_of_table(age, {"who": ["Ada"], "years": ["41"]})  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    everlog.core.program.fact_rows.FactError: age: column 2 (`years`:number): '41' is not a number, in row 1...
+    everlog.core.program.fact_rows.FactError: age: column 2 (`years`:number): '41' is not a ...
     """
-    table = columns_of(given)
+    table = columns_of(source)
     if table is None:
-        raise FactError(f"{relation.name}: {shown(given)} is no table with columns, and no rows")
+        raise FactError(f"{relation.name}: {shown(source)} is neither a table with columns nor rows")
     chosen = _chosen(relation, table)
     columns = [_checked(relation, number, column) for number, column in enumerate(chosen)]
     if len(set(map(len, columns))) > 1:
         lengths = ", ".join(f"`{c.name}` has {len(v)}" for c, v in zip(chosen, columns, strict=True))
-        raise FactError(f"{relation.name}: the columns of the table are not of one length: {lengths}")
+        raise FactError(f"{relation.name}: the columns of the table have different lengths: {lengths}")
     return list(zip(*columns, strict=True))
 
 
-def _chosen(relation: Relation, table: Sequence[GivenColumn]) -> list[GivenColumn]:
-    by_name: dict[str, GivenColumn] = {}
+def _chosen(relation: Relation, table: Sequence[ForeignColumn]) -> list[ForeignColumn]:
+    by_name: dict[str, ForeignColumn] = {}
     for column in table:
         by_name.setdefault(column.name, column)
     wanted = [column.name for column in relation.columns]
     twice = [name for name in wanted if sum(column.name == name for column in table) > 1]
     if twice:
-        raise FactError(f"{relation.name}: the table has several columns `{twice[0]}`, and one of them is meant")
+        raise FactError(f"{relation.name}: the table has several columns `{twice[0]}`")
     missing = [name for name in wanted if name not in by_name]
     if not missing and (wanted or not table):
         return [by_name[name] for name in wanted]
@@ -80,32 +80,32 @@ def _chosen(relation: Relation, table: Sequence[GivenColumn]) -> list[GivenColum
         lacks = ", ".join(f"`{name}`" for name in missing)
         raise FactError(f"{relation.name}: the table has no column {lacks} of `{relation}`; it has {has}")
     raise FactError(
-        f"`{relation}` has {relation.arity} column(s), the table {len(table)}: {has}; give them the names of the"
-        " relation's columns, or as many of them in the same order"
+        f"`{relation}` has {relation.arity} column(s), the table {len(table)}: {has}; use the names of the"
+        " relation's columns, or the same number of columns in the same order"
     )
 
 
-def _checked(relation: Relation, number: int, given: GivenColumn) -> list[Any]:
-    """The values of one column, as they are stored."""
+def _checked(relation: Relation, number: int, source: ForeignColumn) -> list[Any]:
+    """The values of one column, in stored form."""
     column = relation.columns[number]
     kind, label = column.kind, column_label(column, number + 1)
-    if given.form not in _FITTING[kind]:
+    if source.form not in _FITTING[kind]:
         raise FactError(
-            f"{relation.name}: {label} takes {_WANTED[kind]}; column `{given.name}` of the table is of type"
-            f" {given.type}"
+            f"{relation.name}: {label} takes {_WANTED[kind]}; column `{source.name}` of the table is of type"
+            f" {source.type}"
         )
-    if given.missing is not None:
+    if source.missing is not None:
         raise FactError(
-            f"{relation.name}: {label} needs a value in every row; column `{given.name}` of the table has none"
-            f" in row {given.missing + 1}"
+            f"{relation.name}: {label} needs a value in every row; column `{source.name}` of the table has none"
+            f" in row {source.missing + 1}"
         )
-    values = given.values()
-    if given.form == BYTES:
+    values = source.values()
+    if source.form == BYTES:
         return list(map(decoded, values))
-    if kind is Kind.FLOAT and given.form in (FLOAT, INTEGER):
-        if given.form == FLOAT:
+    if kind is Kind.FLOAT and source.form in (FLOAT, INTEGER):
+        if source.form == FLOAT:
             return values
-        with suppress(ValueError):  # else the row is looked for
+        with suppress(ValueError):  # otherwise the wrong row is searched for below
             return exact_floats(values)
     if plain_column(kind, values):
         return values

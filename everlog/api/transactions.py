@@ -1,12 +1,12 @@
 """Writing: one step at a time, and nothing else in between.
 
-`Writer` is the only place where a database changes.  It refuses a write in the middle of another
-one: from a subscriber, from a functor, or from another thread.  A `Transaction` collects inserts
-and deletes, and hands them to the writer as one step; while it is open, what its thread writes to
-the database is collected as well.
+`Writer` is the only place where a database changes.  It refuses a write during another one: from a
+subscriber, from a functor, or from another thread.  A `Transaction` collects inserts and deletes,
+and passes them to the writer as one step; while it is open, other writes of its thread to the
+database are collected as well.
 
-A database in a file has a *journal*.  The engine shows it each step at its end, and takes the step
-back if the journal fails: so what a caller or a subscriber is told of is on disk.
+A database in a file has a *journal*.  The engine passes it each step at its end, and undoes the
+step if the journal fails: so each step that a caller or a subscriber learns of is on disk.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 from everlog.api.changes import Changes
-from everlog.api.lifecycle import STEP, TELLING, TRANSACTION, NestedWrite, OtherThread, State, uses
+from everlog.api.lifecycle import NOTIFYING, STEP, TRANSACTION, NestedWrite, OtherThread, State, uses
 from everlog.api.rows import Relations, Step, step_updates, updates
 from everlog.api.subscriptions import Subscribers
 from everlog.core.engine import Engine
@@ -27,11 +27,11 @@ from everlog.core.engine.engine import Net
 from everlog.core.program import Program, Relation, Row, executor
 from everlog.core.program.executor import Update
 
-_Given = TypeVar("_Given")
+_Input = TypeVar("_Input")
 
 
 class Journal(Protocol):
-    """Whoever keeps the steps of a database beyond its life.  What fails has left no trace."""
+    """A durable record of steps.  A write that fails leaves no trace."""
 
     step: int
 
@@ -41,18 +41,16 @@ class Journal(Protocol):
         *,
         program: str | None = None,
         positions: Mapping[str, str] | None = None,
-        given: str | None = None,
+        digest: str | None = None,
     ) -> None:
-        """Keep a step: its change of the given facts, and the program from here on if that is
-        another one.
-        """
+        """Record a step: its change of the base facts, and the program if it is a new one."""
 
     def write_positions(self, positions: Mapping[str, str]) -> None:
-        """Keep how far sources of changes have been read."""
+        """Record how far sources of changes have been read."""
 
 
 class Writer:
-    """The engine of a database, its subscribers, its open results, and what the last step changed."""
+    """The engine of a database, with its subscribers, open results and last changes."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -62,28 +60,29 @@ class Writer:
         self.state = State()
         self.journal: Journal | None = None
         self.positions: dict[str, str] = {}  # without a journal: how far sources have been read
-        self.transaction: Transaction | None = None  # the one that is open
+        self.transaction: Transaction | None = None  # the open one
 
     def keep_in(self, journal: Journal) -> None:
-        """From now on each step is written, or undone."""
+        """From now on, write each step to the journal, or undo it."""
         self.journal = journal
         self.engine.seal = journal.write
 
     # ── steps ────────────────────────────────────────────────────────────────────────────────
 
     def apply(self, step: Iterable[Update], positions: Mapping[str, str] | None = None) -> Changes:
-        """Apply a step and tell the subscribers; `positions` are kept with it."""
+        """Apply a step, store `positions` with it, and call the subscribers."""
         if self.state.under_way and self.joins():
             return self._join(step, positions)
         changes = self.commit(step, positions)
         if self.subscribers.all:
-            self.tell(changes)
+            self.notify(changes)
         return changes
 
     @uses
     def update(self, relation: str, row: Row, insert: bool) -> Changes:
-        """`apply` for one row that is known to fit.  Cost: that of the engine, and half a
-        microsecond.
+        """`apply` for one row that is known to fit.
+
+        Cost: that of the engine, and half a microsecond.
         """
         state = self.state
         if state.under_way or state.readers:
@@ -94,36 +93,36 @@ class Writer:
             if using.open:
                 using.complete_results()
             using.number += 1
-            told = self.engine.update(relation, row, insert)
+            found = self.engine.update(relation, row, insert)
         finally:
             using.under_way = ""
-        self.changes = changes = Changes(told, self.relations)
+        self.changes = changes = Changes(found, self.relations)
         if self.subscribers.all:
-            self.tell(changes)
+            self.notify(changes)
         return changes
 
     def insert(self, rows: Mapping[str, Iterable[Row]]) -> Changes:
-        """Insert many rows as one step, and tell the subscribers."""
+        """Insert many rows as one step, and call the subscribers."""
         if self.state.under_way and self.joins():
             return self._join(Update(name, row) for name, found in rows.items() for row in found)
         changes = self.commit_rows(rows)
         if self.subscribers.all:
-            self.tell(changes)
+            self.notify(changes)
         return changes
 
     def commit(self, step: Iterable[Update], positions: Mapping[str, str] | None = None) -> Changes:
-        """Apply a step; `positions` are kept with it."""
+        """Apply a step, and store `positions` with it."""
         journal = self.journal
         if positions and journal is not None:
             before = journal.step
             with self._sealed_by(journal, positions=dict(positions)):
-                told = self._alone(self.engine.apply, step)
-            if journal.step == before:  # nothing has changed but what was read
+                found = self._alone(self.engine.apply, step)
+            if journal.step == before:  # no fact has changed, only positions
                 journal.write_positions(positions)
         else:
-            told = self._alone(self.engine.apply, step)
+            found = self._alone(self.engine.apply, step)
             self.positions.update(positions or {})
-        self.changes = changes = Changes(told, self.relations)
+        self.changes = changes = Changes(found, self.relations)
         return changes
 
     def commit_rows(self, rows: Mapping[str, Iterable[Row]]) -> Changes:
@@ -131,23 +130,24 @@ class Writer:
         self.changes = changes = Changes(self._alone(self.engine.insert, rows), self.relations)
         return changes
 
-    def commit_program(self, program: Program, written: Callable[[], str], given: str | None = None) -> Changes:
-        """Go on with another program; `written` is its text, for the journal, and `given` whoever
-        gave it.
+    def commit_program(self, program: Program, written: Callable[[], str], digest: str | None = None) -> Changes:
+        """Switch to another program.
+
+        `written` is its text, for the journal, and `digest` the digest of the text it came from.
         """
         if self.journal is None:
-            told = self._alone(self.engine.change_program, program)
+            found = self._alone(self.engine.change_program, program)
         else:
-            with self._sealed_by(self.journal, program=written(), given=given):
-                told = self._alone(self.engine.change_program, program)
-        # What has gone may have had facts: their changes are told with the declaration they had.
-        self.changes = changes = Changes(told, self.relations | dict(self.engine.program.relations))
+            with self._sealed_by(self.journal, program=written(), digest=digest):
+                found = self._alone(self.engine.change_program, program)
+        # A dropped relation may have lost facts: report them with the declaration it had.
+        self.changes = changes = Changes(found, self.relations | dict(self.engine.program.relations))
         self.relations = dict(self.engine.program.relations)
         return changes
 
     @contextmanager
     def _sealed_by(self, journal: Journal, **more: Any) -> Iterator[None]:
-        """The next step is written with something more."""
+        """Write the next step with these additions."""
         self.engine.seal = partial(journal.write, **more)
         try:
             yield
@@ -156,9 +156,9 @@ class Writer:
 
     @uses
     def _alone(
-        self, change: Callable[[_Given], executor.Changes], given: _Given, idle: str = ""
+        self, change: Callable[[_Input], executor.Changes], argument: _Input, idle: str = ""
     ) -> executor.Changes:
-        """Have the engine change, while nobody else uses the database."""
+        """Change the engine, while nothing else uses the database."""
         state = self.state
         if state.under_way != idle or state.readers:
             state.refuse()
@@ -166,47 +166,47 @@ class Writer:
         using.under_way = STEP
         try:
             using.next_step()
-            return change(given)
+            return change(argument)
         finally:
             using.under_way = idle
 
-    def follow(self, change: Callable[[_Given], executor.Changes], given: _Given) -> Changes:
-        """Have the engine change, as somebody else has written it, though nobody may write here."""
-        told = self._alone(change, given, self.state.idle)
+    def follow(self, change: Callable[[_Input], executor.Changes], argument: _Input) -> Changes:
+        """Repeat a change of another process, though this database may be read-only."""
+        found = self._alone(change, argument, self.state.idle)
         relations = dict(self.engine.program.relations)
-        self.changes = changes = Changes(told, self.relations | relations)
+        self.changes = changes = Changes(found, self.relations | relations)
         self.relations = relations
         return changes
 
     @uses
-    def tell(self, changes: Changes) -> None:
-        """Tell the subscribers what a step has changed."""
+    def notify(self, changes: Changes) -> None:
+        """Call the subscribers with the changes of a step."""
         using = self.state
-        using.under_way = TELLING
+        using.under_way = NOTIFYING
         try:
-            self.subscribers.tell(changes)
+            self.subscribers.notify(changes)
         finally:
             using.under_way = using.idle
 
     def require_idle(self) -> None:
-        """Refuse where a step would be refused."""
+        """Raise an error if a step would be refused now."""
         if self.state.under_way or self.state.readers:
             self.state.refuse()
 
     # ── an open transaction ──────────────────────────────────────────────────────────────────
 
     def joins(self) -> bool:
-        """Whether what this thread writes now is a part of its open transaction."""
+        """Whether a write of this thread belongs to its open transaction."""
         return self.transaction is not None and self.transaction.is_open_here()
 
     def _join(self, step: Iterable[Update], positions: Mapping[str, str] | None = None) -> Changes:
-        """Collect for the open transaction; nothing changes yet."""
+        """Add updates to the open transaction; nothing changes yet."""
         assert self.transaction is not None
         self.transaction.collect(step, positions)
         return Changes({}, self.relations)
 
     def given(self, relation: str) -> Collection[Row]:
-        """The given facts of a relation, as they will be after the open transaction of this thread."""
+        """The base facts of a relation, including this thread's open transaction."""
         rows = self.engine.given(relation)
         if not self.joins():
             return rows
@@ -221,10 +221,10 @@ class Writer:
 
 
 class Collecting:
-    """Inserts and deletes that are collected in a `with` block, and become one step at its end.
+    """Inserts and deletes that are collected in a `with` block, and become one step.
 
-    Facts are checked when they are given.  Their order counts: a fact that is inserted and then
-    deleted is not there afterwards.  `changes` is what the step changed, once it has been applied.
+    Facts are checked as they are collected.  Their order counts: a fact that is inserted and then
+    deleted is absent afterwards.  `changes` holds the changes of the step, once it is applied.
     """
 
     def __init__(self, relations: Callable[[], Relations]) -> None:
@@ -244,35 +244,31 @@ class Collecting:
         self.collect(updates(self._relations(), relation, rows, False))
 
     def apply(self, step: Step) -> None:
-        """As `Database.apply`, at the end of the transaction: all of its updates, or after an error
-        none.
-        """
+        """As `Database.apply`, at the end of the transaction; all updates or none."""
         self.collect(step_updates(self._relations(), step))
 
     def collect(self, step: Iterable[Update], positions: Mapping[str, str] | None = None) -> None:
         if self._state != "open":
             raise NestedWrite("this transaction is not open; use it inside `with db.transaction() as tx:`")
         if self._thread != get_ident():
-            raise OtherThread("a transaction is of the thread that has opened it; let each thread have its own")
+            raise OtherThread("a transaction belongs to the thread that opened it; open one in each thread")
         self.step += list(step)
         self._positions.update(positions or {})
 
     def is_open_here(self) -> bool:
-        """Whether it is open, in this thread."""
+        """Whether it is open in this thread."""
         return self._state == "open" and self._thread == get_ident()
 
     @property
     def changes(self) -> Changes:
-        """What the transaction changed; RuntimeError as long as it is open, and if it was not
-        applied.
-        """
+        """The changes of the transaction; RuntimeError if it is open or was not applied."""
         if self._changes is None:
-            raise RuntimeError(f"the transaction has changed nothing: it is {self._state}")
+            raise RuntimeError(f"the transaction has no changes: it is {self._state}")
         return self._changes
 
     def __enter__(self) -> Self:
         if self._state != "new":
-            raise NestedWrite("a transaction is used once; begin another one with `db.transaction()`")
+            raise NestedWrite("a transaction can be used only once; begin another with `db.transaction()`")
         self._begin()
         self._state, self._thread = "open", get_ident()
         return self
@@ -302,9 +298,7 @@ class Collecting:
 
 
 class Transaction(Collecting):
-    """What `Database.transaction` gives: the same `insert`, `delete` and `apply`, which only
-    collect.
-    """
+    """The type of `Database.transaction()`; its methods only collect."""
 
     def __init__(self, writer: Writer) -> None:
         super().__init__(lambda: writer.relations)
@@ -322,4 +316,4 @@ class Transaction(Collecting):
 
     def _commit(self) -> None:
         self._applied(self._writer.commit(self.step, self._positions))
-        self._writer.tell(self.changes)
+        self._writer.notify(self.changes)

@@ -1,12 +1,11 @@
-"""Changes as an asynchronous iterator: for whoever awaits them rather than be called.
+"""Changes as an asynchronous iterator.
 
-A step must not wait for a slow reader: the database may be written by the very thread that reads.
-So there is a queue of a bounded number of steps, and when it is full the latest two become one:
-changes are signed facts, so their sum is the net change of both steps.  Nothing that still matters
-is lost, and what is kept for a reader who never comes is no more than the facts that differ from
-those it last saw.
+A step must not wait for a slow reader: the thread that reads may be the one that writes.  So the
+queue holds a bounded number of steps, and if it is full, the latest two become one: changes are
+signed facts, so their sum is the net change of both steps.  Nothing relevant is lost, and an idle
+reader costs at most the facts that differ from those it last saw.
 
-Steps may be made in another thread than that of the event loop.
+Another thread than that of the event loop may apply the steps.
 """
 
 from __future__ import annotations
@@ -23,18 +22,18 @@ from everlog.core.program import Row
 
 
 class Watch(AsyncIterator[Changes]):
-    """The changes of a relation, or of all, one `Changes` for each step; see `Database.watch`.
+    """The changes of one or all relations, step by step; see `Database.watch`.
 
     Invariants:
-      I1  what was given to the reader and what is waiting sum up to all changes since the beginning;
-      I2  no more than `limit` steps wait.
+      I1  the changes that were read and those in the queue sum to all changes so far;
+      I2  at most `limit` steps are in the queue.
     """
 
     def __init__(self, subscribers: Subscribers, relation: str | None, limit: int) -> None:
         if limit < 1:
-            raise ValueError(f"a watch keeps one step at least, not {limit}")
+            raise ValueError(f"the limit of a watch must be at least 1, not {limit}")
         self.limit = limit
-        self.merged = 0  # steps that were told together with the one before, because the reader was slow
+        self.merged = 0  # steps that were merged into the one before, because the reader was slow
         self._waiting: deque[Changes] = deque()
         self._lock = Lock()
         self._closed = False
@@ -60,11 +59,11 @@ class Watch(AsyncIterator[Changes]):
 
     @property
     def waiting(self) -> int:
-        """How many steps wait to be read."""
+        """The number of unread steps."""
         return len(self._waiting)
 
     def close(self) -> None:
-        """Hear of no further steps; what waits can still be read, and then the iteration ends."""
+        """Receive no further steps; the iteration ends after the unread ones."""
         self._subscription.cancel()
         self._closed = True
         self._wake()
@@ -100,8 +99,8 @@ class Watch(AsyncIterator[Changes]):
 
 
 def _sum(first: Changes, second: Changes) -> Changes:
-    """What two steps changed together: what came and went again is not in it."""
-    told: dict[str, Mapping[Row, int]] = {}
+    """The net change of two steps."""
+    net: dict[str, Mapping[Row, int]] = {}
     for name in dict.fromkeys([*first, *second]):
         signed = dict(first[name])
         for row, sign in second[name].items():
@@ -110,5 +109,5 @@ def _sum(first: Changes, second: Changes) -> Changes:
             else:
                 del signed[row]
         if signed:
-            told[name] = signed
-    return Changes(told, second.relations)
+            net[name] = signed
+    return Changes(net, second.relations)

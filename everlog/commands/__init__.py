@@ -1,1 +1,1 @@
-"""The commands of `everlog`, one module each."""
+"""The commands of `everlog`, one module for each."""

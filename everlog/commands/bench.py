@@ -1,5 +1,6 @@
-"""`everlog bench`: everlog side by side with others; with a NAME, one of the older benchmarks of
-single parts.
+"""`everlog bench`: measure everlog and other systems side by side.
+
+A NAME selects one of the older benchmarks of single parts.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ import sys
 from pathlib import Path
 
 EXAMPLES = """
-  everlog bench --small                             see that everything runs
-  everlog bench --only bars                         what everlog is held to
+  everlog bench --small                             check that everything runs
+  everlog bench --only bars                         the performance goals
   everlog bench --only join_count --against sqlite  one workload, one competitor
   everlog bench figure4 --plot plots                Figure 4 of the MVIVM paper, with its plot
 """

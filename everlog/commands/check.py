@@ -1,4 +1,4 @@
-"""`everlog check`: everything that is wrong with a program, for people or as JSON."""
+"""`everlog check`: every error in a program, as text or as JSON."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import json
 from everlog.commands.common import add_program_arguments, diagnosed
 
 EXAMPLES = """
-  everlog check prog.dl                 all mistakes and warnings, each with its code and place
-  everlog check prog.dl -w              mistakes only
+  everlog check prog.dl                 all errors and warnings, each with its code and place
+  everlog check prog.dl -w              errors only
   everlog check prog.dl --json          for an editor
   cat prog.dl | everlog check -         from standard input
 """
@@ -17,7 +17,7 @@ EXAMPLES = """
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_program_arguments(parser)
-    parser.add_argument("--json", action="store_true", help="diagnostics as a JSON list, for editors")
+    parser.add_argument("--json", action="store_true", help="print diagnostics as a JSON list, for editors")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""What several commands share: how a program is named on the command line, and loaded."""
+"""Arguments that several commands share, and the loading of their program."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 def add_program_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("program", metavar="FILE", help="the program (.dl); - reads standard input")
     parser.add_argument(
-        "-I", "--include-dir", action="append", default=[], metavar="DIR", help="where includes are"
+        "-I", "--include-dir", action="append", default=[], metavar="DIR", help="folder of included files"
     )
     parser.add_argument("-M", "--macro", action="append", default=[], metavar='"A=1 B=2"', help="define macros")
-    parser.add_argument("--no-preprocessor", action="store_true", help="leave # lines and macros alone")
+    parser.add_argument("--no-preprocessor", action="store_true", help="do not expand # lines and macros")
     parser.add_argument("-w", "--no-warn", action="store_true", help="no warnings; missing fact files are empty")
-    parser.add_argument("-W", "--warn", action="append", default=[], metavar="X", help="accepted, ignored")
+    parser.add_argument("-W", "--warn", action="append", default=[], metavar="X", help="accepted and ignored")
 
 
 def add_functor_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,15 +38,18 @@ def add_functor_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="Python file of functors",
+        help="Python file with functors",
     )
     parser.add_argument(
-        "-L", "--library-dir", action="append", default=[], metavar="DIR", help="where such files are"
+        "-L", "--library-dir", action="append", default=[], metavar="DIR", help="folder of such files"
     )
 
 
 def load_program(arguments: argparse.Namespace, untold: Collection[str] = ()) -> Program | None:
-    """The checked program, warnings told but for those `untold`; None after its errors were told."""
+    """The checked program; None if it has errors, which are printed.
+
+    Warnings are printed, except those with a code in `untold`.
+    """
     program, report = diagnosed(arguments)
     if report is None:
         return None
@@ -62,15 +65,16 @@ def _tell_warnings(report: Report, arguments: argparse.Namespace, untold: Collec
 
 
 def tell_note(text: str, meter: Meter | None = None) -> None:
-    """What is no mistake, but worth knowing; where a meter writes its line, after that is gone."""
+    """Print a note that is not an error, after clearing the progress line."""
     if meter is not None:
         meter.clear()
     print(f"note: {text}", file=sys.stderr)
 
 
 def load_live(arguments: argparse.Namespace, untold: Collection[str] = ()) -> LiveText | None:
-    """The checked program with its text, warnings told but for those `untold`; None after its
-    errors were told.
+    """The checked program with its text; None if it has errors, which are printed.
+
+    Warnings are printed, except those with a code in `untold`.
     """
     from everlog.api.live import LiveText
     from everlog.dsl.diagnostics import DatalogError
@@ -92,7 +96,7 @@ def _include_dirs(arguments: argparse.Namespace) -> list[Path]:
 
 
 def _source(arguments: argparse.Namespace) -> tuple[Source, list[Problem]] | None:
-    """The text that was named, preprocessed; None after it was told that it cannot be read."""
+    """The preprocessed text; None if the file cannot be read, which is printed."""
     path, include_dirs, macros = arguments.program, _include_dirs(arguments), macros_of(arguments.macro)
     use = not arguments.no_preprocessor
     try:
@@ -105,7 +109,7 @@ def _source(arguments: argparse.Namespace) -> tuple[Source, list[Problem]] | Non
 
 
 def diagnosed(arguments: argparse.Namespace) -> tuple[Program | None, Report | None]:
-    """The program and what there is to tell; no report where the file cannot be read."""
+    """The program and its diagnostics; no report if the file cannot be read."""
     found = _source(arguments)
     if found is None:
         return None, None
@@ -115,7 +119,7 @@ def diagnosed(arguments: argparse.Namespace) -> tuple[Program | None, Report | N
 
 
 def macros_of(definitions: list[str]) -> dict[str, str]:
-    """`-M "A=1 B"` as names and values.
+    """The names and values of `-M "A=1 B"`.
 
     >>> macros_of(["A=1 B", "C=x=y"])
     {'A': '1', 'B': '', 'C': 'x=y'}

@@ -1,4 +1,4 @@
-"""`everlog completion`: a script for a shell."""
+"""`everlog completion`: a completion script for a shell."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EXAMPLES = """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="for which shell")
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -1,8 +1,8 @@
-"""The database that a command works on: in memory, or with `--db FILE` in a file, where it goes on.
+"""The database of a command: in memory, or in the file of `--db FILE`.
 
-The program of the command line goes into a file that is new, with the facts that its `.input`
-directives name.  A file that is there goes on where it was: its `.input` files are not read again,
-and a program that has changed since takes the place of the one before.
+A new file gets the program of the command line, and the facts of its `.input` directives.  An
+existing file continues where it was: its `.input` files are not read again, and if the program has
+changed, it replaces the one in the file.
 """
 
 from __future__ import annotations
@@ -28,13 +28,11 @@ if TYPE_CHECKING:
 
 
 def add_database_argument(parser: argparse.ArgumentParser, what: str) -> None:
-    parser.add_argument("--db", metavar="FILE", help=f"keep {what} in this file, and go on where it is")
+    parser.add_argument("--db", metavar="FILE", help=f"keep {what} in this file, and continue from its state")
 
 
 def load_written(arguments: argparse.Namespace, untold: Collection[str] = ()) -> Written | None:
-    """The checked program, with its text if it is to be kept in a file; None after its errors were
-    told.
-    """
+    """The checked program, with its text if `--db` needs it; None if it has errors."""
     return load_program(arguments, untold) if arguments.db is None else load_live(arguments)
 
 
@@ -43,13 +41,13 @@ def program_in(written: Written) -> Program:
 
 
 def with_functions(written: Written, arguments: argparse.Namespace) -> Written:
-    """The program with the functors that the command line names."""
+    """Bind the functors that the command line names."""
     bound = bind_functors(program_in(written), arguments.program, arguments.library, arguments.library_dir)
     return bound if isinstance(written, Program) else evolve(written, program=bound)
 
 
 def goes_on(arguments: argparse.Namespace) -> bool:
-    """Whether there is a database in a file already, so that no facts are read to begin with."""
+    """Whether the database file exists, so that no initial facts are read."""
     return arguments.db is not None and os.path.lexists(arguments.db)
 
 
@@ -60,10 +58,8 @@ def database_of(
     facts: Callable[[], Mapping[str, list[Row]]],
     progress: Progress | None = None,
 ) -> Iterator[Database]:
-    """The database of a program; `facts` reads those that it begins with, unless it is in a file
-    and goes on.
-    """
-    from everlog.api.database import Database  # here: a program that runs once does without it
+    """The database of a program; `facts` reads the initial facts of a new one."""
+    from everlog.api.database import Database  # here: a program that runs once does not need it
 
     limits, strategies = limits_of(arguments), strategies_of(arguments)
     if isinstance(written, Program):
@@ -73,7 +69,7 @@ def database_of(
 
     functions = {name: f.function for name, f in written.program.functors.items() if f.function is not None}
     is_new = not goes_on(arguments)
-    if not is_new:  # it may have rules that came later, with functors of theirs
+    if not is_new:  # it may have later rules with functors of their own
         functions |= load_functions(arguments.program, arguments.library, arguments.library_dir)
     with opened(
         arguments.db,

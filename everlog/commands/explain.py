@@ -1,4 +1,4 @@
-"""`everlog explain`: how a program will be run, and what an update of it can cost."""
+"""`everlog explain`: how a program will be run, and what an update can cost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from everlog.core.program import Program
 from everlog.spark_backend.errors import SparkError
 
 EXAMPLES = """
-  everlog explain prog.dl               units, strategies, and what an update of each rule can cost
+  everlog explain prog.dl               units, strategies, and the cost of updates for each rule
   everlog explain prog.dl path#2        one rule
   everlog explain prog.dl --html page.html
   everlog explain prog.dl --deltas --code
@@ -25,16 +25,16 @@ EXAMPLES = """
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_program_arguments(parser)
-    parser.add_argument("name", nargs="?", metavar="NAME", help="one relation or rule (`q`, `q#2`) only")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="only this relation or rule (`q`, `q#2`)")
     parser.add_argument("--json", action="store_true", help="classes, widths, strategies and costs as JSON")
-    parser.add_argument("--html", metavar="FILE", help="write the same as one page with drawings; - is the screen")
-    parser.add_argument("--code", action="store_true", help="the Python that each rule becomes")
-    parser.add_argument("--deltas", action="store_true", help="what each rule does when a relation changes")
+    parser.add_argument("--html", metavar="FILE", help="write one page with drawings; - is standard output")
+    parser.add_argument("--code", action="store_true", help="show the Python code of each rule")
+    parser.add_argument("--deltas", action="store_true", help="show the delta rules of each rule")
     parser.add_argument(
         "--engine",
         choices=("local", "in-process", "spark"),
         default="local",
-        help="spark: how each unit of the program would run there",
+        help="spark: show how each unit of the program would run there",
     )
     add_strategy_argument(parser)
 
@@ -64,7 +64,7 @@ def _explained(program: Program, arguments: argparse.Namespace) -> str:
         return _on_spark(program)
     asked = strategies_of(arguments)
     if arguments.html is not None:
-        from everlog.explain.page import page  # drawings are for those who want them
+        from everlog.explain.page import page  # only --html needs it
 
         name = "standard input" if arguments.program == "-" else Path(arguments.program).name
         return page({"program": name, **explanation(program, asked)}, name)
@@ -73,7 +73,7 @@ def _explained(program: Program, arguments: argparse.Namespace) -> str:
         if arguments.name is not None:
             found["rules"] = [r for r in found["rules"] if arguments.name in (r["name"], r["head"])]
             if not found["rules"]:
-                raise NotInProgram(f"the program has no rule `{arguments.name}`, and no rules of such a relation")
+                raise NotInProgram(f"the program has no rule `{arguments.name}`, and no rules for such a relation")
         return json.dumps(found, ensure_ascii=False, indent=2)
     if not arguments.code:
         return explain_plan(program, deltas=arguments.deltas, asked=asked, only=arguments.name)
@@ -81,7 +81,7 @@ def _explained(program: Program, arguments: argparse.Namespace) -> str:
 
 
 def _on_spark(program: Program) -> str:
-    from everlog.spark_backend.expressions import NotOnSpark
+    from everlog.spark_backend.frames.expressions import NotOnSpark
     from everlog.spark_backend.plan import explain
 
     try:

@@ -1,7 +1,7 @@
-"""`everlog fmt`: programs in the house style, on the screen or in place.
+"""`everlog fmt`: format programs, on standard output or in place.
 
-A file that is rewritten is first written beside itself and then renamed, so whatever happens on
-the way, what stands there is the old file or the new one.
+A rewritten file is first written beside the old one and then renamed, so a crash leaves either the
+old file or the new one.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from everlog.dsl.formatter import format_text
 
 EXAMPLES = """
   everlog fmt prog.dl                   print it, formatted
-  everlog fmt -i *.dl                   rewrite the files that change, and name them
-  everlog fmt --check *.dl              name them only: status 1 if there are any
+  everlog fmt -i *.dl                   rewrite the files that change, and list them
+  everlog fmt --check *.dl              only list them: status 1 if there are any
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help="programs (.dl); - reads standard input")
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("-i", "--in-place", action="store_true", help="rewrite the files that change, and name them")
-    how.add_argument("--check", action="store_true", help="only name the files that would change; status 1 if any")
+    how.add_argument("-i", "--in-place", action="store_true", help="rewrite the files that change, and list them")
+    how.add_argument("--check", action="store_true", help="only list the files that would change; status 1 if any")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run_file(file: str, arguments: argparse.Namespace) -> int:
-    """Format one file as asked; its exit status."""
+    """Format one file and return the exit status."""
     try:
         text = _read(file)
     except OSError as error:
@@ -69,11 +69,11 @@ def _failed(file: str, what: str, error: OSError) -> int:
 def _refused(file: str, text: str, report: Report) -> int:
     print("\n\n".join(map(report.render, report.sorted())), file=sys.stderr)
     if any(line.lstrip().startswith("#") for line in text.splitlines()):
-        print(f"note: `{file}` was read as written: macros are not expanded, every branch counts", file=sys.stderr)
+        print(f"note: `{file}` is read as written: macros are not expanded, every branch counts", file=sys.stderr)
     return 1
 
 
-# ── bytes: a text may hold some that are not UTF-8, and keeps its line ends ──────────────────
+# ── bytes: a text may not be UTF-8, and keeps its line endings ───────────────────────────────
 
 
 def _read(file: str) -> str:

@@ -1,4 +1,4 @@
-"""`everlog follow`: changes in, changes out, for as long as they come."""
+"""`everlog follow`: read changes, and write the changes that follow from them."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from everlog.store.program_text import Written
 
 EXAMPLES = """
-  everlog follow p.dl --from in.jsonl --to out.jsonl    change events in, what they change out
-  everlog follow p.dl --from in.jsonl --live --db p.db  go on as the file grows, and after a restart
+  everlog follow p.dl --from in.jsonl --to out.jsonl    change events in, resulting changes out
+  everlog follow p.dl --from in.jsonl --live --db p.db  continue as the file grows, and after a restart
   everlog follow p.dl --from postgresql:///shop --to postgresql:///shop --live   tables that follow
-  everlog follow p.dl --from tcp-listen://127.0.0.1:9000 --live   whoever connects; changes on the screen
+  everlog follow p.dl --from tcp-listen://127.0.0.1:9000 --live   from any client; changes to standard output
 """
 
 
 class _Terminated(Exception):
-    """Somebody has asked us to end."""
+    """The process received SIGTERM."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="SOURCE",
-        help="where changes come from: a file, a pipe, -, tcp://, unix://, tcp-listen://, unix-listen://,"
+        help="source of changes: a file, a pipe, -, tcp://, unix://, tcp-listen://, unix-listen://,"
         " postgresql:// (default: -); may be repeated",
     )
     parser.add_argument(
@@ -53,30 +53,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="SINK",
-        help="where the changes of derived relations go; the same (default: -); may be repeated",
+        help="target of the changes of derived relations, like --from (default: -); may be repeated",
     )
     add_database_argument(parser, "facts, steps and positions")
-    parser.add_argument("--live", action="store_true", help="go on at the end of the input: more may come")
+    parser.add_argument("--live", action="store_true", help="wait for more at the end of the input")
+    _add_row_arguments(parser)
+    _add_postgres_arguments(parser)
+    parser.add_argument("-F", "--fact-dir", default=".", metavar="DIR", help="folder of .facts files (default: .)")
+    add_functor_arguments(parser)
+    add_strategy_argument(parser)
+    add_limit_arguments(parser)
+
+
+def _add_row_arguments(parser: argparse.ArgumentParser) -> None:
+    """How relations and tables, rows and facts correspond."""
     parser.add_argument(
         "--table",
         action="append",
         default=[],
         metavar="RELATION=TABLE",
-        help="the table of a relation, if not its name; may be repeated",
+        help="the table of a relation, if it has another name; may be repeated",
     )
     parser.add_argument(
         "--key",
         action="append",
         default=[],
         metavar="RELATION=COLUMN,…",
-        help="columns in which no two rows agree; may be repeated",
+        help="the key columns: no two rows agree in them; may be repeated",
     )
     parser.add_argument(
         "--null",
         action="append",
         default=[],
         metavar="RELATION.COLUMN=VALUE",
-        help="what a NULL becomes, in a column or (RELATION=VALUE) in all that can hold it; may be repeated",
+        help="the value for NULL, in a column or (RELATION=VALUE) in all that can hold it; may be repeated",
     )
     parser.add_argument(
         "--tell",
@@ -84,28 +94,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="RELATION",
         help="a relation whose changes are written (default: all .output relations); may be repeated",
     )
-    parser.add_argument("--rejects", metavar="FILE", help="add changes that are no facts to this file, and go on")
-    parser.add_argument("--no-snapshot", action="store_true", help="to pipes and sockets write changes only")
-    parser.add_argument("--slot", metavar="NAME", help="of PostgreSQL: keep changes under this name between runs")
+    parser.add_argument("--rejects", metavar="FILE", help="append changes that are not facts to this file")
+    parser.add_argument("--no-snapshot", action="store_true", help="write only changes to pipes and sockets")
+
+
+def _add_postgres_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--slot", metavar="NAME", help="PostgreSQL: keep changes under this name between runs")
     parser.add_argument(
         "--via",
         choices=("auto", "replication", "triggers"),
         default="auto",
-        help="of PostgreSQL: how changes are noticed (default: replication if the server can, else triggers)",
+        help="PostgreSQL: how changes are captured (default: replication if the server can, else triggers)",
     )
     parser.add_argument(
-        "--forget", action="store_true", help="remove what following has left in PostgreSQL, and end"
+        "--forget", action="store_true", help="remove the slots, triggers and tables left in PostgreSQL, and exit"
     )
-    parser.add_argument(
-        "-F", "--fact-dir", default=".", metavar="DIR", help="where .facts files are (default: here)"
-    )
-    add_functor_arguments(parser)
-    add_strategy_argument(parser)
-    add_limit_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    # changes may fill what the program leaves empty
+    # changes may fill relations that are empty in the program
     written = load_written(arguments, untold=("DL060",))
     if written is None:
         return 1
@@ -135,7 +142,7 @@ def _follow(written: Written, arguments: argparse.Namespace) -> None:
     from everlog.streams import follow
 
     if "-" in (arguments.sources or ["-"]) and arguments.program == "-":
-        raise FactsError("standard input cannot have both the changes and the program")
+        raise FactsError("standard input cannot hold both the changes and the program")
     written = with_functions(written, arguments)
     program, folder = program_in(written), Path(arguments.fact_dir)
     facts = partial(read_inputs, program, folder, missing_ok=arguments.no_warn, tell=tell_note)
@@ -160,7 +167,8 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _pairs(texts: list[str], usage: str, may_be_empty: bool = False) -> dict[str, str]:
-    """
+    """The pairs of options such as `--table RELATION=TABLE`.
+
     >>> _pairs(["order=shop.orders"], "")
     {'order': 'shop.orders'}
     """

@@ -1,4 +1,4 @@
-"""`everlog ies`: incremental evaluation systems, listed, shown, run, and written as SQL."""
+"""`everlog ies`: incremental evaluation systems: list, show, run, or print as SQL."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from everlog.ies import registry
 from everlog.ies.registry import NoSuchSystem
 from everlog.ies.system import DEFAULT_LIMIT
 
-_NAME = "a name of the list, flatten(NAME), binarize(NAME), or a file of your own that ends in .nrc"
+_NAME = "a name from the list, flatten(NAME), binarize(NAME), or a file of your own that ends in .nrc"
 
 EXAMPLES = """
   everlog ies list                      every system, with the growth of its auxiliary relations
@@ -24,21 +24,21 @@ EXAMPLES = """
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    listing = actions.add_parser("list", help="every system, with its auxiliary relations and their growth")
+    listing = actions.add_parser("list", help="list the systems with their auxiliary relations and their growth")
     listing.add_argument("--json", action="store_true", help="as JSON")
-    show = actions.add_parser("show", help="a system: its functions in the calculus, its properties, its cost")
+    show = actions.add_parser("show", help="show a system: its functions, properties and cost")
     run_ = actions.add_parser("run", help="apply updates; print the changes of answer and auxiliary relations")
-    sql = actions.add_parser("sql", help="a flat system as tables and triggers of a database")
+    sql = actions.add_parser("sql", help="print a flat system as tables and triggers of a database")
     for action in (show, run_, sql):
         action.add_argument("name", metavar="NAME", help=_NAME)
     run_.add_argument(
-        "--updates", required=True, metavar="FILE", help="lines +edge(1, 2). and -edge(1, 2).; - is a pipe"
+        "--updates", required=True, metavar="FILE", help="lines +edge(1, 2). and -edge(1, 2).; - is standard input"
     )
     run_.add_argument(
         "--limit",
         type=int,
         metavar="N",
-        help=f"values that auxiliary relations may hold, of systems in the calculus (default {DEFAULT_LIMIT})",
+        help=f"limit of the values in auxiliary relations, for systems in the calculus (default {DEFAULT_LIMIT})",
     )
     run_.add_argument("--answer-only", action="store_true", help="leave out changes of auxiliary relations")
     sql.add_argument("--dialect", default="sqlite", metavar="D", help="sqlite, postgres, duckdb or spark")
@@ -66,13 +66,13 @@ def run(arguments: argparse.Namespace) -> int:
                 print(sql_text(arguments.name, arguments.dialect, node_type=arguments.node_type), end="")
             case "run":
                 return _run(arguments)
-    except ArithmeticError as error:  # a value that the system begins with divides by zero
+    except ArithmeticError as error:  # an initial value divides by zero
         print(f"error: {arguments.name}: {error}", file=sys.stderr)
         return 1
     except (DatalogError, NoSuchSystem, FactsError, ValueError) as error:
         print(str(error) if isinstance(error, DatalogError) else f"error: {error}", file=sys.stderr)
         return 1
-    except BrokenPipeError:  # the reader of our output has gone: `everlog.cli` knows what to do
+    except BrokenPipeError:  # the reader of our output has closed it: see `everlog.cli`
         raise
     except OSError as error:
         print(f"error: cannot read `{error.filename}`: {error.strerror or error}", file=sys.stderr)
@@ -81,15 +81,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """Each update by itself, for which systems are defined; blank lines and comments are passed
-    over.
-    """
+    """Apply each update by itself, as systems require; skip blank lines and comments."""
     from everlog.ies.files import parse_step
     from everlog.stream import steps, stream_lines
     from everlog.systems_shown import change_lines
 
     if arguments.limit is not None and arguments.limit < 0:
-        raise ValueError("--limit is a number of values, 0 or more")
+        raise ValueError("--limit must be a number of values, 0 or more")
     running = registry.running(arguments.name, DEFAULT_LIMIT if arguments.limit is None else arguments.limit)
     if arguments.limit is not None and registry.entry(arguments.name).practical:
         note = f"note: --limit has no effect on {arguments.name}, which is written in Python"

@@ -1,4 +1,4 @@
-"""The limits of a run on the command line: `--max-seconds 60` and its like."""
+"""Command-line options for the limits of a run, such as `--max-seconds 60`."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 def add_limit_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--max-iterations", type=count, metavar="N", help="rounds of a recursion that computes new values"
+        "--max-iterations", type=count, metavar="N", help="limit of rounds of a recursion that computes new values"
     )
-    parser.add_argument("--max-facts", type=count, metavar="N", help="facts that one step may derive")
-    parser.add_argument("--max-memory", type=size, metavar="SIZE", help="memory of the process: 800M, 2G, …")
-    parser.add_argument("--max-seconds", type=seconds, metavar="S", help="time of one step")
+    parser.add_argument("--max-facts", type=count, metavar="N", help="limit of facts that one step may derive")
+    parser.add_argument("--max-memory", type=size, metavar="SIZE", help="limit of process memory: 800M, 2G, …")
+    parser.add_argument("--max-seconds", type=seconds, metavar="S", help="time limit of one step")
 
 
 def limits_of(arguments: argparse.Namespace) -> Limits | None:
-    """The limits that were asked for, over the usual ones; None where there are none."""
+    """The limits from the command line, over the defaults; None if there are none."""
     names = ("iterations", "facts", "memory", "seconds")
     asked = {name: value for name in names if (value := getattr(arguments, f"max_{name}")) is not None}
     if not asked:
         return None
-    from everlog.core.runtime.guards import Limits  # only now: most runs have no limits
+    from everlog.core.runtime.guards import Limits  # here: most runs have no limits
 
     return Limits(**asked)
 
 
-# argparse says: "invalid size value: '1x'", with the name of the function.
+# argparse takes the name of the function into its message: "invalid size value: '1x'".
 
 
 def count(text: str) -> int:

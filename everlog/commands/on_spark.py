@@ -1,7 +1,7 @@
-"""`everlog run --engine spark`: the same program, files and flags, on a Spark master.
+"""`everlog run --engine spark`: the same program, files and flags, on Spark.
 
-What can be known to fail is told before Spark starts; on the way each stratum and each round of a
-recursion is told on the terminal; what fails on a worker is told in one sentence.
+Errors that can be found without Spark are reported before it starts.  Each stratum and each round
+of a recursion is reported on the terminal.  An error on a worker becomes one sentence.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from everlog.files.text_values import FactsError
 from everlog.spark_backend.errors import SparkError
 
 if TYPE_CHECKING:
+    from everlog.spark_backend.plan import SparkPlan
     from everlog.spark_backend.spark_types import SparkSession
 
 Progress = Callable[[str, int, int], None]
@@ -50,7 +51,7 @@ def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def spark_options_of(arguments: argparse.Namespace) -> SparkOptions:
-    """What was asked of Spark, or FactsError."""
+    """The Spark options of the command line; FactsError if one is wrong."""
     conf: dict[str, str] = {}
     for text in arguments.conf:
         key, found, value = text.partition("=")
@@ -71,9 +72,9 @@ class SparkOptions:
 
 @frozen
 class Job:
-    """A program with the places of its facts: all that a driver needs to run it, wherever that is."""
+    """A planned program with the locations of its facts: all that a driver needs to run it."""
 
-    program: Program
+    planned: SparkPlan
     fact_dir: str
     output_dir: str
     missing_ok: bool
@@ -81,7 +82,7 @@ class Job:
 
 
 def refuse_arguments(arguments: argparse.Namespace) -> None:
-    """Flags of `run` that mean nothing, or nothing yet, on Spark."""
+    """Refuse flags of `run` that Spark does not support."""
     for flag, value in (
         ("--updates", arguments.updates),
         ("--strategy", arguments.strategy or None),
@@ -95,24 +96,24 @@ def refuse_arguments(arguments: argparse.Namespace) -> None:
 
 
 def refuse_spark_arguments(arguments: argparse.Namespace) -> None:
-    """Flags of Spark without it."""
+    """Refuse Spark's flags without `--engine spark`."""
     for flag in ("master", "memory", "checkpoint", "conf"):
         if getattr(arguments, flag, None):
             raise FactsError(f"--{flag} is a flag of Spark: add `--engine spark`")
 
 
 def job_of(program: Program, arguments: argparse.Namespace) -> Job:
-    """The job that a command line describes, checked as far as can be done without Spark."""
+    """The job of a command line, checked as far as possible without Spark."""
     from everlog.spark.facts_in import check_inputs, has_scheme
     from everlog.spark.outputs import check_outputs
-    from everlog.spark_backend.expressions import NotOnSpark
+    from everlog.spark_backend.frames.expressions import NotOnSpark
     from everlog.spark_backend.plan import plan
 
     refuse_arguments(arguments)
     check_inputs(program)
     check_outputs(program)
     try:
-        plan(program)
+        planned = plan(program)
     except NotOnSpark as problem:
         raise SparkError(str(problem)) from None
     facts, outputs = arguments.fact_dir, arguments.output_dir
@@ -121,7 +122,7 @@ def job_of(program: Program, arguments: argparse.Namespace) -> Job:
     if program.inputs and not has_scheme(facts) and not Path(facts).is_dir() and not arguments.no_warn:
         raise FactsError(f"fact directory `{facts}` does not exist")
     verbose = bool(arguments.verbose) or sys.stderr.isatty()
-    return Job(program, facts, outputs, bool(arguments.no_warn), verbose)
+    return Job(planned, facts, outputs, bool(arguments.no_warn), verbose)
 
 
 def run_job(job: Job, options: SparkOptions) -> None:
@@ -144,9 +145,9 @@ def evaluate_job(spark: SparkSession, job: Job, tell: Callable[[str], None]) -> 
     from everlog.commands.run import to_screen
     from everlog.spark.facts_in import dear_inputs, load_inputs
     from everlog.spark.outputs import store_facts
-    from everlog.spark_backend.evaluate import evaluate, telling
+    from everlog.spark_backend.evaluate import evaluate_plan, telling
 
-    program = job.program
+    program = job.planned.program
     wanted = [directive.relation for directive in (*program.outputs, *program.printsizes)]
     inputs = load_inputs(spark, program, job.fact_dir, job.missing_ok)
 
@@ -157,7 +158,8 @@ def evaluate_job(spark: SparkSession, job: Job, tell: Callable[[str], None]) -> 
             else f"{unit}: round {number}, {facts} new"
         )
 
-    result = evaluate(spark, program, inputs, progress=progress, wanted=wanted, dear=dear_inputs(program))
+    dear = dear_inputs(program)
+    result = evaluate_plan(spark, job.planned, inputs, progress=progress, wanted=wanted, dear=dear)
     for name, way in result.ways.items():
         if way != "given":
             tell(f"{name}: {way}")
@@ -174,7 +176,7 @@ def evaluate_job(spark: SparkSession, job: Job, tell: Callable[[str], None]) -> 
 
 
 def teller(verbose: bool) -> Callable[[str], None]:
-    """Tells progress with the seconds since the start."""
+    """A function that prints progress with the seconds since the start."""
     start = time.monotonic()
 
     def tell(text: str) -> None:

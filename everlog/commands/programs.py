@@ -1,9 +1,7 @@
-"""`everlog programs`: the programs that ship with everlog, listed, explained, run, copied, given
-other facts.
+"""`everlog programs`: list, show, run and copy shipped programs, or make facts.
 
-`run` is `everlog run` with the program's own files and the screen for its answers; all flags of
-`run` may follow, and go before ours.  Facts are made by a script in the program's folder, in a
-process of its own.
+`run` is `everlog run` on the program's own files, with answers on the screen; flags of `run` may
+follow, and override ours.  A script in the program's folder generates facts, in a separate process.
 """
 
 from __future__ import annotations
@@ -20,9 +18,9 @@ from everlog.shipped import NoSuchProgram, Shipped, shipped
 EXAMPLES = """
   everlog programs                                   the list
   everlog programs show fraud_rings
-  everlog programs run fraud_rings --updates         its own stream of updates
+  everlog programs run fraud_rings --updates         with its own stream of updates
   everlog programs run access_control --updates -    type `-member("grace", "on-call").` and an empty line
-  everlog programs copy link_failures mine           to play with
+  everlog programs copy link_failures mine           a copy to experiment with
   everlog programs make debian_packages mine --all --remove libssl3     facts of this machine
   everlog programs run debian_packages -F mine
 """
@@ -30,19 +28,19 @@ EXAMPLES = """
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
-    listing = actions.add_parser("list", help="every program with what it answers (also without an action)")
+    listing = actions.add_parser("list", help="list the programs with what they answer (also without an action)")
     listing.add_argument("--json", action="store_true", help="as JSON")
-    show = actions.add_parser("show", help="what, why, class and cost of each rule, how to run it")
+    show = actions.add_parser("show", help="show purpose, class and cost of each rule, and how to run it")
     run_ = actions.add_parser("run", help="run it on its facts; flags of `everlog run` may follow")
-    copy = actions.add_parser("copy", help="copy the program and its facts to a folder, to play with")
+    copy = actions.add_parser("copy", help="copy the program and its facts to a folder")
     make = actions.add_parser("make", help="make other facts; options of its script may follow")
     for action in (show, run_, copy, make):
-        action.add_argument("name", metavar="NAME", help="a name of the list")
+        action.add_argument("name", metavar="NAME", help="a name from the list")
     for action in (copy, make):
-        action.add_argument("folder", type=Path, metavar="DIR", help="the folder; it is made if it is not there")
+        action.add_argument("folder", type=Path, metavar="DIR", help="the folder; created if it does not exist")
     run_.add_argument("rest", nargs=argparse.REMAINDER, metavar="…", help="flags of `everlog run`, also after --")
     make.add_argument(
-        "rest", nargs=argparse.REMAINDER, metavar="…", help="options of the script; --help tells them"
+        "rest", nargs=argparse.REMAINDER, metavar="…", help="options of the script; --help lists them"
     )
 
 
@@ -66,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     except NoSuchProgram as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    except BrokenPipeError:  # the reader of our output has gone: `everlog.cli` knows what to do
+    except BrokenPipeError:  # the reader of our output has closed it: see `everlog.cli`
         raise
     except OSError as error:
         print(f"error: `{error.filename}`: {error.strerror or error}", file=sys.stderr)
@@ -75,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _without_dashes(words: list[str]) -> list[str]:
-    """`--` says that flags for somebody else follow; here they may stand without it.
+    """Remove the `--` before flags of another command; it is optional here.
 
     >>> _without_dashes(["--", "-v", "--"]), _without_dashes(["-D-"])
     (['-v', '--'], ['-D-'])
@@ -84,9 +82,9 @@ def _without_dashes(words: list[str]) -> list[str]:
 
 
 def _run(one: Shipped, words: list[str]) -> int:
-    """`everlog run` on the program's files; what the user says comes last, and so wins.
+    """Run `everlog run` on the program's files; the user's flags come last, and win.
 
-    It runs in the program's folder, so that proofs and messages name it as its folder does.
+    It runs in the program's folder, so that proofs and messages show short file names.
     """
     from everlog.commands import run as command
 
@@ -103,14 +101,12 @@ def _run(one: Shipped, words: list[str]) -> int:
 
 
 def _from_anywhere(path: str | None) -> str | None:
-    """A path that means the same in another folder; `-`, the screen or a pipe, and addresses are no
-    paths.
-    """
+    """An absolute path; `-` and addresses are not paths, and stay as they are."""
     return path if path is None or path == "-" or "://" in path else str(Path(path).absolute())
 
 
 def _with_updates(words: list[str], updates: str) -> list[str]:
-    """`--updates` without a file is the program's own stream.
+    """Insert the program's own stream after an `--updates` without a file.
 
     >>> _with_updates(["--updates", "-v"], "own.txt"), _with_updates(["--updates", "-"], "own.txt")
     (['--updates', 'own.txt', '-v'], ['--updates', '-'])
@@ -126,7 +122,7 @@ def _with_updates(words: list[str], updates: str) -> list[str]:
 
 def _copy(one: Shipped, folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise OSError(17, "there is something already; nothing was copied. Name a new folder", str(folder))
+        raise OSError(17, "already exists; nothing was copied. Name a new folder", str(folder))
     shutil.copytree(one.folder, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     print(f"{one.name} is in {folder}; run it with")
     print(f"  everlog run {folder / one.program.name} -F {folder / 'facts'} -D-")

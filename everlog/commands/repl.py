@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from everlog.repl.session import Session
 
 EXAMPLES = """
-  everlog repl                                 an empty prompt; .help tells what can be typed
-  everlog repl prog.dl -F facts                begin with a program and its facts
-  everlog repl prog.dl -c 'path(1, x)?'        ask, and leave
-  everlog repl --db roads.db                   a database that is kept in a file, from where it was
-  everlog repl --db roads.db --read-only       look at it while another process writes
+  everlog repl                                 an empty prompt; type .help for its commands
+  everlog repl prog.dl -F facts                start with a program and its facts
+  everlog repl prog.dl -c 'path(1, x)?'        answer a query, and exit
+  everlog repl --db roads.db                   continue with a database in a file
+  everlog repl --db roads.db --read-only       read it while another process writes
   cat script.txt | everlog repl                run lines as if they were typed
 """
 
@@ -30,7 +30,7 @@ _GOES = re.compile(r"-\s*[?\w.]+[(#].*", re.DOTALL)
 
 
 def prepared(words: Sequence[str]) -> list[str]:
-    """The text of `-c` may be a fact or a rule that goes, which is no flag.
+    """Join `-c` with a text that begins with `-`, such as a deletion.
 
     >>> prepared(["-c", "-edge(1,2).", "-c", "-path#2.", "-c", "--bail"])
     ['--command=-edge(1,2).', '--command=-path#2.', '-c', '--bail']
@@ -45,33 +45,31 @@ def prepared(words: Sequence[str]) -> list[str]:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("program", nargs="?", metavar="FILE", help="a program (.dl) to begin with")
+    parser.add_argument("program", nargs="?", metavar="FILE", help="a program (.dl) to start with")
     parser.add_argument("--db", metavar="FILE", help="keep everything in this file")
     parser.add_argument(
-        "--read-only", action="store_true", help="look at the database of --db, also while another process writes"
+        "--read-only", action="store_true", help="read the database of --db while another process may write"
     )
-    parser.add_argument(
-        "-F", "--fact-dir", default=".", metavar="DIR", help="where .facts files are (default: here)"
-    )
+    parser.add_argument("-F", "--fact-dir", default=".", metavar="DIR", help="folder of .facts files (default: .)")
     parser.add_argument(
         "-c",
         "--command",
         action="append",
         default=[],
         metavar="TEXT",
-        help="run this and leave; may be repeated",
+        help="run this and exit; may be repeated",
     )
-    parser.add_argument("--mode", metavar="MODE", help="how rows are written: table, csv, json or dl")
-    parser.add_argument("--bail", action="store_true", help="end a script at its first error")
+    parser.add_argument("--mode", metavar="MODE", help="output format of rows: table, csv, json or dl")
+    parser.add_argument("--bail", action="store_true", help="stop a script at its first error")
     parser.add_argument(
-        "-I", "--include-dir", action="append", default=[], metavar="DIR", help="where includes are"
+        "-I", "--include-dir", action="append", default=[], metavar="DIR", help="folder of included files"
     )
     parser.add_argument("-M", "--macro", action="append", default=[], metavar='"A=1 B=2"', help="define macros")
     parser.add_argument(
-        "-l", "--library", action="append", default=[], metavar="NAME", help="Python file of functors"
+        "-l", "--library", action="append", default=[], metavar="NAME", help="Python file with functors"
     )
     parser.add_argument(
-        "-L", "--library-dir", action="append", default=[], metavar="DIR", help="where such files are"
+        "-L", "--library-dir", action="append", default=[], metavar="DIR", help="folder of such files"
     )
     add_strategy_argument(parser)
     add_limit_arguments(parser)
@@ -82,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     from everlog.repl.table import CommandError
 
     if arguments.read_only and (arguments.db is None or arguments.program is not None):
-        print("everlog repl: --read-only is for --db FILE, without a program", file=sys.stderr)
+        print("everlog repl: --read-only needs --db FILE, and no program", file=sys.stderr)
         return 2
     session = _session(arguments)
     try:
@@ -107,7 +105,7 @@ def _session(arguments: argparse.Namespace) -> Session:
 
     macros = {}
     if arguments.macro:
-        from everlog.commands.common import macros_of  # which knows the checker
+        from everlog.commands.common import macros_of  # here: it imports the checker
 
         macros = macros_of(arguments.macro)
     places = Places(
@@ -127,8 +125,9 @@ def _session(arguments: argparse.Namespace) -> Session:
 
 
 def _begun(arguments: argparse.Namespace, session: Session) -> bool:
-    """Open the database and load the program that were named; on a terminal one may go on without
-    the program.
+    """Open the database and load the program of the command line.
+
+    On a terminal, the session goes on if the program fails to load.
     """
     if arguments.db is not None:
         more = ["read-only"] if arguments.read_only else [arguments.program] if arguments.program else []

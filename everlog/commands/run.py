@@ -1,7 +1,7 @@
 """`everlog run`: facts in, relations out, with Soufflé's flags and files.
 
-A program runs once, by semi-naive evaluation; with `--updates` it lives on, and follows the stream;
-with `--watch` it stays, and follows its fact files; with `--db` it is kept in a file.
+A program runs once, by semi-naive evaluation; with `--updates` it stays alive and follows the
+stream; with `--watch` it follows its fact files; with `--db` it lives in a file.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from everlog.core.program.fact_rows import FactError
 from everlog.core.program.values import EvaluationError
 from everlog.files import FactsError, write_facts, write_size
 from everlog.files.dispatch import check_directives
-from everlog.files.formats import way_of
+from everlog.files.formats import format_of
 from everlog.files.location import require_output_folders, write_stream
 from everlog.files.within import require_within
 from everlog.functors import FunctorError
@@ -55,9 +55,9 @@ if TYPE_CHECKING:
     from everlog.api.database import Database
     from everlog.store.program_text import Written
 
-Facts: TypeAlias = Callable[[], dict[str, list[Row]]]  # reads what a program begins with
+Facts: TypeAlias = Callable[[], dict[str, list[Row]]]  # reads the initial facts
 
-# Flags of Soufflé that mean nothing here: (flag, takes a value, why).
+# Flags of Soufflé without a meaning here: (flag, takes a value, why).
 _IGNORED: list[tuple[tuple[str, ...], bool, str]] = [
     (("-j", "--jobs"), True, "evaluation is single-threaded"),
     (("-m", "--magic-transform"), True, "magic sets are not needed: queries use indexes"),
@@ -83,15 +83,15 @@ EXAMPLES = """
   everlog run prog.dl -D-                            write every .output relation to the screen
   everlog run prog.dl -F facts --updates news.txt    then apply +fact. and -fact. lines, and print the changes
   tail -f news.txt | everlog run prog.dl --updates - the same from a live pipe
-  everlog run prog.dl -F facts -D out --watch        stay, and follow facts/*.facts as they change
-  everlog run prog.dl --db roads.db --updates -      the same, kept in a file, where it goes on the next time
+  everlog run prog.dl -F facts -D out --watch        keep running, and follow facts/*.facts as they change
+  everlog run prog.dl --db roads.db --updates -      the same, in a file, which the next run continues
   everlog run prog.dl --max-seconds 60 --max-memory 2G
   everlog run prog.dl --engine spark --master 'local[4]'
 """
 
 
 class Result(Protocol):
-    """What is left of a run: the relations."""
+    """The relations after a run."""
 
     def size(self, relation: str) -> int: ...
 
@@ -100,24 +100,22 @@ class Result(Protocol):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_program_arguments(parser)
-    parser.add_argument(
-        "-F", "--fact-dir", default=".", metavar="DIR", help="where .facts files are (default: here)"
-    )
+    parser.add_argument("-F", "--fact-dir", default=".", metavar="DIR", help="folder of .facts files (default: .)")
     parser.add_argument(
         "-D",
         "--output-dir",
         default=".",
         metavar="DIR",
-        help="where .csv files go (default: here); - is the screen",
+        help="folder of .csv files (default: .); - is standard output",
     )
     parser.add_argument(
         "--updates",
         metavar="FILE",
-        help="apply a stream of +fact. and -fact. lines, steps apart by blank lines; - is a pipe",
+        help="apply a stream of +fact. and -fact. lines; steps are separated by blank lines; - is standard input",
     )
-    parser.add_argument("--watch", action="store_true", help="stay, and follow the fact files as they change")
+    parser.add_argument("--watch", action="store_true", help="keep running, and follow changes of the fact files")
     parser.add_argument(
-        "--poll", type=seconds, default=0.5, metavar="S", help="look at them so often, in seconds (default: 0.5)"
+        "--poll", type=seconds, default=0.5, metavar="S", help="seconds between looks at the files (default: 0.5)"
     )
     add_database_argument(parser, "the program, its facts and every step")
     add_strategy_argument(parser)
@@ -125,12 +123,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_spark_arguments(parser)
     parser.add_argument("-P", "--pragma", action="append", default=[], metavar="KEY:VALUE", help="as .pragma")
     add_functor_arguments(parser)
-    parser.add_argument("-v", "--verbose", action="store_true", help="tell progress on the way")
+    parser.add_argument("-v", "--verbose", action="store_true", help="report progress")
     parser.add_argument("--show", metavar="WHAT", help="show a stage (initial-ast, …) instead of running")
-    parser.add_argument("--legacy", action="store_true", help="accepted for Soufflé's sake")
+    parser.add_argument("--legacy", action="store_true", help="accepted and ignored, as a flag of Soufflé")
     parser.add_argument("--version", action="version", version=f"everlog {__version__}")
     for flags, value, why in _IGNORED:
-        help_text = f"accepted, ignored{': ' + why if why else ''}"
+        help_text = f"accepted and ignored{': ' + why if why else ''}"
         if value:
             parser.add_argument(*flags, dest=f"ignored{flags[0]}", metavar="X", help=help_text)
         else:
@@ -143,9 +141,9 @@ def run(arguments: argparse.Namespace) -> int:
             tell_note(f"{flags[0]} is ignored: {why}")
     excluded = _excluded(arguments)
     if excluded:
-        print(f"error: {excluded[0]} and {excluded[1]} exclude each other", file=sys.stderr)
+        print(f"error: {excluded[0]} and {excluded[1]} cannot be combined", file=sys.stderr)
         return 2
-    # the stream, or files that come later, may fill what the program leaves empty
+    # the stream, or later files, may fill relations that are empty in the program
     lives_on = arguments.watch or arguments.updates is not None
     written = load_written(arguments, untold=("DL060",) if lives_on else ())
     if written is None:
@@ -186,7 +184,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _excluded(arguments: argparse.Namespace) -> tuple[str, str] | None:
-    """Two flags that do not go together."""
+    """Two flags that cannot be combined, or None."""
     on_spark = arguments.engine == "spark"
     for flag, wanted, others in (
         ("--watch", arguments.watch, {"--updates": arguments.updates is not None, "--engine spark": on_spark}),
@@ -201,30 +199,30 @@ def _excluded(arguments: argparse.Namespace) -> tuple[str, str] | None:
 def _evaluated(
     program: Program, given: dict[str, list[Row]], arguments: argparse.Namespace, meter: Meter
 ) -> Result:
-    told, limits = _teller(arguments, "new"), limits_of(arguments)
+    progress, limits = _progress_printer(arguments, "new"), limits_of(arguments)
     if any(relation.auxiliary_of for relation in program.relations.values()):
-        from everlog.api.database import Database  # auxiliary relations are what their system says
+        from everlog.api.database import Database  # here: only auxiliary relations need it
 
-        return Database(program, facts=given, limits=limits, progress=told or meter.deriving)
-    return evaluate(program, given, told or meter.finding, limits)
+        return Database(program, facts=given, limits=limits, progress=progress or meter.deriving)
+    return evaluate(program, given, progress or meter.finding, limits)
 
 
 @contextmanager
 def _living(written: Written, facts: Facts, arguments: argparse.Namespace, meter: Meter) -> Iterator[Database]:
-    """The program as a database, which goes on."""
-    told = _teller(arguments, "so far")
-    with database_of(written, arguments, facts, told or meter.deriving) as database:
-        trusted = program_in(written).outputs  # a database file may hold others, which somebody else has sent
+    """The program as a living database."""
+    progress = _progress_printer(arguments, "so far")
+    with database_of(written, arguments, facts, progress or meter.deriving) as database:
+        trusted = program_in(written).outputs  # a database file may hold others, from an untrusted source
         folder = "." if arguments.output_dir == "-" else arguments.output_dir
         require_within(database.program.outputs, trusted, folder, "output", "-D")
-        database.progress = told  # single updates are faster if nobody listens
+        database.progress = progress  # single updates are faster without a callback
         meter.clear()
         yield database
 
 
 def _check_strategies(program: Program, arguments: argparse.Namespace) -> None:
     if arguments.strategy:
-        from everlog.core.engine.planning.plan import (  # a run that asks for none does without
+        from everlog.core.engine.planning.plan import (  # here: only --strategy needs it
             NoSuchStrategy,
             make_plan,
         )
@@ -235,11 +233,11 @@ def _check_strategies(program: Program, arguments: argparse.Namespace) -> None:
             raise FactsError(str(error)) from None
         lives_on = arguments.watch or arguments.updates is not None or arguments.db is not None
         if not lives_on and not arguments.no_warn:
-            tell_note("--strategy is for --updates and --watch; what runs once is evaluated set at a time")
+            tell_note("--strategy needs --updates or --watch; a single run evaluates whole relations")
 
 
 def _check_places(program: Program, arguments: argparse.Namespace) -> None:
-    """What can be known to fail is told before anything runs."""
+    """Report errors in the locations of files before anything runs."""
     check_directives(program.inputs, program.outputs)
     if arguments.output_dir != "-":
         require_output_folders(arguments.output_dir, program.outputs)
@@ -253,12 +251,13 @@ def _check_places(program: Program, arguments: argparse.Namespace) -> None:
     ]
     if arguments.updates == "-" and (piped or arguments.program == "-"):
         other = f"the facts of `{piped[0]}`" if piped else "the program"
-        raise FactsError(f"standard input cannot have both the updates and {other}")
+        raise FactsError(f"standard input cannot hold both the updates and {other}")
 
 
 def _follow(written: Written, facts: Facts, arguments: argparse.Namespace, meter: Meter) -> int:
-    """Apply the stream; whatever ends it, the files hold the relations after the last complete
-    step.
+    """Apply the stream; at the end, also after an error, write the outputs.
+
+    They hold the relations after the last complete step.
     """
     from everlog.stream import follow, stream_lines
 
@@ -267,7 +266,7 @@ def _follow(written: Written, facts: Facts, arguments: argparse.Namespace, meter
         stream_lines(arguments.updates, sys.stdin) as lines,
         _living(written, facts, arguments, meter) as database,
     ):
-        if arguments.updates != "-" and not sys.stdout.isatty():  # where answers are seen, no bar is needed
+        if arguments.updates != "-" and not sys.stdout.isatty():  # visible answers need no progress bar
             lines = meter.lines(lines, Path(arguments.updates).stat().st_size)
         try:
             all_well = follow(database, name, lines, sys.stdout, meter.beside(sys.stderr))
@@ -280,9 +279,7 @@ def _follow(written: Written, facts: Facts, arguments: argparse.Namespace, meter
 
 
 def _watch(program: Program, arguments: argparse.Namespace, meter: Meter) -> NoReturn:
-    """Stay until Ctrl-C; when fact files have changed, tell what that changes, and write the
-    outputs.
-    """
+    """Follow the fact files until Ctrl-C; print each change, and write the outputs."""
     from everlog.file_watch import FactFiles, follow_files
     from everlog.stream import relations_of_interest
 
@@ -328,14 +325,14 @@ def _write_outputs(
 
 
 def to_screen(directive: Directive) -> Directive:
-    """`-D-`: to the screen, with the names of the columns, unless the directive says otherwise."""
-    if way_of(directive.params) != "file":
+    """The directive for `-D-`: to standard output, by default with column names."""
+    if format_of(directive.params) != "file":
         return directive
     kept = {k: v for k, v in directive.params.items() if k not in ("IO", "filename", "compress")}
     return evolve(directive, params={"headers": "true", **kept, "IO": "stdout"})
 
 
-def _teller(arguments: argparse.Namespace, what: str) -> Progress | None:
+def _progress_printer(arguments: argparse.Namespace, what: str) -> Progress | None:
     if not arguments.verbose:
         return None
 

@@ -1,4 +1,4 @@
-"""`everlog serve`: a program as a service."""
+"""`everlog serve`: run a program as a service."""
 
 from __future__ import annotations
 
@@ -40,60 +40,58 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
   everlog serve prog.dl                                 console and API at http://127.0.0.1:8765/, in memory
-  everlog serve prog.dl --db shop.db -F facts           facts and steps are kept in a file
-  everlog serve prog.dl --host 0.0.0.0 --token-file t   for others: who has the token may ask
+  everlog serve prog.dl --db shop.db -F facts           keep facts and steps in a file
+  everlog serve prog.dl --host 0.0.0.0 --token-file t   for other machines, with a token
 """
 _SECONDS = 10.0
 _SHORTEST = 16  # characters of a token
 
 
 class ServeError(Exception):
-    """What stands in the way of a service; the message says what to do."""
+    """A service cannot start; the message says what to do."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_program_arguments(parser)
     add_database_argument(parser, "facts and steps")
     parser.add_argument(
-        "--host", default="127.0.0.1", help="where to listen (default: 127.0.0.1, for this machine alone)"
+        "--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, for this machine only)"
     )
     parser.add_argument(
-        "--port", type=port, default=8765, metavar="N", help="0 is any that is free (default: 8765)"
+        "--port", type=port, default=8765, metavar="N", help="port; 0 takes a free one (default: 8765)"
     )
     parser.add_argument(
         "--token-file",
         metavar="FILE",
-        help="whoever asks must know the token in this file (or in EVERLOG_TOKEN); a must beyond loopback",
+        help="requests need the token in this file (or in EVERLOG_TOKEN); required beyond loopback",
     )
     parser.add_argument(
         "--allow-host",
         action="append",
         default=[],
         metavar="NAME",
-        help="another name that requests may call us by, such as that of a proxy; may be repeated",
+        help="another allowed value of the Host header, such as a proxy's name; may be repeated",
     )
-    parser.add_argument("--max-rows", type=count, default=10_000, metavar="N", help="rows in one answer")
+    parser.add_argument("--max-rows", type=count, default=10_000, metavar="N", help="limit of rows in one answer")
     parser.add_argument(
         "--max-answer",
         type=size,
         default=8 << 20,
         metavar="SIZE",
-        help="of one answer: 8M, …; rows that do not fit are left for the next page",
+        help="limit of one answer: 8M, …; the other rows follow on the next page",
     )
-    parser.add_argument("--max-body", type=size, default=8 << 20, metavar="SIZE", help="of a request: 8M, …")
+    parser.add_argument("--max-body", type=size, default=8 << 20, metavar="SIZE", help="limit of a request: 8M, …")
     parser.add_argument(
-        "--max-subscribers", type=count, default=100, metavar="N", help="who follow changes at once"
+        "--max-subscribers", type=count, default=100, metavar="N", help="limit of clients that follow changes"
     )
     parser.add_argument(
         "--max-behind",
         type=size,
         default=1 << 20,
         metavar="SIZE",
-        help="what may wait for a slow subscriber: 1M, …",
+        help="limit of unsent events for a slow subscriber: 1M, …",
     )
-    parser.add_argument(
-        "-F", "--fact-dir", default=".", metavar="DIR", help="where .facts files are (default: here)"
-    )
+    parser.add_argument("-F", "--fact-dir", default=".", metavar="DIR", help="folder of .facts files (default: .)")
     add_functor_arguments(parser)
     add_strategy_argument(parser)
     add_limit_arguments(parser)
@@ -118,7 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not Path(arguments.fact_dir).is_dir():
             raise ServeError(f"there is no folder `{arguments.fact_dir}` to read facts from")
         token = token_of(arguments)
-        written = load_live(arguments, untold=("DL060",))  # facts may come by requests
+        written = load_live(arguments, untold=("DL060",))  # requests may insert facts later
         if written is None:
             return 1
         _serve(written, arguments, token)
@@ -138,8 +136,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def token_of(arguments: argparse.Namespace) -> str | None:
-    """The token that requests must have; ServeError where there is none and must be one."""
-    from everlog.serve.gate import is_loopback
+    """The token that requests need, or None; ServeError if it must not be missing."""
+    from everlog.serve.access import is_loopback
 
     token = os.environ.get("EVERLOG_TOKEN", "").strip() or None
     where = "EVERLOG_TOKEN"
@@ -153,19 +151,19 @@ def token_of(arguments: argparse.Namespace) -> str | None:
         if is_loopback(arguments.host):
             return None
         raise ServeError(
-            f"{arguments.host} can be reached by others, who would need no token: give one with"
+            f"other machines can reach {arguments.host}, without a token: provide one with"
             " `--token-file FILE` or in EVERLOG_TOKEN, or listen on 127.0.0.1"
         )
     if len(token) < _SHORTEST or not token.isascii() or not token.isprintable() or " " in token:
         raise ServeError(
-            f"the token in {where} is no secret of {_SHORTEST} letters, digits or signs at least; make one with"
+            f"the token in {where} must have at least {_SHORTEST} letters, digits or signs; make one with"
             " `python -c 'import secrets; print(secrets.token_urlsafe())'`"
         )
     return token
 
 
 def _serve(written: LiveText, arguments: argparse.Namespace, token: str | None) -> None:
-    from everlog.serve.gate import Admission
+    from everlog.serve.access import AccessRules
     from everlog.serve.server import CannotListen, address_of, listening, serve
     from everlog.serve.service import Bounds, Service
 
@@ -182,15 +180,15 @@ def _serve(written: LiveText, arguments: argparse.Namespace, token: str | None) 
         raise ServeError(str(error)) from None
     with listener, _database(written, arguments) as database:
         service = Service(database, bounds, name=arguments.program)
-        admission = Admission.of(arguments.host, token, arguments.allow_host)
+        access = AccessRules.of(arguments.host, token, arguments.allow_host)
         kept = f", kept in {arguments.db}, at step {service.step}" if arguments.db else ", in memory"
-        told = f"everlog serves {arguments.program} at {address_of(listener)}{kept}"
-        serve(service, listener, admission, ready=partial(print, told, flush=True))
+        line = f"everlog serves {arguments.program} at {address_of(listener)}{kept}"
+        serve(service, listener, access, ready=partial(print, line, flush=True))
 
 
 @contextmanager
 def _database(written: LiveText, arguments: argparse.Namespace) -> Iterator[Database]:
-    """The database that is served; one in memory knows its text too, so that rules may come and go."""
+    """The database to serve; with its text, so that rules can change."""
     from everlog.api.database import Database
 
     limits = limits_of(arguments) or Limits()
@@ -203,7 +201,7 @@ def _database(written: LiveText, arguments: argparse.Namespace) -> Iterator[Data
     )
     if arguments.db is not None:
         with database_of(bound, arguments, facts) as durable:
-            durable.limits = limits  # of requests: what it begins with may take its time
+            durable.limits = limits  # for requests only: initial facts may take longer
             yield durable
         return
     functors = {name: f.function for name, f in program.functors.items() if f.function is not None}

@@ -1,4 +1,4 @@
-"""`--strategy`: how rules are to be kept current, from the command line."""
+"""The option `--strategy`: how to maintain relations or rules."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ def add_strategy_argument(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="[NAME=]STRATEGY",
-        help="keep a relation or a rule (`q`, `q#2`) by this strategy; without a name, all that it serves",
+        help="maintain a relation or a rule (`q`, `q#2`) with this strategy; without a name, all it can serve",
     )
 
 
 def strategies_of(arguments: argparse.Namespace) -> dict[str, str]:
-    """What was asked for, by relation or rule; `*` is all.
+    """The strategies by relation or rule; `*` means all.
 
     >>> strategies_of(argparse.Namespace(strategy=["delta", "q#2=view_tree"]))
     {'*': 'delta', 'q#2': 'view_tree'}

@@ -1,9 +1,9 @@
-"""`everlog submit`: a program sent to a cluster by `spark-submit`, with all that it needs.
+"""`everlog submit`: send a program to a cluster with `spark-submit`.
 
-The program is read, checked and bound to its functors here; then it travels as one archive: the
-checked program, this package, and the pure Python that it needs.  So the cluster needs Python with
-pyspark, pyarrow and pandas, and nothing of ours.  With `--deploy-mode cluster` the driver runs
-there, too, and facts and outputs must be places that it sees (`-F hdfs://… -D s3a://…`).
+The program is read, checked and bound to its functors here.  Then it travels as one archive: the
+checked program, this package, and the pure Python packages that it needs.  So the cluster needs
+only Python with pyspark, pyarrow and pandas.  With `--deploy-mode cluster` the driver runs there
+too, and facts and outputs must be at locations that it can reach (`-F hdfs://… -D s3a://…`).
 """
 
 from __future__ import annotations
@@ -68,13 +68,15 @@ def run(arguments: argparse.Namespace) -> int:
 def _check_mode(arguments: argparse.Namespace, options: SparkOptions) -> None:
     if arguments.deploy_mode == "cluster" and options.master.startswith(("spark://", "local")):
         raise FactsError(
-            f"the driver of a Python program cannot run on {options.master}, says Spark: --deploy-mode cluster is"
+            f"Spark cannot run the driver of a Python program on {options.master}: --deploy-mode cluster is"
             " for yarn and k8s://…"
         )
     if arguments.master is None:
-        raise FactsError("submit needs --master: where the program is to run")
+        raise FactsError("submit needs --master: where to run the program")
     if options.master.startswith("sc://"):
-        raise FactsError("Spark Connect takes no spark-submit: use `everlog run --engine spark --master sc://…`")
+        raise FactsError(
+            "Spark Connect does not take spark-submit: use `everlog run --engine spark --master sc://…`"
+        )
 
 
 def _submit(job: Job, options: SparkOptions, arguments: argparse.Namespace) -> int:
@@ -98,7 +100,7 @@ def _submit(job: Job, options: SparkOptions, arguments: argparse.Namespace) -> i
 
 
 def submitted() -> int:
-    """In the driver that spark-submit has started: run the job of the archive."""
+    """Run the job of the archive, in the driver that spark-submit has started."""
     from everlog.spark_backend.spark_session import spark_session, stop
 
     job: Job = shipped()

@@ -1,7 +1,6 @@
-"""`everlog why`: proofs of facts, down to what was given; with `--not`, what each rule lacks.
+"""`everlog why`: proofs of facts; with `--not`, what each rule lacks.
 
-The program lives as a `Database` for as long as the question takes, since its witnesses lead to the
-proof.
+The program runs as a `Database`, whose witnesses lead to the proof.
 """
 
 from __future__ import annotations
@@ -28,21 +27,19 @@ if TYPE_CHECKING:
 EXAMPLES = """
   everlog why prog.dl -F facts 'path(1, 3)'           a proof as a tree
   everlog why prog.dl -F facts 'path(1, 3)' --dot     as a graph: … | dot -Tsvg > proof.svg
-  everlog why prog.dl -F facts --not 'path(3, 1)'     what each rule lacks; so does `everlog why-not`
+  everlog why prog.dl -F facts --not 'path(3, 1)'     what each rule lacks; the same as `everlog why-not`
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_question_arguments(parser)
-    parser.add_argument("--not", dest="why_not", action="store_true", help="tell what each rule lacks for it")
+    parser.add_argument("--not", dest="why_not", action="store_true", help="show what each rule lacks for it")
 
 
 def add_question_arguments(parser: argparse.ArgumentParser) -> None:
     add_program_arguments(parser)
-    parser.add_argument("facts", nargs="+", metavar="FACT", help="such as 'path(1, 3)'")
-    parser.add_argument(
-        "-F", "--fact-dir", default=".", metavar="DIR", help="where .facts files are (default: here)"
-    )
+    parser.add_argument("facts", nargs="+", metavar="FACT", help="a fact such as 'path(1, 3)'")
+    parser.add_argument("-F", "--fact-dir", default=".", metavar="DIR", help="folder of .facts files (default: .)")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--json", action="store_true", help="as JSON: an object, or for several facts a list")
     how.add_argument("--dot", action="store_true", help="as a graph, for Graphviz")
@@ -69,13 +66,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _answer(database: Database, arguments: argparse.Namespace) -> int:
-    """Answer the questions; 1 where one has no answer."""
+    """Answer the questions; status 1 if one has no answer."""
     status, answers = 0, list[dict[str, Any]]()
     for fact in arguments.facts:
         found: Proof | WhyNot
         try:
             found = database.why_not(fact) if arguments.why_not else database.why(fact)
-        except ValueError as problem:  # no fact of the program, or nothing to prove
+        except ValueError as problem:  # not a fact of the program, or nothing to prove
             sys.stdout.flush()
             print(f"error: {problem}", file=sys.stderr)
             status = 1

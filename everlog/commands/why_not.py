@@ -7,7 +7,7 @@ import argparse
 from everlog.commands import why
 
 EXAMPLES = """
-  everlog why-not prog.dl -F facts 'path(3, 1)'       for each rule, the first thing that it lacks
+  everlog why-not prog.dl -F facts 'path(3, 1)'       for each rule, the first literal that fails
   everlog why-not prog.dl -F facts 'path(3, 1)' --json
 """
 

@@ -1,8 +1,8 @@
-"""The page of `everlog explain --html`: rules, join trees and variable orders, drawn.
+"""The page of `everlog explain --html`, with drawings of rules and trees.
 
 | module | holds |
 |---|---|
 | `page` | the whole page |
-| `trees`, `tree_layout` | trees, and where their nodes stand |
+| `trees`, `tree_layout` | trees, and the layout of the rule graph |
 | `drawing`, `markup`, `style` | SVG, HTML and CSS |
 """

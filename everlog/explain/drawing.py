@@ -1,10 +1,9 @@
-"""The rule graph of `everlog explain --html` as inline SVG, the signs of classes, and what all
-drawings share.
+"""The rule graph as inline SVG, the signs of classes, and helpers of all drawings.
 
-A drawing must say the same to who sees it, who sees no colours, and who hears it read.  So kinds
-differ by shape and by letters, colours come from the page's style sheet (light and dark), and each
-drawing carries a title and a description in words.  No script measures text here: names are set in
-a monospaced face and counted.
+A drawing must say the same to readers who see it, who see no colours, and who use a screen reader.
+So kinds differ by shape and by letters, colours come from the page's style sheet (light and dark),
+and each drawing has a title and a description in words.  No script measures text: names are
+monospaced, and their width is computed.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from unicodedata import east_asian_width
 from everlog.explain.markup import Html, anchor, element, link_to
 from everlog.explain.tree_layout import ROUND, Box, Layered, layered
 
-LETTER = 8.0  # the width of a letter of 13 pixels, on the safe side
+LETTER = 8.0  # an upper bound of the width of a letter of 13 pixels
 LONGEST = 26  # letters of a name in a box
-SMALLEST = 0.74  # of its own size, for a drawing that is still read easily
+SMALLEST = 0.74  # the smallest scale at which a drawing is readable
 USES = {"positive": "", "negative": "not ", "aggregate": "an aggregate of "}
 
 SHAPES: Mapping[str, Html] = {
@@ -30,14 +29,15 @@ SHAPES: Mapping[str, Html] = {
 
 
 def sign(query_class: str) -> Html:
-    """The shape of a class with its letter; its name stands beside it as text."""
+    """The shape of a class with its letter; the name is beside it as text."""
     letter = element("text", query_class[:1].upper(), x=10, y=14, text_anchor="middle")
     shape = SHAPES.get(query_class, SHAPES["acyclic"])
     return element("svg", shape, letter, class_="sign", viewBox="0 0 20 20", aria_hidden="true")
 
 
 def wide(text: str) -> float:
-    """
+    """The width of a text in pixels.
+
     >>> wide("edge"), wide("辺")
     (32.0, 16.0)
     """
@@ -49,14 +49,12 @@ def short(text: str, longest: int = LONGEST) -> str:
 
 
 def scrolling(wide_one: Html, label: str, kind: str = "") -> Html:
-    """What may be wider than the page, in a box that scrolls by itself, with the keyboard too."""
+    """A box around wide content, which scrolls by itself, also with the keyboard."""
     return element("div", wide_one, class_=f"{kind} scroll".strip(), tabindex=0, role="region", aria_label=label)
 
 
 def svg(width: float, height: float, *children: str, **attributes: object) -> Html:
-    """At its own size, or smaller where there is less room, but never so small that it cannot be
-    read.
-    """
+    """An SVG at its own size, or smaller where there is less room, but readable."""
     return element(
         "svg",
         *children,
@@ -72,10 +70,10 @@ def svg(width: float, height: float, *children: str, **attributes: object) -> Ht
 
 
 def graph(relations: Sequence[Mapping[str, Any]]) -> Html:
-    """Relations as boxes that are links, arrows from what is read to what reads it.
+    """Relations as boxes with links, and arrows from a relation to its readers.
 
-    The arrows are one image with a title and a description; the boxes stand beside it, since what
-    is inside an image is not a link to who hears the page.
+    The arrows are one image with a title and a description; the boxes are outside of it, since
+    screen readers do not follow links inside an image.
     """
     widths = {r["name"]: max(wide(short(r["name"])) + 34, wide(under(r)) * 0.86 + 24, 92) for r in relations}
     picture = layered(widths, {r["name"]: r["reads"] for r in relations})
@@ -114,7 +112,7 @@ def graph_lines(relations: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def under(relation: Mapping[str, Any]) -> str:
-    """What a box says below the name."""
+    """The text below the name in a box."""
     return str(relation["strategy"]) + (", only grows" if relation["insert_only"] else "")
 
 
@@ -146,7 +144,7 @@ def _arrow(picture: Layered, read: str, reader: str, use: str) -> Html:
         line = f"M{x:.1f} {y:.1f}"
         for number, (to_x, to_y) in enumerate(points[1:]):
             to_x -= 8 if (to_x, to_y) == end else 0
-            if number % 2:  # past a layer, in a straight line
+            if number % 2:  # a straight line past a layer
                 line += f"H{to_x:.1f}"
             else:
                 half = (x + to_x) / 2
@@ -163,9 +161,7 @@ def _arrow(picture: Layered, read: str, reader: str, use: str) -> Html:
 
 
 def _within(read: Box, reader: Box) -> tuple[str, str]:
-    """An arrow between two of one component: straight if they are neighbours, else around on the
-    right.
-    """
+    """An arrow inside a component: straight between neighbours, else around it."""
     down = read.y < reader.y
     upper, lower = (read, reader) if down else (reader, read)
     if lower.y - upper.bottom < read.height:

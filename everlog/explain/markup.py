@@ -1,8 +1,8 @@
-"""HTML and SVG elements as values: what is not markup already is escaped, whatever it contains.
+"""HTML and SVG elements as values; all other text is escaped.
 
-A page about a program is full of the program's own text, and a symbol in it may well be `<script>`.
-So no part of the page pastes strings together: only `element` makes markup, and it escapes every
-child and attribute that it did not make itself.
+A page about a program is full of the program's own text, and a symbol may well be `<script>`.  So
+no part of the page concatenates strings: only `element` makes markup, and it escapes every child
+and attribute that it did not make itself.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ BLOCK = frozenset("article dd details div dl figure g header html li main nav p 
 
 
 class Html(str):
-    """Text that is markup."""
+    """A string that is markup."""
 
     __slots__ = ()
 
 
 def element(tag: str, *children: str, **attributes: object) -> Html:
-    """One element; an attribute that is None is left out, `class_` and `aria_label` are written as
-    HTML has them.
+    """One element; None omits an attribute, `class_` and `aria_label` are renamed.
 
     >>> element("a", "x < y", href="#1", class_="link", title=None)
     '<a href="#1" class="link">x &lt; y</a>'
@@ -41,7 +40,7 @@ def element(tag: str, *children: str, **attributes: object) -> Html:
 
 
 def together(children: Iterable[str], between: str = "") -> Html:
-    """Several pieces as one.
+    """Several pieces as one, escaped where necessary.
 
     >>> together(["<", element("b", "x")], between=" & ")
     '&lt; &amp; <b>x</b>'
@@ -50,8 +49,7 @@ def together(children: Iterable[str], between: str = "") -> Html:
 
 
 def anchor(kind: str, name: str) -> str:
-    """The id of the section about a rule or a relation: an id may have any character but white
-    space.
+    """The id of the section about a rule or a relation, without white space.
 
     >>> anchor("rule", "path#2"), anchor("rel", "a b")
     ('rule-path#2', 'rel-a%20b')
@@ -73,5 +71,5 @@ def _markup(text: str) -> Html:
 
 
 def _written(value: object) -> str:
-    """Coordinates need no more than one decimal."""
+    """The text of an attribute; coordinates get one decimal."""
     return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else str(value)

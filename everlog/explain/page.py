@@ -1,10 +1,9 @@
-"""`everlog explain --html`: one page that explains a program, complete in one file, without a
-script.
+"""`everlog explain --html`: one page, without scripts, that explains a program.
 
-What a program costs to maintain follows from its rules alone, but a list of widths is read by
-nobody.  The page goes from the whole to the parts, each a link to the next: the graph of relations,
-a table of what an update of each rule costs, and for each relation its rules with class, reason,
-promise, and the drawings that show why.  Whatever a drawing or a colour says, words say too.
+The cost of maintaining a program follows from its rules alone, but a list of widths is hard to
+read.  The page goes from the whole to the parts, with links: the graph of relations, a table of the
+cost of an update for each rule, and for each relation its rules with class, reason, promised cost,
+and drawings that show why.  Words say everything that drawings and colours say.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from everlog.core.engine.planning.plan import STRATEGIES
+from everlog.core.engine.keepers.unit_strategies import STRATEGIES
 from everlog.core.joins.join_strategies import JOINS
 from everlog.explain.drawing import USES, graph, graph_lines, scrolling, sign
 from everlog.explain.markup import Html, anchor, element, link_to, together
@@ -23,27 +22,27 @@ from everlog.explain.trees import bags_of, drawn_tree, order_of
 
 CLASSES: Mapping[str, str] = {
     "hierarchical": "One variable order serves all its atoms: an update costs constant time.",
-    "acyclic": "Its atoms form a join tree: constant time while facts only come, more when they also go.",
+    "acyclic": "Its atoms form a join tree: constant time while facts are only inserted, more with deletes.",
     "cyclic": "Its atoms close a cycle: they are joined in bags, and a wider bag costs more.",
     "recursive": "Its head depends on itself: the cost follows the facts that change on the way.",
 }
 SYMBOLS: Mapping[str, str] = {
     "N": "inserts so far",
     "D": "size of the joined relations now",
-    "O( )": "cost of one row that comes or goes in a joined relation; telling changed answers comes on top",
+    "O( )": "cost of one inserted or deleted row of a joined relation; reporting changed answers comes on top",
     "Õ( )": "the same, without logarithmic factors",
-    "w": "fractional hypertree width of the join: while facts only come, a row costs N to the power w − 1",
-    "ŵ": "width of its multivariate extension: when facts come and go, a row costs D to the power ŵ − 1",
+    "w": "fractional hypertree width of the join: while facts are only inserted, a row costs N to the power w − 1",
+    "ŵ": "width of its multivariate extension: with inserts and deletes, a row costs D to the power ŵ − 1",
 }
-MANY_RULES = 12  # with more, drawings are folded
+MANY_RULES = 12  # beyond this number, drawings are folded
 ARROWS = (("positive", "is read by"), ("negative", "under a negation"), ("aggregate", "under an aggregate"))
 
 
 def page(explanation: Mapping[str, Any], title: str) -> str:
-    """The page about a program; `explanation` is what `everlog explain --json` tells.
+    """The page of a program; `explanation` is the object of `explain --json`.
 
-    Cost: linear in the program, apart from the rule graph: its arrows times the layers that they
-    pass.
+    Cost: linear in the program, except for the rule graph: the number of its arrows times the
+    layers that they cross.
     """
     relations, rules = whole(explanation), explanation["rules"]
     given = [r for r in relations if r["strategy"] == "given"]
@@ -77,7 +76,7 @@ def page(explanation: Mapping[str, Any], title: str) -> str:
 
 
 def whole(explanation: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Every relation once, also one that is only named as a fact, read, or derived."""
+    """Every relation once, also one that only has facts, or is only read or derived."""
     blank = {"columns": [], "why": "", "recursive": False, "insert_only": False}
     found = {r["name"]: {**blank, "reads": {}, **r} for r in explanation["relations"]}
     heads = [rule["head"] for rule in explanation["rules"]]
@@ -88,7 +87,7 @@ def whole(explanation: Mapping[str, Any]) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-# ── the whole ────────────────────────────────────────────────────────────────────────────────
+# ── the overview ─────────────────────────────────────────────────────────────────────────────
 
 
 def header(explanation: Mapping[str, Any], title: str) -> Html:
@@ -101,7 +100,7 @@ def header(explanation: Mapping[str, Any], title: str) -> Html:
     symbols = [element("div", element("dt", symbol), element("dd", about)) for symbol, about in SYMBOLS.items()]
     how = (
         "Facts enter on the left of the graph and flow along its arrows; "
-        "below, each rule says what one fact that comes or goes can cost, and why."
+        "below, each rule says what one inserted or deleted fact can cost, and why."
     )
     return element(
         "header",
@@ -156,7 +155,7 @@ def _sample(kind: str) -> Html:
 
 
 def table_section(rules: Sequence[Mapping[str, Any]]) -> Html:
-    names = ("Rule", "Class", "Facts only come", "Facts come and go", "In use")
+    names = ("Rule", "Class", "Only inserts", "Inserts and deletes", "In use")
     rows = []
     for rule in rules:
         in_use, promised = rule["in_use"], rule["update_cost"]
@@ -175,7 +174,7 @@ def table_section(rules: Sequence[Mapping[str, Any]]) -> Html:
         element("thead", element("tr", *(element("th", name, scope="col") for name in names))),
         element("tbody", *rows),
     )
-    about = "For one row that comes or goes: what the class of the rule allows, and what the strategy in use does."
+    about = "For one inserted or deleted row: what the rule's class allows, and what the strategy in use does."
     return element(
         "section",
         element("h2", "What an update costs"),
@@ -188,19 +187,19 @@ def table_section(rules: Sequence[Mapping[str, Any]]) -> Html:
 
 
 def promises(insert_only: str, insert_delete: str) -> list[Html]:
-    """Two cells, or a wide one where both would say the same in words."""
+    """Two cells, or a wide one if both say the same."""
     if insert_only == insert_delete and not insert_only.startswith(("O(", "Õ(")):
         return [element("td", insert_only, colspan=2)]
     return [element("td", cost(insert_only)), element("td", cost(insert_delete))]
 
 
-# ── the parts ────────────────────────────────────────────────────────────────────────────────
+# ── the sections ─────────────────────────────────────────────────────────────────────────────
 
 
 def given_section(given: Sequence[Mapping[str, Any]]) -> Html:
     items = []
     for relation in given:
-        grows = [element("p", "Facts only come: deletes are refused.")] if relation["insert_only"] else []
+        grows = [element("p", "Only inserts: deletes are refused.")] if relation["insert_only"] else []
         items.append(element("li", signature(relation), *grows, id=anchor("rel", relation["name"])))
     return element(
         "section",
@@ -214,25 +213,25 @@ def given_section(given: Sequence[Mapping[str, Any]]) -> Html:
 def relation_section(relation: Mapping[str, Any], rules: Sequence[Mapping[str, Any]], of: int) -> Html:
     strategy, why = relation["strategy"], relation["why"]
     about = f": {STRATEGIES[strategy]}" if strategy in STRATEGIES else ""
-    told = [together([f"Kept by {strategy}{about}", prose(f" ({why})." if why else ".")])]
+    sentences = [together([f"Maintained by {strategy}{about}", prose(f" ({why})." if why else ".")])]
     if relation["recursive"]:
-        told.append(Html("It depends on itself."))
+        sentences.append(Html("It depends on itself."))
     if relation["insert_only"]:
-        told.append(Html("Its facts only come."))
+        sentences.append(Html("Its facts are only inserted."))
     reads = [together([USES.get(use, ""), link_to_relation(name)]) for name, use in relation["reads"].items()]
     if reads:
-        told.append(together(["Reads ", together(reads, ", "), "."]))
+        sentences.append(together(["Reads ", together(reads, ", "), "."]))
     return element(
         "section",
         element("h2", signature(relation)),
-        element("p", together(told, " ")),
+        element("p", together(sentences, " ")),
         *(card(rule, of) for rule in rules),
         id=anchor("rel", relation["name"]),
     )
 
 
 def card(rule: Mapping[str, Any], of: int) -> Html:
-    """All about one rule, in a program of so many."""
+    """The section about one rule; `of` is the number of rules in the program."""
     place = f"line {rule['line']} of {PurePath(rule['file']).name}" if rule["file"] else f"line {rule['line']}"
     return element(
         "article",
@@ -254,16 +253,16 @@ def card(rule: Mapping[str, Any], of: int) -> Html:
 
 
 def costs_of(rule: Mapping[str, Any]) -> Html:
-    """What is promised, and what is in use."""
+    """The promised cost, and the cost of the strategy in use."""
     in_use, promised = rule["in_use"], rule["update_cost"]
     strategy = in_use["strategy"]
     about = JOINS[strategy].about if strategy in JOINS else STRATEGIES.get(strategy, "")
     if promised["insert_only"] == promised["insert_delete"]:
-        settings = [("Promised, whether facts only come or also go", "insert_only")]
+        settings = [("Promised, with or without deletes", "insert_only")]
     else:
         settings = [
-            ("Promised, while facts only come", "insert_only"),
-            ("Promised, when facts come and go", "insert_delete"),
+            ("Promised, with inserts only", "insert_only"),
+            ("Promised, with inserts and deletes", "insert_delete"),
         ]
     parts = [
         element("div", element("dt", name), element("dd", cost(promised[setting]), class_="big"))
@@ -282,7 +281,7 @@ def costs_of(rule: Mapping[str, Any]) -> Html:
 
 
 def facts_of(rule: Mapping[str, Any]) -> Iterator[Html]:
-    """The widths, other names of the join, and what stands above it, as terms and descriptions."""
+    """The widths, other names of the join, and what is above it, as terms."""
     join = rule["join"]
     widths = [
         together([element("i", name), " at most " if not exact else " = ", rule[key]])
@@ -354,7 +353,7 @@ def link_to_rule(rule: Mapping[str, Any]) -> Html:
 
 
 def cost(text: str) -> Html:
-    """Powers as such; who copies the text or hears it still gets `D^1/2`.
+    """A cost with powers in superscript; copied or read aloud it is still `D^1/2`.
 
     >>> cost("O(D^1/2) amortized")
     '<span class="cost">O(<i>D</i><sup><span class="hide">^</span>1/2</sup>)</span> amortized'
@@ -384,7 +383,8 @@ def prose(text: str) -> Html:
 
 
 def plural(number: int, noun: str) -> str:
-    """
+    """A number with its noun.
+
     >>> plural(1, "rule"), plural(0, "rule")
     ('1 rule', 'no rules')
     """

@@ -1,8 +1,8 @@
 """The style sheet of `everlog explain --html`.
 
 Every colour is a variable with a light and a dark value.  Every text reaches WCAG AA (4.5 : 1) on
-what it stands on, in both; a test computes it from the styles.  The page has no script, so whatever
-is too wide for a phone scrolls in a box of its own.
+its background, in both; a test computes it from the styles.  The page has no script, so content
+that is too wide for a phone scrolls in its own box.
 """
 
 from __future__ import annotations

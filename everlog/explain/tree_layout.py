@@ -1,12 +1,12 @@
-"""Where boxes and arrows of a rule graph go: a layered drawing, for a graph with cycles.
+"""The layout of a rule graph: a layered drawing, for a graph with cycles.
 
-The graph is drawn from left to right, what is read before what reads it.  Relations that need each
-other cannot stand so; therefore the strongly connected components are layered, and the members of
-one share a layer, one below the other.  An arrow over several layers passes each at a place of its
-own, shared by all arrows of its kind from the same relation, so that only neighbours are ever
-joined.  Then, as Sugiyama does: each layer is sorted by the middle of its neighbours, back and
-forth, and the order with fewest crossings stays; in that order everything moves as near to its
-neighbours as the distances allow, which is isotonic regression.
+The graph is drawn from left to right, a relation before its readers.  Relations in a cycle cannot
+be ordered so; therefore the strongly connected components are layered, and the members of one share
+a layer, one below another.  An arrow over several layers crosses each at its own place, shared by
+all arrows of its kind from the same relation, so that all links connect neighbouring layers.  Then,
+as in Sugiyama's method, each layer is sorted by the median of its neighbours, back and forth, and
+the order with fewest crossings wins; in that order every node moves as near to its neighbours as
+the distances allow, by isotonic regression.
 
 Sources: Sugiyama, Tagawa, Toda, IEEE Trans. SMC 11(2), 1981; pool adjacent violators: Ayer et al.
 1955.
@@ -23,17 +23,17 @@ from attrs import frozen
 
 from everlog.core.program.dependencies import components
 
-HEIGHT, PASSING = 46.0, 6.0  # of a box, of an arrow that passes a layer
+HEIGHT, PASSING = 46.0, 6.0  # of a box, of an arrow that crosses a layer
 GAP, MEMBER_GAP, FRAME = 18.0, 34.0, 12.0  # below a box, between members of a component, around them
-ROUND = 28.0  # for arrows on the right of a component, past its members
+ROUND = 28.0  # for arrows on the right of a component, around its members
 SWEEPS = 12
-Node: TypeAlias = tuple[str, int, str]  # a relation in its layer; or a layer that its arrows of one kind pass
+Node: TypeAlias = tuple[str, int, str]  # a relation in its layer; or a layer that its arrows of one kind cross
 Point: TypeAlias = tuple[float, float]
 
 
 @frozen
 class Box:
-    """A rectangle, by its left upper corner."""
+    """A rectangle; x and y are its upper left corner."""
 
     x: float
     y: float
@@ -55,10 +55,10 @@ class Box:
 
 @frozen
 class Layered:
-    """`routes` has, for (what is read, what reads it), the points on the arrow; within a component,
-    none.
+    """A layout; `routes` maps (relation, reader) to the points of the arrow.
 
-    `frames` surround the components of more than one relation.
+    Arrows inside a component have no points.  `frames` surround the components of more than one
+    relation.
     """
 
     width: float
@@ -69,7 +69,7 @@ class Layered:
 
 
 def layered(widths: Mapping[str, float], reads: Mapping[str, Mapping[str, str]]) -> Layered:
-    """Places for relations of these widths, each with what it reads and how."""
+    """The layout of relations with these widths, each with what it reads and how."""
     if not widths:
         return Layered(0, 0, {}, {}, ())
     groups = components(reads)
@@ -98,8 +98,9 @@ def layered(widths: Mapping[str, float], reads: Mapping[str, Mapping[str, str]])
 
 
 def layers(groups: Sequence[Sequence[str]], reads: Mapping[str, Collection[str]]) -> dict[str, int]:
-    """The layer of each relation: after all that its component reads; what reads nothing, just
-    before its readers.
+    """The layer of each relation: after all that its component reads.
+
+    A relation that reads nothing is just before its readers.
 
     >>> reads = {"a": [], "b": [], "p": ["a", "q"], "q": ["p"], "r": ["p", "b"]}
     >>> layers([["a"], ["p", "q"], ["b"], ["r"]], reads)
@@ -147,7 +148,7 @@ def _sort(
     place: Mapping[Node, float],
     home: Mapping[Node, int],
 ) -> None:
-    """By the middle of the neighbours; the members of a component stay together."""
+    """Sort a layer by the median of the neighbours; components stay together."""
     middle = {}
     for node in column:
         near = beside.get(node, ())
@@ -176,7 +177,7 @@ def _neighbours(links: Sequence[tuple[Node, Node]]) -> tuple[dict[Node, list[Nod
 
 
 def _crossings(columns: Sequence[Sequence[Node]], links: Sequence[tuple[Node, Node]]) -> int:
-    """How often two links cross: inversions, counted with a sorted list for each pair of layers."""
+    """The number of crossings, as inversions between neighbouring layers."""
     place = {node: at for column in columns for at, node in enumerate(column)}
     ends: dict[int, list[tuple[int, int]]] = {}
     for left, right in links:
@@ -190,7 +191,7 @@ def _crossings(columns: Sequence[Sequence[Node]], links: Sequence[tuple[Node, No
     return crossed
 
 
-# ── the places ───────────────────────────────────────────────────────────────────────────────
+# ── coordinates ──────────────────────────────────────────────────────────────────────────────
 
 
 def _settled(
@@ -199,41 +200,40 @@ def _settled(
     home: Mapping[Node, int],
     framed: set[int],
 ) -> dict[Node, float]:
-    """How far down the middle of each node is."""
+    """The vertical position of the middle of each node."""
     before, after = _neighbours(links)
 
-    def apart(upper: Node, lower: Node) -> float:
+    def distance(upper: Node, lower: Node) -> float:
         tall = sum(HEIGHT if node in home else PASSING for node in (upper, lower)) / 2
         if home.get(upper, -1) == home.get(lower, -2):
             return tall + MEMBER_GAP
         return tall + GAP + FRAME * sum(home.get(node) in framed for node in (upper, lower))
 
-    distances = [[apart(*pair) for pair in pairwise(column)] for column in columns]
+    distances = [[distance(*pair) for pair in pairwise(column)] for column in columns]
     centre: dict[Node, float] = {}
-    for column, distance in zip(columns, distances, strict=True):
-        centre.update(zip(column, _isotonic([0.0] * len(column), distance), strict=True))
+    for column, gaps in zip(columns, distances, strict=True):
+        centre.update(zip(column, _isotonic([0.0] * len(column), gaps), strict=True))
     for sweep in range(SWEEPS):
         rows = list(zip(columns, distances, strict=True))
-        for column, distance in rows if sweep % 2 == 0 else reversed(rows):
+        for column, gaps in rows if sweep % 2 == 0 else reversed(rows):
             wanted = []
             for node in column:
                 near = (*before.get(node, ()), *after.get(node, ()))
                 wanted.append(sum(centre[other] for other in near) / len(near) if near else centre[node])
-            centre.update(zip(column, _isotonic(wanted, distance), strict=True))
+            centre.update(zip(column, _isotonic(wanted, gaps), strict=True))
     return centre
 
 
-def _isotonic(wanted: Sequence[float], apart: Sequence[float]) -> Iterator[float]:
-    """The places nearest to the wanted ones, by least squares, that keep the order and the
-    distances.
+def _isotonic(wanted: Sequence[float], distances: Sequence[float]) -> Iterator[float]:
+    """The nearest positions, by least squares, that keep the order and the distances.
 
     >>> list(_isotonic([0, 0, 50], [10, 10]))
     [-5.0, 5.0, 50.0]
     """
     offset, offsets = 0.0, []
-    blocks: list[tuple[float, int]] = []  # sum and number of those that touch each other
+    blocks: list[tuple[float, int]] = []  # sum and number of nodes that touch each other
     for number, want in enumerate(wanted):
-        offset += apart[number - 1] if number else 0.0
+        offset += distances[number - 1] if number else 0.0
         offsets.append(offset)
         total, size = want - offset, 1
         while blocks and blocks[-1][0] * size >= total * blocks[-1][1]:
@@ -253,7 +253,7 @@ def _measured(
     grouped: Sequence[Sequence[str]],
     own: Mapping[str, Node],
 ) -> Layered:
-    """Everything in coordinates: all boxes of a layer are as wide as the widest."""
+    """The layout in coordinates: all boxes of a layer are as wide as the widest."""
     half = {node: HEIGHT / 2 if node == own[node[0]] else PASSING for node in centre}
     top = min(centre[node] - half[node] for node in centre) - FRAME
     lefts, rights, x = [], [], FRAME
@@ -288,9 +288,7 @@ def _measured(
 def _ports(
     boxes: Mapping[str, Box], chains: Mapping[tuple[str, str], Sequence[Node]], centre: Mapping[Node, float]
 ) -> dict[tuple[str, str], float]:
-    """How far down each arrow meets its reader: spread over the left side, in the order they come
-    from.
-    """
+    """The height at which each arrow meets its reader's left side."""
     arriving: dict[str, list[tuple[float, str]]] = {}
     for (read, reader), chain in chains.items():
         arriving.setdefault(reader, []).append((centre[chain[-2]], read))

@@ -1,8 +1,8 @@
 """Join trees, decompositions and variable orders as inline SVG.
 
-All three are forests whose nodes have variables and atoms; they differ in what joins a node to its
-parent.  A node is as wide as its text, a subtree as wide as its children, and a parent stands over
-the middle of them.  Trees may be as deep as a rule is long, so nothing here recurses.
+All three are forests whose nodes have variables and atoms; they differ in the edges.  A node is as
+wide as its text, a subtree as wide as its children, and a parent is centred above them.  Trees may
+be as deep as a rule is long, so nothing here recurses.
 """
 
 from __future__ import annotations
@@ -16,14 +16,12 @@ from everlog.explain.drawing import LONGEST, SMALLEST, scrolling, short, svg, wi
 from everlog.explain.markup import Html, element, together
 from everlog.explain.tree_layout import Box
 
-PHONE = 300  # pixels that a drawing surely has
+PHONE = 300  # pixels that every screen has
 
 
 @frozen
 class Bag:
-    """A node of a tree: its variables, the atoms that are at home there, and what it shares with
-    its parent.
-    """
+    """A node of a tree: its variables, its atoms, and what it shares with its parent."""
 
     variables: tuple[str, ...]
     atoms: tuple[str, ...]
@@ -42,14 +40,12 @@ def bags_of(decomposition: Mapping[str, Any]) -> list[Bag]:
 
 
 def order_of(roots: Sequence[Mapping[str, Any]], atoms: Sequence[Mapping[str, Any]]) -> list[Bag]:
-    """A variable order as a tree; an atom is at home at the first node where all its variables are
-    bound.
-    """
+    """A variable order as a tree; an atom's node is the one of its last variable."""
     found: list[Bag] = []
     bound: list[set[str]] = []
     waiting = list(atoms)
     nodes: list[tuple[Mapping[str, Any], int | None]] = [(root, None) for root in roots]
-    for node, parent in nodes:  # grows while it is read: breadth first
+    for node, parent in nodes:  # grows during the iteration: breadth first
         here = set(node["variables"]) | (set() if parent is None else bound[parent])
         own = [atom for atom in waiting if here.issuperset(atom["variables"])]
         waiting = [atom for atom in waiting if not here.issuperset(atom["variables"])]
@@ -61,7 +57,7 @@ def order_of(roots: Sequence[Mapping[str, Any]], atoms: Sequence[Mapping[str, An
 
 
 def drawn_tree(bags: Sequence[Bag], free: Sequence[str], name: str, title: str) -> Html:
-    """Rounded boxes with variables, those of the head in bold, and atoms; edges say what is shared."""
+    """Boxes with atoms and variables, head's in bold; edges show what is shared."""
     rows = [list(_rows(bag.variables)) for bag in bags]
     sizes = [_size(bag, lines) for bag, lines in zip(bags, rows, strict=True)]
     labels = any(bag.shared for bag in bags)
@@ -88,7 +84,7 @@ def drawn_tree(bags: Sequence[Bag], free: Sequence[str], name: str, title: str) 
 
 
 def tree_lines(bags: Sequence[Bag]) -> Iterator[str]:
-    """A tree in words, a sentence for each node."""
+    """A tree in words, one sentence per node."""
     for bag in bags:
         words = f"{', '.join(bag.variables) or 'No variables'}"
         if bag.parent is not None:
@@ -155,16 +151,17 @@ def _edge(parent: Box, child: Box, shared: Sequence[str]) -> Html:
 def placed(
     parents: Sequence[int | None], sizes: Sequence[tuple[float, float]], gap: float = 24.0, drop: float = 44.0
 ) -> list[Box]:
-    """Places for the nodes of a forest, roots on top, each parent over the middle of its children.
+    """The boxes of a forest, roots on top, each parent centred above its children.
 
-    >>> [(box.x, box.y) for box in placed([None, 0, 0], [(10, 5), (10, 5), (10, 5)], gap=2, drop=20)]
+    >>> boxes = placed([None, 0, 0], [(10, 5), (10, 5), (10, 5)], gap=2, drop=20)
+    >>> [(box.x, box.y) for box in boxes]
     [(6.0, 0.0), (0.0, 25.0), (12.0, 25.0)]
     """
     children: dict[int | None, list[int]] = {}
     for node, parent in enumerate(parents):
         children.setdefault(parent, []).append(node)
     order, depth = list(children.get(None, ())), dict.fromkeys(children.get(None, ()), 0)
-    for node in order:  # grows while it is read: breadth first
+    for node in order:  # grows during the iteration: breadth first
         order += children.get(node, ())
         depth.update(dict.fromkeys(children.get(node, ()), depth[node] + 1))
     span = dict.fromkeys(order, 0.0)

@@ -1,10 +1,9 @@
-"""Delimited text to columns of Arrow and back, a piece of a file at a time: for those who hold
-facts in columns.
+"""Delimited text to Arrow columns and back, a piece of a file at a time.
 
-Arrow's reader cuts a piece into fields in C, all of them as bytes.  Whether a column of numbers is
-made of digits alone can be seen without looking at single fields: delete all digits from its bytes,
-and nothing may be left.  Then one cast converts it.  As in `bulk`, whatever is unusual is left to
-the careful reader, which finds the rows or the error; so a file means the same here as there.
+Arrow's reader splits a piece into fields in C, all of them bytes.  To test whether a column of
+numbers has only digits, delete all digits from its bytes: nothing may be left.  Then one cast
+converts it.  As in `bulk`, the careful reader handles everything unusual and finds the rows or the
+error, so a file means the same in both.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _ALPHABETS = {Kind.NUMBER: b"0123456789-", Kind.UNSIGNED: b"0123456789", Kind.FL
 def piece_table(layout: Layout, data: bytes, first_line: int | None) -> pa.Table:
     """The facts of some whole lines of a file, without its header.
 
-    `first_line` is the number of the first of these lines, where that is known.  Duplicates stay.
+    `first_line` is the number of the first line, if known.  Duplicates stay.
     """
     kinds = layout.kinds
     if not kinds:
@@ -47,20 +46,20 @@ def piece_table(layout: Layout, data: bytes, first_line: int | None) -> pa.Table
 
         return pa.table(columns, names_of(len(kinds)))
     try:
-        # the mark is dropped instead of one that a symbol begins with
+        # a reader drops one mark: this one, not the one that a symbol begins with
         return arrow_table(careful_rows(evolve(layout, headers="false"), MARK + data), kinds)
     except FactsError as problem:
         raise _placed(layout, data, problem, first_line) from None
 
 
 def _columns(layout: Layout, data: bytes) -> list[Any] | None:
-    """The columns as Spark holds them, or None where the careful reader must look."""
+    """The columns as Spark holds them, or None if the careful reader is needed."""
     import pyarrow as pa
     from pyarrow import csv
 
     if not data or len(layout.delimiter) != 1 or not layout.delimiter.isascii() or b"\r" in data:
         return None
-    if data.startswith(MARK):  # Arrow would drop it
+    if data.startswith(MARK):  # Arrow would drop the mark
         return None
     if (layout.rfc4180 and b'"' in data) or (layout.brackets and (b"[" in data or b"]" in data)):
         return None
@@ -97,7 +96,7 @@ def _columns(layout: Layout, data: bytes) -> list[Any] | None:
 
 
 def _converted(column: Any, kind: Kind, has_nulls: bool) -> Any:
-    """A column of bytes as its kind has it, or None; ArrowInvalid where a field has no value."""
+    """A converted column of bytes, or None; ArrowInvalid if a field is empty."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -112,7 +111,7 @@ def _converted(column: Any, kind: Kind, has_nulls: bool) -> Any:
         size = pc.abs(floats)
         unsure = pc.or_(pc.greater_equal(size, float(EXACT)), pc.equal(size, 0.0))
         for numeral in pc.unique(text.filter(unsure)).to_pylist():
-            parse_float(numeral)  # ValueError where it is no float without a change
+            parse_float(numeral)  # raises ValueError if it is not exactly a float
         return pc.add(floats, 0.0)  # -0.0 becomes 0.0
     if kind is Kind.UNSIGNED:
         return text.cast(pa.uint64()).cast(pa.int64(), safe=False)
@@ -120,9 +119,7 @@ def _converted(column: Any, kind: Kind, has_nulls: bool) -> Any:
 
 
 def _placed(layout: Layout, data: bytes, problem: FactsError, first_line: int | None) -> FactsError:
-    """The error with the line that it has in the whole file; where that is not known, with its
-    text.
-    """
+    """The error with its line in the whole file, or else with the line's text."""
     start = f"{layout.file}:"
     number, _, what = str(problem).removeprefix(start).partition(": ")
     if not str(problem).startswith(start) or not number.isdigit():
@@ -134,5 +131,5 @@ def _placed(layout: Layout, data: bytes, problem: FactsError, first_line: int | 
 
 
 def piece_text(layout: Layout, columns: Sequence[Any], count: int) -> bytes:
-    """The lines of facts in columns, in the order in which they stand, without the last line's end."""
+    """The facts as lines, in the given order, without the last newline."""
     return encoded(lines_text(layout, list(python_rows(columns, layout.kinds, count)))).removesuffix(b"\n")

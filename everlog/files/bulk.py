@@ -1,16 +1,16 @@
 r"""The fast reader: a whole file at once, column by column, or not at all.
 
 Almost every fact file is ordinary: each line has the same number of fields, each number is plain
-digits.  Whether that is so can be seen without looking at single lines: delete from the bytes
-everything but delimiters and line ends, and what is left must be one line's worth repeated.  Then
-one `split` cuts all fields, every k-th field is a column, and a column is converted by `map`.
+digits.  A test without looking at single lines: delete everything except delimiters and newlines,
+and the rest must be the same line repeated.  Then one `split` cuts all fields, every k-th field is
+a column, and `map` converts a column.
 
-A file of integers alone is quicker still: with commas for delimiters and line ends it is a JSON
-array, and the JSON scanner makes integers without making a string of each field first.
+A file of integers is faster still: with commas for delimiters and newlines it is a JSON array, and
+the JSON scanner creates integers without creating a string for each field.
 
-Whatever is unusual (a blank, `0x10`, a field too few, a number too large) makes `bulk_rows` give
-up with None; the careful reader then finds the rows, or the error and its line.  So this file
-never decides what is a mistake: it only answers where both readers would agree.
+On anything unusual (a blank, `0x10`, a missing field, a number too large) `bulk_rows` returns None,
+and the careful reader finds the rows, or the error and its line.  So this reader never decides what
+is an error: it only answers where both readers agree.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SPARE_BYTES = (b"\x1f", b"\x1e", b"\x1d", b"\x00")
 
 
 def bulk_rows(layout: Layout, data: bytes) -> list[Row] | None:
-    """The rows of lines that each end in `\\n` and have no quoted fields, or None.
+    """The rows of lines that end in `\\n` and have no quoted fields, or None.
 
     Cost: a few passes in C over the bytes, one over the fields.
     """
@@ -57,7 +57,7 @@ def bulk_rows(layout: Layout, data: bytes) -> list[Row] | None:
 
 
 def _single_byte_delimiter(layout: Layout, data: bytes) -> tuple[bytes, bytes] | None:
-    """The data with its delimiter one byte long, unless brackets or the like forbid it."""
+    """The data with a one-byte delimiter; None if brackets or the like forbid it."""
     if not layout.columns or not data:
         return None
     if layout.brackets and (b"[" in data or b"]" in data):
@@ -80,7 +80,7 @@ def _rectangular(data: bytes, delimiter: bytes, width: int) -> bool:
 
 
 def _integer_columns(layout: Layout, data: bytes, delimiter: bytes, width: int) -> list[list[int]] | None:
-    """The columns, if every field of the file is an integer as JSON writes it, and wanted as one."""
+    """The columns, if every field is an integer of JSON and wanted as one."""
     if not all(kind in _INTEGER_KINDS for kind in layout.kinds):
         return None
     minus = b"" if Kind.UNSIGNED in layout.kinds else b"-"
@@ -90,7 +90,7 @@ def _integer_columns(layout: Layout, data: bytes, delimiter: bytes, width: int) 
     try:
         fields = json.loads(f"[{commas.decode()}]")
     except ValueError:
-        return None  # such as 007, which is no JSON
+        return None  # such as 007, which is not JSON
     if not fields:
         return None  # one empty line, which is an empty array
     columns = [fields[source::width] for source in layout.sources]
@@ -111,10 +111,12 @@ def _columns(layout: Layout, data: bytes, delimiter: bytes, width: int) -> list[
 
 
 def _converted(kind: Kind, fields: list[str], has_nulls: bool) -> Sequence[Value]:
-    """The values of a column; ValueError or OverflowError where the careful reader must look.
+    """The values of a column; an error if the careful reader is needed.
 
-    Symbols are interned: an equal symbol anywhere is then the same object, which makes joins
-    faster and, as symbols mostly repeat, memory smaller.
+    The errors are ValueError and OverflowError.
+
+    Symbols are interned: equal symbols are the same object, which makes joins faster and saves
+    memory, since most symbols repeat.
     """
     match kind:
         case Kind.SYMBOL:
@@ -126,7 +128,7 @@ def _converted(kind: Kind, fields: list[str], has_nulls: bool) -> Sequence[Value
             floats = list(map(float, fields))
             if letters or not _moderate(floats):
                 _require_floats(fields, floats)
-            if not all(floats):  # a zero, which may be -0.0
+            if not all(floats):  # a zero may be -0.0
                 floats = [value + 0.0 for value in floats]
             return [v if v == v else NAN for v in floats] if letters else floats
         case Kind.NUMBER | Kind.UNSIGNED:
@@ -137,14 +139,12 @@ def _converted(kind: Kind, fields: list[str], has_nulls: bool) -> Sequence[Value
 
 
 def _moderate(floats: list[float]) -> bool:
-    """Whether no float can be another number than the one that was written, but for its last
-    digits.
-    """
+    """Whether no float can differ from its numeral beyond the last digits."""
     return all(floats) and max(floats) < EXACT and min(floats) > -EXACT
 
 
 def _require_floats(fields: list[str], floats: list[float]) -> None:
-    """ValueError where a numeral is no float without a change."""
+    """Raise ValueError if a numeral is not exactly a float."""
     unsure = {
         field
         for field, value in zip(fields, floats, strict=True)
@@ -156,9 +156,7 @@ def _require_floats(fields: list[str], floats: list[float]) -> None:
 
 
 def ready_column(kind: Kind, values: Sequence[object]) -> list[Value] | None:
-    """The values of a JSON array or a database, if all are what the column has; None if one may not
-    be.
-    """
+    """The values of a JSON array or a database, if all fit the column; otherwise None."""
     if set(map(type, values)) != {_TYPES[kind]}:
         return None
     ready = cast(list[Value], list(values))
@@ -179,9 +177,7 @@ def ready_column(kind: Kind, values: Sequence[object]) -> list[Value] | None:
 
 
 def _only(alphabet: bytes, fields: list[str]) -> bool:
-    """Refuse fields with a character outside the alphabet; say whether there is an `n`, as in
-    `nan`.
-    """
+    """Whether there is an `n`, as in `nan`; ValueError for a foreign character."""
     data = "".join(fields).encode("ascii")  # UnicodeEncodeError is a ValueError
     if data.translate(None, alphabet):
         raise ValueError("an unusual character")

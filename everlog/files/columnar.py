@@ -1,5 +1,4 @@
-"""Facts as columns of Arrow, with the types that others expect: what Parquet, Arrow files and
-DuckDB share.
+"""Facts as Arrow columns with standard types: Parquet, Arrow files, DuckDB.
 
 | kind       | written as | read from                                            |
 |------------|------------|------------------------------------------------------|
@@ -8,8 +7,8 @@ DuckDB share.
 | `float`    | double     | floats, integers, decimals                           |
 | `symbol`   | string     | strings and binaries, also by dictionary             |
 
-Symbols of which one is no UTF-8 are written as binary.  A relation without columns has one,
-`holds`, which is true: so it is on Spark.
+If a symbol is not UTF-8, the column is written as binary.  A relation without columns gets a column
+`holds`, which is true, as on Spark.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _TEXTS = frozenset({Kind.SYMBOL})
 
 
 def needs(package: str, extra: str, what: str) -> Any:
-    """A library that only some formats need, or FactsError that says how to get it."""
+    """An optional library, or FactsError that names the extra to install."""
     try:
         return optional(package, extra, what)
     except MissingPackage as problem:
@@ -46,7 +45,7 @@ def needs(package: str, extra: str, what: str) -> Any:
 
 @contextmanager
 def arrow_errors(where: object) -> Iterator[None]:
-    """What pyarrow cannot read, as FactsError with the file."""
+    """Convert errors of pyarrow to FactsError with the file's name."""
     import pyarrow as pa
 
     try:
@@ -59,42 +58,40 @@ def arrow_errors(where: object) -> Iterator[None]:
 
 
 def columns_file(reading: Reading, suffix: str) -> Path | None:
-    """The file of a directive, which is there; None if it is not and that is fine."""
+    """The file of a directive; None if it is missing and may be."""
     path = found(reading.place, reading.place.path(suffix), reading.missing_ok)
     if path is not None:
         needs("pyarrow", "arrow", suffix)
     return path
 
 
-def kinds_of_type(given: pa.DataType) -> frozenset[Kind]:
+def kinds_of_type(type_: pa.DataType) -> frozenset[Kind]:
     """The kinds whose values a column of this type may hold."""
     import pyarrow as pa
 
     is_type = pa.types
-    if is_type.is_dictionary(given):
-        return kinds_of_type(given.value_type)
-    if is_type.is_integer(given):
+    if is_type.is_dictionary(type_):
+        return kinds_of_type(type_.value_type)
+    if is_type.is_integer(type_):
         return _INTEGERS
-    if is_type.is_floating(given):
+    if is_type.is_floating(type_):
         return _FLOATS
-    if is_type.is_decimal(given):
-        return _INTEGERS if given.scale == 0 else _FLOATS
+    if is_type.is_decimal(type_):
+        return _INTEGERS if type_.scale == 0 else _FLOATS
     views = [getattr(is_type, name, None) for name in ("is_string_view", "is_binary_view")]
     tests: list[Callable[[Any], bool] | None] = [is_type.is_string, is_type.is_large_string, is_type.is_binary]
     tests += [is_type.is_large_binary, is_type.is_fixed_size_binary, *views]
-    return _TEXTS if any(test(given) for test in tests if test is not None) else frozenset()
+    return _TEXTS if any(test(type_) for test in tests if test is not None) else frozenset()
 
 
 def wanted_columns(place: Place, schema: pa.Schema, where: str) -> list[int]:
-    """Which columns hold the facts; FactsError where the schema does not fit, before anything is
-    read.
-    """
-    given = [Typed(field.name, str(field.type), kinds_of_type(field.type)) for field in schema]
-    return check_columns(place, given, where)
+    """The columns that hold the facts; FactsError if the schema does not fit."""
+    columns = [Typed(field.name, str(field.type), kinds_of_type(field.type)) for field in schema]
+    return check_columns(place, columns, where)
 
 
 def rows_of_columns(place: Place, columns: Sequence[Any], where: str, refuse: Refuse) -> list[Row]:
-    """The facts of columns of Arrow, in the order of the relation's."""
+    """The facts of Arrow columns, which are in the order of the relation's."""
     stored = [_values(column, of) for column, of in zip(columns, place.relation.columns, strict=True)]
     return typed_rows(place, stored, typed_value, where, refuse)
 
@@ -112,7 +109,7 @@ def _values(column: Any, of: Column) -> list[object]:
 def write_columns(
     place: Place, rows: Iterable[Row], suffix: str, write: Callable[[pa.Table, Path], object]
 ) -> None:
-    """Write the facts of a relation to its file, whole or not at all."""
+    """Write the facts of a relation to its file, completely or not at all."""
     needs("pyarrow", "arrow", suffix)
     path = place.path(suffix)
     if not place.keeps(path.exists(), path):

@@ -1,7 +1,7 @@
-"""Facts of one relation from anywhere, and to anywhere: for Python and for the prompt.
+"""Facts of one relation from or to a path or a URL, for Python and the prompt.
 
-A source or a target is a path or a URL, and parameters are those of `.input` and `.output`, by
-name.  What the name of a file says is believed as the world means it (`suffixes`).
+Parameters are those of `.input` and `.output`, by name.  The suffix of a file determines its format
+(`suffixes`).
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 
 
 def read_facts(relation: Relation, source: Where, **parameters: Parameter) -> list[Row]:
-    """All facts of a relation that a source has, or FactsError with the first row that is none.
+    """All facts of a relation in a source, or FactsError with the first wrong row.
 
     `source` is a path, or a URL such as `postgresql://host/database`.  `parameters` are those of
     `.input`:  `headers=True`, `delimiter=";"`, `columns=[2, 0]`, `dbtable="shop.orders"`,
-    `query="SELECT …"`, `IO="jsonl"` … With `rejects="bad.jsonl"`, rows that are no facts go to that
-    file with the reason, and the others are read.
+    `query="SELECT …"`, `IO="jsonl"` … With `rejects="bad.jsonl"`, wrong rows go to that file with
+    the reason, and the others are read.
 
     >>> from everlog.core.program import Column, Kind
     >>> edge = Relation("edge", (Column("x", Kind.NUMBER), Column("y", Kind.NUMBER)))
@@ -46,48 +46,48 @@ def read_facts(relation: Relation, source: Where, **parameters: Parameter) -> li
 
 
 def write_facts(relation: Relation, rows: Iterable[Row], target: Where, **parameters: Parameter) -> None:
-    """Write facts, sorted, to a path or a URL; all of them, or after FactsError none, and what was
-    there stays.
+    """Write facts, sorted, to a path or a URL: all of them, or after FactsError none.
 
-    `parameters` are those of `.output`.  `mode="append"` adds to a table of a database.  A `.csv`
-    has the names of its columns on top, unless `headers=False`.
+    After an error the old content stays.  `parameters` are those of `.output`.  `mode="append"`
+    adds to a table of a database.  A `.csv` begins with column names, unless `headers=False`.
     """
     dispatch.write_facts(relation, rows, to_write(relation, target, parameters), Path(), sys.stdout)
 
 
 def to_read(relation: Relation, source: Where, parameters: Mapping[str, Parameter]) -> dict[str, str]:
-    """The parameters of an `.input` directive that means the same."""
+    """The parameters of the equivalent `.input` directive."""
     asked = _texts(parameters)
     url = _url_parameters(source, asked)
     return reading_parameters(Path(source), asked, len(relation.columns)) if url is None else url
 
 
 def to_write(relation: Relation, target: Where, parameters: Mapping[str, Parameter]) -> dict[str, str]:
-    """The parameters of an `.output` directive that means the same."""
+    """The parameters of the equivalent `.output` directive."""
     asked = _texts(parameters)
     url = _url_parameters(target, asked)
     params = writing_parameters(Path(target), asked) if url is None else url
     if "headers" in params and not relation.columns:
-        return {**params, "headers": "false"}  # nobody would know one for a header
+        return {**params, "headers": "false"}  # it would not be recognized as a header
     return params
 
 
-def _texts(given: Mapping[str, Parameter]) -> dict[str, str]:
-    """Parameters as a directive has them; FactsError where one is not known.
+def _texts(parameters: Mapping[str, Parameter]) -> dict[str, str]:
+    """Parameters as texts of a directive; FactsError if one is unknown.
 
     >>> _texts({"headers": True, "columns": [2, 0]})
     {'headers': 'true', 'columns': '2:0'}
     """
-    for key in given:
+    for key in parameters:
         if key not in KNOWN_PARAMETERS:
             close = get_close_matches(key, KNOWN_PARAMETERS, 1)
             raise FactsError(f"unknown parameter `{key}`" + (f"; did you mean `{close[0]}`?" if close else ""))
-    return {key: _text(value) for key, value in given.items()}
+    return {key: _text(value) for key, value in parameters.items()}
 
 
 def _url_parameters(where: Where, asked: Mapping[str, str]) -> dict[str, str] | None:
-    """The parameters of a URL; None of a path.  A scheme that no format has, like `C:`, is part of
-    a path.
+    """The parameters of a URL; None for a path.
+
+    A scheme that no format has, like `C:`, is part of a path.
 
     >>> _url_parameters("postgresql://localhost/shop", {"dbtable": "orders"})
     {'url': 'postgresql://localhost/shop', 'dbtable': 'orders'}
@@ -108,4 +108,4 @@ def _text(value: Parameter) -> str:
             return fspath(value)
         case Sequence():
             return ":".join(map(str, value))
-    raise FactsError(f"{shown(value)} is no value of a parameter")
+    raise FactsError(f"{shown(value)} is not a value of a parameter")

@@ -1,7 +1,7 @@
-"""Delimited text: one line per fact, no quoting, no escaping, no header unless asked for.
+"""Delimited text: one line per fact, by default without quotes and header.
 
-There are two readers.  This one goes line by line, knows every rule, and says exactly what is
-wrong where; `bulk` reads ordinary files several times faster and gives up on all others.
+There are two readers.  This one goes line by line, knows every rule, and reports the exact place of
+an error; `bulk` reads ordinary files several times faster and gives up on all others.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from everlog.files.text_values import FactsError, sorted_rows
 
 
 def read_file(reading: Reading) -> list[Row]:
-    """`IO=file`"""
+    """Reader for `IO=file`."""
     path = reading.place.path(".facts")
     data = read_bytes(reading.place, path, reading.missing_ok)
     return [] if data is None else read_delimited(reading.place, data, path.name, reading.refuse)
 
 
 def read_stdin(reading: Reading) -> list[Row]:
-    """`IO=stdin`"""
+    """Reader for `IO=stdin`."""
     return read_delimited(reading.place, read_stream(reading.stdin), "<stdin>", reading.refuse)
 
 
@@ -57,8 +57,9 @@ def _fast_rows(layout: Layout, data: bytes) -> list[Row] | None:
 
 
 def first_line_settled(layout: Layout, first: bytes) -> tuple[Layout, bool]:
-    """The layout of the lines that follow, and whether the first line, given without its end, is a
-    header.
+    """The layout of the following lines, and whether the first line is a header.
+
+    `first` is the first line without its newline.
     """
     if not looks_at_first(layout) or not layout.columns:
         return layout, layout.headers == "true"
@@ -75,7 +76,7 @@ def _first_fields(layout: Layout, line: bytes) -> list[str | None]:
 
 
 def careful_rows(layout: Layout, data: bytes, refuse: Refuse = abort) -> list[Row]:
-    """The rows of a file; `refuse` hears of lines that are wrong."""
+    """The rows of a file; `refuse` receives wrong lines."""
     data = utf8_bytes(data, layout.encoding, layout.file)
     if not layout.columns:
         lines = _lines(data)
@@ -100,14 +101,14 @@ def careful_rows(layout: Layout, data: bytes, refuse: Refuse = abort) -> list[Ro
             refuse(_mistake(layout, line, fields))
             continue
         if width is not None and len(fields) != width:
-            refuse(layout.bad_row(line, f"the line has {len(fields)} fields, and the header {width}", fields))
+            refuse(layout.bad_row(line, f"the line has {len(fields)} fields, but the header {width}", fields))
         else:
             rows.append(row)
     return rows
 
 
 def _mistake(layout: Layout, line: int, fields: Fields) -> BadRow:
-    """What is wrong with the fields of a line: the first column that is missing, else malformed."""
+    """The error in a line: its first missing column, else its first wrong one."""
     for index, source in enumerate(layout.sources):
         if source >= len(fields):
             text = layout.delimiter.join(field or "" for field in fields)
@@ -120,11 +121,11 @@ def _mistake(layout: Layout, line: int, fields: Fields) -> BadRow:
             parse(fields[source])
         except ValueError as problem:
             return layout.bad_row(line, f"{layout.label(index)}: {problem}", fields)
-    raise AssertionError("a line that was refused has a mistake")
+    raise AssertionError("a line that was refused has an error")
 
 
 def _records(layout: Layout, data: bytes) -> Iterator[tuple[int, Fields | BadRow]]:
-    """The fields of each line, with its number, or what keeps it from having fields."""
+    """The fields of each line with its number, or the reason why it has none."""
     records = _cut_records(layout, data)
     if layout.encoding == BYTES or _is_utf8(data):
         return records
@@ -132,7 +133,7 @@ def _records(layout: Layout, data: bytes) -> Iterator[tuple[int, Fields | BadRow
 
 
 def _checked(layout: Layout, line: int, fields: Fields | BadRow) -> Fields | BadRow:
-    """The fields of a line; a bad row if there is a byte that is no UTF-8."""
+    """The fields of a line; a bad row if a byte is not UTF-8."""
     if isinstance(fields, BadRow):
         return fields
     problems = (wrong_byte(field or "", first=line == 1) for field in fields)
@@ -151,7 +152,7 @@ def _cut_records(layout: Layout, data: bytes) -> Iterator[tuple[int, Fields | Ba
 
 
 def _splitter(layout: Layout) -> Callable[[int, str], Fields | BadRow]:
-    """A function from a numbered line without quotes to its fields; an empty one may be a null."""
+    """A function that splits a line without quotes; an empty field may be a null."""
     split_outside_brackets = _bracket_splitter(layout)
 
     def split(number: int, line: str) -> Fields | BadRow:
@@ -167,9 +168,9 @@ def _splitter(layout: Layout) -> Callable[[int, str], Fields | BadRow]:
 
 
 def _bracket_splitter(layout: Layout) -> Callable[[int, str], Fields | BadRow]:
-    """A function that gives the fields that are needed; what comes after them is not looked at.
+    """A function that returns the needed fields, and ignores the rest of the line.
 
-    Where there may be a header all fields are needed, for they are counted.
+    If there may be a header, all fields are needed, since they are counted.
     """
     marks = re.compile(rf"({re.escape(layout.delimiter)})|([\[\]])")
     width = None if layout.fields is not None or layout.headers in ("true", "auto") else layout.width
@@ -195,7 +196,7 @@ def _bracket_splitter(layout: Layout) -> Callable[[int, str], Fields | BadRow]:
 
 
 def _lines(data: bytes) -> bytes:
-    r"""The same lines, each ended by one `\n` alone, the last one too."""
+    r"""The same lines, each ended by `\n`, including the last one."""
     if data and not data.endswith(b"\n"):
         data += b"\n"
     return data.replace(b"\r\n", b"\n") if b"\r" in data else data
@@ -217,13 +218,13 @@ def _is_utf8(data: bytes) -> bool:
 
 
 def write_file(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
-    """`IO=file`"""
+    """Writer for `IO=file`."""
     text = header_text(place) + delimited_text(place, rows)
-    write_text(place, ".csv", "\ufeff" + text if text.startswith("\ufeff") else text)  # a reader drops the first
+    write_text(place, ".csv", "\ufeff" + text if text.startswith("\ufeff") else text)  # readers drop one mark
 
 
 def write_stdout(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
-    """`IO=stdout`"""
+    """Writer for `IO=stdout`."""
     above = f"---------------\n{place.name}\n{header_text(place)}===============\n"
     write_stream(stdout, f"{above}{delimited_text(place, rows)}===============\n")
 
@@ -234,7 +235,7 @@ def delimited_text(place: Place, rows: Iterable[Row]) -> str:
 
 
 def lines_text(layout: Layout, ordered: list[Row]) -> str:
-    """The facts as lines, in the order in which they are given."""
+    """The facts as lines, in the given order."""
     if not layout.columns:
         return "()\n" if ordered else ""
     changed = _field_texts(layout)
@@ -247,7 +248,7 @@ def lines_text(layout: Layout, ordered: list[Row]) -> str:
 
 
 def _joined(layout: Layout, rows: Iterable[tuple[object, ...]], as_text: set[int]) -> str:
-    """All lines.  `%d` and `%s` in one template per line are twice as fast as a join of strings."""
+    """All lines; one template of `%d` and `%s` is twice as fast as a join of strings."""
     delimiter = layout.delimiter.replace("%", "%%")
     specifiers = [
         "%s" if kind is Kind.SYMBOL or index in as_text else "%d" for index, kind in enumerate(layout.kinds)
@@ -256,7 +257,7 @@ def _joined(layout: Layout, rows: Iterable[tuple[object, ...]], as_text: set[int
 
 
 def _field_texts(layout: Layout) -> dict[int, Callable[..., str]]:
-    """For the columns whose values are not written as Python would: the function that does it."""
+    """The formatters of columns whose values are not written as Python does."""
     texts: dict[int, Callable[..., str]] = {}
     quote = quoter(layout.delimiter)
     risky = layout.rfc4180 and any(c in "0123456789+-.einfa" for c in layout.delimiter)
@@ -271,7 +272,7 @@ def _field_texts(layout: Layout) -> dict[int, Callable[..., str]]:
 
 
 def header_text(place: Place) -> str:
-    """The header line where one is asked for, else nothing."""
+    """The header line if there is one, else an empty text."""
     if not place.flag("headers"):
         return ""
     layout = layout_of(place, "")

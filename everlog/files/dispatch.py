@@ -1,6 +1,4 @@
-"""The facts of a directive: its parameters pick the format, and say what becomes of rows that do
-not fit.
-"""
+"""The facts of a directive, whose parameters select format and rejects file."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ from typing import TextIO
 from everlog.core.program import Directive, Relation, Row
 from everlog.core.program.fact_rows import shown
 from everlog.core.runtime.collector import collector_paused
-from everlog.files.formats import FORMATS, Format, check_parameters, way_of
+from everlog.files.formats import FORMATS, Format, check_parameters, format_of
 from everlog.files.location import Place, Reading, write_bytes, write_stream
 from everlog.files.rejects import BadRow, abort, reject_line
 from everlog.files.text_values import FactsError, encoded_text
@@ -32,9 +30,9 @@ def read_facts(
 ) -> list[Row]:
     """All facts of a relation, or FactsError: never some of them.
 
-    With `missing_ok`, a file that does not exist has no facts.  The same fact may come twice.  With
-    the parameter `rejects`, rows that are no facts go to that file, which is written anew each
-    time; `tell` hears how many.
+    With `missing_ok`, a missing file counts as empty.  Facts may repeat.  With the parameter
+    `rejects`, wrong rows go to that file, which is overwritten each time; `tell` receives a message
+    with their number.
     """
     chosen = _chosen(params, "read")
     check_parameters(relation.name, params, chosen.taken("read"), "read")
@@ -49,7 +47,7 @@ def read_facts(
         rejects = place.path("", "rejects")
         write_bytes(rejects, encoded_text("".join(map(reject_line, bad))))
         if bad and tell is not None:
-            tell(f"{len(bad)} row(s) of {bad[0].source} are no facts of {relation.name}: see {rejects}")
+            tell(f"{len(bad)} row(s) of {bad[0].source} do not fit {relation.name}: see {rejects}")
     return rows
 
 
@@ -59,14 +57,14 @@ def read_facts(
 def write_facts(
     relation: Relation, rows: Iterable[Row], params: Mapping[str, str], directory: Path, stdout: TextIO
 ) -> None:
-    """Write all facts, sorted; after FactsError the file is what it was before."""
+    """Write all facts, sorted; after FactsError the file is unchanged."""
     chosen = _chosen(params, "write")
     check_parameters(relation.name, params, chosen.taken("write"), "write")
     assert chosen.write is not None
     place = Place(relation, params, directory)
     if place.mode != "overwrite" and (not chosen.knows_mode or (place.mode == "append" and not chosen.appends)):
         raise FactsError(
-            f"relation {relation.name}: mode={place.mode} is not for IO={way_of(params)}, which replaces all"
+            f"relation {relation.name}: IO={format_of(params)} does not support mode={place.mode}: it replaces all"
         )
     with collector_paused():
         chosen.write(place, rows, stdout)
@@ -77,7 +75,7 @@ def write_size(relation: Relation, count: int, stdout: TextIO) -> None:
 
 
 def check_directives(inputs: Sequence[Directive], outputs: Sequence[Directive]) -> None:
-    """Whether each directive has a format that takes its parameters: told before anything runs."""
+    """Raise FactsError if a directive has an unknown format or parameter."""
     for verb, directives in (("read", inputs), ("write", outputs)):
         for directive in directives:
             taken = _chosen(directive.params, verb).taken(verb)
@@ -88,9 +86,9 @@ def check_directives(inputs: Sequence[Directive], outputs: Sequence[Directive]) 
 
 
 def _chosen(params: Mapping[str, str], verb: str) -> Format:
-    way = params.get("IO") or way_of(params)
+    name = params.get("IO") or format_of(params)
     known = {name for name, of in FORMATS.items() if getattr(of, verb) is not None}
-    if way not in known:
-        hint = "; that is for `--engine spark`" if way in _ON_SPARK else ""
-        raise FactsError(f"cannot {verb} facts with IO={shown(way)}: known are {', '.join(sorted(known))}{hint}")
-    return FORMATS[way]
+    if name not in known:
+        hint = "; that needs `--engine spark`" if name in _ON_SPARK else ""
+        raise FactsError(f"cannot {verb} facts with IO={shown(name)}; use {', '.join(sorted(known))}{hint}")
+    return FORMATS[name]

@@ -1,4 +1,4 @@
-"""DuckDB: a table or a query of a database file, by way of Arrow.
+"""DuckDB: a table or a query of a database file, through Arrow.
 
 A transaction replaces a table, so a failure leaves the database as it was.
 """
@@ -16,7 +16,7 @@ from everlog.files.location import Place, Reading, found, require_directory
 from everlog.files.sqlite import quoted_name
 from everlog.files.text_values import FactsError
 
-_INCOMING = "everlog incoming facts"  # the name of a table of Arrow, for one statement
+_INCOMING = "everlog incoming facts"  # the name of an Arrow table, for one statement
 
 
 @contextmanager
@@ -35,7 +35,7 @@ def _table(place: Place) -> str:
 
 
 def read_duckdb(reading: Reading) -> list[Row]:
-    """`IO=duckdb`"""
+    """Reader for `IO=duckdb`."""
     place = reading.place
     path = found(place, place.path(".duckdb", "filename", "dbname"), reading.missing_ok)
     if path is None:
@@ -54,7 +54,7 @@ def read_duckdb(reading: Reading) -> list[Row]:
 
 
 def write_duckdb(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
-    """`IO=duckdb`: replace the table of a relation, or add to it; the rest of the database stays."""
+    """Writer for `IO=duckdb`: replaces or extends one table; the others stay."""
     path = place.path(".duckdb", "filename", "dbname")
     require_directory(path)
     fresh = not path.exists()

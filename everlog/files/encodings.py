@@ -1,9 +1,9 @@
-"""The bytes of a text file as UTF-8: what they are, unless the parameter `encoding` says otherwise.
+"""The bytes of a text file as UTF-8, with the parameter `encoding`.
 
-Symbols are bytes in Soufflé, and a file in another encoding would be taken for one in UTF-8 without
-a word.  Here a byte that is no UTF-8 is a mistake, unless `encoding=latin-1` (or any other that
-Python knows) says what it means, or `encoding=bytes` that it stays the byte it is.  A byte order
-mark at the beginning is no part of the text.
+In Soufflé symbols are bytes, and a file in another encoding is silently read as UTF-8.  Here a byte
+that is not UTF-8 is an error, unless `encoding=latin-1` (or any other that Python knows) says what
+it means, or `encoding=bytes` keeps it as it is.  A byte order mark at the beginning is not part of
+the text.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ from everlog.core.program.fact_rows import shown
 from everlog.files.text_values import FactsError
 
 UTF8 = "utf-8"
-BYTES = "bytes"  # as they are, UTF-8 or not
+BYTES = "bytes"  # unchanged, UTF-8 or not
 MARK = codecs.BOM_UTF8
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def utf8_bytes(data: bytes, encoding: str, file: str) -> bytes:
-    r"""The same text in UTF-8, without a byte order mark; of UTF-8 itself, whether it is any is not
-    looked at.
+    r"""The text in UTF-8, without a byte order mark; UTF-8 itself is not checked.
 
     >>> utf8_bytes(b"\xef\xbb\xbfx", "utf-8", "f"), utf8_bytes(b"\xe9", "latin-1", "f")
     (b'x', b'\xc3\xa9')
@@ -30,7 +29,7 @@ def utf8_bytes(data: bytes, encoding: str, file: str) -> bytes:
         return data[len(MARK) :] if data.startswith(MARK) else data
     if data.startswith(MARK) and codec_of(encoding) != "utf-8-sig":
         raise FactsError(
-            f"{file}: begins with the byte order mark of UTF-8, and encoding={shown(encoding)} is given"
+            f"{file}: begins with the byte order mark of UTF-8, but encoding={shown(encoding)} is set"
         )
     try:
         return data.decode(encoding).removeprefix("\ufeff").encode()
@@ -40,7 +39,8 @@ def utf8_bytes(data: bytes, encoding: str, file: str) -> bytes:
 
 
 def is_utf8(encoding: str) -> bool:
-    """
+    """Whether this is a name of UTF-8.
+
     >>> is_utf8("UTF8"), is_utf8("latin-1")
     (True, False)
     """
@@ -48,27 +48,27 @@ def is_utf8(encoding: str) -> bool:
 
 
 def cut_by_bytes(encoding: str) -> bool:
-    """Whether a text can be cut into lines, and the lines be decoded by themselves, as UTF-8."""
+    """Whether bytes can be split into lines before they are decoded, as in UTF-8."""
     return encoding == BYTES or is_utf8(encoding)
 
 
 def codec_of(encoding: str) -> str:
-    """Python's name of an encoding; FactsError where there is none."""
+    """Python's name of an encoding; FactsError if it is unknown."""
     if encoding == BYTES:
         return BYTES
     try:
         codec = codecs.lookup(encoding)
-        "".encode(encoding)  # LookupError of what is no encoding of texts, such as `hex`
+        "".encode(encoding)  # raises LookupError for codecs such as `hex` that do not encode texts
     except (LookupError, ValueError):
         raise FactsError(
-            f"encoding={shown(encoding)} is not known: there are utf-8, latin-1, cp1252, utf-16 and all others"
-            f" that Python has, and `{BYTES}`"
+            f"unknown encoding={shown(encoding)}: use utf-8, latin-1, cp1252, utf-16 or any other"
+            f" that Python has, or `{BYTES}`"
         ) from None
     return codec.name
 
 
 def has_wrong_byte(text: str) -> bool:
-    """Whether a text that was decoded with surrogate escapes has one."""
+    """Whether a text has a surrogate escape, for a byte that is not UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -77,18 +77,14 @@ def has_wrong_byte(text: str) -> bool:
 
 
 def wrong_byte(text: str, first: bool = False) -> str | None:
-    r"""What to say of a text that was decoded with surrogate escapes and has one; None if it has
-    none.
+    r"""The error for a text with a surrogate escape; None if it has none.
 
     >>> print(wrong_byte("caf\udce9"))
-    the byte 0xe9 in 'caf\udce9' is not UTF-8; say encoding=latin-1 or the like, or keep it by encoding=bytes
+    the byte 0xe9 in 'caf\udce9' is not UTF-8; set encoding=latin-1 or similar, or encoding=bytes
     """
     found = next((character for character in text if "\udc80" <= character <= "\udcff"), None)
     if found is None:
         return None
     said = "encoding=utf-16" if first and text.encode("utf-8", "surrogateescape").startswith(_WIDE) else None
-    said = said or "encoding=latin-1 or the like"
-    return (
-        f"the byte {ord(found) - 0xDC00:#04x} in {shown(text)} is not UTF-8; say {said}, or keep it by"
-        f" encoding={BYTES}"
-    )
+    said = said or "encoding=latin-1 or similar"
+    return f"the byte {ord(found) - 0xDC00:#04x} in {shown(text)} is not UTF-8; set {said}, or encoding={BYTES}"

@@ -1,8 +1,7 @@
-"""The table of formats: what `IO=` names, the ends of file names and the schemes of URLs that stand
-for it.
+"""The table of formats: the values of `IO=`, with file suffixes and URL schemes.
 
-A format is one file of this package and one entry here: a function that reads all facts of a
-`Reading` or raises FactsError, and one that writes all facts to a `Place` or leaves it as it was.
+A format is one module of this package and one entry here: a function that reads all facts of a
+`Reading` or raises FactsError, and one that writes all facts to a `Place` or leaves it unchanged.
 """
 
 from __future__ import annotations
@@ -27,18 +26,23 @@ from everlog.files.zipped import without_suffix
 
 _TEXT = "delimiter headers attributeNames columns rfc4180 compress compression encoding"
 _JSON = "format compress compression encoding"
+_COLUMNAR = "columns compression"
 _TABLE = "dbname dbtable table query columns mode"
-_COMMON = frozenset("IO name filename rejects null n".split())
-_INPUT = frozenset("columns encoding null query rejects".split())  # to write, they mean nothing
-_SPARK = "partitionColumn lowerBound upperBound numPartitions fetchsize batchsize"  # how fast it is there
-# What Soufflé itself adds to directives.
-_SOUFFLE = frozenset("intermediate params types operation fact-dir output-dir auxArity".split())
+FILE_NAMES = ("filename", "name", "rejects")  # parameters that are names of files
+_COMMON = frozenset("IO null n".split()).union(FILE_NAMES)
+_INPUT = frozenset("columns encoding null query rejects".split())  # meaningless for a writer
+_SPARK = "partitionColumn lowerBound upperBound numPartitions fetchsize batchsize"  # tuning on Spark
+# Parameters that Soufflé itself adds to directives.
+_SOUFFLE = frozenset("intermediate params types operation auxArity".split())
+_FOLDERS = frozenset({"fact-dir", "output-dir"})  # which it adds, too
 
 
 @frozen
 class Format:
-    """How facts are read and written, by which names it is known, and which parameters it
-    understands.
+    """The reader and the writer of a format, its suffixes, schemes and parameters.
+
+    `in_folder` says that its facts are in files of the folder of facts, or go to standard output:
+    so its parameters, but for names of files, lead nowhere else.
     """
 
     read: Reader | None
@@ -46,9 +50,10 @@ class Format:
     parameters: str = ""
     suffixes: tuple[str, ...] = ()
     schemes: tuple[str, ...] = ()
+    in_folder: bool = False
 
     def taken(self, verb: str) -> frozenset[str]:
-        """The parameters that are understood when facts are read, or written."""
+        """The parameters that reading, or writing, accepts."""
         taken = _COMMON.union(self.parameters.split())
         return taken if verb == "read" else taken - _INPUT | {"mode"}
 
@@ -58,19 +63,23 @@ class Format:
 
     @property
     def appends(self) -> bool:
-        """Whether facts can be added to what is there."""
+        """Whether facts can be appended to existing ones."""
         return "dbtable" in self.parameters.split()
 
 
 FORMATS: Mapping[str, Format] = {
-    "file": Format(read_file, write_file, _TEXT),
+    "file": Format(read_file, write_file, _TEXT, in_folder=True),
     "stdin": Format(read_stdin, None, _TEXT),
-    "stdout": Format(None, write_stdout, _TEXT),
+    "stdout": Format(None, write_stdout, _TEXT, in_folder=True),
     "json": Format(read_json_stream, write_json_stream, _JSON),
-    "jsonfile": Format(read_json_file, write_json_file, _JSON),
-    "jsonl": Format(read_json_lines, write_json_lines, f"{_JSON} mode", (".jsonl", ".ndjson", ".jsonlines")),
-    "parquet": Format(read_parquet, write_parquet, "columns compression mode", (".parquet", ".pq")),
-    "arrow": Format(read_ipc, write_ipc, "columns compression mode", (".arrow", ".feather", ".ipc", ".arrows")),
+    "jsonfile": Format(read_json_file, write_json_file, _JSON, in_folder=True),
+    "jsonl": Format(
+        read_json_lines, write_json_lines, f"{_JSON} mode", (".jsonl", ".ndjson", ".jsonlines"), in_folder=True
+    ),
+    "parquet": Format(read_parquet, write_parquet, f"{_COLUMNAR} mode", (".parquet", ".pq"), in_folder=True),
+    "arrow": Format(
+        read_ipc, write_ipc, f"{_COLUMNAR} mode", (".arrow", ".feather", ".ipc", ".arrows"), in_folder=True
+    ),
     "sqlite": Format(read_sqlite, write_sqlite, _TABLE, (".sqlite", ".sqlite3")),
     "duckdb": Format(read_duckdb, write_duckdb, _TABLE, (".duckdb", ".ddb")),
     "postgres": Format(
@@ -79,29 +88,31 @@ FORMATS: Mapping[str, Format] = {
     "jdbc": Format(read_jdbc, write_jdbc, f"{_TABLE} url user password driver {_SPARK}", (), ("jdbc",)),
 }
 KNOWN_PARAMETERS = _COMMON.union(*(of.parameters.split() for of in FORMATS.values()))
+IN_FOLDER = frozenset(way for way, of in FORMATS.items() if of.in_folder)
+# how facts are laid out in such files, and nothing about where they are
+LAYOUT_PARAMETERS = _COMMON.union(_SOUFFLE, *(FORMATS[way].parameters.split() for way in IN_FOLDER)) - {
+    *FILE_NAMES
+}
 
 
 def check_parameters(relation: str, params: Mapping[str, str], taken: frozenset[str], verb: str) -> None:
-    """FactsError where a parameter would mean nothing: what somebody has asked for is not passed
-    over.
-    """
-    unknown = [key for key in params if key not in taken and key not in _SOUFFLE]
+    """Raise FactsError for a parameter without meaning, instead of ignoring it."""
+    unknown = [key for key in params if key not in taken | _SOUFFLE | _FOLDERS]
     if unknown:
-        way = way_of(params)
-        what = "reads no parameter" if verb == "read" else "writes with no parameter"
+        way = format_of(params)
+        purpose = "reading" if verb == "read" else "writing"
         close = get_close_matches(unknown[0], taken, 1)
         hint = f" (did you mean `{close[0]}`?)" if close else ""
         raise FactsError(
-            f"relation {relation}: IO={way} {what} `{unknown[0]}`{hint}; it takes"
+            f"relation {relation}: IO={way} has no parameter `{unknown[0]}` for {purpose}{hint}; it takes"
             f" {', '.join(sorted(taken - {'n'}))}"
         )
 
 
-def way_of(params: Mapping[str, str]) -> str:
-    """The format of a directive: what `IO=` says, else what its URL or the end of its file's name
-    says.
+def format_of(params: Mapping[str, str]) -> str:
+    """The format of a directive: from `IO=`, else from its URL or file suffix.
 
-    >>> way_of({}), way_of({"filename": "e.jsonl.gz"}), way_of({"url": "postgresql://host/db"})
+    >>> format_of({}), format_of({"filename": "e.jsonl.gz"}), format_of({"url": "postgresql://host/db"})
     ('file', 'jsonl', 'postgres')
     """
     if "IO" in params:

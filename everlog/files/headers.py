@@ -1,18 +1,17 @@
 """The first line of a delimited file: the names of its columns, or a fact.
 
-`headers=true` says that there are names, and columns are found by them, in any case; where the
-relation has none of these names and the line has as many as the relation, by position.  Every line
-then has as many fields as the header.  `headers=false` says that there are none.
+With `headers=true` the line has names, and columns are found by name, ignoring case; if the
+relation has none of these names, but as many columns, by position.  Every line then has as many
+fields as the header.  With `headers=false` the line is a fact.
 
-`headers=auto`, which is how a `.csv` is read from Python and at the prompt, looks at the line.  If
-it has the names of all columns, it is a header.  Else it is a fact, if it has a value for a column
-that is no symbol.  If all columns are symbols, nothing tells a header from a fact: then somebody
-has to say it.  (With tabs, as Soufflé writes files, a line without the names of all columns is a
-fact.)
+With `headers=auto`, the default for a `.csv` from Python and at the prompt, the line decides.  If
+it has the names of all columns, it is a header.  Otherwise it is a fact, if it has a value for a
+column that is not a symbol.  If all columns are symbols, a header looks like a fact: then the user
+has to say which it is.  (With tabs, as in Soufflé's files, a line without the names of all columns
+is a fact.)
 
-Where nobody has said anything there is no header, as in Soufflé.  A file with commas, or whatever
-is no tab, whose first line has the names of all columns is refused all the same: a header must not
-become a fact.
+Without the parameter there is no header, as in Soufflé.  But if the delimiter is not a tab and the
+first line has the names of all columns, the file is refused: a header must not become a fact.
 """
 
 from __future__ import annotations
@@ -34,15 +33,14 @@ def looks_at_first(layout: Layout) -> bool:
 
 
 def _is_souffles(layout: Layout) -> bool:
-    """Whether a file is like those that Soufflé reads and writes by default."""
+    """Whether a file has Soufflé's default format."""
     return not layout.rfc4180 and "\t" in layout.delimiter
 
 
 def settled(layout: Layout, fields: Sequence[str | None], is_quoted: bool) -> tuple[Layout, bool]:
-    """The layout of the lines that follow, and whether the first line is a header; FactsError where
-    none can tell.
+    """The layout of the following lines, and whether the first line is a header.
 
-    `is_quoted` says whether there is a quote in the line.
+    Raises FactsError if the line is ambiguous.  `is_quoted` says whether the line has a quote.
     """
     names = [(field or "").strip().strip('"').strip() for field in fields]
     if layout.headers == "true":
@@ -51,29 +49,29 @@ def settled(layout: Layout, fields: Sequence[str | None], is_quoted: bool) -> tu
     is_fact = _is_fact(layout, fields)
     if not layout.headers:
         if is_named:
-            raise _told(layout, names, "has the names of the columns")
+            raise _ambiguous(layout, names, "has the names of the columns")
         return layout, False
     if is_named and (not is_fact or (_all_symbols(layout) and not is_quoted)):
         return _by_name(layout, names), True
     if is_named:
-        raise _told(layout, names, "has the names of the columns, and may be a fact")
+        raise _ambiguous(layout, names, "has the names of the columns, and may be a fact")
     if not _is_souffles(layout) and (_all_symbols(layout) if is_fact else _lacks_numbers(layout, fields)):
-        raise _told(layout, names, f"may be a header, and has not all names of {layout.relation}")
+        raise _ambiguous(layout, names, f"may be a header, but lacks some names of {layout.relation}")
     return layout, False
 
 
 def _by_name(layout: Layout, names: list[str]) -> Layout:
-    """The layout of lines below a header of these names."""
+    """The layout of lines below a header with these names."""
     if layout.names and layout.delimiter.join(names) == layout.names:
-        return layout  # the header that was asked for when it was written
+        return layout  # the header that `attributeNames` wrote
     if layout.positions_given:
         return evolve(layout, fields=len(names))
     positions = positions_by_name([column.name for column in layout.columns], names)
     if positions is None:
         raise FactsError(
             f"{layout.file}:1: the header has the columns {', '.join(names)}, which do not fit"
-            f" {layout.relation}: name them as the relation does (or give as many under other names, which are"
-            ' taken by position), or say which by columns="2:0"'
+            f" {layout.relation}: use the relation's names (or the same number of columns with other names, which"
+            ' are matched by position), or select columns with columns="2:0"'
         )
     return evolve(layout, sources=tuple(positions), fields=len(names))
 
@@ -97,7 +95,7 @@ def _all_symbols(layout: Layout) -> bool:
 
 
 def _lacks_numbers(layout: Layout, fields: Sequence[str | None]) -> bool:
-    """Whether none of the fields for numbers, which are all there, has anything like a number."""
+    """Whether no field of a numeric column looks like a number."""
     if len(fields) < layout.width or _all_symbols(layout):
         return False
     wanted = [
@@ -115,8 +113,8 @@ def _is_like_number(field: str | None) -> bool:
         return False
 
 
-def _told(layout: Layout, names: list[str], what: str) -> FactsError:
+def _ambiguous(layout: Layout, names: list[str], what: str) -> FactsError:
     return FactsError(
-        f"{layout.file}:1: the first line, {shown(layout.delimiter.join(names))}, {what}: say headers=true if"
+        f"{layout.file}:1: the first line, {shown(layout.delimiter.join(names))}, {what}: set headers=true if"
         " it is a header, or headers=false if it is a fact"
     )

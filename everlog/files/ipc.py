@@ -1,6 +1,4 @@
-"""Arrow's own files (IPC, also called Feather 2), and its streams, which are known by how they
-begin.
-"""
+"""Arrow's own files (IPC, also called Feather 2), and its streams."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ _FILE = b"ARROW1"
 
 
 def read_ipc(reading: Reading) -> list[Row]:
-    """`IO=arrow`"""
+    """Reader for `IO=arrow`."""
     place = reading.place
     path = columns_file(reading, ".arrow")
     if path is None:
@@ -39,7 +37,7 @@ def read_ipc(reading: Reading) -> list[Row]:
 
 
 def write_ipc(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
-    """`IO=arrow`"""
+    """Writer for `IO=arrow`."""
 
     def write(table: pa.Table, path: Path) -> None:
         from pyarrow import ipc

@@ -1,5 +1,6 @@
-"""`IO=jdbc`, Spark's word for databases: its URL says which of ours is meant; so one program runs
-in both.
+"""`IO=jdbc`, Spark's name for databases: the URL selects one of our formats.
+
+So a program runs in process and on Spark.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ def _chosen(place: Place) -> tuple[Place, Reader, Writer]:
     if not url.startswith("jdbc:") or scheme not in _WAYS:
         known = ", ".join(f"jdbc:{name}:…" for name in _WAYS)
         raise FactsError(
-            f"relation {place.relation.name}: IO=jdbc in this process knows {known}, not {redacted(url)!r};"
-            " `--engine spark` knows more"
+            f"relation {place.relation.name}: IO=jdbc in this process supports {known}, not {redacted(url)!r};"
+            " `--engine spark` supports more"
         )
     params = dict(place.params)
     if scheme != "postgresql":
@@ -39,12 +40,12 @@ def _chosen(place: Place) -> tuple[Place, Reader, Writer]:
 
 
 def read_jdbc(reading: Reading) -> list[Row]:
-    """`IO=jdbc`"""
+    """Reader for `IO=jdbc`."""
     place, read, _ = _chosen(reading.place)
     return read(evolve(reading, place=place))
 
 
 def write_jdbc(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
-    """`IO=jdbc`"""
+    """Writer for `IO=jdbc`."""
     place, _, write = _chosen(place)
     write(place, rows, stdout)

@@ -1,7 +1,7 @@
-r"""JSON: an array of arrays, or with `format=object` of objects keyed by the names of columns.
+r"""JSON: an array of arrays, or with `format=object` an array of objects.
 
-A reader takes both shapes, whatever `format` says.  A byte that is no UTF-8 is written as an escape
-(`\udce9`), and read from one.  Infinities and NaN are `Infinity` and `NaN`, as Python writes them.
+A reader takes both shapes, whatever `format` says.  A byte that is not UTF-8 is written as an
+escape (`\udce9`), and read from one.  Infinities and NaN are `Infinity` and `NaN`, as in Python.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from everlog.files.text_values import FactsError, encoded_text, sorted_rows
 from everlog.files.typed_values import typed_value
 
 _plain_text = json.JSONEncoder(ensure_ascii=False).encode
-_EXTREME = re.compile(r"[0-9][eE][+-]?[0-9]{3}|[0-9]{16}\.")  # numerals that may be no floats
+_EXTREME = re.compile(r"[0-9][eE][+-]?[0-9]{3}|[0-9]{16}\.")  # numerals that may not be exact floats
 
 
 def _symbol_text(symbol: str) -> str:
-    r"""A symbol; with a byte that is no UTF-8 it is written in escapes, which are read as that byte.
+    r"""A symbol in JSON; a byte that is not UTF-8 becomes an escape.
 
     >>> print(_symbol_text("é"), _symbol_text("\udce9"))
     "é" "\udce9"
     """
     if symbol.isascii() or not has_wrong_byte(symbol):
         return _plain_text(symbol)
-    encoded_text(symbol)  # FactsError where it is no text at all
+    encoded_text(symbol)  # raises FactsError if it is not a text
     return json.dumps(symbol)
 
 
@@ -43,14 +43,14 @@ def _symbol_text(symbol: str) -> str:
 
 
 def read_json_stream(reading: Reading) -> list[Row]:
-    """`IO=json` is standard input, as in Soufflé, unless a file is named."""
+    """Reader for `IO=json`: standard input, as in Soufflé, unless a file is named."""
     if "filename" in reading.place.params:
         return read_json_file(reading)
     return read_json(reading.place, read_stream(reading.stdin), "<stdin>", reading.refuse)
 
 
 def read_json_file(reading: Reading) -> list[Row]:
-    """`IO=jsonfile`"""
+    """Reader for `IO=jsonfile`."""
     path = reading.place.path(".json")
     data = read_bytes(reading.place, path, reading.missing_ok)
     return [] if data is None else read_json(reading.place, data, path.name, reading.refuse)
@@ -73,7 +73,7 @@ def read_json(place: Place, data: bytes, file: str, refuse: Refuse = abort) -> l
 
 
 def utf8_text(data: bytes, params: Mapping[str, str], file: str) -> str:
-    """The text of a file; FactsError where it is not in the encoding that its parameters say."""
+    """The text of a file; FactsError if it has another encoding than it should."""
     encoding = params.get("encoding", UTF8)
     text = decoded(utf8_bytes(data, encoding, file))
     if encoding != BYTES and not text.isascii():
@@ -85,8 +85,7 @@ def utf8_text(data: bytes, params: Mapping[str, str], file: str) -> str:
 
 
 def json_value(text: str, **options: Any) -> Any:
-    """A value of JSON, whose floats are what is written there: `1e400` is a Decimal, which is no
-    float of ours.
+    """Parse JSON; `1e400`, which is not a float, becomes a Decimal.
 
     >>> json_value("[1.5, 1e400, Infinity]")
     [1.5, Decimal('1E+400'), inf]
@@ -113,7 +112,7 @@ def _elements(text: str, file: str) -> list[object]:
 
 
 def ready_rows(relation: Relation, elements: list[object]) -> list[Row] | None:
-    """The rows, if they are arrays whose values need no second look."""
+    """The rows, if they are arrays whose values need no conversion."""
     arrays = [element for element in elements if isinstance(element, list) and len(element) >= relation.arity]
     if not elements or len(arrays) < len(elements):
         return None
@@ -127,27 +126,27 @@ def ready_rows(relation: Relation, elements: list[object]) -> list[Row] | None:
 
 
 def row_of(relation: Relation, element: object, nulls: Sequence[Value | None]) -> Row:
-    """One fact; what it has beyond the columns is ignored.  ValueError says what is wrong.
+    """One fact; other fields are ignored.  ValueError says what is wrong.
 
-    `nulls` says what a null becomes in each column, None where it is a mistake.
+    `nulls` is the value of a null in each column, or None if it is an error.
     """
     keys: Iterable[object]
     match element:
         case list():
-            given, keys = dict[object, object](enumerate(element)), range(relation.arity)
+            fields, keys = dict[object, object](enumerate(element)), range(relation.arity)
         case dict():
-            given, keys = element, [column.name for column in relation.columns]
+            fields, keys = element, [column.name for column in relation.columns]
         case _:
             raise ValueError(f"expected an array or an object, found {shown(element)}")
     row: list[Value] = []
     for number, (key, column, null) in enumerate(zip(keys, relation.columns, nulls, strict=True), start=1):
-        if null is not None and given.get(key) is None:  # a null, or none at all, as Spark writes it
+        if null is not None and fields.get(key) is None:  # a null, or no field, as Spark writes it
             row.append(null)
             continue
-        if key not in given:
+        if key not in fields:
             raise ValueError(f"{column_label(column, number)} is missing from {shown(element)}")
         try:
-            row.append(typed_value(column.kind, given[key]))
+            row.append(typed_value(column.kind, fields[key]))
         except ValueError as problem:
             raise ValueError(f"{column_label(column, number)}: {problem}") from None
     return tuple(row)
@@ -157,7 +156,7 @@ def row_of(relation: Relation, element: object, nulls: Sequence[Value | None]) -
 
 
 def write_json_stream(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
-    """`IO=json` is the screen, as in Soufflé, unless a file is named."""
+    """Writer for `IO=json`: standard output, as in Soufflé, unless a file is named."""
     if "filename" in place.params:
         write_json_file(place, rows, stdout)
     else:
@@ -165,7 +164,7 @@ def write_json_stream(place: Place, rows: Iterable[Row], stdout: TextIO) -> None
 
 
 def write_json_file(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
-    """`IO=jsonfile`"""
+    """Writer for `IO=jsonfile`."""
     write_text(place, ".json", json_text(place, rows))
 
 
@@ -176,9 +175,7 @@ def json_text(place: Place, rows: Iterable[Row]) -> str:
 
 
 def fact_writer(relation: Relation, objects: bool) -> Callable[[Row], str]:
-    """A function that writes one fact: as an array, or as an object keyed by the names of the
-    columns.
-    """
+    """A function that writes one fact as an array, or as an object."""
     columns = relation.columns
     if objects:
         keys = [_symbol_text(column.name).replace("%", "%%") for column in columns]

@@ -1,8 +1,7 @@
-"""JSON lines: a fact per line, as an object keyed by the names of columns, or with `format=list` as
-an array.
+"""JSON lines: one fact per line, as an object, or with `format=list` as an array.
 
-Each line is read by itself, so that one that is wrong is told with its number and spoils no other.
-A folder is read as the files in it, which is how Spark writes.
+Each line is read by itself, so an error has a line number and affects no other line.  A folder is
+read as the files in it, which is how Spark writes.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from everlog.files.text_values import sorted_rows
 
 
 def read_json_lines(reading: Reading) -> list[Row]:
-    """`IO=jsonl`"""
+    """Reader for `IO=jsonl`."""
     path = reading.place.path(".jsonl")
     rows: list[Row] = []
     for file in parts_of(path) or [path]:
@@ -35,14 +34,14 @@ def read_json_lines(reading: Reading) -> list[Row]:
 
 
 def parts_of(folder: Path) -> list[Path]:
-    """The files of a folder that Spark has written, or nothing."""
+    """The files of a folder that Spark has written."""
     if not folder.is_dir():
         return []
     return sorted(file for file in folder.iterdir() if file.is_file() and file.name[0] not in "._")
 
 
 def rows_of_lines(place: Place, data: bytes, file: str, refuse: Refuse, first: int = 1) -> list[Row]:
-    """The facts of whole lines, of which the first has this number in its file."""
+    """The facts of whole lines; `first` is the number of the first one in its file."""
     relation, encoding = place.relation, place.params.get("encoding", UTF8)
     text = decoded(utf8_bytes(data, encoding, file))
     lines = [(number, line) for number, line in enumerate(text.split("\n"), start=first) if line.strip()]
@@ -77,7 +76,7 @@ def _element(file: str, number: int, line: str, is_right: bool) -> object:
 
 
 def _as_arrays(relation: Relation, elements: list[object]) -> list[object] | None:
-    """Objects as arrays, if all are objects that have all columns."""
+    """Objects as arrays, if each has all columns; otherwise None."""
     names = [column.name for column in relation.columns]
     try:
         return [[element[name] for name in names] for element in elements]  # type: ignore[index]
@@ -89,7 +88,7 @@ def _as_arrays(relation: Relation, elements: list[object]) -> list[object] | Non
 
 
 def write_json_lines(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
-    """`IO=jsonl`"""
+    """Writer for `IO=jsonl`."""
     write_text(place, ".jsonl", lines_of_rows(place, sorted_rows(place.relation, rows)))
 
 

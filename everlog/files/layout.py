@@ -1,4 +1,4 @@
-"""How the lines of one delimited file are laid out, as the parameters of its directive say."""
+"""The layout of a delimited file, from the parameters of its directive."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from everlog.files.location import Place
 from everlog.files.rejects import BadRow
 from everlog.files.text_values import PARSERS, FactsError
 
-Fields: TypeAlias = list[str | None]  # None: there is nothing, where an empty field is a null
+Fields: TypeAlias = list[str | None]  # None: an empty field that is a null
 
 
 @frozen
 class Layout:
-    """`sources[i]` is the position in the line, from 0, of what feeds column `i` of the relation.
+    """How to split lines: column `i` of the relation is field `sources[i]`, from 0.
 
     Invariants:
       I1  there is one source per column, and none is negative;
-      I2  the delimiter is not empty, and has no quote in it where fields may be quoted.
+      I2  the delimiter is not empty, and contains no quote if fields may be quoted.
 
-    `headers` is `true`, `false`, `auto` (the first line is looked at), or empty where nobody has
-    said it.  `nulls` has what an empty field becomes in each column, None where that is a mistake;
-    it is None where an empty field is an empty symbol, as Soufflé has it.
+    `headers` is `true`, `false`, `auto` (the first line decides), or empty if the parameter is not
+    set.  `nulls` is the value of an empty field in each column, or None if that is an error; as a
+    whole it is None if an empty field is an empty symbol, as in Soufflé.
     """
 
     file: str
@@ -39,8 +39,8 @@ class Layout:
     headers: str
     encoding: str = UTF8
     nulls: tuple[Value | None, ...] | None = None
-    names: str = ""  # the header that the parameter `attributeNames` gives
-    fields: int | None = None  # how many fields each line has, where a header says so
+    names: str = ""  # the header from the parameter `attributeNames`
+    fields: int | None = None  # the number of fields in each line, if a header determines it
     positions_given: bool = False  # by the parameter `columns`
 
     @property
@@ -49,12 +49,12 @@ class Layout:
 
     @property
     def brackets(self) -> bool:
-        """Whether delimiters inside `[…]` do not split: they would cut Soufflé's records."""
+        """Whether delimiters inside `[…]` do not split, because they belong to records."""
         return "," in self.delimiter and not self.rfc4180
 
     @property
     def width(self) -> int:
-        """How many fields a line must have."""
+        """The number of fields that a line must have."""
         return max(self.sources, default=-1) + 1
 
     @property
@@ -68,9 +68,7 @@ class Layout:
 
     @property
     def parsers(self) -> list[tuple[int, Callable[[str | None], Value]]]:
-        """For each column, where its field is and what makes a value of it; ValueError says what is
-        wrong.
-        """
+        """For each column, its position and its parser, which raises ValueError."""
         if self.nulls is None:
             return [
                 (source, cast(Callable[[str | None], Value], PARSERS[kind]))
@@ -93,7 +91,7 @@ def _value_or_null(kind: Kind, null: Value | None, field: str | None) -> Value:
         return PARSERS[kind](field)
     if null is None:
         empty = ' (the empty one is written "")' if kind is Kind.SYMBOL else ""
-        raise ValueError(f"an empty field is not {with_article(kind)}{empty}; null=VALUE says what it becomes")
+        raise ValueError(f"an empty field is not {with_article(kind)}{empty}; set null=VALUE to replace it")
     return null
 
 
@@ -109,9 +107,7 @@ def layout_of(place: Place, file: str) -> Layout:
         raise FactsError(f"relation {place.relation.name}: with rfc4180=true a delimiter cannot contain a quote")
     headers = place.params.get("headers", "")
     if headers and headers not in HEADERS:
-        raise FactsError(
-            f"relation {place.relation.name}: headers={shown(headers)}: known are {', '.join(HEADERS)}"
-        )
+        raise FactsError(f"relation {place.relation.name}: headers={shown(headers)}: use {', '.join(HEADERS)}")
     return Layout(
         file=file,
         columns=place.relation.columns,
@@ -127,7 +123,7 @@ def layout_of(place: Place, file: str) -> Layout:
 
 
 def sources_of(place: Place) -> tuple[int, ...]:
-    """The parameter `columns="2:0"`, or every column from its own position."""
+    """The parameter `columns="2:0"`, or each column from its own position."""
     arity = place.relation.arity
     text = place.params.get("columns", "")
     if not text:

@@ -1,7 +1,7 @@
-"""Where the facts of one directive live, and how their bytes come and go.
+"""The location of a directive's facts, and atomic writes.
 
-An output that fails half way must not leave half a file where yesterday's whole one was: bytes go
-to a temporary name in the same directory, which is renamed into place at the end.
+A write that fails must not leave half a file: bytes go to a temporary file in the same directory,
+which replaces the target at the end.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from everlog.files.rejects import Refuse, abort
 from everlog.files.text_values import PARSERS, FactsError, NoSuchFile, encoded_text
 from everlog.files.zipped import SUFFIXES, method_of, unzipped, zipped
 
-MODES = ("overwrite", "append", "errorifexists", "ignore")  # Spark's words
+MODES = ("overwrite", "append", "errorifexists", "ignore")  # as in Spark
 
 
 @frozen
 class Place:
-    """A relation, the parameters of its directive, and the directory of facts or of outputs."""
+    """A relation, the parameters of its directive, and the directory of its file."""
 
     relation: Relation
     params: Mapping[str, str]
     directory: Path
-    null_values: tuple[Value | None, ...] | None = None  # by column, where no parameter says it
+    null_values: tuple[Value | None, ...] | None = None  # by column, if there is no parameter
 
     @property
     def name(self) -> str:
@@ -42,59 +42,60 @@ class Place:
     def flag(self, key: str) -> bool:
         value = self.params.get(key, "false")
         if value not in ("true", "false"):
-            raise FactsError(f"relation {self.relation.name}: {key}={shown(value)}: known are true, false")
+            raise FactsError(f"relation {self.relation.name}: {key}={shown(value)}: use true or false")
         return value == "true"
 
     @property
     def nulls(self) -> tuple[Value | None, ...]:
-        """What a null becomes in each column, as the parameter `null` says; None where it is a
-        mistake.
-        """
+        """The value of a null in each column, from the parameter `null`; None: an error."""
         if "null" in self.params:
             return null_values(self.relation, self.params["null"])
         return self.null_values or (None,) * self.relation.arity
 
     @property
     def table(self) -> str:
-        """The table of a database that holds the relation."""
+        """The database table that holds the relation."""
         named = (self.params[key] for key in ("dbtable", "table") if key in self.params)
         return next(named, self.name)
 
     @property
     def table_path(self) -> list[str]:
-        """The table with its schema, where one is said: `dbtable="shop.orders"`.  A relation's own
-        dot is none.
+        """The table with its schema, if there is one: `dbtable="shop.orders"`.
+
+        A dot in the relation's own name does not count.
         """
         return [self.name] if self.table == self.name else self.table.split(".")
 
     @property
     def mode(self) -> str:
-        """What becomes of what is there already: `overwrite` (default), `append`, `errorifexists`,
-        `ignore`.
+        """What to do with existing facts.
+
+        One of `overwrite` (default), `append`, `errorifexists` and `ignore`.
         """
         mode = self.params.get("mode", "overwrite")
         if mode not in MODES:
-            raise FactsError(f"relation {self.relation.name}: mode={shown(mode)}: known are {', '.join(MODES)}")
+            raise FactsError(f"relation {self.relation.name}: mode={shown(mode)}: use {', '.join(MODES)}")
         return mode
 
     def keeps(self, there: bool, what: object) -> bool:
-        """Whether nothing is to be written, since something is there; FactsError if that is one."""
+        """Whether to write nothing, since the target exists; FactsError if that is one."""
         if there and self.mode == "errorifexists":
-            raise FactsError(f"cannot write relation {self.relation.name}: there is {what} already")
+            raise FactsError(f"cannot write relation {self.relation.name}: {what} already exists")
         return there and self.mode == "ignore"
 
     def path(self, suffix: str, *keys: str) -> Path:
-        """The file that the first of `keys` names (else `filename`), or the relation's own.
+        """The file that the first of `keys`, or `filename`, names; else the relation's.
 
-        A relative name is under the directory, an absolute one is taken as it is.
+        A relative name is under the directory, an absolute one is used as it is.
         """
         named = (self.params[key] for key in keys or ("filename",) if key in self.params)
         return self.directory / next(named, self.name + suffix)
 
 
 def null_values(relation: Relation, text: str) -> tuple[Value | None, ...]:
-    """The value that a text is in each column, as in a fact file; None where it is none, FactsError
-    if nowhere.
+    """The value of a text in each column, as in a fact file; None if it does not fit.
+
+    Raises FactsError if it fits no column.
 
     >>> from everlog.core.program import Column, Kind
     >>> null_values(Relation("r", (Column("x", Kind.NUMBER), Column("y", Kind.SYMBOL))), "none")
@@ -107,15 +108,13 @@ def null_values(relation: Relation, text: str) -> tuple[Value | None, ...]:
         except ValueError:
             values.append(None)
     if values and all(value is None for value in values):
-        raise FactsError(f"relation {relation.name}: null={shown(text)} is a value of no column of {relation}")
+        raise FactsError(f"relation {relation.name}: null={shown(text)} fits no column of {relation}")
     return tuple(values)
 
 
 @frozen
 class Reading:
-    """How facts are to be read: whether they may be missing, what standard input is, who hears of
-    bad rows.
-    """
+    """How to read facts: may the file be missing, standard input, handler of bad rows."""
 
     place: Place
     missing_ok: bool = False
@@ -124,16 +123,14 @@ class Reading:
 
 
 Reader: TypeAlias = Callable[[Reading], list[Row]]
-Writer: TypeAlias = Callable[[Place, Iterable[Row], TextIO], None]  # the stream is the screen
+Writer: TypeAlias = Callable[[Place, Iterable[Row], TextIO], None]  # the stream is standard output
 
 
 # ── in ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def read_bytes(place: Place, path: Path, missing_ok: bool) -> bytes | None:
-    """The bytes of a file, or of its `.gz` or `.zst`, unzipped; None if none exists and that is
-    fine.
-    """
+    """The unzipped bytes of a file, its `.gz` or `.zst`; None if missing."""
     for candidate in candidates(path):
         try:
             return unzipped(candidate.read_bytes(), str(candidate))
@@ -147,7 +144,7 @@ def read_bytes(place: Place, path: Path, missing_ok: bool) -> bytes | None:
 
 
 def read_stream(stdin: TextIO | None) -> bytes:
-    """All that is left on a stream; its bytes where it has any, since text has lost its `\\r`."""
+    """The rest of a stream; its bytes if possible, since text has lost its `\\r`."""
     stream = sys.stdin if stdin is None else stdin
     buffer = getattr(stream, "buffer", None)
     data: bytes = encoded(stream.read()) if buffer is None else buffer.read()
@@ -155,12 +152,12 @@ def read_stream(stdin: TextIO | None) -> bytes:
 
 
 def candidates(path: Path) -> list[Path]:
-    """Where a file may be: under its name, or compressed under one that says so."""
+    """The paths of a file: its name, plain or with a suffix of compression."""
     return [path, *(path.with_name(path.name + suffix) for suffix in SUFFIXES)] if path.name else [path]
 
 
 def found(place: Place, path: Path, missing_ok: bool) -> Path | None:
-    """The file, which is there; None if it is not and that is fine."""
+    """The existing file; None if it is missing and may be."""
     if path.exists():
         return path
     if missing_ok:
@@ -180,7 +177,7 @@ def cannot_open(place: Place, path: Path | str, why: str) -> FactsError:
 
 
 def write_text(place: Place, suffix: str, text: str) -> None:
-    """Make a text the content of the file of a directive, compressed as the directive says."""
+    """Write a text to the file of a directive, compressed if the directive says so."""
     method = method_of(place.params)
     ending = next((end for end, name in SUFFIXES.items() if name == method), "")
     path = place.path(suffix + ending)
@@ -189,9 +186,9 @@ def write_text(place: Place, suffix: str, text: str) -> None:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Make `data` the whole content of a file, or raise and leave the file as it was.
+    """Replace the content of a file by `data`, or raise and leave it as it was.
 
-    What is no regular file (`/dev/stdout`, a pipe) is written to, not replaced.
+    A target that is not a regular file (`/dev/stdout`, a pipe) is written to, not replaced.
     """
     with replacing(path) as temporary:
         temporary.write_bytes(data)
@@ -199,8 +196,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Where to write what is to be at `path`: a temporary file beside it that takes its place at
-    the end.
+    """A temporary path beside `path`, renamed to `path` at the end of the block.
 
     After an error nothing has changed.
     """
@@ -227,7 +223,7 @@ def require_directory(path: Path) -> None:
 
 
 def require_output_folders(folder: str, outputs: Sequence[Directive]) -> None:
-    """The folder of outputs, and those below it that they name: told before anything runs."""
+    """Raise FactsError if a folder of the outputs does not exist."""
     if outputs and not Path(folder).is_dir():
         what = "is not a directory" if Path(folder).exists() else "does not exist"
         raise FactsError(f"output directory `{folder}` {what}")
@@ -237,7 +233,7 @@ def require_output_folders(folder: str, outputs: Sequence[Directive]) -> None:
 
 
 def write_stream(stdout: TextIO, text: str) -> None:
-    """Write to the screen the same bytes that a file would get, whatever the screen's encoding."""
+    """Write to standard output the bytes that a file would get, whatever its encoding."""
     data = encoded_text(text)
     buffer = getattr(stdout, "buffer", None)
     if buffer is None:

@@ -1,4 +1,4 @@
-"""Parquet: columns in a file, or in the files of a folder, as Spark writes them.
+"""Parquet: one file, or a folder of files, as Spark writes them.
 
 Only the columns of the relation are read.  Rows are numbered from 1 through all files.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def read_parquet(reading: Reading) -> list[Row]:
-    """`IO=parquet`"""
+    """Reader for `IO=parquet`."""
     place = reading.place
     path = columns_file(reading, ".parquet")
     if path is None:
@@ -37,7 +37,7 @@ def read_parquet(reading: Reading) -> list[Row]:
 
 
 def write_parquet(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
-    """`IO=parquet`"""
+    """Writer for `IO=parquet`."""
 
     def write(table: pa.Table, path: Path) -> None:
         import pyarrow.parquet as pq

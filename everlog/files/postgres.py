@@ -1,4 +1,4 @@
-"""PostgreSQL: a table or a query, in and out by COPY, in one transaction.
+"""PostgreSQL: tables and queries with COPY, in one transaction.
 
 | kind       | made as          | read from                                         |
 |------------|------------------|---------------------------------------------------|
@@ -7,8 +7,8 @@
 | `float`    | double precision | real, double precision, integers, numeric         |
 | `symbol`   | text             | text, varchar, char, name, bytea                  |
 
-A table that is there and fits is emptied and filled, so its indexes, its views and the rights to it
-stay, and whoever reads it sees the facts of before until the transaction ends.
+An existing table that fits is emptied and filled, so its indexes, views and permissions stay, and
+readers see the old facts until the transaction ends.
 """
 
 from __future__ import annotations
@@ -39,21 +39,20 @@ _NUMERIC = 1700
 _KINDS = dict.fromkeys((20, 21, 23, 26, _NUMERIC), _INTEGERS)
 _KINDS |= dict.fromkeys((700, 701), _FLOATS)
 _KINDS |= dict.fromkeys((25, 1043, 1042, 19, 18, 17, 705), _TEXTS)
-_UNWRITABLE = frozenset({17, 1042})  # bytea, and char(n), which would come back padded
+_UNWRITABLE = frozenset({17, 1042})  # bytea, and char(n), which pads its values
 _PASSWORD = re.compile(r"(?<=:)[^:@/]+(?=@)|(?<=password=)[^&\s]+")
 
 
 def kinds_of_oid(oid: int, modifier: int = -1) -> frozenset[Kind]:
-    """The kinds that a type can hold; of `numeric` its digits after the point decide, if it says
-    how many.
-    """
+    """The kinds that a type can hold; the scale of a `numeric` decides, if it has one."""
     if oid == _NUMERIC and modifier >= 4 and (modifier - 4) & 0x7FF:
         return _FLOATS
     return _KINDS.get(oid, frozenset())
 
 
 def redacted(url: str) -> str:
-    """
+    """The address without its password.
+
     >>> redacted("postgresql://ada:secret@host/shop"), redacted("host=x password=secret dbname=y")
     ('postgresql://ada:***@host/shop', 'host=x password=*** dbname=y')
     """
@@ -62,7 +61,7 @@ def redacted(url: str) -> str:
 
 @contextmanager
 def connected(url: str, user: str | None = None, password: str | None = None) -> Iterator[Connection[Any]]:
-    """A connection; what the server refuses is FactsError, which has no password in it."""
+    """A connection; errors of the server become FactsError, without the password."""
     options: Any = {key: value for key, value in (("user", user), ("password", password)) if value is not None}
     with server_errors(url):
         import psycopg
@@ -73,7 +72,7 @@ def connected(url: str, user: str | None = None, password: str | None = None) ->
 
 @contextmanager
 def server_errors(url: str) -> Iterator[None]:
-    """What the server refuses, as FactsError with the database's place."""
+    """Convert errors of the server to FactsError with the database's address."""
     psycopg = needs("psycopg", "sql", "PostgreSQL")
     try:
         yield
@@ -83,7 +82,7 @@ def server_errors(url: str) -> Iterator[None]:
 
 
 def _url(place: Place) -> str:
-    """The place of the database; without one, what libpq takes from its environment (`PGHOST`, …)."""
+    """The address of the database; if empty, libpq uses its environment (`PGHOST`, …)."""
     return place.params.get("url", place.params.get("dbname", "")).removeprefix("jdbc:")
 
 
@@ -97,14 +96,14 @@ def _database(place: Place) -> Iterator[Connection[Any]]:
 
 
 def read_postgres(reading: Reading) -> list[Row]:
-    """`IO=postgres`"""
+    """Reader for `IO=postgres`."""
     place = reading.place
     with _database(place) as connection:
         return read_table(connection, reading, _source(place))
 
 
 def _source(place: Place) -> sql.Composable:
-    """What stands after FROM; `dbtable` may be a query in parentheses with a name, as for JDBC."""
+    """The source after FROM; `dbtable` may be a query in parentheses, as for JDBC."""
     from psycopg import sql
 
     query = place.params.get("query")
@@ -116,14 +115,14 @@ def _source(place: Place) -> sql.Composable:
 
 
 def _literally(text: str) -> sql.Composable:
-    """A piece of SQL that a user wrote: what he may do there, he may do anyway."""
+    """SQL from the user, unchanged: it runs with the user's own permissions."""
     from psycopg import sql
 
     return sql.SQL(text)
 
 
 def read_table(connection: Connection[Any], reading: Reading, source: sql.Composable) -> list[Row]:
-    """The facts of a table or query: one statement, so one state of the database."""
+    """The facts of a table or query, in one statement: so from one snapshot."""
     from psycopg import sql
 
     place = reading.place
@@ -149,7 +148,7 @@ def _typed(column: Any) -> Typed:
 
 
 def write_postgres(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
-    """`IO=postgres`: fill the table of a relation, or add to it; all of it or nothing."""
+    """Writer for `IO=postgres`: fills or extends a table, completely or not at all."""
     from psycopg import sql
 
     ordered = sorted_rows(place.relation, rows)
@@ -171,7 +170,7 @@ def table_exists(connection: Connection[Any], table: sql.Identifier) -> bool:
 
 
 def make_table(connection: Connection[Any], place: Place, table: sql.Identifier) -> list[str]:
-    """Make the table of a relation; the names of its columns."""
+    """Create the table of a relation; the names of its columns."""
     from psycopg import sql
 
     columns = place.relation.columns or (PRESENCE,)
@@ -185,7 +184,7 @@ def make_table(connection: Connection[Any], place: Place, table: sql.Identifier)
 
 
 def fitting_names(connection: Connection[Any], place: Place, table: sql.Identifier) -> list[str]:
-    """The columns of a table that hold those of the relation; FactsError where they do not fit."""
+    """The columns of a table that hold the relation's; FactsError if they do not fit."""
     from psycopg import sql
 
     found = connection.execute(sql.SQL("SELECT * FROM {} LIMIT 0").format(table)).description or []
@@ -209,7 +208,7 @@ def fill_table(
 
 
 def refuse_unstorable(relation: Relation, rows: Iterable[Row]) -> None:
-    """PostgreSQL's text has no NUL, and nothing that is no UTF-8."""
+    """Raise FactsError for symbols with NUL or bytes that are not UTF-8."""
     symbols = [index for index, column in enumerate(relation.columns) if column.kind is Kind.SYMBOL]
     for row in rows if symbols else ():
         for index in symbols:

@@ -1,9 +1,8 @@
-"""Rows that do not fit: the first one ends a load, or all of them go to a file beside it.
+"""Rows that do not fit: the first one is an error, or all of them go to a file.
 
-A reader that meets a bad row says so (`Refuse`) and goes on with the next one.  Who asked for the
-load decides what that means: by default it is an error, and nothing is loaded; with the parameter
-`rejects=FILE` the row is written there with the reason, as a line of JSON, and the others are
-loaded.
+A reader that meets a bad row reports it (`Refuse`) and continues.  The caller decides what that
+means: by default it is an error, and nothing is loaded; with the parameter `rejects=FILE` the row
+is written there with the reason, as a line of JSON, and the others are loaded.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from everlog.files.text_values import FactsError
 
 @frozen
 class BadRow:
-    """A row that is no fact: where it stands, why it is refused, and what it has.
+    """A row that does not fit: its place, the reason, and its values.
 
-    `counted` says what `number` numbers, from 1: the `line`s of a text, the `row`s of a table, the
+    `counted` says what `number` counts, from 1: the `line`s of a text, the `row`s of a table, the
     `change`s of a transaction.
     """
 
@@ -43,23 +42,24 @@ Refuse: TypeAlias = Callable[[BadRow], object]
 
 
 def abort(bad: BadRow) -> None:
-    """One bad row ends the load as a whole."""
+    """Raise FactsError: one bad row ends the load."""
     raise FactsError(str(bad))
 
 
 def reject_line(bad: BadRow) -> str:
-    r"""A bad row as a line of a rejects file: JSON in UTF-8, whatever the row has.
+    r"""A bad row as a line of a rejects file: JSON in UTF-8, whatever the row contains.
 
     >>> print(reject_line(BadRow("edge.csv", 2, "'b' is not a number", ["a", "b"], "line")), end="")
     {"source": "edge.csv", "line": 2, "reason": "'b' is not a number", "values": ["a", "b"]}
-    >>> print(reject_line(BadRow("n.jsonl", 1, "no UTF-8 form", {"x": "\ud800", "y": float("nan")})), end="")
-    {"source": "n.jsonl", "row": 1, "reason": "no UTF-8 form", "values": {"x": "\ud800", "y": "NaN"}}
+    >>> bad = BadRow("n.jsonl", 1, "no text", {"x": "\ud800", "y": float("nan")})
+    >>> print(reject_line(bad), end="")
+    {"source": "n.jsonl", "row": 1, "reason": "no text", "values": {"x": "\ud800", "y": "NaN"}}
     """
     entry = {"source": bad.source, bad.counted: bad.number, "reason": bad.reason, "values": bad.values}
     try:
         text = json.dumps(entry, ensure_ascii=False, allow_nan=False, default=_plain)
         text.encode()
-    except ValueError:  # half a surrogate pair, or bytes that are no UTF-8; NaN
+    except ValueError:  # half a surrogate pair, or bytes that are not UTF-8; NaN
         text = json.dumps(_writable(entry), default=_plain)
     except RecursionError:
         text = json.dumps(_writable({**entry, "values": shown(bad.values)}))
@@ -79,7 +79,5 @@ def _writable(value: object) -> object:
 
 
 def _plain(value: object) -> object:
-    """What JSON has no form for: bytes as text, tuples are lists already, all else as Python shows
-    it.
-    """
+    """Values without a form in JSON: bytes as text, all others as their `repr`."""
     return decoded(value) if isinstance(value, bytes) else str(value)

@@ -1,9 +1,9 @@
 """Quoted fields: the field `"a, ""b"" c"` is the symbol `a, "b" c`.
 
-A quoted field may contain delimiters and line ends, so a file falls into fields first and only
-then into lines: one walk over the whole text cuts both.
+A quoted field may contain delimiters and line ends, so one pass over the whole text finds both
+fields and lines.
 
-Source: RFC 4180; Soufflé's own writer doubles and escapes quotes, which no reader understands.
+Source: RFC 4180.  Soufflé's own writer doubles and escapes quotes, which no reader understands.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _LINE_END = re.compile(r"\r?(?:\n|\Z)")
 
 
 class _Malformed(Exception):
-    """What is wrong with a quoted field."""
+    """An error in a quoted field."""
 
 
 def quoted_records(layout: Layout, text: str) -> Iterator[tuple[int, Fields | BadRow]]:
-    """The records of a text, each with the number of the line on which it begins.
+    """The records of a text, each with the number of its first line.
 
-    A field with nothing in it, not even quotes, is None where the layout has nulls.  A quote that
-    does not open its field stands for itself.  A record with a malformed field ends with its line.
+    An empty field without quotes is None if the layout has nulls.  A quote inside an unquoted field
+    stands for itself.  A record with a malformed field ends with its line.
     """
     position, line = 0, 1
     while position < len(text):
@@ -47,7 +47,7 @@ def quoted_records(layout: Layout, text: str) -> Iterator[tuple[int, Fields | Ba
 
 
 def _quoted_field(layout: Layout, text: str, position: int) -> tuple[str, int, bool]:
-    """The field at `position`, where the next one begins, and whether that is in the same record."""
+    """The field at `position`, the next position, and whether the record goes on."""
     found = _QUOTED.match(text, position)
     if found is None:
         raise _Malformed(f"a quote is never closed: {shown(text[position : position + 100])}")
@@ -71,9 +71,9 @@ def _plain_field(layout: Layout, text: str, position: int) -> tuple[str, int, bo
 
 
 def quoter(delimiter: str) -> Callable[[str], str]:
-    """A function that quotes a field if it must be.
+    """A function that quotes a field if necessary.
 
-    Of a long delimiter every character counts: `a;` before `;;` would end too early.
+    Every character of a long delimiter counts: `a;` before `;;` would end too early.
 
     >>> quote = quoter(",")
     >>> quote("plain"), quote('say "hi"')
@@ -88,5 +88,5 @@ def quoter(delimiter: str) -> Callable[[str], str]:
 
 
 def quoted_symbol(field: str) -> str:
-    """A symbol in quotes, needed or not: so does Soufflé, and a symbol "1" stays apart from 1."""
+    """A symbol in quotes, as Soufflé writes it; so the symbol "1" differs from 1."""
     return '"%s"' % field.replace('"', '""')

@@ -1,8 +1,8 @@
-"""SQLite: a relation is one table, its columns those of the relation, read by name or by position.
+"""SQLite: a relation is one table, whose columns are read by name or by position.
 
 Soufflé writes a table `_NAME` of symbol numbers and a view `NAME` that looks them up; we write one
 plain table `NAME`, which reads the same.  SQLite has no unsigned 64-bit integers and no NaN: an
-`unsigned` is stored as the signed number with the same bits (as Soufflé does), NaN as NULL.
+`unsigned` is stored as the signed number with the same bits (as in Soufflé), NaN as NULL.
 
 A transaction replaces a table, so a failure leaves the database as it was.
 """
@@ -27,12 +27,12 @@ from everlog.files.typed_values import distinct_names, no_value, typed_rows
 from everlog.spark_backend.column_types import positions_by_name
 
 _TYPES = {Kind.NUMBER: "INTEGER", Kind.UNSIGNED: "INTEGER", Kind.FLOAT: "REAL", Kind.SYMBOL: "TEXT"}
-EVERLOG = int.from_bytes(b"evlg", "big")  # the application id of databases of everlog's own: see everlog.store
-PRESENCE = Column("present", Kind.NUMBER)  # a table must have a column: that of a nullary relation
+EVERLOG = int.from_bytes(b"evlg", "big")  # the application id of everlog's databases: see everlog.store
+PRESENCE = Column("present", Kind.NUMBER)  # the column of a nullary relation: a table needs one
 
 
 def _database(place: Place) -> tuple[str, Path | None]:
-    """What to connect to, and the file that must or may be there; `file:` and `:memory:` have none."""
+    """What to connect to, and the file for it; `file:` and `:memory:` have none."""
     named = place.params.get("filename", place.params.get("dbname", ""))
     if named.startswith(("file:", ":memory:")):
         return named, None
@@ -54,7 +54,7 @@ def _connected(database: str, uri: bool) -> Iterator[sqlite3.Connection]:
 
 
 def read_sqlite(reading: Reading) -> list[Row]:
-    """`IO=sqlite`"""
+    """Reader for `IO=sqlite`."""
     place = reading.place
     database, path = _database(place)
     if path is not None:
@@ -64,7 +64,7 @@ def read_sqlite(reading: Reading) -> list[Row]:
     with _connected(database, uri=database.startswith("file:")) as connection:
         query = place.params.get("query")
         if query is None and _kind_of(connection, place.table) is None:
-            hint = "; it is a database of everlog's own, which .open and --db open" if _is_ours(connection) else ""
+            hint = "; it is an everlog database: use .open or --db" if _is_ours(connection) else ""
             raise FactsError(f"{path or database}: there is no table or view {place.table}{hint}")
         cursor = connection.execute(query or f"SELECT * FROM {quoted_name(place.table)}")
         where = f"{path.name if path else database}: {'the query' if query else f'table {place.table}'}"
@@ -90,9 +90,7 @@ def _rows(
 
 
 def _sources(place: Place, names: list[str]) -> Sequence[int]:
-    """Where the columns of the relation stand: by name if all names are there, else by position, as
-    in Soufflé.
-    """
+    """The positions of the relation's columns: by name if all match, else by position."""
     wanted = [column.name for column in place.relation.columns]
     if "columns" in place.params or names[: len(wanted)] == distinct_names(place.relation.columns):
         return sources_of(place)
@@ -101,10 +99,10 @@ def _sources(place: Place, names: list[str]) -> Sequence[int]:
 
 
 def _value(kind: Kind, value: object) -> Value:
-    """A stored value as the column has it; text is parsed as in a fact file."""
+    """A stored value converted to the column's kind; text is parsed as in a fact file."""
     match kind, value:
         case Kind.FLOAT, None:
-            return NAN  # which SQLite cannot store in another way
+            return NAN  # SQLite stores NaN as NULL
         case _, None:
             raise no_value(kind)
         case Kind.SYMBOL, bytes(data):
@@ -128,7 +126,7 @@ def _value(kind: Kind, value: object) -> Value:
 
 
 def write_sqlite(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
-    """`IO=sqlite`: replace the table of a relation, or add to it; the rest of the database stays."""
+    """Writer for `IO=sqlite`: replaces or extends one table; the others stay."""
     records = _records(place, sorted_rows(place.relation, rows))
     database, path = _database(place)
     if path is not None:
@@ -137,8 +135,8 @@ def write_sqlite(place: Place, rows: Iterable[Row], stdout: TextIO) -> None:
     try:
         with _connected(database, uri=path is None) as connection:
             connection.execute("BEGIN IMMEDIATE")
-            if _is_ours(connection):  # whose tables may have the names of relations
-                raise FactsError(f"{path or database} is a database of everlog's own, and is left as it is")
+            if _is_ours(connection):  # its own tables may have the names of relations
+                raise FactsError(f"{path or database} is an everlog database, and is not changed")
             kind = _kind_of(connection, place.table)
             if place.keeps(kind is not None, f"a {kind} {place.table}"):
                 return
@@ -169,7 +167,7 @@ def _fill_table(connection: sqlite3.Connection, place: Place, records: Iterable[
 
 
 def _records(place: Place, rows: list[Row]) -> list[tuple[object, ...]]:
-    """The rows as SQLite takes them; NaN becomes NULL by itself."""
+    """The rows as SQLite takes them; it turns NaN into NULL."""
     if not place.relation.columns:
         return [(1,)] if rows else []
     columns: list[Iterable[object]] = list(zip(*rows, strict=True))
@@ -184,9 +182,7 @@ def _records(place: Place, rows: list[Row]) -> list[tuple[object, ...]]:
 
 
 def _bindable(symbol: object) -> str | bytes:
-    """A symbol as a parameter: SQLite takes bytes that are no UTF-8 only as bytes, cast in the
-    statement.
-    """
+    """A symbol as a parameter; bytes that are not UTF-8 are cast in the statement."""
     text = str(symbol)
     if text.isascii():
         return text
@@ -195,7 +191,7 @@ def _bindable(symbol: object) -> str | bytes:
 
 
 def _is_ours(connection: sqlite3.Connection) -> bool:
-    """Whether it is a database that `Database.open` has made."""
+    """Whether `Database.open` has created this database."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     return bool(application == EVERLOG)
 

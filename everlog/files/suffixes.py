@@ -1,10 +1,9 @@
-"""The name of a file says how its facts are written: `.csv`, `.tsv`, `.jsonl`, `.parquet`, …, also
-`.gz`, `.zst`.
+"""The format of a file from its name: `.csv`, `.jsonl`, `.parquet`, `.gz`, ….
 
-What comes out is the parameters of a directive, so that whoever knows those can say it more
-exactly.  Files `.csv` are of two sorts: with commas and quotes, as everybody writes them, and with
-tabs, as Soufflé does; the first line tells.  Whether it is a header, `headers` finds out.  (In a
-directive, `.csv` is what its parameters say, as Soufflé has it.)
+The result is parameters of a directive, which explicit parameters override.  There are two kinds of
+`.csv` files: with commas and quotes, as usual, and with tabs, as in Soufflé; the first line
+decides.  `headers` finds out whether it is a header.  (In a directive, parameters alone determine
+the format of a `.csv`, as in Soufflé.)
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ SUFFIXES: Mapping[str, Mapping[str, str]] = {
 
 
 def writing_parameters(path: Path, asked: Mapping[str, str]) -> dict[str, str]:
-    """How to write a file of this name; `asked` goes before what the name says.
+    """The parameters for writing a file of this name; `asked` overrides them.
 
     >>> writing_parameters(Path("edge.csv"), {"headers": "false"})
     {'filename': 'edge.csv', 'rfc4180': 'true', 'headers': 'false'}
@@ -41,7 +40,7 @@ def writing_parameters(path: Path, asked: Mapping[str, str]) -> dict[str, str]:
 
 
 def reading_parameters(path: Path, asked: Mapping[str, str], columns: int) -> dict[str, str]:
-    """How to read so many columns from a file of this name."""
+    """The parameters for reading this number of columns from a file of this name."""
     found = dict(_by_name(path, asked))
     if found == COMMAS:
         found = _looked_at(path, asked, columns)
@@ -53,24 +52,23 @@ def _by_name(path: Path, asked: Mapping[str, str]) -> Mapping[str, str]:
     if suffix in SUFFIXES and "IO" not in asked:
         return SUFFIXES[suffix]
     if asked:
-        return {}  # delimited text, or whatever `IO` says
+        return {}  # delimited text, or what `IO` says
     raise FactsError(
-        f"the name of {path} does not say how facts are written: known are {', '.join(SUFFIXES)}, each also with"
-        " .gz or .zst; or say it, such as delimiter=; or IO=sqlite"
+        f"the name of {path} does not determine a format: use {', '.join(SUFFIXES)}, each also with"
+        " .gz or .zst; or a parameter, such as delimiter=; or IO=sqlite"
     )
 
 
 def _looked_at(path: Path, asked: Mapping[str, str], columns: int) -> dict[str, str]:
-    """What the first line of a `.csv` tells: with tabs alone it is Soufflé's, else it has commas
-    and quotes.
+    """The format of a `.csv` from its first line: only tabs mean Soufflé's.
 
-    In a file of one column a tab may be a part of the value.
+    In a file of one column a tab may be part of the value.
     """
     file = next((file for file in candidates(path) if file.is_file()), path)
     line = beginning(file).removeprefix(MARK).partition(b"\n")[0]
     is_said = "delimiter" in asked or "rfc4180" in asked
     if not is_said and b"\t" in line and b"," not in line and b'"' not in line:
         if columns == 1:
-            raise FactsError(f"{file}:1: a tab stands in a line without commas; say delimiter=, or rfc4180=true")
+            raise FactsError(f"{file}:1: the line has a tab and no commas; set delimiter=, or rfc4180=true")
         return {"delimiter": "\t", "headers": "auto"}
     return {"rfc4180": "true", "headers": "auto"}

@@ -1,7 +1,7 @@
 r"""One value of a column: from the text of a file to Python, and back.
 
-Python's `int` and `float` read more than Soufflé does (`1_000`, `5 `, digits of other scripts) and
-less (`0x1p3`).  So a field must match the grammar of its kind first, and only then is converted.
+Python's `int` and `float` accept more than Soufflé does (`1_000`, `5 `, digits of other scripts)
+and less (`0x1p3`).  So a field must match the grammar of its kind before it is converted.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from everlog.core.program.values import MASK, NAN, SIGNED_MAX, SIGNED_MIN, encod
 
 
 class FactsError(Exception):
-    """A user's mistake in facts or in the parameters of a directive; the message says where."""
+    """An error in facts or in the parameters of a directive; the message says where."""
 
 
 class NoSuchFile(FactsError):
-    """The file of a directive is not there."""
+    """The file of a directive does not exist."""
 
 
 # ── from text ────────────────────────────────────────────────────────────────────────────────
-# A parser raises ValueError with what is wrong; the reader, which knows the place, adds it.
+# A parser raises ValueError with the reason; the reader adds the place.
 
 _BLANKS = r"[ \t\n\v\f\r]*"
 _NUMBER = re.compile(rf"{_BLANKS}([+-]?)([0-9]+)")
@@ -39,11 +39,12 @@ _NOT_A_NUMBER = re.compile(rf"{_BLANKS}[+-]?nan(?:\([0-9a-z_]*\))?", re.IGNORECA
 _HEXADECIMAL = re.compile(
     rf"{_BLANKS}([+-]?)(0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(?:p[+-]?[0-9]+)?)", re.IGNORECASE | re.ASCII
 )
-_LONGEST = 64  # significant digits: more are out of range in every base
+_LONGEST = 64  # significant digits; numerals with more are out of range in every base
 
 
 def parse_number(text: str) -> int:
-    """
+    """A number, with optional sign and leading blanks.
+
     >>> parse_number("+5"), parse_number(" 5"), parse_number("-007")
     (5, 5, -7)
     """
@@ -57,7 +58,8 @@ def parse_number(text: str) -> int:
 
 
 def parse_unsigned(text: str) -> int:
-    """
+    """An unsigned number, in decimal, hexadecimal or binary.
+
     >>> parse_unsigned("12"), parse_unsigned("0x1f"), parse_unsigned("0b101")
     (12, 31, 5)
     """
@@ -72,15 +74,16 @@ def parse_unsigned(text: str) -> int:
 
 
 def _integer(digits: str, base: int) -> int:
-    """The value of digits; 2**64, which fits nowhere, for more of them than `int` would take."""
+    """The value of digits; 2**64, which is out of range, if there are too many."""
     digits = digits.lstrip("0") or "0"
     return int(digits, base) if len(digits) <= _LONGEST else 2**64
 
 
 def parse_float(text: str) -> float:
-    """
-    >>> parse_float(".5"), parse_float("1e3"), parse_float("0x1p3"), parse_float("-inf"), parse_float("-0")
-    (0.5, 1000.0, 8.0, -inf, 0.0)
+    """A float, in decimal or hexadecimal.
+
+    >>> [parse_float(text) for text in (".5", "1e3", "0x1p3", "-inf", "-0")]
+    [0.5, 1000.0, 8.0, -inf, 0.0]
     """
     found = _DECIMAL.fullmatch(text)
     if found is not None:
@@ -103,10 +106,9 @@ def parse_float(text: str) -> float:
 
 
 def _require_range(text: str, value: float, digits: str | None) -> None:
-    """Refuse a numeral that is no infinity but would be one, or that would be 0 and has another
-    digit.
+    """Refuse a numeral that would overflow to infinity or underflow to 0.
 
-    C's strtod gives infinity and 0, and so does Soufflé.
+    C's strtod returns infinity and 0, and so does Soufflé.
     """
     if digits is not None and (math.isinf(value) or (not value and digits.strip("0."))):
         size = "large" if value else "small"
@@ -125,9 +127,9 @@ PARSERS: Mapping[Kind, Callable[[str], Value]] = {
 
 
 def sorted_rows(relation: Relation, rows: Iterable[Row]) -> list[Row]:
-    """Numbers by value, symbols by text, column after column; NaN, which has no place, first.
+    """Rows by value, column by column; NaN, which has no order, first.
 
-    Cost: one sort; a key per row only where a NaN is about.
+    Cost: one sort; a key per row only if there is a NaN.
     """
     rows = list(rows)
     floats = [i for i, column in enumerate(relation.columns) if column.kind is Kind.FLOAT]
@@ -137,7 +139,7 @@ def sorted_rows(relation: Relation, rows: Iterable[Row]) -> list[Row]:
 
 
 def encoded_text(text: str) -> bytes:
-    """The bytes of a whole output: bytes that came in as no UTF-8 go out as they came."""
+    """The bytes of an output; bytes that were not UTF-8 are written unchanged."""
     try:
         return encoded(text)
     except UnicodeEncodeError as problem:

@@ -1,9 +1,9 @@
-"""Facts from where values have types: JSON, columns of Arrow, tables of databases.
+"""Facts from typed sources: JSON, Arrow columns, database tables.
 
-A source with a schema is compared with the declaration before a row of it is read: its columns are
-found by name, or by position, and their types must be able to hold the kind of the column.  What a
-type alone cannot promise (no null, 64 bits, no sign) is looked at value by value.  Whole columns
-that need no second look are taken as they are (`bulk.ready_column`).
+The schema of a source is compared with the declaration before any row is read: columns are found by
+name or by position, and their types must be able to hold the kind of the column.  What a type
+cannot guarantee (no null, 64 bits, no sign) is checked value by value.  Columns that need no
+conversion are taken as they are (`bulk.ready_column`).
 """
 
 from __future__ import annotations
@@ -33,25 +33,24 @@ Convert: TypeAlias = Callable[[Kind, object], Value]  # ValueError says what is 
 
 @frozen
 class Typed:
-    """A column of a source: its name, the name of its type, and the kinds that this type can hold."""
+    """A source column: its name, its type's name, and the kinds that it can hold."""
 
     name: str
     type_name: str
     kinds: frozenset[Kind]
 
 
-def check_columns(place: Place, given: Sequence[Typed], where: str) -> list[int]:
-    """Which column of a source feeds which column of the relation; FactsError where they do not
-    fit.
+def check_columns(place: Place, columns: Sequence[Typed], where: str) -> list[int]:
+    """The source column for each relation column; FactsError if they do not fit.
 
-    Columns are found as on Spark: by name where all names are there (in any case), else by position
-    where there are as many and none has a name of the relation's.  The parameter `columns="2:0"`
-    says positions itself.
+    As on Spark, columns are matched by name if all names exist (ignoring case), else by position if
+    there are as many and none has a name of the relation's.  The parameter `columns="2:0"` sets the
+    positions.
     """
     relation = place.relation
-    positions = _positions(place, [column.name for column in given], where)
+    positions = _positions(place, [column.name for column in columns], where)
     for number, (column, position) in enumerate(zip(relation.columns, positions, strict=True), start=1):
-        source = given[position]
+        source = columns[position]
         if column.kind not in source.kinds:
             raise FactsError(
                 f"{where}: {column_label(column, number)}: the type `{source.type_name}` of `{source.name}` is"
@@ -72,16 +71,16 @@ def _positions(place: Place, names: list[str], where: str) -> list[int]:
     found = positions_by_name([column.name for column in place.relation.columns], names)
     if found is None:
         raise FactsError(
-            f"{where} has the columns {', '.join(names)}, which do not fit {place.relation}: name them as the"
-            " relation does (or give as many under other names, which are taken by position), or say which by"
+            f"{where} has the columns {', '.join(names)}, which do not fit {place.relation}: use the"
+            " relation's names (or the same number of columns with other names, which are matched by position),"
+            " or select columns with"
             ' columns="2:0"'
         )
     return found
 
 
 def distinct_names(columns: Iterable[Column]) -> list[str]:
-    """The names of columns; most databases take `x` and `X` for one name, so a later one is
-    numbered.
+    """The names of columns; a later one is numbered if it differs only in case.
 
     >>> distinct_names([Column("x", Kind.NUMBER), Column("X", Kind.NUMBER)])
     ['x', 'X:1']
@@ -99,13 +98,11 @@ def distinct_names(columns: Iterable[Column]) -> list[str]:
 def typed_rows(
     place: Place, columns: Sequence[Sequence[object]], convert: Convert, where: str, refuse: Refuse
 ) -> list[Row]:
-    """The rows of columns of values, as many as the relation has; `refuse` hears of those that do
-    not fit.
-    """
+    """The rows of columns of values; `refuse` receives those that do not fit."""
     out: list[Sequence[Value]] = []
     bad: dict[int, str] = {}
-    given = zip(place.relation.columns, columns, place.nulls, strict=True)
-    for number, (column, stored, null) in enumerate(given, start=1):
+    inputs = zip(place.relation.columns, columns, place.nulls, strict=True)
+    for number, (column, stored, null) in enumerate(inputs, start=1):
         ready = ready_column(column.kind, stored)
         if ready is None:
             ready = []
@@ -114,7 +111,7 @@ def typed_rows(
                     ready.append(null if value is None and null is not None else convert(column.kind, value))
                 except ValueError as problem:
                     bad.setdefault(index, f"{column_label(column, number)}: {problem}")
-                    ready.append(0)  # of a row that goes
+                    ready.append(0)  # a placeholder: the row is dropped
         out.append(ready)
     for index in sorted(bad):
         refuse(BadRow(where, index + 1, bad[index], [column[index] for column in columns]))
@@ -123,15 +120,17 @@ def typed_rows(
 
 
 def no_value(kind: Kind) -> ValueError:
-    """What to say of a null where a value must be."""
-    return ValueError(f"null is not {with_article(kind)}; null=VALUE says what it becomes")
+    """The error for a null where a value is required."""
+    return ValueError(f"null is not {with_article(kind)}; set null=VALUE to replace it")
 
 
 def typed_value(kind: Kind, value: object) -> Value:
-    """A value as a column of this kind stores it.
+    """A value in the stored form of this kind.
 
-    >>> typed_value(Kind.FLOAT, 1), typed_value(Kind.NUMBER, Decimal(7)), typed_value(Kind.SYMBOL, b"x")
-    (1.0, 7, 'x')
+    >>> typed_value(Kind.FLOAT, 1), typed_value(Kind.NUMBER, Decimal(7))
+    (1.0, 7)
+    >>> typed_value(Kind.SYMBOL, b"x")
+    'x'
     >>> typed_value(Kind.UNSIGNED, -1)
     Traceback (most recent call last):
     ValueError: -1 is out of range for a 64-bit unsigned
@@ -140,7 +139,7 @@ def typed_value(kind: Kind, value: object) -> Value:
         case _, None:
             raise no_value(kind)
         case _, bool():
-            pass  # an int to Python only
+            pass  # bool is an int only in Python
         case Kind.SYMBOL, str(text):
             return sys.intern(canonical(text))
         case Kind.SYMBOL, bytes(data):
@@ -159,7 +158,7 @@ def typed_value(kind: Kind, value: object) -> Value:
 
 
 def _float_of_decimal(value: Decimal) -> float:
-    """The nearest float, as of a numeral in a file; an integer must be exactly one."""
+    """The nearest float, as for a numeral in a file; an integer must be exact."""
     if value.is_nan():
         return NAN
     number = float(value) + 0.0
@@ -178,7 +177,7 @@ def _ranged(kind: Kind, number: int) -> int:
 
 
 def canonical(text: str) -> str:
-    r"""Half a surrogate pair, written `\ud83d`, is no text; `\udc80` stands for the byte 0x80."""
+    r"""Refuse half a surrogate pair like `\ud83d`; `\udc80` means the byte 0x80."""
     if text.isascii():
         return text
     try:

@@ -1,8 +1,8 @@
-"""Directives that may name no places: those of texts that the operator has not written.
+"""Limits on the directives of texts that the operator has not written.
 
-A program may say `.output r(filename="/any/path")`, and `.input r(IO=postgres, url=…)`.  Whoever
-runs a program of his own means that.  A text that came over HTTP, or that a database file holds, is
-another matter: it says what is written, and the operator says where.
+A program may say `.output r(filename="/any/path")`, and `.input r(IO=postgres, url=…)`.  Users who
+run their own program mean that.  A text that came over HTTP, or that a database file holds, is not
+trusted: it says what is written, and the operator says where.
 """
 
 from __future__ import annotations
@@ -12,15 +12,8 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from everlog.core.program import Directive
-from everlog.files.formats import way_of
+from everlog.files.formats import FILE_NAMES, IN_FOLDER, LAYOUT_PARAMETERS, format_of
 from everlog.files.text_values import FactsError
-
-_LAYOUT = frozenset(
-    "IO attributeNames auxArity columns compress compression delimiter encoding format headers intermediate"
-    " mode n null operation params rfc4180 types".split()
-)
-_NAMES = ("filename", "name", "rejects")  # parameters that are names of files
-_FILES = frozenset({"arrow", "file", "jsonfile", "jsonl", "parquet", "stdout"})
 
 
 def named_place(params: Mapping[str, str]) -> str | None:
@@ -32,7 +25,7 @@ def named_place(params: Mapping[str, str]) -> str | None:
     'IO="sqlite"'
     """
     for key, value in params.items():
-        if key not in _LAYOUT or (key == "IO" and value not in _FILES):
+        if key not in LAYOUT_PARAMETERS or (key == "IO" and value not in IN_FOLDER):
             return f'{key}="{value[:80]}"'
     return None
 
@@ -40,7 +33,10 @@ def named_place(params: Mapping[str, str]) -> str | None:
 def require_within(
     directives: Iterable[Directive], trusted: Collection[Directive], folder: str, kind: str, flag: str
 ) -> None:
-    """FactsError if a directive that is not `trusted` leads out of a folder, or to a database."""
+    """Raise FactsError if an untrusted directive leads out of a folder.
+
+    A database is always outside.
+    """
     for directive in directives:
         if directive in trusted:
             continue
@@ -56,10 +52,10 @@ def require_within(
 def _outside(directive: Directive, folder: Path) -> str | None:
     """The parameter that leads out of a folder."""
     params = directive.params
-    names = {key: params[key] for key in _NAMES if key in params}
+    names = {key: params[key] for key in FILE_NAMES if key in params}
     others = {key: value for key, value in params.items() if key not in names}
-    if way_of(params) not in _FILES:
-        others["IO"] = way_of(params)
+    if format_of(params) not in IN_FOLDER:
+        others["IO"] = format_of(params)
     place = named_place(others)
     if place is not None:
         return place

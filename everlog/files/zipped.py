@@ -1,8 +1,8 @@
 """Compressed bytes: gzip and zstd.
 
-What is read is known by its first bytes, whatever its name; what is written is compressed when a
-parameter says so (`compress=true`, `compress=zstd`, or Spark's word, `compression=gzip`), or when
-its name ends in `.gz` or `.zst`.
+A reader recognizes compression by the first bytes, whatever the name.  A writer compresses if a
+parameter says so (`compress=true`, `compress=zstd`, or Spark's word, `compression=gzip`), or if
+the name ends in `.gz` or `.zst`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _NAMES = {"true": "", "gzip": "gzip", "zstd": "zstd", "false": "none", "none": "
 
 
 def unzipped(data: bytes, source: str) -> bytes:
-    """
+    """The data, decompressed if it is gzip or zstd.
+
     >>> unzipped(gzip.compress(b"a"), "x"), unzipped(b"a", "x")
     (b'a', b'a')
     """
@@ -39,7 +40,7 @@ def unzipped(data: bytes, source: str) -> bytes:
 
 
 def _frames(data: bytes, source: str) -> bytes:
-    """All frames of a zstd file, each of them whole."""
+    """All frames of a zstd file; each must be complete."""
     zstd = _zstandard(source)
     parts: list[bytes] = []
     while data:
@@ -67,7 +68,7 @@ def zipped(data: bytes, method: str | None, target: str) -> bytes:
 
 @contextmanager
 def zipping(raw: BinaryIO, method: str | None) -> Iterator[Any]:
-    """Where to write what is to stand in `raw`, compressed."""
+    """A stream that compresses into `raw`."""
     if method is None:
         yield raw
     elif method == "gzip":
@@ -83,9 +84,7 @@ def is_zipped(data: bytes) -> bool:
 
 
 def beginning(path: Path, size: int = 1 << 16) -> bytes:
-    """The first bytes of a file, unzipped; nothing where there is none, or a pipe, which can be
-    read but once.
-    """
+    """The first bytes of a file, unzipped; none of a pipe, to leave it unread."""
     try:
         if not path.is_file():
             return b""
@@ -97,7 +96,7 @@ def beginning(path: Path, size: int = 1 << 16) -> bytes:
                     return unpacked.read(size)
             if data.startswith(_ZSTD):
                 zstd = _zstandard(str(path))
-                with suppress(zstd.ZstdError):  # whoever reads all of it tells
+                with suppress(zstd.ZstdError):  # a full read reports the error
                     packed: bytes = zstd.ZstdDecompressor().stream_reader(file).read(size)
                     return packed
                 return b""
@@ -107,7 +106,7 @@ def beginning(path: Path, size: int = 1 << 16) -> bytes:
 
 
 def method_of(params: Mapping[str, str]) -> str | None:
-    """How an output is to be compressed, by its parameters and the end of its name.
+    """The compression of an output, from its parameters and its name.
 
     >>> method_of({"compress": "true"}), method_of({"filename": "a.csv.zst"}), method_of({})
     ('gzip', 'zstd', None)
@@ -118,13 +117,14 @@ def method_of(params: Mapping[str, str]) -> str | None:
     if asked is None:
         return by_name
     if asked not in _NAMES:
-        raise FactsError(f"cannot compress by {shown(asked)}: known are true, gzip, zstd, false")
+        raise FactsError(f"cannot compress with {shown(asked)}; use true, gzip, zstd or false")
     method = _NAMES[asked] or by_name or "gzip"
     return None if method == "none" else method
 
 
 def without_suffix(name: str) -> str:
-    """
+    """The name without a suffix of compression.
+
     >>> without_suffix("edge.jsonl.gz"), without_suffix("edge.jsonl")
     ('edge.jsonl', 'edge.jsonl')
     """

@@ -1,18 +1,18 @@
-"""The prompt: `everlog`, where rules, facts, queries and commands are typed.
+"""The prompt: `everlog` reads rules, facts, queries and commands.
 
-    loop         lines from a terminal or a script, one after the other, until the end
-    prompt       the terminal's side: history, keys, several lines, colours (prompt_toolkit)
-    lines        what a line is: a command, a query, a step, statements of the language; and whether it is complete
-    session      the state: a database, an open transaction, settings; it runs one line at a time
-    statements   rules and declarations that come and go, facts in and out, queries
-    transactions updates that wait for `commit`
-    ddlog        `start; insert …, delete …; commit dump_changes; dump R; clear R; rollback;`
-    table        the table of commands; a command is one function of a module of `commands/`
-    settings     what `.set` changes and `.show` shows
-    screen       where answers go: the terminal in colour, a pipe, the file of `.output`; `pager` pauses them
-    modes        rows as a table, CSV, JSON or facts, a piece at a time
-    telling      what a step changed, in lines; the class and the cost of a rule
-    completion   what Tab offers
+    loop           reads input from a terminal or a script, statement by statement
+    prompt         the terminal: history, keys, several lines, colours (prompt_toolkit)
+    continuation   the kind of an input (command, query, step, …), and whether it is complete
+    session        the state: a database, an open transaction, settings; runs one input at a time
+    statements     adds and drops rules, inserts and deletes facts, answers queries
+    transactions   updates that wait for `commit`
+    ddlog          `start; insert …, delete …; commit dump_changes; dump R; clear R; rollback;`
+    table          the table of commands; a command is one function of a module of `commands/`
+    settings       the values of `.set` and `.show`
+    screen         output: the terminal in colour, a pipe, the file of `.output`; `pager` pauses it
+    modes          rows as a table, CSV, JSON or facts, a piece at a time
+    reports        the changes of a step as lines; the class and the cost of a rule
+    tab_completion completion with Tab
 
-Nothing here loads the engine before the first line needs it: the prompt is there first.
+The prompt appears first: nothing here imports the engine before the first input needs it.
 """

@@ -1,25 +1,31 @@
-r"""What a line is, and whether it is complete.
+r"""The kind of an input, and whether it is complete.
 
-    .tables                         a command: a word with a dot that is no directive of the language
-    .decl edge(x:number)            statements of the language, up to where the parser has all it needs
-    +edge(1, 2). -edge(2, 3).       facts in and out, in one step
-    -path#2.                        a rule goes
+    .tables                         a command: a word with a dot that is not a directive
+    .decl edge(x:number)            statements of the language
+    +edge(1, 2). -edge(2, 3).       inserts and deletes, in one step
+    -path#2.                        drops a rule
     ?- path(1, x), x > 3.           a query; `path(1, x), x > 3?` is the same
     begin    commit    rollback     a transaction; with `;` also DDlog's other words
 
-`.output` and `.plan` are words of both worlds: `.output path` is the directive where `path` is a
-relation, and the command where it is a file; `.plan` on a line of its own is the command.
+`.output` and `.plan` have two meanings: `.output path` is a directive if `path` is a relation, and
+otherwise a command with a file name; `.plan` on a line of its own is a command.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from everlog.dsl.keywords import DIRECTIVES, PREPROCESSOR
 from everlog.repl import ddlog
+
+if TYPE_CHECKING:  # loaded when there is something to parse
+    from everlog.dsl.prompt_input import Reading
+    from everlog.dsl.query_text import ParsedQuery
 
 COMMAND, QUERY, DROP, DDLOG, STATEMENTS, NOTHING = "command", "query", "drop", "ddlog", "statements", "nothing"
 
@@ -30,24 +36,28 @@ _RULE_NAME = re.compile(r"[?\w]+(?:\.[?\w]+)*#[0-9]+")
 _RELATIONS = re.compile(r"\.output\s+([?\w]+(?:\.[?\w]+)*)\s*(?:\(.*|,.*|)", re.DOTALL)
 _MACRO = re.compile(rf"#\s*(?:{'|'.join(PREPROCESSOR)})\b")
 _IDLE = re.compile(rf"(?:\s+|//[^\n]*|(?!{_MACRO.pattern})#[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)+")
-_COMMENT = re.compile(  # what is never closed goes to the end, and stays
+_COMMENT = re.compile(  # a comment that is never closed extends to the end, and stays
     r'("(?:\\.|[^"\\])*+(?:"|\Z)|"(?:\\.|[^"\\])*+\\\Z)|//[^\n]*|/\*(?:[^*]|\*(?!/))*+\*/|(/\*.*\Z)', re.DOTALL
 )
 
 
 @frozen
 class Line:
-    """What was typed, and of which kind it is; for a command its name, for a query its body alone."""
+    """An input with its kind, the name of its command, or the body of its query, parsed if it was."""
 
     kind: str
     text: str
     name: str = ""
+    query: ParsedQuery | None = None
 
 
 def read_line(text: str, relations: Collection[str] = ()) -> Line:
-    """
-    >>> read_line(".count path").name, read_line(".decl p(x:number)").kind, read_line("// hello").kind
-    ('.count', 'statements', 'nothing')
+    """Classify an input.
+
+    >>> [read_line(text).kind for text in (".decl p(x:number)", "// hello")]
+    ['statements', 'nothing']
+    >>> read_line(".count path").name
+    '.count'
     >>> read_line(".output path", ["path"]).kind, read_line(".output path.txt", ["path"]).kind
     ('statements', 'command')
     >>> read_line("?- path(1, x), x > 3.").text, read_line("path(1, x)?").text
@@ -63,12 +73,15 @@ def read_line(text: str, relations: Collection[str] = ()) -> Line:
         return Line(DDLOG, body)
     if _DROPS.fullmatch(body):
         return Line(DROP, body)
-    query = _query(body)
-    return Line(STATEMENTS, written) if query is None else Line(QUERY, query)
+    if body.endswith("?") and not body.startswith("?-"):
+        return Line(QUERY, body[:-1].strip())
+    if body.startswith("?-") and body.endswith(".") and (query := reading(body).only_query()) is not None:
+        return Line(QUERY, query.body, query=query)
+    return Line(STATEMENTS, written)
 
 
 def is_complete(text: str, relations: Collection[str] = ()) -> bool:
-    """Whether a text can be run, or is beyond repair; else more of it has to come.
+    """Whether a text can be run, or is wrong whatever follows it.
 
     >>> is_complete("path(x, z) :- path(x, y),"), is_complete("path(x, z) :- edge(x, z).")
     (False, True)
@@ -82,27 +95,27 @@ def is_complete(text: str, relations: Collection[str] = ()) -> bool:
         case "statements":
             if has_macros(line.text):
                 return _macros_complete(line.text)
-            from everlog.dsl.prompt_input import read_typed
-
-            return not read_typed(line.text).more
+            return not reading(line.text).more
         case "ddlog":
             return ddlog.is_complete(line.text)
         case _:
             return True
 
 
-def apart(text: str) -> bool:
-    """Whether the lines of a text that was pasted are to be run one by one: some are no statements.
+def is_script(text: str) -> bool:
+    r"""Whether to run the lines of a pasted text one by one, since some are commands.
 
-    >>> apart("edge(1, 2).\\n.tables"), apart("path(x, y) :-\\n  edge(x, y).\\n.decl p(x:number)")
-    (True, False)
+    >>> is_script("edge(1, 2).\n.tables")
+    True
+    >>> is_script("path(x, y) :-\n  edge(x, y).\n.decl p(x:number)")
+    False
     """
     parts = text.strip().split("\n")
     return len(parts) > 1 and any(read_line(part).kind in (COMMAND, QUERY, DROP, DDLOG) for part in parts)
 
 
 def rules_named(text: str) -> list[str]:
-    """The rules that a line drops.
+    """The names of the rules that an input drops.
 
     >>> rules_named("-path#2. -edge#1.")
     ['path#2', 'edge#1']
@@ -111,7 +124,7 @@ def rules_named(text: str) -> list[str]:
 
 
 def without_comments_before(text: str) -> str:
-    """Blanks instead of the comments that a text begins with: what follows stays in its place."""
+    """The text with blanks instead of its leading comments; places stay the same."""
     found = _IDLE.match(text)
     return text if found is None else _blanks(found[0]) + text[found.end() :]
 
@@ -129,21 +142,19 @@ def _with_dot(body: str, relations: Collection[str]) -> Line:
 
 
 def _is_directive(body: str, relations: Collection[str]) -> bool:
-    """Whether `.output …` speaks of a relation, and not of a file."""
+    """Whether the argument of `.output` is a relation rather than a file."""
     found = _RELATIONS.fullmatch(body)
     return found is not None and (found[1] in relations or "(" in body or "," in body)
 
 
-def _query(body: str) -> str | None:
-    if body.endswith("?") and not body.startswith("?-"):
-        return body[:-1].strip()
-    if body.startswith("?-") and body.endswith("."):
-        from everlog.dsl.prompt_input import read_typed
+@lru_cache(maxsize=1)
+def reading(text: str) -> Reading:
+    """The statements of a text.  The last is remembered: it is asked for once to see whether it is
+    complete, and once more to run it.
+    """
+    from everlog.dsl.prompt_input import read_typed
 
-        reading = read_typed(body)
-        if len(reading.statements) <= 1:  # one query, right or wrong
-            return body[2:-1].strip()
-    return None
+    return read_typed(text, "<prompt>")
 
 
 def _opens_comment(text: str) -> bool:
@@ -152,12 +163,12 @@ def _opens_comment(text: str) -> bool:
 
 
 def has_macros(text: str) -> bool:
-    """Whether a text has lines for the preprocessor."""
+    """Whether a text has preprocessor lines."""
     return any(_MACRO.match(line.lstrip()) for line in text.splitlines())
 
 
 def _macros_complete(text: str) -> bool:
-    """`#if` waits for its `#endif`, and a line that ends in a backslash for the next one."""
+    """Whether no `#if` waits for its `#endif`, and no backslash for another line."""
     words = re.findall(r"^\s*#\s*(if|ifdef|ifndef|endif)\b", text, re.MULTILINE)
     opened = sum(1 if word != "endif" else -1 for word in words)
     return opened <= 0 and not text.endswith("\\")

@@ -1,9 +1,9 @@
-"""DDlog's dialect, so that old scripts run: `start; insert E(1, 2), delete E(3, 4); commit
-dump_changes; dump P;`
+"""DDlog's command language, so that old scripts run.
 
-A text of it is statements that end with `;`.  `begin`, `start`, `commit`, `rollback` and `exit`
-stand for themselves on a line, too.  A fact is written `R(1, 2)`, `R{1, 2}` or
-`R{.to = 2, .from = 1}`; it becomes a fact of the language, and is then checked as any other.
+For example `start; insert E(1, 2), delete E(3, 4); commit dump_changes; dump P;`.  Statements end
+with `;`, which is optional after `begin`, `start`, `commit`, `rollback` and `exit` on a line of
+their own.  A fact is written `R(1, 2)`, `R{1, 2}` or `R{.to = 2, .from = 1}`; it is translated to
+Datalog and checked like any other.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _FIELD = re.compile(r"\s*\.?\s*([?A-Za-z_][?\w]*)\s*=\s*(.*)", re.DOTALL)
 
 @frozen
 class Statement:
-    """One statement: its word, and what stands behind it."""
+    """One statement: its word, and its arguments."""
 
     word: str
     rest: str
 
 
 def is_statement(text: str) -> bool:
-    """Whether a text begins with a word of the dialect; `delete(1).` is a fact of the language.
+    """Whether a text begins with a word of DDlog; `delete(1).` is a Datalog fact.
 
     >>> is_statement("start;"), is_statement("insert Edge(1, 2);"), is_statement("delete(1, 2).")
     (True, True, False)
@@ -43,17 +43,18 @@ def is_statement(text: str) -> bool:
 
 
 def is_complete(text: str) -> bool:
-    """Whether the last statement has its `;`, or is a word that stands for itself.
+    """Whether the last statement has its `;`, or needs none.
 
-    >>> is_complete("start; insert Edge(1, 2),"), is_complete("commit"), is_complete("insert Edge(1, 2);")
-    (False, True, True)
+    >>> is_complete("start; insert Edge(1, 2),"), is_complete("commit")
+    (False, True)
     """
     parts = _parts(text)
     return _is_alone(parts[-1]) or not parts[-1].strip()
 
 
 def statements(text: str) -> Iterator[Statement]:
-    """
+    """The statements of a text.
+
     >>> [(s.word, s.rest) for s in statements("start; insert Edge(1, 2); commit dump_changes;")]
     [('start', ''), ('insert', 'Edge(1, 2)'), ('commit', 'dump_changes')]
     """
@@ -64,10 +65,10 @@ def statements(text: str) -> Iterator[Statement]:
 
 
 def updates(statement: Statement, columns: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """The lines `+fact.` and `-fact.` of `insert A(1), delete B(2)`; `columns` are those of each
-    relation.
+    """The lines `+fact.` and `-fact.` of `insert A(1), delete B(2)`.
 
-    >>> list(updates(Statement("insert", "E{.to = 2, .from = 1}, delete F(3)"), {"E": ["from", "to"]}))
+    >>> statement = Statement("insert", "E{.to = 2, .from = 1}, delete F(3)")
+    >>> list(updates(statement, {"E": ["from", "to"]}))
     ['+E(1, 2).', '-F(3).']
     """
     word, rest = statement.word, statement.rest
@@ -85,7 +86,7 @@ def updates(statement: Statement, columns: Mapping[str, Sequence[str]]) -> Itera
 
 
 def _fact(text: str) -> tuple[str, list[str], str]:
-    """The relation of a fact, its fields, and what follows it."""
+    """The relation of a fact, its fields, and the rest of the text."""
     found = _FACT.match(text)
     if found is None:
         raise CommandError(f"expected a fact such as `Edge(1, 2)`, found `{text.strip()[:40]}`")
@@ -109,7 +110,7 @@ def _fact(text: str) -> tuple[str, list[str], str]:
 
 
 def _by_position(name: str, fields: list[str], columns: Mapping[str, Sequence[str]]) -> list[str]:
-    """Fields with names, in the order of the columns."""
+    """Named fields, in the order of the columns."""
     named = [_FIELD.fullmatch(field) if field.startswith(".") else None for field in fields]
     if not any(named) or name not in columns:
         return fields
@@ -121,7 +122,7 @@ def _by_position(name: str, fields: list[str], columns: Mapping[str, Sequence[st
 
 
 def _parts(text: str) -> list[str]:
-    """What stands between semicolons, those in symbols apart; comments begin with `#`."""
+    """Split a text at semicolons outside of symbols; comments begin with `#`."""
     parts = [""]
     for line in re.split(r"(?<=\n)", text):
         if line.lstrip().startswith("#"):

@@ -1,9 +1,9 @@
-"""Line after line: from a terminal until Ctrl-D, or from a script until its end.
+"""The loop: reads and runs input from a terminal until Ctrl-D, or from a script.
 
-Ctrl-C on a terminal drops what is being typed, or cancels what is running: the engine then takes
-the step back, unless it was complete by then.  Of a database in a file, whose steps are numbered,
-it is told which stands.  In a script it ends the process, as everywhere.  A script goes on after an
-error, and ends with status 1 if there was one.
+Ctrl-C on a terminal discards the input line, or cancels what is running: the engine undoes the
+step, unless it was complete.  For a database in a file, the prompt says which step is the last.  In
+a script Ctrl-C ends the process.  A script continues after an error, and ends with status 1 if
+there was one.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from everlog.repl.prompt import Prompt
 
 CANCELLED = "cancelled"
-BANNER = f"everlog {__version__}: .help tells what can be typed, Ctrl-D leaves"
+BANNER = f"everlog {__version__}: type .help for the commands, Ctrl-D to leave"
 
 
 def converse(session: Session) -> int:
-    """Ask and answer on a terminal; the exit status."""
+    """Read and run input on a terminal; the exit status."""
     from everlog.repl.prompt import Prompt
 
     session.screen.note(BANNER)
@@ -34,16 +34,16 @@ def converse(session: Session) -> int:
     while True:
         try:
             while session.status is None:
-                _take_turns(session, prompt)
+                _read_and_run(session, prompt)
             return _ended(session)
-        except KeyboardInterrupt:  # one more, while the first was being told
+        except KeyboardInterrupt:  # a second one, while the first was being reported
             with suppress(KeyboardInterrupt):
                 session.screen.note(f"\n{CANCELLED}")
 
 
-def _take_turns(session: Session, prompt: Prompt) -> None:
-    """Ask for a text and run it."""
-    from everlog.repl.continuation import apart
+def _read_and_run(session: Session, prompt: Prompt) -> None:
+    """Read one input and run it."""
+    from everlog.repl.continuation import is_script
 
     try:
         text = prompt.ask()
@@ -54,7 +54,7 @@ def _take_turns(session: Session, prompt: Prompt) -> None:
         return
     before = session.step
     try:
-        if apart(text):
+        if is_script(text):
             run_script(session, text.split("\n"), "")
         else:
             session.run(text)
@@ -63,18 +63,18 @@ def _take_turns(session: Session, prompt: Prompt) -> None:
 
 
 def cancelled(before: int | None, now: int | None) -> str:
-    """What Ctrl-C has done, by the numbers of the last step before and after it.
+    """The message after Ctrl-C, from the last step before and after it.
 
     >>> cancelled(7, 7), cancelled(7, 8)
-    ('cancelled', 'cancelled, but step 8 was written before that, and stands')
+    ('cancelled', 'cancelled, but step 8 was complete before that, and stays')
     """
     if now is None or now == before:
         return CANCELLED
-    return f"{CANCELLED}, but step {now} was written before that, and stands"
+    return f"{CANCELLED}, but step {now} was complete before that, and stays"
 
 
 def run_input(session: Session, stream: TextIO, name: str = "<stdin>") -> int:
-    """Run what is piped in; the exit status."""
+    """Run piped input; the exit status."""
     from everlog.core.program.values import decoded
 
     buffer = getattr(stream, "buffer", None)
@@ -92,7 +92,7 @@ def end_of_script(session: Session, well: bool) -> int:
 
 
 def run_script(session: Session, lines: Iterable[str], name: str) -> bool:
-    """Run the statements of a script, each as soon as it is complete; whether all went well."""
+    """Run a script, each statement when it is complete; False if one failed."""
     well = True
     for number, text in texts(session, lines):
         well = session.run(text, name and f"{name}:{number}") and well
@@ -101,10 +101,10 @@ def run_script(session: Session, lines: Iterable[str], name: str) -> bool:
     return well
 
 
-def run_all(session: Session, given: Iterable[str]) -> bool:
-    """Run texts one after the other, each whole; whether all went well."""
+def run_all(session: Session, inputs: Iterable[str]) -> bool:
+    """Run complete inputs one after the other; False if one failed."""
     well = True
-    for text in given:
+    for text in inputs:
         well = session.run(text) and well
         if session.status is not None or (session.settings.bail and not well):
             break
@@ -112,7 +112,7 @@ def run_all(session: Session, given: Iterable[str]) -> bool:
 
 
 def texts(session: Session, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """What belongs together, with the number of its first line.
+    """Group the lines into complete inputs, each with the number of its first line.
 
     >>> list(texts(Session(), ["p(x) :-", "  q(x).", "", ".tables"]))
     [(1, 'p(x) :-\\n  q(x).'), (4, '.tables')]
@@ -139,7 +139,7 @@ def _ended(session: Session) -> int:
 
 
 def on_terminal() -> bool:
-    """Whether somebody sits there: both ends are a terminal."""
+    """Whether standard input and output are a terminal."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 

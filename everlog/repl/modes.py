@@ -1,10 +1,9 @@
 """Rows as lines: a table, CSV, JSON or facts, a piece at a time.
 
-A table needs the widths of its columns before its first line.  They are taken from the first piece:
-all rows if they come quickly and are few, else those that there are after a moment; a longer value
-that comes later is folded.  Few rows are sorted; of many, which a person only looks at, the first
-are shown at once, in the order in which they are found.  Where no terminal is looking, rows are
-always all sorted: a script gives the same text each time.
+A table needs the widths of its columns before its first line.  They come from the first piece: all
+rows if these are few and come quickly, otherwise the rows found within a moment.  A longer value
+that comes later is folded.  Few rows are sorted; of many, the first appear at once, unsorted.  If
+the output is not a terminal, all rows are sorted: a script prints the same text each time.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from everlog.repl.screen import Screen, visible
 if TYPE_CHECKING:
     from everlog.core.program import Relation, Row
 
-FEW = 1000  # rows that are sorted before a person sees them
+FEW = 1000  # at most this many rows are sorted on a terminal
 MOMENT = 0.2  # seconds to wait for them
 _PIECE = 200  # rows of a table that are laid out together
 
@@ -29,9 +28,7 @@ _PIECE = 200  # rows of a table that are laid out together
 def show_rows(
     screen: Screen, relation: Relation, rows: Iterable[Row], ordered: bool = False, mode: str = ""
 ) -> None:
-    """Write rows in the mode that is set, as many as `.maxrows` allows; `ordered`: they are sorted
-    already.
-    """
+    """Write at most `.maxrows` rows in the current mode; `ordered`: they are sorted."""
     mode = mode or screen.settings.mode
     most = screen.settings.maxrows
     every = iter(rows) if ordered else _in_order(screen, relation, rows)
@@ -51,7 +48,8 @@ def show_rows(
 
 
 def number_of(number: int, what: str) -> str:
-    """
+    """A number with its noun.
+
     >>> number_of(1, "row"), number_of(1234, "row")
     ('1 row', '1234 rows')
     """
@@ -59,7 +57,7 @@ def number_of(number: int, what: str) -> str:
 
 
 class _Counted:
-    """Goes through rows, and knows how many there were."""
+    """Iterates over rows and counts them."""
 
     def __init__(self, rows: Iterator[Row]) -> None:
         self.rows, self.number = rows, 0
@@ -97,7 +95,7 @@ def _table(screen: Screen, relation: Relation, rows: Iterable[Row]) -> tuple[Ite
 
 
 def table_lines(screen: Screen, names: list[str], rows: Iterable[list[str]], right: list[bool]) -> Iterator[str]:
-    """Rows of cells under the names of their columns; those of `right` end at one line."""
+    """Rows of cells under their column names; `right` columns are right-aligned."""
     headers = screen.settings.headers
     if screen.seen:
         return _framed(screen, names, iter(rows), right, headers)
@@ -105,7 +103,7 @@ def table_lines(screen: Screen, names: list[str], rows: Iterable[list[str]], rig
 
 
 def aligned(names: list[str] | None, rows: Iterable[list[str]], right: list[bool]) -> Iterator[str]:
-    """Columns side by side, as wide as their widest value: plain text.
+    """Columns as plain text, each as wide as its widest value.
 
     >>> print("\\n".join(aligned(["x", "name"], [["1", "a"], ["20", "b"]], [True, False])))
      x  name
@@ -129,9 +127,7 @@ def aligned(names: list[str] | None, rows: Iterable[list[str]], right: list[bool
 def _framed(
     screen: Screen, names: list[str], rows: Iterator[list[str]], right: list[bool], headers: bool
 ) -> Iterator[str]:
-    """A table of `rich`, piece by piece: the first piece sets the widths, the frame closes after
-    the last.
-    """
+    """A table of `rich`, piece by piece; the first piece determines the widths."""
     from rich import box
     from rich.console import Console
     from rich.table import Column, Table
@@ -164,7 +160,7 @@ def _framed(
 
 
 def fitting(widths: list[int], room: int) -> list[int]:
-    """Widths of columns, the widest made narrower until all fit.
+    """The widths of columns, with the widest reduced until all fit.
 
     >>> fitting([5, 100, 60], 80), fitting([5, 10], 80), fitting([9, 9], 0)
     ([5, 37, 38], [5, 10], [1, 1])
@@ -226,7 +222,7 @@ def _facts(screen: Screen, relation: Relation, rows: Iterable[Row]) -> tuple[Ite
 
 
 def _pieces(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Rows in pieces that grow: the first one is there at once."""
+    """Rows in pieces that grow, so that the first comes at once."""
     rows, size = iter(rows), 1
     while piece := list(islice(rows, size)):
         yield piece

@@ -1,7 +1,7 @@
-"""The database of a conversation: an empty one, that of a program, or one that is kept in a file.
+"""The database of a session: an empty one, that of a program, or one in a file.
 
-Fact files that `.input` names and that are not there make no error here: one may well load a
-program to see what it needs.  They are told, and their relations begin empty.
+A missing fact file of an `.input` directive is not an error at the prompt: users load programs to
+see what they need.  It is reported, and its relation starts empty.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 
 def begun(session: Session) -> Database:
-    """The database with which a conversation begins; a program is loaded into it by `.load`."""
+    """The empty database at the start of a session; `.load` loads a program into it."""
     return Database.from_text("", file="<prompt>", **_options(session))
 
 
 def open_file(session: Session, path: Path, program: Path | None, read_only: bool = False) -> DurableDatabase:
-    """A database that is kept in a file, which is made if need be, with a program and its facts."""
+    """Open a database in a file, or create it with a program and its facts."""
     options = _options(session)
     if asks_for_functors(session) or program is None:
         options["functors"] = functions_for(session, program or path)
@@ -55,7 +55,7 @@ def open_file(session: Session, path: Path, program: Path | None, read_only: boo
 
 
 def other_program(session: Session, database: DurableDatabase, program: Path) -> Changes:
-    """Go on with another program in a database that is open; what was given stays."""
+    """Replace the program of an open database; inserted facts stay."""
     options = _options(session)
     try:
         live = LiveText.from_file(program, options["include_dirs"], options["macros"])
@@ -65,14 +65,12 @@ def other_program(session: Session, database: DurableDatabase, program: Path) ->
 
 
 def load_program(session: Session, path: Path, facts: Path) -> str:
-    """Begin with a program and its facts, and say what it has; after an error everything is as
-    before.
-    """
+    """Load a program and its facts, and describe it; an error changes nothing."""
     places = session.places
     if isinstance(session.opened, DurableDatabase) or session.present is not None:
         raise CommandError(
-            "the database is kept in a file: `.open FILE PROGRAM` goes on with another program there,"
-            " `.read PROGRAM` adds to it, and `.open` leaves it"
+            "the database is in a file: `.open FILE PROGRAM` replaces its program,"
+            " `.read PROGRAM` adds to it, and `.open` closes it"
         )
     functors = functions_for(session, path) if asks_for_functors(session) else None
     try:
@@ -88,7 +86,7 @@ def load_program(session: Session, path: Path, facts: Path) -> str:
 
 
 def tell_missing(session: Session, missing: list[str]) -> None:
-    """What is to be said of fact files that are not there."""
+    """Print notes about missing fact files."""
     for what in missing:
         session.screen.note(f"note: {what}")
     if missing:
@@ -96,7 +94,7 @@ def tell_missing(session: Session, missing: list[str]) -> None:
 
 
 def described(database: Database) -> str:
-    """What a database has, in one line."""
+    """The size of a database, in one line."""
     facts = sum(map(database.size, database.relations))
     counted = [number_of(len(database.relations), "relation"), number_of(len(database.rules), "rule")]
     return ", ".join([*counted, number_of(facts, "fact")])
@@ -105,13 +103,13 @@ def described(database: Database) -> str:
 def read_inputs(
     directives: Iterable[Directive], relations: Mapping[str, Relation], folder: Path
 ) -> tuple[dict[str, list[Row]], list[str]]:
-    """The facts of `.input` files, and what is to be said of those that are not there."""
+    """The facts of `.input` files, and notes about missing files."""
     rows: dict[str, list[Row]] = {}
     missing = []
     for directive in directives:
         name, params = directive.relation, directive.params
         if params.get("IO") in ("stdin", "json") and "filename" not in params:
-            missing.append(f"`{name}` is empty: standard input, where its facts are, is the prompt's")
+            missing.append(f"`{name}` is empty: its facts come from standard input, which the prompt reads")
             continue
         try:
             rows.setdefault(name, []).extend(read_facts(relations[name], params, folder))
@@ -123,8 +121,8 @@ def read_inputs(
 def functions_for(session: Session, path: Path | None) -> dict[str, Any]:
     """The Python functions of `-l` files, or of `functors.py` beside the program.
 
-    What is typed at the prompt is a program in the current folder; that of a database is beside its
-    file.
+    Typed rules count as a program in the current folder; the program of a database counts as beside
+    its file.
     """
     places = session.places
     return load_functions(str(path or ""), places.libraries, places.library_dirs)

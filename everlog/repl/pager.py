@@ -1,8 +1,7 @@
 """Long answers, page by page.
 
-The lines are made while they are shown.  The pager of our own stops asking for more of them when
-the page is full, so whatever follows is not even computed before somebody wants to see it.  A
-program such as `less` is fed as fast as it reads, and that ends when it does.
+Lines are computed while they are shown.  Our own pager stops when the page is full, so the rest is
+not computed before the user asks for it.  A program such as `less` gets lines as fast as it reads.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from everlog.repl.table import CommandError
 
 QUESTION = "── more: space a page, enter a line, a all, q stop ──"
 _KEYS = {"\r": "line", "\n": "line", "j": "line", "\x1b[B": "line", "Q": "q", "\x04": "q", "\x1b": "q"}
-_REST = 0.05  # seconds in which the rest of a key's sequence comes
+_REST = 0.05  # seconds in which the rest of a key's escape sequence arrives
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def page(lines: Iterable[str], out: TextIO, height: int, width: int) -> None:
-    """Write lines, and stop after each page to ask."""
+    """Write lines, and wait for a key after each page."""
     room = height - 1
     for text in lines:
         taken = rows_of(text, width)
@@ -47,7 +46,7 @@ def page(lines: Iterable[str], out: TextIO, height: int, width: int) -> None:
 
 
 def rows_of(text: str, width: int) -> int:
-    """How many rows of a terminal a line takes.
+    """The number of terminal rows that a line takes.
 
     >>> rows_of("x" * 81, 80), rows_of("", 80), rows_of("\\x1b[1mx\\x1b[0m", 1)
     (2, 1, 1)
@@ -56,7 +55,7 @@ def rows_of(text: str, width: int) -> int:
 
 
 def width_of(text: str) -> int:
-    """Columns of a terminal that a text takes.
+    """The number of terminal columns that a text takes.
 
     >>> width_of("Zürich"), width_of("東京")
     (6, 4)
@@ -70,7 +69,7 @@ def width_of(text: str) -> int:
 
 
 def _answer(out: TextIO) -> str:
-    """Ask, and take the question away again."""
+    """Ask, wait for a key, and erase the question."""
     with _key_by_key():
         out.write(QUESTION)
         out.flush()
@@ -84,11 +83,11 @@ def _answer(out: TextIO) -> str:
 
 @contextmanager
 def _key_by_key() -> Iterator[None]:
-    """Keys come one by one, not line by line; what was typed before the question counts."""
+    """Read keys one by one instead of line by line; earlier input counts too."""
     try:
         import termios
         import tty
-    except ImportError:  # no such terminals here: a line will do
+    except ImportError:  # no termios here: read lines
         yield
         return
     keyboard = sys.stdin.fileno()
@@ -101,9 +100,7 @@ def _key_by_key() -> Iterator[None]:
 
 
 def _read_key() -> str:
-    """One key of the keyboard, of some the whole sequence; Ctrl-C is KeyboardInterrupt, as
-    everywhere.
-    """
+    """Read one key, with its whole escape sequence; Ctrl-C raises KeyboardInterrupt."""
     if sys.platform == "win32":
         return input()[:1] or "\n"
     keyboard = sys.stdin.fileno()
@@ -116,7 +113,7 @@ def _read_key() -> str:
 
 
 def pipe_to(command: str, lines: Iterable[str], out: TextIO, height: int) -> None:
-    """Write lines that fit on a page, and send more of them to a program."""
+    """Write lines that fit on a page; send longer output to a program."""
     lines = iter(lines)
     first = list(islice(lines, height - 1))
     if len(first) < height - 1:
@@ -126,7 +123,7 @@ def pipe_to(command: str, lines: Iterable[str], out: TextIO, height: int) -> Non
     try:
         program = subprocess.Popen(shlex.split(command), stdin=subprocess.PIPE, text=True, errors="replace")
     except (OSError, ValueError) as problem:
-        raise CommandError(f"cannot start the pager `{command}`: {problem}; `.set pager on` is our own") from None
+        raise CommandError(f"cannot start the pager `{command}`: {problem}; `.set pager on` uses ours") from None
     with program:
         assert program.stdin is not None
         try:
@@ -134,10 +131,10 @@ def pipe_to(command: str, lines: Iterable[str], out: TextIO, height: int) -> Non
                 program.stdin.write(text + "\n")
                 program.stdin.flush()
         except (BrokenPipeError, KeyboardInterrupt):
-            pass  # enough was seen
+            pass  # the user has quit the pager
         finally:
             with suppress(BrokenPipeError):
                 program.stdin.close()
             while program.poll() is None:
-                with suppress(KeyboardInterrupt):  # the key is the program's
+                with suppress(KeyboardInterrupt):  # the pager handles Ctrl-C
                     program.wait()

@@ -1,8 +1,8 @@
-"""The terminal's side of the prompt: history, several lines, colours, Tab.
+"""The terminal prompt: history, several lines, colours, Tab.
 
-Enter runs what was typed if it is complete, and else goes on to another line; on an empty line it
-runs what there is, so that nobody is caught.  The engine is loaded by a thread of its own once the
-first prompt is on the screen, and waited for when the first line is run.
+Enter runs a complete input, and otherwise continues it on another line; on an empty line it runs
+the input in any case.  A thread imports the engine once the first prompt is on the screen, and the
+first input waits for it.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ _COLOURS = {
 
 
 class Prompt:
-    """Asks for the next text to run."""
+    """Reads the next input."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         output = create_output()
         if isinstance(output, Vt100_Output):
-            output.enable_cpr = False  # the answer could come when nobody waits for it, among what is typed
+            output.enable_cpr = False  # the terminal's reply could arrive late, and mix with the input
         self._loading: Thread | None = None
         self._asking: PromptSession[str] = PromptSession(
             message=self._message,
@@ -74,13 +74,13 @@ class Prompt:
         self._asking.app.after_render += self._rendered
 
     def ask(self) -> str:
-        """What was typed; EOFError after Ctrl-D, KeyboardInterrupt after Ctrl-C."""
+        """The next input; EOFError after Ctrl-D, KeyboardInterrupt after Ctrl-C."""
         text = self._asking.prompt()
         self.wait()
         return text
 
     def wait(self) -> None:
-        """Until the engine is loaded."""
+        """Wait until the engine is imported."""
         if self._loading is not None:
             self._loading.join()
 
@@ -101,7 +101,7 @@ class Prompt:
         def _(event: KeyPressEvent) -> None:
             buffer = event.current_buffer
             if buffer.complete_state is not None and buffer.complete_state.current_completion is not None:
-                buffer.complete_state = None  # what Tab has put there stays
+                buffer.complete_state = None  # the completion stays in the text
                 return
             self.wait()
             if is_to_run(buffer.document, self._session.relations):
@@ -113,7 +113,7 @@ class Prompt:
 
 
 def is_to_run(document: Document, relations: Any) -> bool:
-    """Whether Enter runs what is there; on an empty line after the first it does in any case."""
+    """Whether Enter runs the input; on an empty line after the first it always does."""
     from everlog.repl.continuation import is_complete
 
     asked_twice = document.is_cursor_at_the_end and not document.current_line.strip() and document.line_count > 1
@@ -121,7 +121,7 @@ def is_to_run(document: Document, relations: Any) -> bool:
 
 
 def load_engine() -> None:
-    """Everything that the first line may need."""
+    """Import all modules that the first input may need."""
     from everlog.dsl.automaton import automaton
 
     import_module("everlog.repl.statements")
@@ -141,7 +141,7 @@ class _Tab(Completer):
 
 
 def history_path(environment: Callable[[str], str | None] = os.environ.get) -> Path:
-    """Where what was typed is kept: in the folder for the state of programs.
+    """The history file, in the user's folder for program state.
 
     >>> history_path({"XDG_STATE_HOME": "/state"}.get).as_posix()
     '/state/everlog/history'
@@ -152,7 +152,7 @@ def history_path(environment: Callable[[str], str | None] = os.environ.get) -> P
 
 
 def history() -> History:
-    """What was typed before; where it cannot be kept, that of this conversation alone."""
+    """The stored history; if the file cannot be used, only that of this session."""
     path = history_path()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

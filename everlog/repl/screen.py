@@ -1,9 +1,8 @@
-"""Where answers go: a terminal in colour and page by page, a pipe as plain text, or the file of
-`.output`.
+"""Output: a terminal in colour and page by page, a pipe, or the file of `.output`.
 
-Answers are lines, made while they are written, so the first one is seen whatever the number of
-those that follow.  Symbols may hold bytes that are no UTF-8; they go out as they came in, but never
-to a terminal: there, what could move its cursor or ring its bell is written as an escape.
+Lines are computed while they are written, so the first one appears at once.  Symbols may hold bytes
+that are not UTF-8.  A pipe or a file gets them unchanged, but a terminal gets escapes: control
+characters could move its cursor or ring its bell.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ STYLES = {
     "name": "36",
 }
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-_BATCH = 500  # lines that are written at once where nobody watches
+_BATCH = 500  # lines per write if the output is not a terminal
 
 
 def visible(text: str) -> str:
-    r"""What a terminal can show: control characters, and bytes that are no UTF-8, as escapes.
+    r"""The text with control characters and bytes that are not UTF-8 as escapes.
 
     >>> print(visible("a\tb\x07"), visible("\x1b]0;title"))
     a\tb\x07 \x1b]0;title
@@ -42,15 +41,16 @@ def visible(text: str) -> str:
 
 
 class Screen:
-    """One place to write to.  `out` and `err` default to those of the process, looked up when they
-    are used.
+    """One destination of output.
+
+    `out` and `err` default to those of the process at the time of writing.
     """
 
     def __init__(self, settings: Settings, terminal: bool = False, out: TextIO | None = None) -> None:
         self.settings, self.terminal = settings, terminal
         self._out = out
         self._file: BinaryIO | None = None
-        self._lines_left = 0  # until the file of `.once` is complete
+        self._lines_left = 0  # inputs until the file of `.once` is complete
         self.file_name = ""
 
     # ── lines ────────────────────────────────────────────────────────────────────────────────
@@ -59,8 +59,9 @@ class Screen:
         self.lines([text], style)
 
     def lines(self, lines: Iterable[str], style: str = "", paged: bool = False, ready: bool = False) -> None:
-        """Write lines as they come; with `paged`, page by page on a terminal; `ready`: they have
-        their colours.
+        """Write lines as they come.
+
+        `paged`: page by page on a terminal; `ready`: the lines are coloured already.
         """
         if self._file is not None:
             self._write_file(lines)
@@ -82,15 +83,15 @@ class Screen:
         return (self.styled(visible(part), style) for text in lines for part in text.split("\n"))
 
     def error(self, text: str) -> None:
-        """What went wrong."""
+        """Report an error."""
         self._aside(text, "error")
 
     def note(self, text: str) -> None:
-        """A remark that is no answer."""
+        """Write a note, which is not part of the answer."""
         self._aside(text, "note")
 
     def _aside(self, text: str, style: str) -> None:
-        """Never in a file of answers: on a terminal in its place, of a script on the error stream."""
+        """Write to the terminal or to standard error, but never to the output file."""
         self.flush()
         if self.terminal:
             text = "\n".join(self._shown([text], style))
@@ -107,12 +108,12 @@ class Screen:
 
     @property
     def seen(self) -> bool:
-        """Whether answers are seen on a terminal, rather than read by a program."""
+        """Whether the output is a terminal."""
         return self.terminal and self._file is None
 
     @property
     def size(self) -> tuple[int, int]:
-        """Lines and columns."""
+        """The lines and columns of the terminal."""
         columns, lines = shutil.get_terminal_size((80, 24))
         return lines, columns
 
@@ -137,20 +138,20 @@ class Screen:
         except OSError as problem:
             name = self.file_name
             self.to_screen()
-            raise CommandError(f"cannot write to {name}: {problem.strerror}; answers go to the screen") from None
+            raise CommandError(
+                f"cannot write to {name}: {problem.strerror}; output returns to the screen"
+            ) from None
 
     # ── files ────────────────────────────────────────────────────────────────────────────────
 
     def to_file(self, name: str, once: bool) -> None:
-        """Have the answers that follow go to a file, which begins anew; with `once`, those of one
-        line.
-        """
+        """Send output to a new file; with `once`, only that of the next input."""
         try:
             file = Path(name).expanduser().open("wb")
         except OSError as problem:
             raise CommandError(f"cannot write to {name}: {problem.strerror}") from None
         self.to_screen()
-        self._file, self.file_name, self._lines_left = file, name, 2 if once else 0  # this line, and the next
+        self._file, self.file_name, self._lines_left = file, name, 2 if once else 0  # this input, and the next
 
     def to_screen(self) -> None:
         file, self._file, self.file_name, self._lines_left = self._file, None, "", 0
@@ -158,7 +159,7 @@ class Screen:
             file.close()
 
     def line_is_over(self) -> None:
-        """After each line: the file of `.once` is complete, that of `.output` is up to date."""
+        """After each input: close the file of `.once`, flush that of `.output`."""
         if self._lines_left == 1:
             self.to_screen()
             return
@@ -174,7 +175,7 @@ def _batches(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _write(stream: TextIO, text: str) -> None:
-    """The same bytes that a file would get."""
+    """Write the same bytes that a file would get."""
     if text.isascii() or not hasattr(stream, "buffer"):
         stream.write(text)
         stream.flush()

@@ -1,8 +1,8 @@
-"""One conversation: a database, an open transaction, what is watched, settings; one line at a time.
+"""A session: a database, an open transaction, watched relations, settings.
 
-Whatever a line does, it is done as a whole or not at all, and a mistake is told and forgotten:
-`run` never raises but for `KeyboardInterrupt`, which the loop turns into a remark as well.  The
-database is made when the first line needs it, so the prompt need not wait for the engine.
+Each input takes effect as a whole or not at all, and errors are reported: `run` raises only
+`KeyboardInterrupt`, which the loop reports.  The database is created when the first input needs it,
+so the prompt does not wait for the engine.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @define
 class Places:
-    """Where programs, facts and functors are."""
+    """The locations of programs, facts and functors."""
 
     program: Path | None = None
     facts: Path = Path()
@@ -43,7 +43,7 @@ class Places:
 
 
 class Session:
-    """The state of a conversation.
+    """The state of a session.
 
     >>> from io import StringIO
     >>> session = Session(out=StringIO())
@@ -75,14 +75,14 @@ class Session:
         self.screen = Screen(self.settings, terminal, out)
         self.limits, self.strategies = limits, dict(strategies or {})
         self.pending: list[Update] | None = None  # the updates of the open transaction
-        self.quiet_commit = False  # it was begun by `start;`, whose `commit;` tells no changes
+        self.quiet_commit = False  # begun by `start;`, whose `commit;` prints no changes
         self.watched: dict[str, Pattern] = {}
         self.parameters: dict[str, Value] = {}  # of queries: see `.param`
-        self.status: int | None = None  # set when the conversation is over
+        self.status: int | None = None  # set when the session is over
         self.opened: Database | None = None
-        self.present: DurableDatabase | None = None  # while a state of the past is looked at
+        self.present: DurableDatabase | None = None  # the database in the file, while `db` is a past state
         self._meter: Meter = Silence()
-        self._depth = 0  # of `.read` in `.read`
+        self._depth = 0  # of nested `.read`
 
     # ── the database ─────────────────────────────────────────────────────────────────────────
 
@@ -100,38 +100,36 @@ class Session:
 
     @property
     def relations(self) -> Mapping[str, Any]:
-        """What is declared, as far as anything has been loaded."""
+        """The declared relations; empty before the database is created."""
         return {} if self.opened is None else self.opened.relations
 
     @property
     def step(self) -> int | None:
-        """The number of the last step, of a database in a file."""
+        """The number of the last step, for a database in a file."""
         return getattr(self.opened, "step", None)
 
     @property
     def waiting(self) -> str:
-        """What the prompt says of the open transaction, or of the past."""
+        """The prompt's note about an open transaction, or about a past state."""
         if self.present is not None:
             return "[past]"
         return "" if self.pending is None else f"[{len(self.pending)} pending]"
 
     def close(self) -> None:
-        """The end: files are complete, and a database that is kept in one lets it go."""
+        """End the session: close the output file and the database."""
         self.screen.to_screen()
         close = getattr(self.present or self.opened, "close", None)
         if close is not None:
             close()
 
     def deriving(self, unit: str, iteration: int, facts: int) -> None:
-        """The engine tells what a long step is doing."""
+        """Show the progress of a long step; the engine calls this."""
         self._meter.deriving(unit, iteration, facts)
 
     # ── one line ─────────────────────────────────────────────────────────────────────────────
 
     def run(self, text: str, place: str = "") -> bool:
-        """Run what was typed; whether it went well.  `place` is where a script has it: told with
-        errors.
-        """
+        """Run an input; False if it failed.  `place` is its place in a script, for errors."""
         start = perf_counter()
         try:
             with meter_for(sys.stderr, self.settings.progress and self.screen.terminal) as self._meter:
@@ -143,21 +141,22 @@ class Session:
         return well
 
     def try_to(self, act: Callable[[], object], place: str = "") -> bool:
-        """Do something, or tell why it cannot be done; whether it went well."""
+        """Run an action, or report why it fails; False if it failed."""
         try:
             act()
         except CommandError as problem:
             self.screen.error(f"{place}error: {problem}")
-        except BrokenPipeError:  # nobody reads the answers any more
+        except BrokenPipeError:  # the reader of the output has closed it
             raise
         except Exception as problem:
-            self.screen.error(place + _told(problem))
+            self.screen.error(place + _error_text(problem))
         else:
             return True
         return False
 
     def do(self, text: str) -> None:
-        """Do what was typed; what goes wrong is raised."""
+        """Run an input; raise its errors."""
+        from everlog.dsl.query_text import parse_query
         from everlog.repl import continuation, statements, transactions
 
         line = continuation.read_line(text, self.relations)
@@ -165,11 +164,11 @@ class Session:
             case continuation.NOTHING:
                 pass
             case continuation.COMMAND if line.name == ".strategy":
-                raise CommandError("the strategy of a rule stands on the line of that rule")
+                raise CommandError("a `.strategy` belongs on the line of its rule")
             case continuation.COMMAND:
                 find_command(line.name).run(self, line.text)
             case continuation.QUERY:
-                statements.ask(self, line.text)
+                statements.ask(self, line.query or parse_query(line.text))
             case continuation.DROP:
                 statements.drop_rules(self, continuation.rules_named(line.text))
             case continuation.DDLOG:
@@ -178,15 +177,15 @@ class Session:
                 statements.run_statements(self, line.text)
 
     def leave(self, status: int = 0) -> None:
-        """This was the last line."""
+        """End the session after this input."""
         self.status = status
 
     def read_script(self, name: str) -> bool:
-        """Run the lines of a file as if they were typed; whether all went well."""
+        """Run the lines of a file as if they were typed; False if one failed."""
         from everlog.repl.loop import run_script
 
         if self._depth > 50:
-            raise CommandError(f"`.read {name}` inside itself")
+            raise CommandError(f"`.read {name}` cannot read itself")
         try:
             text = Path(name).expanduser().read_bytes().decode("utf-8", "surrogateescape")
         except OSError as problem:
@@ -198,8 +197,8 @@ class Session:
             self._depth -= 1
 
 
-def _told(problem: Exception) -> str:
-    """An error as a user reads it."""
+def _error_text(problem: Exception) -> str:
+    """The text of an error for the user."""
     from everlog.dsl.diagnostics import DatalogError
 
     if isinstance(problem, DatalogError):
@@ -210,11 +209,11 @@ def _told(problem: Exception) -> str:
         return "error: " + "; ".join(str(inner) for inner in problem.exceptions)
     if _is_known(problem):
         return f"error: {problem}"
-    return f"error: this should not have happened, and is a mistake of ours\n{format_exc().rstrip()}"
+    return f"error: this is a bug in everlog; please report it\n{format_exc().rstrip()}"
 
 
 def _is_known(problem: Exception) -> bool:
-    """Whether it is one of the errors that a user's mistake can have."""
+    """Whether a user's mistake can cause this error."""
     from everlog.api.lifecycle import NestedWrite
     from everlog.core.program.values import EvaluationError
     from everlog.files.text_values import FactsError

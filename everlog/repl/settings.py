@@ -1,4 +1,4 @@
-"""What can be set at the prompt: a name, a value, what it may be, and what it means."""
+"""The settings of the prompt: name, allowed values, meaning."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ MODES = ("table", "csv", "json", "dl")
 
 @frozen
 class Setting:
-    """`read` makes a value of a word, or raises ValueError; `choices` is what `.help` and Tab say."""
+    """A setting of the prompt.
+
+    `read` converts a word or raises ValueError; `choices` is for `.help` and Tab.
+    """
 
     name: str
     choices: str
@@ -48,22 +51,22 @@ def _pager(text: str) -> bool | str:
 SETTINGS = {
     setting.name: setting
     for setting in [
-        Setting("mode", "|".join(MODES), "how rows are written", _mode),
-        Setting("maxrows", "N|all", "rows that an answer shows at most", _rows),
-        Setting("headers", "on|off", "names of the columns above rows", _switch),
-        Setting("changes", "on|off", "tell what each step changed", _switch),
-        Setting("timer", "on|off", "tell how long each line took", _switch),
-        Setting("progress", "on|off", "tell on the terminal what a long step is doing", _switch),
+        Setting("mode", "|".join(MODES), "output format of rows", _mode),
+        Setting("maxrows", "N|all", "maximal number of rows in an answer", _rows),
+        Setting("headers", "on|off", "column names above rows", _switch),
+        Setting("changes", "on|off", "print the changes of each step", _switch),
+        Setting("timer", "on|off", "print the time of each line", _switch),
+        Setting("progress", "on|off", "show the progress of a long step on the terminal", _switch),
         Setting("pager", "on|off|COMMAND", "pause after each page, or send long answers to a program", _pager),
         Setting("colour", "on|off", "colours, on a terminal", _switch),
-        Setting("bail", "on|off", "end a script at its first error", _switch),
+        Setting("bail", "on|off", "stop a script at its first error", _switch),
     ]
 }
 _OTHER_NAMES = {"color": "colour"}
 
 
 class Settings:
-    """The values, as attributes are read and by `change` are written.
+    """The values, read as attributes and changed with `change`.
 
     >>> settings = Settings(terminal=False)
     >>> settings.change("mode", "csv")
@@ -92,7 +95,7 @@ class Settings:
         try:
             setattr(self, setting.name, setting.read(value))
         except ValueError:
-            raise CommandError(f"`{setting.name}` is {setting.choices}, not `{value}`") from None
+            raise CommandError(f"invalid value `{value}` for `{setting.name}`; use {setting.choices}") from None
 
     def shown(self, name: str) -> str:
         value = getattr(self, name)
@@ -104,5 +107,5 @@ class Settings:
 def find_setting(name: str) -> Setting:
     found = SETTINGS.get(_OTHER_NAMES.get(name, name))
     if found is None:
-        raise CommandError(f"no setting `{name}`; there are {', '.join(SETTINGS)}")
+        raise CommandError(f"no setting `{name}`; the settings are {', '.join(SETTINGS)}")
     return found

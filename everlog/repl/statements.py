@@ -1,7 +1,7 @@
-"""Statements of the language at the prompt: rules and declarations, facts in and out, queries.
+"""Statements of the language at the prompt: rules, declarations, facts, queries.
 
-Of one text, declarations and rules come first, checked together; then facts and queries in the
-order in which they stand there, facts that stand together as one step.
+Within one input, declarations and rules come first, checked together; then facts and queries, in
+order.  Consecutive facts are one step.
 """
 
 from __future__ import annotations
@@ -13,37 +13,38 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from everlog.api.database import Database
-from everlog.api.rows import line_update, pattern_of
+from everlog.api.parameters import Given
+from everlog.api.rows import line_update
 from everlog.core.program import Column, Kind, Relation
-from everlog.core.program.fact_rows import FactError
 from everlog.dsl import ast
 from everlog.dsl.diagnostics import DatalogError
 from everlog.dsl.fact_text import is_fact
-from everlog.dsl.prompt_input import QUERY, Reading, Typed, read_typed
+from everlog.dsl.prompt_input import Reading, Typed
 from everlog.repl import continuation
 from everlog.repl.commands.parameters import parameters_for
 from everlog.repl.modes import show_rows
 from everlog.repl.open_database import functions_for, read_inputs, tell_missing
+from everlog.repl.reports import cost_lines, print_changes
 from everlog.repl.table import CommandError
-from everlog.repl.telling import tell, told_rules
 from everlog.repl.transactions import apply, import_rows, refuse_in_transaction
 
 if TYPE_CHECKING:
     from everlog.core.program import Directive
     from everlog.core.program.executor import Update
+    from everlog.dsl.query_text import ParsedQuery
     from everlog.repl.session import Session
 
-ANSWER = "answer"  # the name of the relation that a query's rows are of, where one is needed
+ANSWER = "answer"  # the relation name for rows of a query, where one is needed
 _KINDS = {ast.Number: "number", ast.Unsigned: "unsigned", ast.Float: "float", ast.String: "symbol"}
 _VISIBLE = re.compile(r"[^\n]")
 
 
 def run_statements(session: Session, text: str) -> None:
-    """Do what a text says."""
+    """Run the statements of an input."""
     if continuation.has_macros(text):
         add(session, text)
         return
-    reading = read_typed(text, "<prompt>")
+    reading = continuation.reading(text)
     if reading.report.errors:
         raise DatalogError(reading.report)
     if any(_what(typed) == "rule" for typed in reading.statements):
@@ -54,7 +55,7 @@ def run_statements(session: Session, text: str) -> None:
                 apply(session, [_update(session.db, reading, typed) for typed in group])
             case "query":
                 for typed in group:
-                    ask(session, text[typed.pos + len(QUERY) : typed.end - 1])
+                    ask(session, reading.query(typed))
             case "drop":
                 for typed in group:
                     drop(session, text[typed.pos + 1 : typed.end])
@@ -74,7 +75,7 @@ def _what(typed: Typed) -> str:
 
 
 def _rules_of(text: str, statements: Iterable[Typed]) -> str:
-    """The text with blanks where other statements and signs stand: what stays keeps its place."""
+    """The text with blanks instead of all but rules; places stay the same."""
     for typed in statements:
         end = typed.end if _what(typed) != "rule" else typed.pos + len(typed.mark)
         text = text[: typed.pos] + _VISIBLE.sub(" ", text[typed.pos : end]) + text[end:]
@@ -85,27 +86,25 @@ def _rules_of(text: str, statements: Iterable[Typed]) -> str:
 
 
 def add(session: Session, text: str) -> None:
-    """Add statements to the program, and tell what is new: relations, and rules with class and
-    cost.
-    """
-    refuse_in_transaction(session, "rules are added")
+    """Add statements; print the new relations, and the new rules with class and cost."""
+    refuse_in_transaction(session, "add rules")
     db, screen = session.db, session.screen
     relations, rules, inputs = set(db.relations), set(db.rules), len(db.program.inputs)
     functors = functions_for(session, session.places.program) if ".functor" in text else None
     changes = db.add_rule(text, functors=functors)
     for warning in db.warnings(added=True):
         screen.note(warning)
-    told = [str(relation) for name, relation in db.relations.items() if name not in relations]
-    told += told_rules(db, (name for name in db.rules if name not in rules))
-    screen.lines(told or ([] if changes else ["added"]), style="name")
+    lines = [str(relation) for name, relation in db.relations.items() if name not in relations]
+    lines += cost_lines(db, (name for name in db.rules if name not in rules))
+    screen.lines(lines or ([] if changes else ["added"]), style="name")
     if changes and session.settings.changes:
-        tell(screen, changes, session.watched)
+        print_changes(screen, changes, session.watched)
     if len(db.program.inputs) > inputs:
         _read_inputs(session, db.program.inputs[inputs:])
 
 
 def _read_inputs(session: Session, directives: Iterable[Directive]) -> None:
-    """`.input` at the prompt reads its file now."""
+    """Read the files of new `.input` directives now."""
     rows, missing = read_inputs(directives, session.db.relations, session.places.facts)
     tell_missing(session, missing)
     if any(rows.values()):
@@ -119,19 +118,17 @@ def drop_rules(session: Session, names: Iterable[str]) -> None:
 
 def drop(session: Session, name_or_text: str) -> None:
     """Drop a rule by its name, or a statement by its text."""
-    refuse_in_transaction(session, "rules are dropped")
+    refuse_in_transaction(session, "drop rules")
     changes = session.db.drop_rule(name_or_text)
     if session.settings.changes:
-        tell(session.screen, changes, session.watched)
+        print_changes(session.screen, changes, session.watched)
 
 
 # ── facts ────────────────────────────────────────────────────────────────────────────────────
 
 
 def _update(db: Database, reading: Reading, typed: Typed) -> Update:
-    """The update of a fact that was typed; of an undeclared relation, with a hint how to declare
-    it.
-    """
+    """The update of a typed fact; the error for an undeclared relation has a hint."""
     text, name = reading.source.text[typed.pos : typed.end], _name(typed.statement)
     if name not in db.relations and name:
         close = get_close_matches(name, db.relations, 1)
@@ -148,7 +145,7 @@ def _name(statement: ast.Statement) -> str:
 
 
 def _declaration(statement: ast.Statement) -> str:
-    """A `.decl` that a fact would fit."""
+    """A `.decl` that would fit a fact."""
     kinds = []
     match statement:
         case ast.FactLine(values=values):
@@ -170,23 +167,12 @@ def _letters() -> Iterator[str]:
 # ── queries ──────────────────────────────────────────────────────────────────────────────────
 
 
-def ask(session: Session, body: str) -> None:
+def ask(session: Session, query: ParsedQuery) -> None:
     """Answer a query: the values of its variables, or whether it holds if it has none."""
     if session.pending:
         session.screen.note("(as before the open transaction)")
-    answer(session, session.db, body)
-
-
-def answer(session: Session, database: Database, body: str) -> None:
-    """Answer a query from some database."""
-    given = parameters_for(session, body)
-    found = database.query(body, **given)
-    try:
-        pattern_of(database.relations, body)
-    except FactError:
-        pass
-    else:  # values of variables, not whole facts
-        found = database.query(f"{body.rstrip().removesuffix('.')}, true", **given)
+    given = Given(parameters_for(session, query.parameters))
+    found = session.db._queries.ask(query, given, bindings=True)
     if not found.columns:
         words = ("true", "false") if session.settings.mode == "json" else ("yes", "no")
         session.screen.line(words[0] if found else words[1])

@@ -1,4 +1,4 @@
-"""What Tab offers: commands and their arguments, relations, rules, columns of the atom at hand."""
+"""Completion with Tab: commands, arguments, relations, rules, columns of an atom."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _STARTS = ["begin", "commit", "rollback", "?-"]
 
 @frozen
 class Candidate:
-    """A text that may stand in the place of the last `length` characters, and what it is."""
+    """A completion that replaces the last `length` characters, and its description."""
 
     text: str
     length: int
@@ -36,7 +36,7 @@ class Candidate:
 
 
 def candidates(session: Session, text: str) -> Iterator[Candidate]:
-    """What may follow, given all text up to the cursor.
+    """The completions of a text that ends at the cursor.
 
     >>> from everlog.repl.session import Session
     >>> [c.text for c in candidates(Session(), ".wa")]
@@ -60,7 +60,7 @@ def _matching(choices: Iterable[tuple[str, str]], prefix: str) -> Iterator[Candi
 
 
 def _dotted() -> Iterator[tuple[str, str]]:
-    """Everything that begins with a dot."""
+    """All words that begin with a dot."""
     for each in commands().values():
         yield each.name, each.summary
     for word in DIRECTIVES:
@@ -152,7 +152,7 @@ def _statement(session: Session, text: str) -> Iterator[Candidate]:
 
 
 def atom_around(text: str) -> tuple[str, int] | None:
-    """The atom whose parenthesis is still open at the end of a text, and which argument comes next.
+    """The atom that is open at the end of a text, and the number of its argument.
 
     >>> atom_around("path(x, y), edge(1, "), atom_around("path(f(x, 2"), atom_around("path(x, y), ")
     (('edge', 1), ('f', 1), None)
@@ -174,6 +174,6 @@ def atom_around(text: str) -> tuple[str, int] | None:
 
 
 def _variables(text: str) -> set[str]:
-    """The names in a text that may be variables."""
+    """The names in a text that can be variables."""
     names = re.findall(r"[?A-Za-z_][?\w]*(?!\s*[(\w])", _STRING.sub(" ", text))
     return {name for name in names if name not in KEYWORDS and name != "_"}

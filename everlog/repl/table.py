@@ -1,9 +1,9 @@
-"""The table of commands: each is one function, with what `.help` and Tab need to know of it.
+"""The table of commands: each is one function, with its texts for `.help` and Tab.
 
-A module of commands is imported for its effect: `@command(…)` puts a function into `COMMANDS`.  To
+Importing a module of commands registers them: `@command(…)` puts a function into `COMMANDS`.  To
 add commands, write such a module and name it in `MODULES`; nothing else has to change.
 
-    @command(".count", "[REL]", "how many facts a relation has", "Relations", completes=("relation",))
+    @command(".count", "[REL]", "the number of facts", "Relations", completes=("relation",))
     def count(session: Session, words: Words) -> None: ...
 """
 
@@ -40,15 +40,17 @@ Words: TypeAlias = list[str]
 
 
 class CommandError(Exception):
-    """What was asked for cannot be done; the message says why, and nothing has changed."""
+    """A command cannot be run; the message says why, and nothing has changed."""
 
 
 @frozen
 class Command:
-    """`words` is how many words it takes at least and at most; None: the rest of the line as one.
+    """A command of the prompt.
+
+    `words` is the minimal and maximal number of words; None: the rest of the line as one.
 
     `completes` says what each word may be (`file`, `relation`, `rule`, `fact`, `name`, `command`,
-    `setting`, or words with `|` between them); the last one goes for all words that follow.
+    `setting`, or words separated by `|`); the last entry holds for all further words.
     """
 
     name: str
@@ -65,7 +67,7 @@ class Command:
 
     @property
     def details(self) -> str:
-        """What there is to say beyond the summary."""
+        """The help text beyond the summary."""
         return cleandoc(self.function.__doc__ or "")
 
     def run(self, session: Session, argument: str) -> None:
@@ -95,7 +97,7 @@ def command(
     completes: tuple[str, ...] = (),
     aliases: tuple[str, ...] = (),
 ) -> Callable[[Callable[[Session, Words], None]], Callable[[Session, Words], None]]:
-    """Put a function into the table."""
+    """Register a function as a command."""
 
     def put(function: Callable[[Session, Words], None]) -> Callable[[Session, Words], None]:
         COMMANDS[name] = Command(name, usage, summary, theme, function, words, completes)
@@ -114,7 +116,7 @@ def commands() -> dict[str, Command]:
 
 
 def find_command(name: str) -> Command:
-    """The command of this name, or the only one that begins so.
+    """The command with this name, or the only one that begins with it.
 
     >>> find_command(".tab").name, find_command(".exit").name
     ('.tables', '.quit')
@@ -127,14 +129,14 @@ def find_command(name: str) -> Command:
     if len(begun) == 1:
         return table[begun[0]]
     if begun:
-        raise CommandError(f"`{name}` may be {_listed(begun)}")
+        raise CommandError(f"`{name}` is ambiguous: {_listed(begun)}")
     close = get_close_matches(name, [*table, *ALIASES], 1)
     hint = f"did you mean `{close[0]}`?" if close else "`.help` lists the commands"
     raise CommandError(f"no command `{name}`; {hint}")
 
 
 def split_words(text: str) -> Words:
-    """The words of a line; quotes hold a word with blanks together.
+    """The words of a line; quotes keep a word with blanks together.
 
     >>> split_words('"my facts.csv" edge')
     ['my facts.csv', 'edge']

@@ -1,8 +1,8 @@
-"""Steps at the prompt: applied at once, or kept until `commit` if a transaction is open.
+"""Steps at the prompt: applied at once, or at the `commit` of a transaction.
 
-The updates of an open transaction are the session's own list, checked when they are given.  They
-become one step at `commit`; should that fail, or be cancelled in time, they are still there: mend
-and commit again, or roll back.  Queries see the state before the transaction.
+The session keeps the updates of an open transaction, which are checked as they are typed.  `commit`
+applies them as one step.  If that fails or is cancelled in time, they are still there: the user can
+correct and commit them, or roll back.  Queries see the state before the transaction.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from everlog.core.program.executor import InsertOnly, Update
 from everlog.core.program.fact_rows import declared
 from everlog.repl import ddlog
 from everlog.repl.modes import number_of, show_rows
+from everlog.repl.reports import NONE, print_changes, size_of
 from everlog.repl.table import CommandError, find_command
-from everlog.repl.telling import NONE, size_of, tell
 
 if TYPE_CHECKING:
     from everlog.api.changes import Changes
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 def apply(session: Session, updates: Sequence[Update]) -> None:
-    """Apply updates as one step and tell what they changed; in a transaction, keep them."""
+    """Apply updates as one step and print its changes; in a transaction, collect them."""
     if session.pending is None:
-        told(session, session.db.apply(updates))
+        report_step(session, session.db.apply(updates))
         return
     for update in updates:
         if not update.insert and session.db.relations[update.relation].insert_only:
@@ -36,13 +36,13 @@ def apply(session: Session, updates: Sequence[Update]) -> None:
     session.pending += updates
 
 
-def told(session: Session, changes: Changes) -> None:
+def report_step(session: Session, changes: Changes) -> None:
     if session.settings.changes:
-        tell(session.screen, changes, session.watched)
+        print_changes(session.screen, changes, session.watched)
 
 
 def import_rows(session: Session, rows: Mapping[str, Iterable[Row]]) -> None:
-    """Insert many rows, and tell how many were new and how many facts changed."""
+    """Insert many rows; print how many were new and how many facts changed."""
     if session.pending is not None:
         session.pending += [Update(name, row) for name, found in rows.items() for row in found]
         return
@@ -64,7 +64,7 @@ def refuse_in_transaction(session: Session, what: str) -> None:
 
 def begin(session: Session, quiet_commit: bool = False) -> None:
     if session.pending is not None:
-        raise CommandError("a transaction is open already: `commit` or `rollback` ends it")
+        raise CommandError("a transaction is already open: end it with `commit` or `rollback`")
     session.pending, session.quiet_commit = [], quiet_commit
 
 
@@ -74,7 +74,7 @@ def commit(session: Session, dump_changes: bool = False) -> None:
     try:
         changes = session.db.apply(updates)
     except KeyboardInterrupt:
-        if session.step != before:  # it came too late, and there is nothing left to commit
+        if session.step != before:  # Ctrl-C came too late: the step is complete
             session.pending = None
         raise
     quiet = session.quiet_commit and not dump_changes
@@ -82,7 +82,7 @@ def commit(session: Session, dump_changes: bool = False) -> None:
     if quiet:
         session.screen.line(f"{size_of(changes)} changed" if changes else NONE)
     else:
-        told(session, changes)
+        report_step(session, changes)
 
 
 def rollback(session: Session) -> None:
@@ -93,7 +93,7 @@ def rollback(session: Session) -> None:
 
 def _open(session: Session) -> list[Update]:
     if session.pending is None:
-        raise CommandError("no transaction is open: `begin` opens one")
+        raise CommandError("no transaction is open: open one with `begin`")
     return session.pending
 
 
@@ -127,11 +127,11 @@ def run_ddlog(session: Session, text: str) -> None:
             case "profile", _:
                 find_command(".prof").run(session, "")
             case "log_level", _:
-                pass  # there is no log
+                pass  # there is no log to configure
             case "exit", "":
                 session.leave()
             case _:
-                raise CommandError(f"`{statement.word} {statement.rest}`;  `.help ddlog` lists what can be said")
+                raise CommandError(f"`{statement.word} {statement.rest}`;  `.help ddlog` lists the statements")
 
 
 def _updates(session: Session, statement: ddlog.Statement) -> list[Update]:
@@ -141,14 +141,14 @@ def _updates(session: Session, statement: ddlog.Statement) -> list[Update]:
 
 
 def dump(session: Session, names: str) -> None:
-    """The facts of a relation, or of all, as the language writes them."""
+    """Print the facts of one relation, or of all, as statements of the language."""
     relations = session.db.relations
     for name in names.replace(",", " ").split() or list(relations):
         show_rows(session.screen, declared(relations, name), session.db.rows(name), ordered=True, mode="dl")
 
 
 def clear(session: Session, name: str) -> None:
-    """Delete what was given of a relation, by then."""
+    """Delete the base facts of a relation, including pending ones."""
     relation = declared(session.db.relations, name)
     given = dict.fromkeys(session.db.given(relation.name))
     for update in session.pending or ():

@@ -1,15 +1,16 @@
-"""A program as a service: HTTP and JSON, events for who follows changes, a console for people.
+"""A program as a service: HTTP and JSON, events for changes, a web console.
 
-====================  ======================================================================
-`serve.server`        a service from its start to its end: socket, threads, signals
-`serve.desk`          the main thread, where the database lives: one job after the other
-`serve.service`       the database as jobs see it: steps, states of the past, who listens
-`serve.reading`       what can be asked; `serve.writing` what can be changed
-`serve.events`        who follows changes, each with a bounded queue; `serve.streaming` sends
-`serve.routes`        the one table of routes; `serve.openapi` describes it
-`serve.schemas`       shapes of bodies and answers; `serve.shapes` compares values with shapes
-`serve.wire`          facts as JSON and back; `serve.errors` what is told when something is wrong
-`serve.app`           requests to jobs, answers to responses; `serve.gate` who may ask
-`console/`            the page at `/`: HTML, CSS and JavaScript as they are, nothing to build
-====================  ======================================================================
+server       starts and stops a service: socket, threads, signals
+job_queue    the main thread, which owns the database, runs one job after another
+service      the database as jobs see it: steps, past states, subscribers
+reading      the jobs that read;  writing  the jobs that write
+events       subscribers of changes, each with a bounded queue;  streaming  sends them
+snapshots    copies of a state for new subscribers
+routes       the table of routes;  openapi  describes it
+schemas      JSON Schemas of bodies and answers;  json_schema  validates values
+wire         facts as JSON and back;  errors  converts exceptions to error answers
+ordering     sorts rows in pieces;  memory  frees memory between jobs
+app          from requests to jobs, from answers to responses;  access  who may send requests
+connections  limits on idle connections;  untrusted  limits on texts from clients
+static       the files of `console/`, the page at `/`: plain HTML, CSS and JavaScript
 """

@@ -1,9 +1,8 @@
-"""Requests to jobs, and answers to responses: the application that a server of HTTP runs.
+"""The ASGI application: from requests to jobs, and from answers to responses.
 
-A request is done at the desk: its body is read there and held to the shape that the table of routes
-has for it, and the answer is written there, under the limits that hold for the request.  What needs
-no database (is it there, what can be asked) the event loop answers itself, however busy the desk
-is; so nothing here may take long.
+A request becomes a job of the main thread: there its body is parsed and validated, and the answer
+is encoded, within the limits of the request.  Requests that need no database (health, description)
+are answered by the event loop itself, however long the queue is; so nothing here may take long.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from everlog._version import __version__
-from everlog.serve.desk import Desk
-from everlog.serve.errors import ApiError, told
-from everlog.serve.events import Wish
-from everlog.serve.gate import Admission, Gate
+from everlog.serve.access import AccessControl, AccessRules
+from everlog.serve.errors import ApiError, error_answer
+from everlog.serve.events import Interest
+from everlog.serve.job_queue import JobQueue
 from everlog.serve.json_schema import Test, misfit, quick_test
 from everlog.serve.openapi import description
 from everlog.serve.reading import Call
@@ -36,22 +35,22 @@ from everlog.serve.streaming import EventStream
 from everlog.serve.wire import answer, dumped, parsed, shortened
 
 _SLOWEST = 30.0  # seconds in which a body must arrive
-_BODIES = 8  # of the largest size that may be held at once
-_CHUNK = 64 << 10  # bytes of an answer that are sent at once
-_ENVELOPE = 64 << 10  # bytes of an answer beside its rows
-_SLOWEST_READER = 64 << 10  # bytes a second: who takes an answer more slowly loses the connection
+_BODIES = 8  # bodies of the largest size that may be held at once
+_CHUNK = 64 << 10  # bytes of an answer per send
+_ENVELOPE = 64 << 10  # bytes of an answer besides its rows
+_SLOWEST_READER = 64 << 10  # bytes a second: a slower client loses its connection
 _INTEGER = re.compile(r"-?[0-9]{1,25}")
 
 
-class _Intake:
-    """The bodies of all requests that are not answered yet: together they have a bound, too."""
+class _BodyBudget:
+    """A bound on the bytes of all bodies that are not answered yet."""
 
     def __init__(self, most: int) -> None:
         self.most, self.total = most, most * _BODIES
         self.held = 0
 
     async def read(self, request: Request) -> bytes:
-        """A body; `release` gives its room back."""
+        """Read a body; `release` returns its bytes to the budget."""
         data = bytearray()
         request.state.held = 0
         async for part in request.stream():
@@ -61,34 +60,34 @@ class _Intake:
             if len(data) > self.most:
                 raise ApiError(413, "body-too-large", f"the body has more than {self.most} bytes")
             if self.held > self.total:
-                raise ApiError(503, "busy", "too many large requests are waiting already: try again later")
+                raise ApiError(503, "busy", "too many large requests are waiting: try again later")
         return bytes(data)
 
     def release(self, request: Request) -> None:
         self.held -= getattr(request.state, "held", 0)
 
 
-def application(service: Service, desk: Desk, admission: Admission) -> ASGIApp:
-    """All that is served."""
+def application(service: Service, jobs: JobQueue, access: AccessRules) -> ASGIApp:
+    """The application with all routes."""
     table = operations(service.bounds)
-    described = dumped(description(table, admission.token is not None))
+    described = dumped(description(table, access.token is not None))
     own: dict[str, Callable[[Request, Call], Awaitable[Any]]] = {
-        "health": partial(_health, desk),
+        "health": partial(_health, jobs),
         "describe": partial(_describe, described),
-        "changes": partial(_changes, service, desk),
+        "changes": partial(_changes, service, jobs),
     }
-    intake = _Intake(service.bounds.body)
+    bodies = _BodyBudget(service.bounds.body)
     routes = [
         Route(
             PREFIX + operation.path.replace("{name}", "{name:path}"),
-            partial(_answer, operation, service, desk, intake, own.get(operation.name), _test(operation)),
+            partial(_answer, operation, service, jobs, bodies, own.get(operation.name), _test(operation)),
             methods=[operation.method],
         )
         for operation in table
     ]
     routes += [Route(path, partial(_static, file)) for path, file in static_files().items()]
     app = Starlette(routes=routes, exception_handlers={HTTPException: _refused, Exception: _refused})
-    return Gate(app, admission, {PREFIX + operation.path for operation in table if operation.open})
+    return AccessControl(app, access, {PREFIX + operation.path for operation in table if operation.open})
 
 
 def _test(operation: Operation) -> Test:
@@ -98,8 +97,8 @@ def _test(operation: Operation) -> Test:
 async def _answer(
     operation: Operation,
     service: Service,
-    desk: Desk,
-    intake: _Intake,
+    jobs: JobQueue,
+    bodies: _BodyBudget,
     own: Callable[[Request, Call], Awaitable[Any]] | None,
     test: Test,
     request: Request,
@@ -108,23 +107,23 @@ async def _answer(
         call = await _call(operation, request)
         if own is not None:
             return await own(request, call)
-        data = None if operation.body is None else await _body(intake, request)
+        data = None if operation.body is None else await _body(bodies, request)
         job = partial(_done, operation, service, call, data, test)
         del data
-        return Paced(await desk.do(job), service)
+        return Paced(await jobs.do(job), service)
     except ClientDisconnect:
         return Response(status_code=400)
     except Exception as error:
-        return _problem(told(error))
+        return _problem(error_answer(error))
     finally:
-        intake.release(request)
+        bodies.release(request)
 
 
 def _done(operation: Operation, service: Service, call: Call, data: bytes | None, test: Test) -> bytes:
-    """The job of a request.
+    """Run the job of a request.
 
-    A clock runs while the body is read, and while a question is answered and its answer is written.
-    A step has a clock of its own, and after it nothing fails: what it answers is of bounded size.
+    The time limit covers parsing the body, and for a query its answer too.  A step has its own time
+    limit, and after it nothing may fail: its answer is of bounded size.
     """
     assert operation.work is not None
     service.held.begin()
@@ -136,7 +135,7 @@ def _done(operation: Operation, service: Service, call: Call, data: bytes | None
         done = operation.work(service, call)
         try:
             written = answer(done, service.held.room)
-        except (ApiError, MemoryError):  # the step is done: say so, whatever else there is no room for
+        except (ApiError, MemoryError):  # the step is done: say so in the shortest form
             written = dumped(shortened(done))
     else:
         with service.guard:
@@ -155,7 +154,7 @@ def _checked(operation: Operation, data: bytes, test: Test) -> Any:
 
 
 class Paced(Response):
-    """An answer that is sent in pieces, as fast as it is taken; who takes it too slowly is let go."""
+    """An answer sent in pieces; a client that reads too slowly is disconnected."""
 
     def __init__(self, body: bytes, service: Service) -> None:
         self._service = service
@@ -187,24 +186,24 @@ def _problem(error: ApiError) -> Response:
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    """What no route has answered."""
+    """The answer to a request without a route."""
     if not isinstance(error, HTTPException):
-        return _problem(told(error))
+        return _problem(error_answer(error))
     if error.status_code == 405:
-        response = _problem(ApiError(405, "method", f"{request.url.path} does not know {request.method}"))
+        response = _problem(ApiError(405, "method", f"{request.url.path} does not support {request.method}"))
         response.headers["allow"] = (error.headers or {}).get("Allow", "")
         return response
     if error.status_code == 404:
-        where = f"{PREFIX}/openapi.json says what there is"
+        where = f"{PREFIX}/openapi.json lists the routes"
         return _problem(ApiError(404, "not-found", f"there is no {request.url.path[:200]}; {where}"))
     return _problem(ApiError(error.status_code, "bad-request", str(error.detail)))
 
 
-# ── what is asked ────────────────────────────────────────────────────────────────────────────
+# ── parameters and bodies ────────────────────────────────────────────────────────────────────
 
 
 async def _call(operation: Operation, request: Request) -> Call:
-    """The request, if it fits its description."""
+    """The request with its validated parameters."""
     query: dict[str, Any] = {}
     given: dict[str, list[str]] = {}
     for name, value in request.query_params.multi_items():
@@ -225,17 +224,17 @@ async def _call(operation: Operation, request: Request) -> Call:
             query[parameter.name] = parameter.shape["default"]
     if given:
         known = ", ".join(p.name for p in operation.parameters if p.place == "query") or "none"
-        raise ApiError(400, "bad-parameter", f"there is no parameter `{min(given)}`; known are: {known}")
+        raise ApiError(400, "bad-parameter", f"there is no parameter `{min(given)}`; use {known}")
     return Call(dict(request.path_params), query)
 
 
 def _value(parameter: Parameter, values: list[str]) -> Any:
-    """A parameter, which came as text, as what it should be."""
+    """Convert a parameter's text according to its schema."""
     shape, where = parameter.shape, f"the parameter `{parameter.name}`"
     if shape["type"] == "array":
         return values
     if len(values) > 1:
-        raise ApiError(400, "bad-parameter", f"{where} is given {len(values)} times")
+        raise ApiError(400, "bad-parameter", f"{where} occurs {len(values)} times")
     value: Any = values[0]
     if shape["type"] == "integer" and _INTEGER.fullmatch(value):
         value = int(value)
@@ -247,24 +246,24 @@ def _value(parameter: Parameter, values: list[str]) -> Any:
     return value
 
 
-async def _body(intake: _Intake, request: Request) -> bytes:
+async def _body(bodies: _BodyBudget, request: Request) -> bytes:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise ApiError(415, "media-type", "send JSON, with `Content-Type: application/json`")
     try:
         async with asyncio.timeout(_SLOWEST):
-            return await intake.read(request)
+            return await bodies.read(request)
     except TimeoutError:
-        raise ApiError(408, "timeout", f"the body has not come within {_SLOWEST:g} s") from None
+        raise ApiError(408, "timeout", f"the body has not arrived within {_SLOWEST:g} s") from None
 
 
-# ── what the event loop answers itself ───────────────────────────────────────────────────────
+# ── answers of the event loop ────────────────────────────────────────────────────────────────
 
 
-async def _health(desk: Desk, request: Request, call: Call) -> Response:
-    status = "stopping" if desk.closed else "ok"
-    busy = round(desk.busy_for, 3)
+async def _health(jobs: JobQueue, request: Request, call: Call) -> Response:
+    status = "stopping" if jobs.closed else "ok"
+    busy = round(jobs.busy_for, 3)
     return _response(
-        200, dumped({"status": status, "version": __version__, "waiting": desk.waiting, "busy": busy})
+        200, dumped({"status": status, "version": __version__, "waiting": jobs.waiting, "busy": busy})
     )
 
 
@@ -272,15 +271,15 @@ async def _describe(described: bytes, request: Request, call: Call) -> Response:
     return _response(200, described)
 
 
-async def _changes(service: Service, desk: Desk, request: Request, call: Call) -> EventStream | Response:
-    if request.method == "HEAD":  # there is nothing to follow
+async def _changes(service: Service, jobs: JobQueue, request: Request, call: Call) -> EventStream | Response:
+    if request.method == "HEAD":  # there is no stream to follow
         return Response(media_type="text/event-stream")
     names = call.query.get("relation")
-    wish = Wish(None if names is None else frozenset(names), call.as_text)
+    interest = Interest(None if names is None else frozenset(names), call.as_text)
     last = call.query.get("Last-Event-ID")
     loop = asyncio.get_running_loop()
-    begin = partial(service.follow, wish, call.query["snapshot"], last, loop)
-    follower, first = await desk.do(begin)
+    begin = partial(service.follow, interest, call.query["snapshot"], last, loop)
+    follower, first = await jobs.do(begin)
     return EventStream(service.hub, follower, first, service.bounds)
 
 

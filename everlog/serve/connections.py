@@ -1,11 +1,10 @@
-"""Connections that wait for a request, but neither for ever nor in any number.
+"""Limits on connections that wait for a request: in time and in number.
 
 Uvicorn closes a connection that is idle after an answer; but not one that never sends a request, or
-sends its head or its body byte by byte, or goes on sending what nobody reads: a few hundred of
-those would keep everybody else out.  So a connection on which nothing is being answered has a
-deadline.  And of those that have not sent a whole request there are so many and no more: where
-others come, those that have waited longest are closed, but not before what has arrived from them
-was read.  Whoever sends a request at once is answered, however many others do not.
+sends its head or its body byte by byte, or keeps sending unread data: a few hundred of those would
+lock out all others.  So a connection without a request in progress has a deadline.  And the number
+of connections without a complete request is bounded: if more come, the oldest are closed, but only
+after their data was read.  So a client that sends its request at once is answered.
 """
 
 from __future__ import annotations
@@ -15,23 +14,22 @@ from typing import ClassVar
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-MOST_SENDING = 256  # connections without a whole request
+MOST_SENDING = 256  # connections without a complete request
 MOST = 1500  # connections
 _MOMENT = 0.1  # seconds for which there may be more of them
 
 
 class Connection(H11Protocol):
-    """One connection.  `patience` is how long, in seconds, it may take to send the head of a
-    request.
+    """One connection; `patience` is its time in seconds to send the head of a request.
 
     Invariants:
-      I1  `sending` holds the connections that have not sent a whole request, the oldest first;
-      I2  it has at most MOST_SENDING, but for a moment.
+      I1  `sending` holds the connections without a complete request, the oldest first;
+      I2  it has at most MOST_SENDING, except for a moment.
     """
 
     patience = 10.0
     sending: ClassVar[dict[Connection, None]] = {}
-    relief: ClassVar[list[asyncio.TimerHandle]] = []  # when there are too many: the one that closes some
+    relief: ClassVar[list[asyncio.TimerHandle]] = []  # the timer that closes some, if there are too many
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
@@ -54,7 +52,7 @@ class Connection(H11Protocol):
         self._forget()
 
     def _look(self) -> None:
-        """There is a deadline as long as nothing is being answered, whatever arrives."""
+        """Set a deadline while no request is in progress, whatever arrives."""
         is_answered = self.cycle is not None and not self.cycle.response_complete
         if is_answered:
             self._forget()
@@ -73,7 +71,7 @@ class Connection(H11Protocol):
             self._close_oldest()
 
     def _close_oldest(self) -> None:
-        """Make room: for whoever may have a request.  Where all are being answered, there is none."""
+        """Close the oldest connections without a request in progress."""
         oldest = next(iter(self.sending), self)
         self.sending.pop(oldest, None)
         oldest.transport.abort()

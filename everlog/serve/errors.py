@@ -1,9 +1,9 @@
-"""What is told when something is wrong: one shape, with a code that programs may go by.
+"""Error answers: one form, with a code that programs can test.
 
     {"error": {"code": "bad-fact", "message": "undefined relation `edg`; did you mean `edge`?"}}
 
-A user's mistake is 4xx, and says what to do.  An error of ours is 500 and says nothing but that:
-its traceback goes to the log of the service.
+A user's mistake is 4xx, and says what to do.  An error of ours is 500 without details: its
+traceback goes to the log of the service.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from everlog.dsl.diagnostics import DatalogError
 from everlog.functors import FunctorError
 from everlog.store.errors import NoSuchStep, NotWritten, ReadOnly
 
-# the first that fits counts: a QueryError is a DatalogError and a FactError
+# the first match counts: a QueryError is a DatalogError and a FactError
 _KNOWN: tuple[tuple[type[Exception], int, str], ...] = (
     (DatalogError, 422, "mistakes"),
     (FactError, 422, "bad-fact"),
@@ -56,7 +56,7 @@ MOST_DIAGNOSTICS = 100  # of one text
 
 
 class ApiError(Exception):
-    """A request that is refused."""
+    """A request is refused."""
 
     def __init__(self, status: int, code: str, message: str, **more: Any) -> None:
         super().__init__(message)
@@ -68,7 +68,7 @@ class ApiError(Exception):
 
 
 def clipped(text: str) -> str:
-    """A message of bounded length: it may quote a text of a megabyte.
+    """A message of bounded length, since it may quote a text of a megabyte.
 
     >>> clipped("x" * 3000) == "x" * 1999 + "…"
     True
@@ -77,21 +77,21 @@ def clipped(text: str) -> str:
 
 
 def diagnostics(error: DatalogError) -> list[dict[str, Any]]:
-    """The first mistakes of a text, each of bounded length."""
+    """The first errors of a text, each of bounded length."""
     found = error.report.as_json(MOST_DIAGNOSTICS)
     return [{key: clipped(v) if isinstance(v, str) else v for key, v in each.items()} for each in found]
 
 
 def log_error(error: BaseException) -> None:
-    """An error of ours goes to the log of the service."""
+    """Write an error of ours to the log of the service."""
     print("error in the service:", file=sys.stderr)
     traceback.print_exception(error)
 
 
-def told(error: BaseException) -> ApiError:
-    """What a client is told of an exception: nothing of it, such as its frames, is kept alive.
+def error_answer(error: BaseException) -> ApiError:
+    """The answer for an exception, which keeps no reference to its frames.
 
-    >>> told(FactError("undefined relation `edg`")).body()
+    >>> error_answer(FactError("undefined relation `edg`")).body()
     {'error': {'code': 'bad-fact', 'message': 'undefined relation `edg`'}}
     """
     if isinstance(error, ApiError):
@@ -100,7 +100,7 @@ def told(error: BaseException) -> ApiError:
         if isinstance(error, kind):
             if isinstance(error, DatalogError):
                 found = diagnostics(error)
-                first = next((d["message"] for d in found if d["severity"] == "error"), "the text has mistakes")
+                first = next((d["message"] for d in found if d["severity"] == "error"), "the text has errors")
                 return ApiError(status, code, first, diagnostics=found)
             return ApiError(status, code, str(error) or code)
     log_error(error)

@@ -1,16 +1,15 @@
-"""Who follows changes: each has a bounded queue, and whoever is too slow is told so and let go.
+"""Subscribers of changes, each with a bounded queue; a slow one must reconnect.
 
-A step must not wait for those who follow it, and what they have not read must not fill the memory.
-So a follower has a queue of at most so many bytes; when a step does not fit any more, the queue is
-dropped, and all that is left to send is one event, `lagged`.  The follower then comes back with the
-number of the last step that it has seen, and has the rest from the log, or begins with a new
-snapshot.
+A step must not wait for subscribers, and unread events must not fill the memory.  So a subscriber
+has a queue with a limit in bytes; if a step does not fit, the queue is dropped, and one event,
+`lagged`, remains to be sent.  The client then reconnects with the number of its last step, and gets
+the rest from the log, or a new snapshot.
 
-A step that is done is told, or its followers hear `lagged`: also where an event is too large or
-cannot be written.
+For each step, a subscriber gets its event or `lagged`, even if the event is too large or cannot be
+encoded.
 
-Steps come from the thread of the database, readers live on the event loop.  An event is written
-once for all who want the same of it.
+Steps come from the database's thread; readers live on the event loop.  An event is encoded once for
+all subscribers with the same interest.
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ from everlog.serve.wire import ChangesWriter, TooLarge, joined
 
 
 @frozen
-class Wish:
-    """What somebody wants to hear of: some relations, or all; numbers as text or not."""
+class Interest:
+    """What a subscriber wants: some relations, or all; numbers as text or not."""
 
     relations: frozenset[str] | None = None
     as_text: bool = False
 
 
 def event(kind: str, data: Any, number: str | None = None) -> bytes:
-    r"""An event as it is sent.
+    r"""An event in its wire format.
 
     >>> event("change", {"step": 7}, "7")
     b'id: 7\nevent: change\ndata: {"step":7}\n\n'
@@ -47,17 +46,17 @@ def event(kind: str, data: Any, number: str | None = None) -> bytes:
 
 
 class Follower:
-    """One who follows changes.
+    """One subscriber.
 
     Invariants:
-      I1  the events that wait have no more than `room` bytes;
-      I2  what was taken and what waits are all events since the beginning, in order, unless `lagged`.
+      I1  the waiting events have at most `room` bytes;
+      I2  the taken and the waiting events are all events so far, in order, unless `lagged`.
     """
 
-    def __init__(self, wish: Wish, room: int, loop: asyncio.AbstractEventLoop) -> None:
-        self.wish, self.room = wish, room
+    def __init__(self, interest: Interest, room: int, loop: asyncio.AbstractEventLoop) -> None:
+        self.interest, self.room = interest, room
         self.lagged = False
-        self.ended = ""  # why there will be no more
+        self.ended = ""  # why there are no more events
         self.arrived = asyncio.Event()
         self.waiting_bytes = 0
         self._loop = loop
@@ -66,7 +65,7 @@ class Follower:
         self._woken = False
 
     def offer(self, written: bytes) -> None:
-        """An event, from the thread of the database."""
+        """Add an event, in the database's thread."""
         with self._lock:
             if self.lagged or self.ended:
                 return
@@ -78,7 +77,7 @@ class Follower:
         self._wake()
 
     def lag(self) -> None:
-        """A step cannot be told: the follower has to come back."""
+        """Drop the queue: the client has to reconnect."""
         with self._lock:
             if not self.ended:
                 self._drop()
@@ -90,17 +89,17 @@ class Follower:
         self.lagged = True
 
     def end(self, why: str) -> None:
-        """There are no more events; those that wait are still sent."""
+        """Add no more events; the waiting ones are still sent."""
         self.ended = self.ended or why
         self._wake()
 
     def _wake(self) -> None:
-        if not self._woken and not self._loop.is_closed():  # once for any number of steps
+        if not self._woken and not self._loop.is_closed():  # one wake-up for several steps
             self._woken = True
             self._loop.call_soon_threadsafe(self.arrived.set)
 
     def take(self, most: int) -> bytes:
-        """The next events, of about so many bytes; nothing if none waits."""
+        """The next events, about this many bytes; empty if none waits."""
         self.arrived.clear()
         self._woken = False
         out: list[bytes] = []
@@ -115,13 +114,13 @@ class Follower:
 
 
 class Hub:
-    """All who follow, and the number of the last step that they were told of."""
+    """All subscribers, and the number of the last published step."""
 
     def __init__(self, label: Callable[[int], str]) -> None:
-        """`label` writes the number of a step as the id of an event."""
+        """`label` formats the number of a step as the id of an event."""
         self.label = label
         self.step = 0
-        self.lagged = 0  # how many were too slow, ever
+        self.lagged = 0  # the number of subscribers that were too slow so far
         self.followers: dict[Follower, None] = {}
 
     def add(self, follower: Follower) -> None:
@@ -131,40 +130,40 @@ class Hub:
         if self.followers.pop(follower, follower) is None:
             self.lagged += follower.lagged
 
-    def tell(self, step: int, changes: Changes, program: bool = False) -> None:
-        """A step is done: tell each follower what it wishes to hear, or that it lags.
+    def publish(self, step: int, changes: Changes, program: bool = False) -> None:
+        """Send a step to each subscriber that wants it, or mark it as lagging.
 
-        It raises nothing.
+        Raises nothing.
         """
-        known: dict[Wish, bytes | None] = {}
+        known: dict[Interest, bytes | None] = {}
         writers: dict[int, ChangesWriter] = {}
         for follower in list(self.followers):
-            wish = follower.wish
+            interest = follower.interest
             try:
-                if wish not in known:
-                    known[wish] = None  # until it is written
+                if interest not in known:
+                    known[interest] = None  # until it is encoded
                     if follower.room not in writers:
                         writers[follower.room] = ChangesWriter(changes, follower.room)
-                    known[wish] = self.written(step, writers[follower.room], wish, program)
-                written = known[wish]
+                    known[interest] = self.written(step, writers[follower.room], interest, program)
+                written = known[interest]
                 if written is None:
                     follower.lag()
                 elif written:
                     follower.offer(written)
             except TooLarge:
                 follower.lag()
-            except BaseException as error:  # the step stands, and must not seem to have failed
+            except BaseException as error:  # the step is done, and must not seem to have failed
                 follower.lag()
                 if not isinstance(error, (MemoryError, KeyboardInterrupt)):
                     log_error(error)
         self.step = step
 
-    def written(self, step: int, changes: ChangesWriter, wish: Wish, program: bool = False) -> bytes:
-        """The event of a step; nothing if it changed nothing that is wished for.
+    def written(self, step: int, changes: ChangesWriter, interest: Interest, program: bool = False) -> bytes:
+        """The event of a step; empty if it changed nothing of interest.
 
         TooLarge if the event is too large.
         """
-        found = changes.written(wish.as_text, wish.relations)
+        found = changes.written(interest.as_text, interest.relations)
         label = self.label(step)
         out = event("program", {"step": step}) if program else b""
         if found:

@@ -1,11 +1,10 @@
-"""Values compared with their shapes: the part of JSON Schema that the description of the service
-uses.
+"""Validation of values, for the part of JSON Schema that the service uses.
 
-The description says what a body looks like; here bodies are held to that very description, so that
-the two cannot disagree.  What is told is the first thing that does not fit, and where.
+The description of the service contains the schemas of bodies, and bodies are validated with these
+very schemas, so the two cannot disagree.  The error names the first misfit and its place.
 
-A body may have a million rows, so a test that only says whether it fits is made of each description
-once; what is wrong is looked for when something is.
+A body may have a million rows, so each schema is compiled to a fast test; the misfit is searched
+for only if that fails.
 """
 
 from __future__ import annotations
@@ -32,19 +31,20 @@ _NAMES = {"object": "an object", "array": "an array", "integer": "an integer", "
 def misfit(schema: Schema, value: Any, where: str = "the body") -> str | None:
     """What does not fit, or None.
 
-    >>> step = {"type": "object", "properties": {"text": {"type": "string"}}, "additionalProperties": False}
+    >>> properties = {"text": {"type": "string"}}
+    >>> step = {"type": "object", "properties": properties, "additionalProperties": False}
     >>> misfit(step, {"text": "+n(1)."}), misfit(step, {"text": 7}), misfit(step, {"txt": ""})
-    (None, '`text` is not a string', 'the body cannot have `txt`; known are text')
+    (None, '`text` is not a string', 'the body cannot have `txt`; use text')
     """
     if "anyOf" in schema:
         problems = [misfit(each, value, where) for each in schema["anyOf"]]
-        return None if None in problems else f"{where} is neither of {_alternatives(schema['anyOf'])}"
+        return None if None in problems else f"{where} must be one of {_alternatives(schema['anyOf'])}"
     kinds = schema.get("type", [])
     kinds = [kinds] if isinstance(kinds, str) else kinds
     if kinds and not any(_is(kind, value) for kind in kinds):
         return f"{where} is not {' or '.join(_NAMES.get(kind, f'a {kind}') for kind in kinds)}"
     if "enum" in schema and value not in schema["enum"]:
-        return f"{where} is none of {', '.join(map(str, schema['enum']))}"
+        return f"{where} must be one of {', '.join(map(str, schema['enum']))}"
     if isinstance(value, str):
         return _text_misfit(schema, value, where)
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -57,9 +57,9 @@ def misfit(schema: Schema, value: Any, where: str = "the body") -> str | None:
 
 
 def quick_test(schema: Schema) -> Test:
-    """Whether a value fits, as a function; `misfit` says why not.
+    """A function that tests whether a value fits; `misfit` says why not.
 
-    Cost: of an array of plain values, one pass in C.
+    Cost: for an array of plain values, one pass in C.
 
     >>> fits = quick_test({"type": "array", "items": {"type": ["string", "number"]}})
     >>> fits([1, "x", 2.5]), fits([True]), fits([[]])
@@ -122,7 +122,7 @@ def _object_misfit(schema: Schema, value: Mapping[str, Any], where: str) -> str 
         if name in known:
             problem = misfit(known[name], item, f"`{name}`")
         elif other is False:
-            return f"{where} cannot have `{name}`; known are {', '.join(known)}"
+            return f"{where} cannot have `{name}`; use {', '.join(known)}"
         else:
             problem = misfit(other, item, f"`{name}`") if isinstance(other, Mapping) else None
         if problem:

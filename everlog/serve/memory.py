@@ -1,12 +1,11 @@
-"""Memory that is given back between jobs.
+"""Freeing memory between jobs.
 
-A job that is stopped for its memory leaves objects that refer to each other, which Python frees
-when it looks for them, and blocks that C has freed but the system has not got back.  The limit is
-on what the process holds: so both are done here, before the next job is measured by what this one
-has left.
+A job that is stopped for its memory leaves cyclic garbage, which the collector has to find, and
+blocks that C has freed but not returned to the system.  The limit applies to the process: so both
+are handled here, before the next job is measured.
 
-Python's own allocator gives a megabyte back when nothing in it is used any more, which one small
-object prevents; the one of the C library gives back single pages.  So a service has that one.
+Python's own allocator returns a megabyte only if all of it is unused, which one small object
+prevents; the C library's returns single pages.  So a service uses that one.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from traceback import clear_frames
 
 from everlog.core.runtime.guards import memory_in_use
 
-_GROWN = 64 << 20  # bytes by which the process may grow before it looks for garbage
-_IDLE = 16 << 20  # and where it has nothing else to do
+_GROWN = 64 << 20  # bytes by which the process may grow before a collection
+_IDLE = 16 << 20  # the same for an idle process
 _SHARE = 20
 
 
 def _trim_of_libc() -> Callable[[int], int] | None:
-    """What gives freed blocks back to the system, where there is such a function."""
+    """The function that returns freed blocks to the system, if there is one."""
     try:
         found: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
     except (AttributeError, OSError, TypeError):
@@ -36,10 +35,10 @@ def _trim_of_libc() -> Callable[[int], int] | None:
 
 
 def use_allocator_of_libc() -> None:
-    """Start this process again, as `everlog serve`, with an allocator that gives memory back.
+    """Restart this process, as `everlog serve`, with an allocator that returns memory.
 
-    Nothing happens where that cannot be done, where the environment names an allocator, and where
-    this is no process of the command line.
+    Does nothing if that is impossible, if the environment selects an allocator, or if this process
+    is not the command line's.
     """
     chosen = {"PYTHONMALLOC": "malloc", "MALLOC_ARENA_MAX": "2"}
     if _trim_of_libc() is None or sys.argv[1:2] != ["serve"] or chosen.keys() & os.environ.keys():
@@ -52,20 +51,20 @@ def use_allocator_of_libc() -> None:
         return
 
 
-class Tidy:
-    """Looks for garbage while the process holds more than it did at its least.
+class MemoryCleaner:
+    """Collects garbage while the process holds more memory than at its minimum.
 
-    Cost: at most one part in `_SHARE` of the time, except after a job that was stopped.
+    Cost: at most 1/`_SHARE` of the time, except after a job that was stopped.
     """
 
     def __init__(self) -> None:
         self._trim = _trim_of_libc()
         self._least = memory_in_use()
         self._not_before = 0.0
-        self._worked = False  # whether there was a job since garbage was looked for
+        self._worked = False  # whether a job has run since the last collection
 
     def between_jobs(self, starved: bool) -> None:
-        """`starved`: the job before was stopped by a limit."""
+        """Free memory; `starved` says that a limit stopped the last job."""
         self._worked = True
         used = memory_in_use()
         self._least = min(self._least, used)
@@ -73,14 +72,12 @@ class Tidy:
             self._collect()
 
     def idle(self) -> None:
-        """There is nothing to do."""
+        """Free memory while no job waits."""
         if self._worked and memory_in_use() > self._least + _IDLE:
             self._collect()
 
     def _collect(self) -> None:
-        """Give freed blocks back; look for garbage only if that was not enough, since HTTP waits
-        for it.
-        """
+        """Return freed blocks; collect garbage only if necessary, since HTTP waits for it."""
         start = perf_counter()
         self._trimmed()
         if memory_in_use() > self._least + _IDLE:
@@ -96,10 +93,10 @@ class Tidy:
 
 
 def forget_frames(problem: BaseException) -> None:
-    """Drop what the calls of a failed job still hold, call by call.
+    """Clear the frames of a failed job, call by call.
 
-    An exception and its calls refer to each other.  Left to the garbage collector, all of it would
-    be looked at and freed at once, and nothing else would run for as long.
+    An exception and its frames refer to each other.  The garbage collector would free all of it at
+    once, and nothing else would run meanwhile.
     """
     error: BaseException | None = problem
     seen: set[int] = set()

@@ -1,4 +1,4 @@
-"""The description of the service, OpenAPI 3.1: made from the table of routes."""
+"""The description of the service, OpenAPI 3.1, generated from the table of routes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from everlog.serve.routes import PREFIX, Operation, Parameter
 from everlog.serve.schemas import COMPONENTS, ref
 
 _ABOUT = """A Datalog program that stays current: queries, steps, rules, reasons, and changes as they happen.
-Every answer is of one state; `step` says after which step. An error has a `code` for programs and a `message`."""
+Every answer shows one state, that after `step`. An error has a `code` for programs and a `message`."""
 
 
 def description(operations: tuple[Operation, ...], token: bool) -> dict[str, Any]:
-    """All of it, as an object for JSON; `token`: whether one is needed."""
+    """The description as an object for JSON; `token`: whether one is needed."""
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
         paths.setdefault(PREFIX + operation.path, {})[operation.method.lower()] = _described(operation, token)

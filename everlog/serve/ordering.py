@@ -1,8 +1,7 @@
 """Sorted rows, without one long sort.
 
-Python sorts a list in one go: no other thread runs meanwhile, and no timer stops it.  Here rows are
-sorted in runs of some ten thousand, and the runs are merged as the rows are read: whoever wants the
-first page pays for that page.
+Python sorts a list in one go: no other thread runs meanwhile, and no timer stops it.  Here runs of
+some ten thousand rows are sorted, and merged as the rows are read: a page costs only its own part.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ from itertools import islice
 
 from everlog.core.program import Kind, Relation, Row
 
-_RUN = 20_000  # rows that are sorted at once: some ten milliseconds
+_RUN = 20_000  # rows per sort: some ten milliseconds
 
 
 def runs_of(rows: Iterable[Row]) -> list[list[Row]]:
-    """All rows, in lists of bounded length."""
+    """All rows, in lists of limited length."""
     source, runs = iter(rows), []
     while run := list(islice(source, _RUN)):
         runs.append(run)
@@ -35,7 +34,7 @@ def in_order(relation: Relation, rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def merged(relation: Relation, runs: list[list[Row]]) -> Iterator[Row]:
-    """The rows of all runs, sorted; the runs are sorted in their places."""
+    """The rows of all runs, sorted; the runs are sorted in place."""
     floats = [n for n, column in enumerate(relation.columns) if column.kind is Kind.FLOAT]
     key = _with_place_for_nan if any(row[n] != row[n] for run in runs for n in floats for row in run) else None
     for run in runs:

@@ -1,4 +1,4 @@
-"""What can be asked of a service: each function is one job, of one state of the database."""
+"""The jobs that read: each function answers one request from one state."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from everlog.core.runtime.guards import memory_in_use
 from everlog.dsl.diagnostics import DatalogError
 from everlog.functors import FunctorError
 from everlog.serve.errors import MOST_DIAGNOSTICS, ApiError, diagnostics
-from everlog.serve.foreign import refuse_places
 from everlog.serve.ordering import in_order, merged, runs_of
 from everlog.serve.service import Service
+from everlog.serve.untrusted import refuse_places
 from everlog.serve.wire import (
     ChangesWriter,
     TooLarge,
@@ -40,7 +40,7 @@ from everlog.serve.wire import (
 
 @frozen
 class Call:
-    """A request that fits its description."""
+    """A validated request."""
 
     path: dict[str, str]
     query: dict[str, Any]
@@ -111,20 +111,20 @@ def query(service: Service, call: Call) -> dict[str, Any]:
 
 
 def sorted_facts(database: Database, relation: Relation) -> Iterable[Row]:
-    """The facts of a relation in order, as they are asked for."""
+    """The facts of a relation in order, lazily."""
     if relation.arity == 2 and not any(column.kind is Kind.FLOAT for column in relation.columns):
-        return database.rows(relation.name)  # sorted by key, one key at a time
+        return database.rows(relation.name)  # sorted by key, lazily
     return database._read(lambda: in_order(relation, database._engine.stream(relation.name)))
 
 
 def _page(
     service: Service, call: Call, relation: Relation, rows: Iterable[Row], total: int | None, asked: Any
 ) -> dict[str, Any]:
-    """The rows that fit into an answer; one more is looked for to know whether there are more."""
+    """The rows that fit into an answer; one more row shows whether there are others."""
     start, limit, room = asked["offset"], asked["limit"], service.held.room
     found = list(islice(rows, start, start + limit + 1))
     columns = columns_json(relation.columns)
-    busy = "" if room == service.held.most else "others have not read their large answers yet: try again later"
+    busy = "" if room == service.held.most else "other clients have not read their large answers: try again later"
     room = max(room - len(dumped(columns)), 0)
     written, _, all_fit = page_json(relation.columns, found[:limit], room, call.as_text, busy)
     return {
@@ -173,7 +173,7 @@ def rules(service: Service, call: Call) -> dict[str, Any]:
 
 
 def _badges(rule: dict[str, Any]) -> dict[str, Any]:
-    """What is shown of a rule in a line."""
+    """The columns of a rule in a list."""
     out = {key: rule[key] for key in ("name", "file", "line", "class", "reason", "w", "w_hat")}
     return out | {
         "relation": rule["head"],
@@ -183,7 +183,7 @@ def _badges(rule: dict[str, Any]) -> dict[str, Any]:
 
 
 def check(service: Service, call: Call) -> dict[str, Any]:
-    """A text that might be added: what is wrong with it, or which rules it makes."""
+    """The errors of a text that may be added, or the rules that it defines."""
 
     def found(database: Database) -> dict[str, Any]:
         try:
@@ -206,16 +206,14 @@ def check(service: Service, call: Call) -> dict[str, Any]:
 
 
 def with_text(database: Database, text: str) -> LiveText:
-    """The program with statements that came from elsewhere: they may name no files and no
-    databases.
-    """
+    """The program with untrusted statements, which must not name files or databases."""
     live = live_text(database).with_statements(text, files=False)
     refuse_places(live)
     return live
 
 
 def live_text(database: Database) -> LiveText:
-    """The text of the program, which may be changed."""
+    """The text of the program; RuleError if it has none."""
     if database._live is None:
         raise RuleError("this database has no text to change")
     return database._live
@@ -231,7 +229,7 @@ def explain(service: Service, call: Call) -> Any:
 
 
 def _explanation(service: Service, database: Database) -> dict[str, Any]:
-    """It follows from the program alone, and is computed once for each."""
+    """The explanation of the program, computed once for each."""
     program, known = service.explained
     if program is not database.program:
         known = plain(database.explanation())
@@ -282,28 +280,28 @@ def history(service: Service, call: Call) -> Any:
         found = durable.history(name)
     found = found[-call.query["limit"] :]
     _bounded(service, [past.changes for past in found])
-    told = _changes(service, call, [past.changes for past in found])
+    changed = _changes(service, call, [past.changes for past in found])
     steps = [
         {"step": past.step, "time": past.time.isoformat(), "changes": changes}
-        for past, changes in zip(found, told, strict=True)
+        for past, changes in zip(found, changed, strict=True)
     ]
     return {"step": durable.step, "oldest": durable.oldest, "relation": name, "steps": steps}
 
 
-def _bounded(service: Service, told: list[Changes]) -> None:
-    """An answer has so many rows, and no more."""
-    rows = sum(len(changes[name]) for changes in told for name in changes)
+def _bounded(service: Service, changed: list[Changes]) -> None:
+    """Raise ApiError if an answer has too many rows."""
+    rows = sum(len(changes[name]) for changes in changed for name in changes)
     if rows > service.bounds.rows:
         message = (
-            f"the answer would have {rows} rows, more than {service.bounds.rows}: ask for fewer steps, or of one"
+            f"the answer would have {rows} rows, more than {service.bounds.rows}: ask for fewer steps, or for one"
         )
         raise ApiError(422, "limit-exceeded", f"{message} relation")
 
 
-def _changes(service: Service, call: Call, told: list[Changes]) -> list[Any]:
-    """Changes as JSON; ApiError if together they do not fit into an answer."""
+def _changes(service: Service, call: Call, changed: list[Changes]) -> list[Any]:
+    """Changes as JSON; ApiError if they do not fit into an answer."""
     out, room = [], service.held.room
-    for changes in told:
+    for changes in changed:
         try:
             out.append(ChangesWriter(changes, room).written(call.as_text))
         except TooLarge:

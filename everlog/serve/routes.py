@@ -1,8 +1,7 @@
-"""The one table of routes: what is served, and what is said of it, come from here.
+"""The table of routes, which defines the application and its description.
 
-An operation has its method and path, its parameters and body with their shapes, what it answers,
-and the function that does it.  `app` makes a route of each and holds requests to the shapes;
-`openapi` makes the description.
+An operation has its method and path, the schemas of its parameters, body and answer, and its
+function.  `app` makes a route of each and validates requests; `openapi` makes the description.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from everlog.serve import reading, schemas, writing
 from everlog.serve.reading import Call
@@ -33,7 +32,7 @@ class Parameter:
 
 @frozen
 class Operation:
-    """One thing that can be asked for.  Without `work` the event loop answers it itself: see `app`."""
+    """One kind of request.  Without `work`, the event loop answers it: see `app`."""
 
     method: str
     path: str
@@ -43,211 +42,223 @@ class Operation:
     work: Callable[[Service, Call], Any] | None = None
     parameters: tuple[Parameter, ...] = ()
     body: Shape | None = None
-    open: bool = False  # whether it is answered without a token
+    open: bool = False  # whether it needs no token
     events: bool = False  # whether the answer is a stream of events
     writes: bool = False  # whether it changes something: then it has a clock of its own
+    bounded_body: Callable[[int], Shape] | None = None  # the body, by how many rows an answer may have
+
+    def within(self, bounds: Bounds) -> Operation:
+        """The operation as it is served within these bounds."""
+        most = bounds.rows
+        limit = evolve(_LIMIT, shape=integer("", 0, most, default=min(1000, most)))
+        return evolve(
+            self,
+            about=self.about.replace("{answer}", str(bounds.answer)),
+            parameters=tuple(limit if each is _LIMIT else each for each in self.parameters),
+            body=self.body if self.bounded_body is None else self.bounded_body(most),
+        )
 
 
 _NUMBERS = Parameter("numbers", text(enum=["exact", "text"], default="exact"), "`text`: numbers as strings.")
 _AS_OF = Parameter("as_of", STEP, "Ask the state after this step, of a database in a file.")
+_LIMIT = Parameter("limit", integer("", 0), "Rows in the answer.")
+_OFFSET = Parameter("offset", integer("", default=0), "Rows before them.")
 _RELATION = Parameter("name", text(minLength=1), "The name of a relation.", "path", True)
 _RULE = Parameter("name", text(minLength=1), "The name of a rule, such as `path#2`.", "path", True)
 
 
+OPERATIONS: tuple[Operation, ...] = (
+    Operation("GET", "/health", "health", "Whether the service is there.", schemas.HEALTH, open=True),
+    Operation("GET", "/openapi.json", "describe", "This description.", {"type": "object"}, open=True),
+    Operation(
+        "GET",
+        "/relations",
+        "relations",
+        "The relations, with their columns and how many facts they have.",
+        schemas.RELATIONS,
+        reading.relations,
+        (_AS_OF,),
+    ),
+    Operation(
+        "GET",
+        "/relations/{name}/facts",
+        "facts",
+        "The facts of a relation, sorted, a page at a time of at most {answer} bytes.",
+        ref("Rows"),
+        reading.facts,
+        (
+            _RELATION,
+            _OFFSET,
+            _LIMIT,
+            Parameter("given", {**FLAG, "default": False}, "Only those that were given, not derived."),
+            _NUMBERS,
+            _AS_OF,
+        ),
+    ),
+    Operation(
+        "DELETE",
+        "/relations/{name}",
+        "drop_relation",
+        "Drop a relation with its declaration, rules and facts, if nothing else uses it.",
+        ref("Changed"),
+        writing.drop_relation,
+        (_RELATION, _NUMBERS),
+        writes=True,
+    ),
+    Operation(
+        "POST",
+        "/query",
+        "query",
+        "What a query finds, in one state, a page at a time: the rows that fit into"
+        " {answer} bytes, and `more` if there are others.",
+        ref("Rows"),
+        reading.query,
+        (_NUMBERS,),
+        bounded_body=schemas.query_body,
+    ),
+    Operation(
+        "POST",
+        "/steps",
+        "step",
+        "Insert and delete facts as one step, all or none; the answer is exactly what changed, or,"
+        " where that has more than {answer} bytes, how much: then it has `cut`.",
+        schemas.STEPPED,
+        writing.step,
+        (_NUMBERS,),
+        schemas.STEP_BODY,
+        writes=True,
+    ),
+    Operation("GET", "/rules", "rules", "The rules, with class and cost.", schemas.RULES, reading.rules),
+    Operation(
+        "POST",
+        "/rules",
+        "add_rules",
+        "Add statements to the program.",
+        schemas.ADDED,
+        writing.add_rules,
+        (_NUMBERS,),
+        schemas.TEXT_BODY,
+        writes=True,
+    ),
+    Operation(
+        "POST",
+        "/rules/check",
+        "check",
+        "Tell what is wrong with statements, and which rules they would make, without adding them.",
+        schemas.CHECKED,
+        reading.check,
+        (),
+        schemas.TEXT_BODY,
+    ),
+    Operation(
+        "POST",
+        "/rules/drop",
+        "drop_statement",
+        "Drop a statement by its text, or a rule by its name.",
+        ref("Changed"),
+        writing.drop_statement,
+        (_NUMBERS,),
+        schemas.TEXT_BODY,
+        writes=True,
+    ),
+    Operation(
+        "DELETE",
+        "/rules/{name}",
+        "drop_rule",
+        "Drop a rule by its name.",
+        ref("Changed"),
+        writing.drop_rule,
+        (_RULE, _NUMBERS),
+        writes=True,
+    ),
+    Operation(
+        "GET",
+        "/explain",
+        "explain",
+        "How relations are kept current, and what an update can cost.",
+        schemas.EXPLANATION,
+        reading.explain,
+        (Parameter("name", text(minLength=1), "Of one relation or rule: `text` is about it alone."),),
+    ),
+    Operation("POST", "/why", "why", "A proof of a fact.", schemas.PROOF, reading.why, (), schemas.FACT_BODY),
+    Operation(
+        "POST",
+        "/why-not",
+        "why_not",
+        "What each rule lacks for a fact.",
+        schemas.WHY_NOT,
+        reading.why_not,
+        (),
+        schemas.FACT_BODY,
+    ),
+    Operation("GET", "/stats", "stats", "Facts, bytes and time.", schemas.STATS, reading.stats),
+    Operation(
+        "GET",
+        "/positions",
+        "positions",
+        "How far each source of steps has come.",
+        schemas.POSITIONS,
+        reading.positions,
+    ),
+    Operation(
+        "GET",
+        "/diff",
+        "diff",
+        "How the state after one step differs from that after another, of a database in a file.",
+        schemas.DIFF,
+        reading.diff,
+        (
+            Parameter("before", STEP, "A step.", required=True),
+            Parameter("after", STEP, "Another; the last one if it is left out."),
+            Parameter("relation", text(minLength=1), "Of one relation alone."),
+            _NUMBERS,
+        ),
+    ),
+    Operation(
+        "GET",
+        "/history",
+        "history",
+        "The latest steps that changed a relation, of a database in a file.",
+        schemas.HISTORY,
+        reading.history,
+        (
+            Parameter("relation", text(minLength=1), "The relation.", required=True),
+            Parameter("limit", integer("", 1, 1000, default=100), "How many steps."),
+            _NUMBERS,
+        ),
+    ),
+    Operation(
+        "POST",
+        "/checkpoint",
+        "checkpoint",
+        "Compact the file of the database, and drop steps of long ago.",
+        schemas.CHECKPOINT,
+        writing.checkpoint,
+        (),
+        schemas.CHECKPOINT_BODY,
+        writes=True,
+    ),
+    Operation(
+        "GET",
+        "/changes",
+        "changes",
+        "Follow changes, step by step, as server-sent events: `snapshot`, `ready`, `change`, `program`,"
+        " `reset`, `lagged`, `end`.",
+        text("events"),
+        None,
+        (
+            Parameter(
+                "relation", array(text(minLength=1)), "Changes of these relations; of all if there is none."
+            ),
+            Parameter("snapshot", {**FLAG, "default": False}, "Begin with all facts."),
+            _NUMBERS,
+            Parameter("Last-Event-ID", text(), "Go on after this event: what was missed comes first.", "header"),
+        ),
+        events=True,
+    ),
+)
+
+
 def operations(bounds: Bounds) -> tuple[Operation, ...]:
     """All that is served, within these bounds."""
-    most = bounds.rows
-    limit = Parameter("limit", integer("", 0, most, default=min(1000, most)), "Rows in the answer.")
-    offset = Parameter("offset", integer("", default=0), "Rows before them.")
-    return (
-        Operation("GET", "/health", "health", "Whether the service is there.", schemas.HEALTH, open=True),
-        Operation("GET", "/openapi.json", "describe", "This description.", {"type": "object"}, open=True),
-        Operation(
-            "GET",
-            "/relations",
-            "relations",
-            "The relations, with their columns and how many facts they have.",
-            schemas.RELATIONS,
-            reading.relations,
-            (_AS_OF,),
-        ),
-        Operation(
-            "GET",
-            "/relations/{name}/facts",
-            "facts",
-            f"The facts of a relation, sorted, a page at a time of at most {bounds.answer} bytes.",
-            ref("Rows"),
-            reading.facts,
-            (
-                _RELATION,
-                offset,
-                limit,
-                Parameter("given", {**FLAG, "default": False}, "Only those that were given, not derived."),
-                _NUMBERS,
-                _AS_OF,
-            ),
-        ),
-        Operation(
-            "DELETE",
-            "/relations/{name}",
-            "drop_relation",
-            "Drop a relation with its declaration, rules and facts, if nothing else uses it.",
-            ref("Changed"),
-            writing.drop_relation,
-            (_RELATION, _NUMBERS),
-            writes=True,
-        ),
-        Operation(
-            "POST",
-            "/query",
-            "query",
-            "What a query finds, in one state, a page at a time: the rows that fit into"
-            f" {bounds.answer} bytes, and `more` if there are others.",
-            ref("Rows"),
-            reading.query,
-            (_NUMBERS,),
-            schemas.query_body(most),
-        ),
-        Operation(
-            "POST",
-            "/steps",
-            "step",
-            "Insert and delete facts as one step, all or none; the answer is exactly what changed, or,"
-            f" where that has more than {bounds.answer} bytes, how much: then it has `cut`.",
-            schemas.STEPPED,
-            writing.step,
-            (_NUMBERS,),
-            schemas.STEP_BODY,
-            writes=True,
-        ),
-        Operation("GET", "/rules", "rules", "The rules, with class and cost.", schemas.RULES, reading.rules),
-        Operation(
-            "POST",
-            "/rules",
-            "add_rules",
-            "Add statements to the program.",
-            schemas.ADDED,
-            writing.add_rules,
-            (_NUMBERS,),
-            schemas.TEXT_BODY,
-            writes=True,
-        ),
-        Operation(
-            "POST",
-            "/rules/check",
-            "check",
-            "Tell what is wrong with statements, and which rules they would make, without adding them.",
-            schemas.CHECKED,
-            reading.check,
-            (),
-            schemas.TEXT_BODY,
-        ),
-        Operation(
-            "POST",
-            "/rules/drop",
-            "drop_statement",
-            "Drop a statement by its text, or a rule by its name.",
-            ref("Changed"),
-            writing.drop_statement,
-            (_NUMBERS,),
-            schemas.TEXT_BODY,
-            writes=True,
-        ),
-        Operation(
-            "DELETE",
-            "/rules/{name}",
-            "drop_rule",
-            "Drop a rule by its name.",
-            ref("Changed"),
-            writing.drop_rule,
-            (_RULE, _NUMBERS),
-            writes=True,
-        ),
-        Operation(
-            "GET",
-            "/explain",
-            "explain",
-            "How relations are kept current, and what an update can cost.",
-            schemas.EXPLANATION,
-            reading.explain,
-            (Parameter("name", text(minLength=1), "Of one relation or rule: `text` is about it alone."),),
-        ),
-        Operation("POST", "/why", "why", "A proof of a fact.", schemas.PROOF, reading.why, (), schemas.FACT_BODY),
-        Operation(
-            "POST",
-            "/why-not",
-            "why_not",
-            "What each rule lacks for a fact.",
-            schemas.WHY_NOT,
-            reading.why_not,
-            (),
-            schemas.FACT_BODY,
-        ),
-        Operation("GET", "/stats", "stats", "Facts, bytes and time.", schemas.STATS, reading.stats),
-        Operation(
-            "GET",
-            "/positions",
-            "positions",
-            "How far each source of steps has come.",
-            schemas.POSITIONS,
-            reading.positions,
-        ),
-        Operation(
-            "GET",
-            "/diff",
-            "diff",
-            "How the state after one step differs from that after another, of a database in a file.",
-            schemas.DIFF,
-            reading.diff,
-            (
-                Parameter("before", STEP, "A step.", required=True),
-                Parameter("after", STEP, "Another; the last one if it is left out."),
-                Parameter("relation", text(minLength=1), "Of one relation alone."),
-                _NUMBERS,
-            ),
-        ),
-        Operation(
-            "GET",
-            "/history",
-            "history",
-            "The latest steps that changed a relation, of a database in a file.",
-            schemas.HISTORY,
-            reading.history,
-            (
-                Parameter("relation", text(minLength=1), "The relation.", required=True),
-                Parameter("limit", integer("", 1, 1000, default=100), "How many steps."),
-                _NUMBERS,
-            ),
-        ),
-        Operation(
-            "POST",
-            "/checkpoint",
-            "checkpoint",
-            "Compact the file of the database, and drop steps of long ago.",
-            schemas.CHECKPOINT,
-            writing.checkpoint,
-            (),
-            schemas.CHECKPOINT_BODY,
-            writes=True,
-        ),
-        Operation(
-            "GET",
-            "/changes",
-            "changes",
-            "Follow changes, step by step, as server-sent events: `snapshot`, `ready`, `change`, `program`,"
-            " `reset`, `lagged`, `end`.",
-            text("events"),
-            None,
-            (
-                Parameter(
-                    "relation", array(text(minLength=1)), "Changes of these relations; of all if there is none."
-                ),
-                Parameter("snapshot", {**FLAG, "default": False}, "Begin with all facts."),
-                _NUMBERS,
-                Parameter(
-                    "Last-Event-ID", text(), "Go on after this event: what was missed comes first.", "header"
-                ),
-            ),
-            events=True,
-        ),
-    )
+    return tuple(operation.within(bounds) for operation in OPERATIONS)

@@ -1,6 +1,6 @@
-"""The shapes of bodies and answers, as JSON Schema.
+"""The JSON Schemas of bodies and answers.
 
-Bodies are held to theirs (`everlog.serve.json_schema`); answers are held to theirs by the tests.
+The service validates bodies (`everlog.serve.json_schema`); tests validate answers.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ def integer(about: str = "", low: int = 0, high: int = 2**63 - 1, **more: Any) -
 FLAG: Shape = {"type": "boolean"}
 CUT: Shape = {
     **FLAG,
-    "description": "The step is done, but what it changed was too large for the answer: `changes` has how many"
-    " facts changed, or nothing.",
+    "description": "The step is done, but its changes were too large for the answer: `changes` has the number"
+    " of changed facts, or nothing.",
 }
-STEP = integer("the number of a step: the answer is of the state after it")
+STEP = integer("the number of a step: the answer shows the state after it")
 VALUE: Shape = {
     "type": ["string", "number"],
-    "description": "A value of a column. Numbers are exact to 64 bits; a number may be given as a string of it."
+    "description": "A value of a column. Numbers are exact to 64 bits; a number may also be sent as a string."
     " Infinities and NaN are the strings `Infinity`, `-Infinity` and `NaN`.",
 }
 ROW = array(VALUE)
@@ -52,7 +52,7 @@ GIVEN_ROW: Shape = {"anyOf": [array(VALUE), {"type": "object", "additionalProper
 ROWS_BY_RELATION: Shape = {"type": "object", "additionalProperties": array(GIVEN_ROW)}
 PARAMETERS: Shape = {
     "type": "object",
-    "description": "The values of the parameters `$name` that stand in the text, by name.",
+    "description": "The values of the parameters `$name` in the text, by name.",
     "additionalProperties": VALUE,
 }
 PROGRAM_TEXT = text("Statements: declarations, rules, facts, directives.", maxLength=1_000_000)
@@ -60,12 +60,12 @@ PROGRAM_TEXT = text("Statements: declarations, rules, facts, directives.", maxLe
 STEP_BODY = obj(
     {},
     {
-        "delete": {**ROWS_BY_RELATION, "description": "Rows to delete, by relation; they go first."},
+        "delete": {**ROWS_BY_RELATION, "description": "Rows to delete, by relation; applied first."},
         "insert": {**ROWS_BY_RELATION, "description": "Rows to insert, by relation."},
-        "text": text("Lines `+fact.` and `-fact.`, which come last."),
-        "tell": text("What is answered: all changes, or how many.", enum=["changes", "counts"]),
-        "source": text("Who sends this, if it keeps a position.", minLength=1, maxLength=200),
-        "position": text("Its position; the same one sent again is not applied again.", maxLength=1000),
+        "text": text("Lines `+fact.` and `-fact.`, applied last."),
+        "tell": text("The form of the answer: all changes, or their numbers.", enum=["changes", "counts"]),
+        "source": text("The name of the sender, if it keeps a position.", minLength=1, maxLength=200),
+        "position": text("Its position; if sent again, the step is not applied again.", maxLength=1000),
     },
     closed=True,
 )
@@ -75,7 +75,7 @@ CHECKPOINT_BODY = obj(
     {
         "history": {
             "anyOf": [integer("steps to keep"), {"type": "string", "enum": ["all"]}],
-            "description": "How many steps back the past is kept.",
+            "description": "The number of steps of history to keep.",
         }
     },
     closed=True,
@@ -88,9 +88,9 @@ FACT_BODY = obj(
 
 
 def query_body(rows: int) -> Shape:
-    """A query may ask for so many rows at a time."""
+    """The schema of a query with at most this many rows per page."""
     return obj(
-        {"query": text("An atom, or whatever can be the body of a rule.", minLength=1, maxLength=100_000)},
+        {"query": text("An atom, or any body of a rule.", minLength=1, maxLength=100_000)},
         {
             "params": PARAMETERS,
             "limit": integer("rows in the answer", 0, rows, default=min(1000, rows)),
@@ -98,7 +98,7 @@ def query_body(rows: int) -> Shape:
             "ordered": {
                 **FLAG,
                 "default": True,
-                "description": "Sorted, with their total; else as they are found, and no more than asked for.",
+                "description": "Sort and count all rows; otherwise they come unsorted, page by page.",
             },
             "as_of": STEP,
         },
@@ -160,13 +160,13 @@ COMPONENTS: dict[str, Shape] = {
             "columns": array(ref("Column")),
             "rows": array(ref("Row")),
             "offset": integer(),
-            "more": {**FLAG, "description": "Whether there are rows behind these: ask again from there."},
+            "more": {**FLAG, "description": "Whether there are more rows: ask again from there."},
             "total": {"type": ["integer", "null"]},
         }
     ),
     "Changes": {
         "type": "object",
-        "description": "For each relation that changed, what it lost and gained, sorted; or how much.",
+        "description": "For each changed relation, the deleted and inserted rows, sorted; or their numbers.",
         "additionalProperties": obj(
             {
                 "deleted": {"anyOf": [array(ref("Row")), {"type": "integer"}]},
@@ -192,7 +192,7 @@ EXPLANATION = obj(
     {"step": STEP, "text": text(), "relations": array({"type": "object"}), "rules": array({"type": "object"})}
 )
 STATS = obj(
-    {"program": text(), "database": {"type": ["string", "null"], "description": "its file, if it is in one"}}
+    {"program": text(), "database": {"type": ["string", "null"], "description": "its file, if it has one"}}
     | {
         "step": STEP,
         "version": text(),
@@ -201,7 +201,7 @@ STATS = obj(
         "subscribers": integer(),
     }
     | {
-        "behind": integer("bytes that wait for the slowest subscriber"),
+        "behind": integer("unsent bytes of the slowest subscriber"),
         "lagged": integer("subscribers that were too slow"),
     }
     | {"relations": array({"type": "object"}), "rules": array({"type": "object"})}

@@ -1,9 +1,9 @@
 """A service from its start to its end.
 
-The main thread is the desk, where the database lives and signals arrive; another thread runs the
-event loop that serves HTTP.  At the first SIGTERM or SIGINT the step under way is finished,
-requests that wait are refused, followers get an `end`, connections are closed and then the
-database; at the second the step under way is given up, without a trace.
+The main thread runs the job queue, where the database lives and signals arrive; another thread runs
+the event loop that serves HTTP.  At the first SIGTERM or SIGINT the current step is finished,
+waiting requests are refused, subscribers get an `end`, and connections and database are closed; at
+the second the current step is undone.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ from types import FrameType
 import uvicorn
 
 from everlog.core.runtime.guards import Broken, give_up
+from everlog.serve.access import AccessRules
 from everlog.serve.app import application
 from everlog.serve.connections import MOST, Connection
-from everlog.serve.desk import Desk
-from everlog.serve.gate import Admission
+from everlog.serve.job_queue import JobQueue
 from everlog.serve.service import Service
 
-_FILES = 100  # descriptors for all that is no connection
+_FILES = 100  # descriptors for all but connections
 _GRACE = 3  # seconds for connections to end by themselves
-# Seconds that a job may compute while HTTP waits: each call of the system in HTTP's thread waits
-# once, and a client that opens a thousand connections has it make thousands.
+# Seconds that a job may compute while HTTP waits: each system call in HTTP's thread waits once, and
+# a client that opens a thousand connections causes thousands of them.
 _ENOUGH = 0.0001
 
 
 class CannotListen(Exception):
-    """The address is in use, or not ours; the message says what to do."""
+    """The address is in use or not available; the message says what to do."""
 
 
 def listening(host: str, port: int, stalled: float) -> socket.socket:
-    """A socket that listens at an address."""
+    """A socket that listens on an address."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, _, _, _, address = found[0]
-        # by the name of its protocol asyncio knows that it may send at once (TCP_NODELAY)
+        # asyncio needs the protocol number to set TCP_NODELAY
         listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if hasattr(socket, "TCP_USER_TIMEOUT"):  # whoever takes nothing for so long is gone
+            if hasattr(socket, "TCP_USER_TIMEOUT"):  # a client that acknowledges nothing this long is gone
                 listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(stalled * 1000))
             listener.bind(address)
             listener.listen(1024)
@@ -56,7 +56,7 @@ def listening(host: str, port: int, stalled: float) -> socket.socket:
         return listener
     except OSError as problem:
         reason = problem.strerror or str(problem)
-        hint = "; choose another one with `--port`, or 0 for any that is free"
+        hint = "; choose another one with `--port`, or 0 for a free one"
         raise CannotListen(f"cannot listen on {host}, port {port}: {reason}{hint}") from None
 
 
@@ -67,14 +67,14 @@ def address_of(listener: socket.socket) -> str:
 
 
 def serve(
-    service: Service, listener: socket.socket, admission: Admission, ready: Callable[[], None] = lambda: None
+    service: Service, listener: socket.socket, access: AccessRules, ready: Callable[[], None] = lambda: None
 ) -> None:
-    """Serve until a signal says that it is enough; to be called in the main thread."""
-    desk = Desk()
+    """Serve until a signal; call it in the main thread."""
+    jobs = JobQueue()
     allow_connections()
-    logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # what goes wrong is told by `errors.told`
+    logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # `errors` reports errors
     config = uvicorn.Config(
-        application(service, desk, admission),
+        application(service, jobs, access),
         http=Connection,
         ws="none",
         lifespan="off",
@@ -89,19 +89,19 @@ def serve(
     def run() -> None:
         try:
             server.run(sockets=[listener])
-        except BaseException as error:  # the desk must hear of it, or it would wait for ever
+        except BaseException as error:  # close the job queue, which would wait for ever
             failed.append(error)
         finally:
-            desk.close()
+            jobs.close()
 
     thread = Thread(target=run, name="everlog-http", daemon=True)
     interval = sys.getswitchinterval()
-    with _signals(desk):
+    with _signals(jobs):
         sys.setswitchinterval(_ENOUGH)
         thread.start()
         try:
             ready()
-            desk.work()
+            jobs.work()
         finally:
             service.hub.end("the service is stopping")
             server.should_exit = True
@@ -109,12 +109,12 @@ def serve(
             sys.setswitchinterval(interval)
     if failed:
         raise failed[0]
-    if desk.broken:
-        raise Broken("a step failed and could not be taken back: the service has ended; start it again")
+    if jobs.broken:
+        raise Broken("a step failed and could not be undone: the service has ended; start it again")
 
 
 def allow_connections() -> None:
-    """Have the system allow as many descriptors as there may be connections."""
+    """Raise the limit of open files to the number of connections."""
     try:
         import resource
     except ImportError:  # Windows
@@ -126,13 +126,13 @@ def allow_connections() -> None:
 
 
 @contextmanager
-def _signals(desk: Desk) -> Iterator[None]:
-    """The first signal closes the desk, the second interrupts what it is doing."""
+def _signals(jobs: JobQueue) -> Iterator[None]:
+    """The first signal closes the job queue, the second interrupts the current job."""
 
     def stop(number: int, frame: FrameType | None) -> None:
-        if desk.closed:
+        if jobs.closed:
             give_up(number, frame)
-        desk.close()
+        jobs.close()
 
     previous = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
     try:

@@ -1,9 +1,8 @@
-"""The database as jobs see it: its steps have numbers, its past can be asked, and those who follow
-are told.
+"""The database as jobs see it: numbered steps, past states, and subscribers.
 
-A database in a file numbers its steps itself.  For one in memory they are counted here, and are of
-this run of the service: ids of events then name the run, so that who comes back to another run is
-not taken for up to date.
+A database in a file numbers its steps itself.  For one in memory they are counted here, for this
+run of the service: event ids then name the run, so that a client of an earlier run is not taken for
+up to date.
 """
 
 from __future__ import annotations
@@ -27,36 +26,36 @@ from everlog.core.program import Relation
 from everlog.core.program.fact_rows import declared
 from everlog.core.runtime.guards import Guard, LimitExceeded
 from everlog.serve.errors import ApiError
-from everlog.serve.events import Follower, Hub, Wish, event
+from everlog.serve.events import Follower, Hub, Interest, event
 from everlog.serve.snapshots import Snapshots
 from everlog.serve.wire import ChangesWriter, TooLarge
 from everlog.store.durable_database import DurableDatabase
 
 _T = TypeVar("_T")
-_PASTS = 2  # states of the past that are kept for further questions
-_MOST_MISSED = 10_000  # steps that are looked up in the log for one who comes back
+_PASTS = 2  # cached past states
+_MOST_MISSED = 10_000  # steps that are read from the log for a returning subscriber,
 _MOST_BYTES = 4 << 20  # and bytes of their events
-_MOST_HELD = 8 * _MOST_BYTES  # and of all such events that are being read
-_ANSWERS = 8  # of the largest size that may wait to be read at once
-_LEAST_ROOM = 64 << 10  # bytes that an answer may have however many wait
-_FILLED = 4, 5  # the part of the memory that steps may fill: questions and deletes have the rest
+_MOST_HELD = 8 * _MOST_BYTES  # bytes of all such events that are being read
+_ANSWERS = 8  # answers of the largest size that may be unread at once
+_LEAST_ROOM = 64 << 10  # bytes that an answer may always have
+_FILLED = 4, 5  # the part of the memory that steps may fill: queries and deletes have the rest
 
 
 @frozen
 class Bounds:
-    """What one request, and all that follow, may take."""
+    """The limits of one request, and of all subscribers."""
 
     rows: int = 10_000  # in one answer
     answer: int = 8 << 20  # bytes
     body: int = 8 << 20  # bytes
     followers: int = 100
-    room: int = 1 << 20  # bytes that wait for one follower
+    room: int = 1 << 20  # unsent bytes for one subscriber
     heartbeat: float = 15.0  # seconds
-    stalled: float = 60.0  # seconds in which a follower takes nothing, and is let go
+    stalled: float = 60.0  # seconds after which a subscriber that reads nothing is disconnected
 
 
 class Missed:
-    """The events that somebody has missed; each is let go when it is sent."""
+    """The events that a subscriber has missed; each is freed when it is sent."""
 
     def __init__(self, events: list[bytes]) -> None:
         self._events = events[::-1]
@@ -67,16 +66,15 @@ class Missed:
             yield self._events.pop()
 
 
-class Held:
-    """The answers that were written and not yet read: together they have a bound, too.
+class AnswerBudget:
+    """A bound on the bytes of all answers that clients have not read yet.
 
-    `begin` and `take` are called in the thread of the database, `release` in that of the event
-    loop.
+    `begin` and `take` run in the database's thread, `release` in the event loop's.
     """
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self.room = most  # bytes that the answer to the present job may have
+        self.room = most  # bytes for the answer to the current job
         self.bytes = 0
         self._lock = Lock()
 
@@ -93,7 +91,7 @@ class Held:
 
 
 class Service:
-    """A database that is served.  All but the constructor is called in the thread of the database."""
+    """A served database.  All methods run in the database's thread."""
 
     def __init__(self, database: Database, bounds: Bounds | None = None, name: str = "") -> None:
         self.database = database
@@ -101,14 +99,14 @@ class Service:
         self.name = name
         self.started = monotonic()
         self.hub = Hub(self.label)
-        self.held = Held(self.bounds.answer)
+        self.held = AnswerBudget(self.bounds.answer)
         self._run = secrets.token_hex(4)
         self._steps = 0
         self._program_changes = False
         self._pasts: dict[int, Database] = {}
         self._snapshots = Snapshots()
-        self._missed_by: WeakSet[Missed] = WeakSet()  # what is being read
-        self.explained: tuple[Any, Any] = (None, None)  # a program, and what is known of it
+        self._missed_by: WeakSet[Missed] = WeakSet()  # being read
+        self.explained: tuple[Any, Any] = (None, None)  # a program and its explanation
         database.subscribe(None, self._hear)
         self.hub.step = self.step
 
@@ -119,7 +117,7 @@ class Service:
         return self.database if isinstance(self.database, DurableDatabase) else None
 
     def in_file(self) -> DurableDatabase:
-        """The database, if it has a past."""
+        """The database, if it has a past; otherwise ApiError."""
         if self.durable is None:
             message = "this database is in memory and has no past: serve it with `--db FILE`"
             raise ApiError(409, "not-durable", message)
@@ -130,7 +128,7 @@ class Service:
         return self._steps if self.durable is None else self.durable.step
 
     def label(self, step: int) -> str:
-        """A step as the id of an event."""
+        """The id of a step's event."""
         return str(step) if self.durable is not None else f"{self._run}-{step}"
 
     def number(self, label: str) -> int | None:
@@ -141,37 +139,33 @@ class Service:
 
     def _hear(self, changes: Changes) -> None:
         self._steps += 1
-        self.hub.tell(self.step, changes, self._program_changes)
+        self.hub.publish(self.step, changes, self._program_changes)
 
     @property
     def guard(self) -> Guard:
-        """The clock of a request, and what else limits it."""
+        """The time and memory limits of a request."""
         return self.database._engine.guard
 
     @contextmanager
     def filling(self) -> Iterator[None]:
-        """Around a step that adds: it may not take the memory that is left for questions and
-        deletes.
-        """
+        """Reserve memory for queries and deletes around a step that inserts."""
         limits = self.guard.limits
         if limits.memory is not None:
             self.guard.limits = evolve(limits, memory=limits.memory * _FILLED[0] // _FILLED[1])
         try:
             with self.guard:
-                self.guard.look()  # a small step ends before the timer looks
+                self.guard.look()  # a small step ends before the timer checks
             yield
         finally:
             self.guard.limits = limits
 
     # ── jobs ─────────────────────────────────────────────────────────────────────────────────
 
-    def reading(self, question: Callable[[Database], _T], as_of: int | None = None) -> _T:
-        """Ask the state of now, or one of the past; whatever takes longer than a step may is
-        stopped.
-        """
+    def reading(self, read: Callable[[Database], _T], as_of: int | None = None) -> _T:
+        """Run a query on the current or a past state, within the time limit of a step."""
         database = self.database if as_of is None else self.past(as_of)
         with database._engine.guard:
-            return question(database)
+            return read(database)
 
     def past(self, step: int) -> Database:
         """The state after a step."""
@@ -186,7 +180,7 @@ class Service:
         return found
 
     def program_change(self, change: Callable[[Database], Changes]) -> Changes:
-        """Change the program, and tell so, whether or not facts change."""
+        """Change the program, and publish that, whether or not facts change."""
         self._program_changes = True
         try:
             changes = change(self.database)
@@ -195,11 +189,11 @@ class Service:
         self._pasts.clear()
         if not changes:
             self._steps += 1
-            self.hub.tell(self.step, changes, program=True)
+            self.hub.publish(self.step, changes, program=True)
         return changes
 
     def relation(self, name: str, database: Database | None = None) -> Relation:
-        """A relation that a request names."""
+        """A relation by its name in a request."""
         relations = (database or self.database).relations
         if name not in relations:
             try:
@@ -208,36 +202,34 @@ class Service:
                 raise ApiError(404, "no-such-relation", str(problem)) from None
         return relations[name]
 
-    # ── those who follow ─────────────────────────────────────────────────────────────────────
+    # ── subscribers ──────────────────────────────────────────────────────────────────────────
 
     def follow(
-        self, wish: Wish, snapshot: bool, last: str | None, loop: asyncio.AbstractEventLoop
+        self, interest: Interest, snapshot: bool, last: str | None, loop: asyncio.AbstractEventLoop
     ) -> tuple[Follower, Iterator[bytes]]:
-        """One who follows from now on, and what is sent first: what was missed, the state of now,
-        or nothing.
-        """
-        for name in sorted(wish.relations or ()):
+        """A new subscriber, and its first events: missed ones, a snapshot, or none."""
+        for name in sorted(interest.relations or ()):
             self.relation(name)
         if len(self.hub.followers) >= self.bounds.followers:
-            many = f"{self.bounds.followers} follow changes already: no more are allowed"
+            many = f"{self.bounds.followers} clients follow changes: no more are allowed"
             raise ApiError(503, "too-many-subscribers", many)
         first: Iterator[bytes] = iter(())
         if last is not None:
-            missed = self._missed(wish, last)
+            missed = self._missed(interest, last)
             if missed is None:
-                why = "the steps since are not known any more: forget what you have, and begin with this snapshot"
+                why = "the steps since then are not known any more: drop your state, and begin with this snapshot"
                 reset = event("reset", {"step": self.step, "message": why})
-                first = chain([reset], self._snapshot(wish))
+                first = chain([reset], self._snapshot(interest))
             else:
                 first = iter(missed)
         elif snapshot:
-            first = self._snapshot(wish)
-        follower = Follower(wish, self.bounds.room, loop)
+            first = self._snapshot(interest)
+        follower = Follower(interest, self.bounds.room, loop)
         self.hub.add(follower)
         ready = event("ready", {"step": self.step}, self.label(self.step))
         return follower, chain(first, [ready])
 
-    def _missed(self, wish: Wish, last: str) -> Missed | None:
+    def _missed(self, interest: Interest, last: str) -> Missed | None:
         """The events since an id, if they are known and not too many."""
         number, now = self.number(last), self.step
         if number == now:
@@ -253,7 +245,7 @@ class Service:
             with durable._engine.guard:
                 for past in steps_from(moment(durable, number, now)):
                     changes = ChangesWriter(past.changes, room - size)
-                    events.append(self.hub.written(past.step, changes, wish))
+                    events.append(self.hub.written(past.step, changes, interest))
                     size += len(events[-1])
         except (LimitExceeded, TooLarge):
             return None
@@ -261,5 +253,5 @@ class Service:
         self._missed_by.add(missed)
         return missed
 
-    def _snapshot(self, wish: Wish) -> Iterator[bytes]:
-        return self.reading(lambda database: self._snapshots.events(database, self.step, wish))
+    def _snapshot(self, interest: Interest) -> Iterator[bytes]:
+        return self.reading(lambda database: self._snapshots.events(database, self.step, interest))

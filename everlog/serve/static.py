@@ -1,6 +1,4 @@
-"""The files of the console as they are in the package, with the style and signs of
-`everlog explain --html`.
-"""
+"""The files of the console, with the style and signs of `everlog explain --html`."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".
 
 
 def static_files() -> dict[str, tuple[bytes, str]]:
-    """Paths, with what is there and of what kind it is."""
+    """The content and the media type of each path."""
     signs = "export const SIGNS = " + json.dumps({name: str(sign(name)) for name in SHAPES}) + ";\n"
     files = {
         "/console/explain.css": (STYLE.encode(), "text/css"),

@@ -1,8 +1,7 @@
-"""A stream of server-sent events to one follower: what it missed, then what happens, until somebody
-ends it.
+"""A stream of server-sent events to one subscriber: missed events, then new ones.
 
-Nothing is sent faster than it is taken: `send` waits while the client does not read, and meanwhile
-the follower's queue fills up to its bound.  A client that takes nothing for a while is let go.
+`send` waits while the client does not read, and meanwhile the subscriber's queue fills up to its
+bound.  A client that reads nothing for a while is disconnected.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 from everlog.serve.events import Follower, Hub, event
 from everlog.serve.service import Bounds
 
-_CHUNK = 64 << 10  # bytes that are sent at once
+_CHUNK = 64 << 10  # bytes per send
 
 
 class EventStream:
@@ -30,7 +29,7 @@ class EventStream:
         try:
             headers = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store")]
             await send({"type": "http.response.start", "status": 200, "headers": headers})
-            with suppress(TimeoutError):  # it takes nothing: the connection is closed in the middle
+            with suppress(TimeoutError):  # the client reads nothing: close the connection
                 await self._send(send, b"retry: 2000\n\n")
                 await self._all(send)
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -42,18 +41,18 @@ class EventStream:
         follower = self._follower
         for part in self._first:
             await self._send(send, part)
-            await asyncio.sleep(0)  # a large snapshot holds up nobody else
+            await asyncio.sleep(0)  # let other tasks run during a large snapshot
             if follower.ended == "gone":
                 return
-            if follower.lagged:  # it has to come back for another snapshot: the rest of this one is of no use
+            if follower.lagged:  # the client needs another snapshot: the rest of this one is useless
                 break
         while True:
-            told = self._hub.step  # before looking: whatever is of a step up to this one is in the queue
+            step = self._hub.step  # first: all events up to this step are in the queue
             part = follower.take(_CHUNK)
             if part:
                 await self._send(send, part)
             elif follower.lagged:
-                message = "you read too slowly: come back with the id of the last event, or for a snapshot"
+                message = "you read too slowly: reconnect with the id of the last event, or for a snapshot"
                 await self._send(send, event("lagged", {"step": self._hub.step, "message": message}))
                 return
             elif follower.ended:
@@ -64,11 +63,11 @@ class EventStream:
                 try:
                     async with asyncio.timeout(self._bounds.heartbeat):
                         await follower.arrived.wait()
-                except TimeoutError:  # a comment, and how far it is: an id without data is no event
-                    await self._send(send, f": all is well\nid: {self._hub.label(told)}\n\n".encode())
+                except TimeoutError:  # a comment, and the position: an id without data is not an event
+                    await self._send(send, f": all is well\nid: {self._hub.label(step)}\n\n".encode())
 
     async def _send(self, send: Send, part: bytes) -> None:
-        """TimeoutError if the client does not take it."""
+        """Send a part; TimeoutError if the client does not read it."""
         async with asyncio.timeout(self._bounds.stalled):
             await send({"type": "http.response.body", "body": part, "more_body": True})
 

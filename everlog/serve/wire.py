@@ -1,12 +1,11 @@
 """Facts as JSON, and back: numbers keep all of their 64 bits.
 
-JSON itself has numbers of any size, and ours are written and read exactly.  But JavaScript reads
-them as floats, which are exact up to 2^53 only; so whoever asks for `numbers=text` gets numbers as
-strings, and wherever a number is expected a string of it will do.  JSON has no infinities and no
-NaN: those are always strings.
+JSON has numbers of any size, and ours are written and read exactly.  But JavaScript reads them as
+floats, which are exact only up to 2^53; so `numbers=text` returns numbers as strings, and a string
+is accepted for any number.  JSON has no infinities and no NaN: those are always strings.
 
-Answers are written in pieces and have a limit in bytes: Python answers nobody else while it writes
-one piece, and a thousand rows may share a symbol of megabytes.
+Answers are encoded in pieces and have a limit in bytes: no other thread runs while Python encodes a
+piece, and a thousand rows may share a symbol of megabytes.
 """
 
 from __future__ import annotations
@@ -33,8 +32,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",",
 
 
 def dumped(value: Any) -> bytes:
-    r"""JSON as bytes; what came in as a byte that is no UTF-8 goes out as `\udc80`, and comes back
-    as that byte.
+    r"""JSON as bytes; a byte that is not UTF-8 becomes `\udc80`, and is read back.
 
     >>> dumped({"x": [1, "ü", "\udc80"]})
     b'{"x":[1,"\xc3\xbc","\\udc80"]}'
@@ -43,11 +41,11 @@ def dumped(value: Any) -> bytes:
 
 
 class Encoded(bytes):
-    """JSON that is written already: a part of an answer."""
+    """JSON that is already encoded: a part of an answer."""
 
 
 class TooLarge(Exception):
-    """What was to be written has more bytes than it may have."""
+    """The encoded value would exceed its limit in bytes."""
 
 
 def answer(value: Any, most: int) -> bytes:
@@ -70,7 +68,7 @@ def answer(value: Any, most: int) -> bytes:
 
 
 def joined(value: Any) -> bytes:
-    """JSON of a value whose large parts are written already."""
+    """JSON of a value whose large parts are already encoded."""
     return b"".join(_parts(value, sys.maxsize))
 
 
@@ -79,7 +77,7 @@ def too_large(most: int) -> ApiError:
 
 
 def shortened(value: dict[str, Any]) -> dict[str, Any]:
-    """The answer to a step that is done, without all that may be long.
+    """The answer to a step that is done, without all parts that may be long.
 
     >>> shortened({"step": 7, "repeated": False, "changes": {"n": {"deleted": 0, "inserted": 10}}})
     {'step': 7, 'repeated': False, 'changes': {}, 'cut': True}
@@ -88,7 +86,7 @@ def shortened(value: dict[str, Any]) -> dict[str, Any]:
     return {**empty, "cut": True}
 
 
-_LEVELS = 5  # of lists and objects that are taken apart; what stands deeper is small
+_LEVELS = 5  # levels of lists and objects that are encoded separately; deeper ones are small
 
 
 def _parts(value: Any, most: int, level: int = 0) -> Iterator[bytes]:
@@ -121,7 +119,8 @@ def columns_json(columns: Iterable[Column]) -> list[dict[str, str]]:
 
 
 def rows_json(columns: Sequence[Column], rows: Iterable[Row], as_text: bool = False) -> list[Sequence[Any]]:
-    """
+    """Rows as lists for JSON.
+
     >>> rows_json([Column("x", Kind.FLOAT), Column("y", Kind.NUMBER)], [(float("inf"), 2**62)])
     [['Infinity', 4611686018427387904]]
     """
@@ -134,12 +133,12 @@ def rows_json(columns: Sequence[Column], rows: Iterable[Row], as_text: bool = Fa
     return [[write(value) for write, value in zip(writers, row, strict=True)] for row in rows]
 
 
-_PIECE = 64 << 10  # about the bytes that are written at once
+_PIECE = 64 << 10  # bytes per encoding step, about
 _WIDEST = 26  # bytes of a number, with its quotes and comma
 
 
 class RowWriter:
-    """Writes rows of one relation as a JSON array, as many as fit.
+    """Encodes rows of one relation as a JSON array, as many as fit.
 
     >>> RowWriter([Column("x", Kind.NUMBER)], 9).written([(1,), (2,), (3,)])
     (b'[[1],[2]', 2)
@@ -151,7 +150,7 @@ class RowWriter:
         self._plain = 3 + _WIDEST * len(columns)
 
     def written(self, rows: Iterable[Row]) -> tuple[Encoded, int]:
-        """The array, which lacks its end unless all rows fit, and how many rows it has."""
+        """The array, without its end unless all rows fit, and its number of rows."""
         parts: list[bytes] = []
         size, count, all_fit = 1, 0, True
         for batch in self._batches(rows):
@@ -171,7 +170,7 @@ class RowWriter:
         return Encoded(b"[" + out[:-1] + (b"]" if all_fit else b"")), count
 
     def first(self, rows: Sequence[Row]) -> tuple[Encoded, int]:
-        """The rows that fit as a whole array; one row, however large, if none does."""
+        """The rows that fit, as a complete array; at least one, however large."""
         written, count = self.written(rows)
         if count == len(rows):
             return written, count
@@ -180,14 +179,14 @@ class RowWriter:
         return Encoded(written + b"]"), count
 
     def _encoded(self, rows: Sequence[Row], room: int) -> bytes | None:
-        """Rows, each with a comma behind it; None if they have more bytes than `room`."""
+        """Rows, each followed by a comma; None if they exceed `room` bytes."""
         if len(rows) == 1 and sum([len(str(rows[0][n])) for n in self._symbols]) > room:
             return None
         part = dumped(rows_json(self._columns, rows, self._as_text))[1:-1] + b","
         return None if len(part) > room else part
 
     def _batches(self, rows: Iterable[Row]) -> Iterator[list[Row]]:
-        """Rows that have about `_PIECE` bytes together; a larger one is alone."""
+        """Groups of rows with about `_PIECE` bytes; a larger row is alone."""
         symbols, plain = self._symbols, self._plain
         batch: list[Row] = []
         weight = 0
@@ -207,9 +206,9 @@ class RowWriter:
 def page_json(
     columns: Sequence[Column], rows: Iterable[Row], room: int, as_text: bool = False, busy: str = ""
 ) -> tuple[Encoded, int, bool]:
-    """The rows that fit into `room` bytes, at least one; how many they are; whether they are all.
+    """The rows that fit into `room` bytes, their number, and whether they are all.
 
-    ApiError if the first one does not fit, with the message `busy` if it would at another time.
+    Raises ApiError if the first one does not fit, with the message `busy` if it would later.
 
     >>> page_json([Column("x", Kind.NUMBER)], [(1,), (2,), (3,)], 9)
     (b'[[1],[2]]', 2, False)
@@ -221,15 +220,15 @@ def page_json(
     if not count and busy:
         raise ApiError(503, "busy", busy)
     if not count:
-        message = f"one row alone has more than the {room} bytes of an answer: ask for fewer columns"
+        message = f"a single row has more than the {room} bytes of an answer: ask for fewer columns"
         raise ApiError(422, "limit-exceeded", message)
     return Encoded(written + b"]"), count, False
 
 
 class ChangesWriter:
-    """Writes what a step changed, for any number of readers: each relation once.
+    """Encodes the changes of a step for any number of readers, each relation once.
 
-    Cost: that of `room` bytes for each relation, however much has changed.
+    Cost: that of `room` bytes per relation, however much has changed.
     """
 
     def __init__(self, changes: Changes, room: int) -> None:
@@ -237,16 +236,16 @@ class ChangesWriter:
         self._known: dict[tuple[str, bool], dict[str, Encoded] | None] = {}
 
     def written(self, as_text: bool, relations: Collection[str] | None = None) -> dict[str, dict[str, Encoded]]:
-        """What each relation lost and gained, sorted; TooLarge if that has more than `room` bytes."""
+        """The deletions and insertions by relation, sorted; TooLarge beyond `room` bytes."""
         changes, room = self._changes, self._room
         names = [name for name in changes if relations is None or name in relations]
-        # each value, each comma and each bracket is a byte at least
+        # each value, each comma and each bracket takes at least a byte
         if sum((2 * changes.relation(name).arity + 2) * len(changes[name]) for name in names) > room:
             raise TooLarge
         out: dict[str, dict[str, Encoded]] = {}
         for name in names:
             if (name, as_text) not in self._known:
-                self._known[name, as_text] = None  # until it is written
+                self._known[name, as_text] = None  # until it is encoded
                 self._known[name, as_text] = self._relation(name, as_text)
             sides = self._known[name, as_text]
             if sides is None:
@@ -258,10 +257,10 @@ class ChangesWriter:
         return out
 
     def _relation(self, name: str, as_text: bool) -> dict[str, Encoded] | None:
-        relation, told = self._changes.relation(name), self._changes[name]
+        relation, signed = self._changes.relation(name), self._changes[name]
         sides = {}
         for side, sign in (("deleted", -1), ("inserted", 1)):
-            rows = [row for row, found in told.items() if found == sign]
+            rows = [row for row, found in signed.items() if found == sign]
             written, count = RowWriter(relation.columns, self._room, as_text).written(in_order(relation, rows))
             if count < len(rows):
                 return None
@@ -270,7 +269,7 @@ class ChangesWriter:
 
 
 def counts_json(changes: Changes) -> dict[str, Any]:
-    """How many facts each relation lost and gained."""
+    """The numbers of deleted and inserted facts by relation."""
     out = {}
     for name in changes:
         inserted = sum(sign > 0 for sign in changes[name].values())
@@ -279,9 +278,7 @@ def counts_json(changes: Changes) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Any object for JSON with what JSON has no number for as text: proofs, explanations,
-    statistics.
-    """
+    """A value for JSON, with infinities and NaN as text."""
     match value:
         case float():
             return _finite(value)
@@ -314,26 +311,25 @@ _TEXT: Mapping[Kind, Callable[[Any], Any]] = {
 
 
 def parsed(data: bytes) -> Any:
-    """The value of a body of JSON; ApiError where it is none."""
+    """Parse a JSON body; ApiError if it is wrong."""
     try:
-        with collector_paused():  # millions of small lists are no garbage, and looking for some takes seconds
+        with collector_paused():  # a collection over millions of small lists takes seconds, and finds nothing
             return json_value(decoded(data), parse_constant=_no_constant)
     except json.JSONDecodeError as problem:
         where = f"line {problem.lineno}, column {problem.colno}"
         raise ApiError(400, "bad-json", f"the body is not JSON: {problem.msg}, {where}") from None
     except RecursionError:
         raise ApiError(400, "bad-json", "the body is nested too deeply") from None
-    except ValueError as problem:  # a number of thousands of digits, or one of those below
+    except ValueError as problem:  # a number with thousands of digits, or a constant refused below
         raise ApiError(400, "bad-json", f"the body is not JSON: {problem}") from None
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f'{name} is no number of JSON; write it as a string, "{name}"')
+    raise ValueError(f'{name} is not a number in JSON; write it as a string, "{name}"')
 
 
 def row_in(relation: Relation, given: object) -> Row:
-    """A row that somebody sent, an array or an object keyed by the names of columns; FactError if
-    it is none.
+    """A row from an array or an object of JSON; FactError if it does not fit.
 
     >>> edge = Relation("edge", (Column("x", Kind.NUMBER), Column("y", Kind.NUMBER)))
     >>> row_in(edge, ["9223372036854775807", 1]), row_in(edge, {"y": 2, "x": 1})
@@ -344,7 +340,7 @@ def row_in(relation: Relation, given: object) -> Row:
         missing = [name for name in names if name not in given]
         more = [name for name in given if name not in names]
         if missing or more:
-            what = f"has no `{missing[0]}`" if missing else f"has `{more[0]}`, which is no column"
+            what = f"has no `{missing[0]}`" if missing else f"has `{more[0]}`, which is not a column"
             raise FactError(f"{relation.name}: {shown(given)} {what}")
         given = [given[name] for name in names]
     if isinstance(given, list) and len(given) == relation.arity:
@@ -353,7 +349,7 @@ def row_in(relation: Relation, given: object) -> Row:
 
 
 def parameters_in(given: Mapping[str, object] | None) -> Given:
-    """Values that somebody sent for the parameters of a query."""
+    """The parameters of a query, from JSON."""
     return Given(given or {}, _number_of_text)
 
 
@@ -366,7 +362,7 @@ def _value(relation: Relation, number: int, value: object) -> object:
 
 
 def _number_of_text(kind: Kind, value: object) -> object:
-    """A string in the place of a number is the text of a number."""
+    """Convert the string of a number."""
     if not isinstance(value, str) or kind is Kind.SYMBOL:
         return value
     try:

@@ -1,8 +1,8 @@
-"""What can be changed by a service: each function is one step, all of it or nothing.
+"""The jobs that write: each function is one step, all or nothing.
 
-A step keeps its own clock (`core.runtime.guards`): past the limit it leaves no trace, and once it
-is written it stands. What comes before it, such as the reading of texts, has a clock, too.  What
-comes after it must not fail: an answer that is too large, or that there is no memory for, is cut.
+A step has its own time limit (`core.runtime.guards`): beyond it, the step is undone; once written,
+it stays.  The work before it, such as parsing texts, has a time limit too.  After the step nothing
+may fail: an answer that is too large, or does not fit into memory, is shortened.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from everlog.serve.wire import ChangesWriter, TooLarge, counts_json, row_in
 
 
 def step(service: Service, call: Call) -> dict[str, Any]:
-    """Deletes, inserts, and then the lines of a text, as one step."""
+    """Apply deletes, inserts, and then the lines of a text, as one step."""
     body, database = call.body, service.database
     source, position = body.get("source"), body.get("position")
     only_counts = body.get("tell") == "counts"
@@ -43,7 +43,7 @@ def step(service: Service, call: Call) -> dict[str, Any]:
     call.body.clear()
     with service.filling() if adds else nullcontext():
         changes = database.apply(updates, positions=None if source is None else {source: position})
-    return _told(service, call, changes, before={"repeated": False}, only_counts=only_counts)
+    return _answer(service, call, changes, before={"repeated": False}, only_counts=only_counts)
 
 
 def add_rules(service: Service, call: Call) -> dict[str, Any]:
@@ -51,30 +51,30 @@ def add_rules(service: Service, call: Call) -> dict[str, Any]:
     live = service.reading(lambda db: with_text(db, call.body["text"]))
     before = set(database.rules)
     with service.filling():
-        changes = service.program_change(lambda db: db._go_by(live, db._functors))
+        changes = service.program_change(lambda db: db._switch_program(live, db._functors))
 
     def more() -> dict[str, Any]:
         made = [name for name in database.rules if name not in before]
         return {"rules": made, "warnings": database.warnings(added=True)[:MOST_DIAGNOSTICS]}
 
-    return _told(service, call, changes, after={"rules": [], "warnings": []}, more=more)
+    return _answer(service, call, changes, after={"rules": [], "warnings": []}, more=more)
 
 
 def drop_rule(service: Service, call: Call) -> dict[str, Any]:
     name = call.path["name"]
     if name not in service.database.rules:
         raise ApiError(404, "no-such-rule", f"no rule is named `{name}`")
-    return _told(service, call, _edited(service, lambda live: live.without_statement(name)))
+    return _answer(service, call, _edited(service, lambda live: live.without_statement(name)))
 
 
 def drop_statement(service: Service, call: Call) -> dict[str, Any]:
     text = call.body["text"]
-    return _told(service, call, _edited(service, lambda live: live.without_statement(text)))
+    return _answer(service, call, _edited(service, lambda live: live.without_statement(text)))
 
 
 def drop_relation(service: Service, call: Call) -> dict[str, Any]:
     name = service.relation(call.path["name"]).name
-    return _told(service, call, _edited(service, lambda live: live.without_relation(name)))
+    return _answer(service, call, _edited(service, lambda live: live.without_relation(name)))
 
 
 def checkpoint(service: Service, call: Call) -> dict[str, Any]:
@@ -85,12 +85,12 @@ def checkpoint(service: Service, call: Call) -> dict[str, Any]:
 
 
 def _edited(service: Service, edit: Callable[[LiveText], LiveText]) -> Changes:
-    """Change the text of the program, and go by it."""
+    """Change the text of the program, and switch to it."""
     live = service.reading(lambda database: edit(live_text(database)))
-    return service.program_change(lambda database: database._go_by(live, database._functors))
+    return service.program_change(lambda database: database._switch_program(live, database._functors))
 
 
-def _told(
+def _answer(
     service: Service,
     call: Call,
     changes: Changes,
@@ -100,9 +100,7 @@ def _told(
     more: Callable[[], dict[str, Any]] = dict,
     only_counts: bool = False,
 ) -> dict[str, Any]:
-    """What a step has changed; where that is too much, how much, and where even that fails, that it
-    is done.
-    """
+    """The answer to a step: its changes, or their numbers, or only that it is done."""
     done: dict[str, Any] = {"step": service.step, **(before or {}), "changes": {}, **(after or {})}
     try:
         done |= more()

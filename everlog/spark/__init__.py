@@ -1,8 +1,8 @@
-"""Between a program's files or a `Database` and the Spark backend.
+"""Files of a program, and a `Database`, together with the Spark backend.
 
 | module | holds |
 |---|---|
-| `facts_in` | the inputs of a program as frames |
-| `outputs` | frames to the outputs of a program |
-| `handover` | relations computed by Spark, kept by a `Database`, and back |
+| `facts_in` | the inputs of a program as DataFrames |
+| `outputs` | DataFrames to the outputs of a program |
+| `handover` | from Spark's relations to a `Database`, and back |
 """

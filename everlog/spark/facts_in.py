@@ -1,19 +1,18 @@
-"""`.input` on Spark: the parameter `IO=` of a directive picks what reads its facts, or writes them
-there.
+"""`.input` on Spark: the parameter `IO=` of a directive selects the reader.
 
-| `IO=` | facts | |
+| `IO=` | facts | where |
 |---|---|---|
-| `file` (default) | delimited text with Soufflé's parameters, a file, a folder of files or a pattern | in tasks |
+| `file` (default) | delimited text, Soufflé's parameters: a file, folder or pattern | in tasks |
 | `jsonfile`, `json` with `filename=` | an array of facts; one task per file | in tasks |
-| `jsonl` | JSON lines, a file, a folder of files or a pattern | in tasks |
+| `jsonl` | JSON lines: a file, a folder, a pattern | in tasks |
 | `parquet`, `orc` | columns by name or position | by Spark |
-| `jdbc` | `url=`, and `dbtable=` or `query=`, with what else Spark's JDBC source takes | by Spark |
+| `jdbc` | `url=`, `dbtable=` or `query=`, and other options of Spark's JDBC source | by Spark |
 | `table` | `table=`: a table of Spark's catalogue | by Spark |
-| `spark` | `format=` any of Spark's formats, its options as parameters, `filename=` its path | by Spark |
-| `arrow`, `duckdb`, `postgres`, `sqlite`, `stdin`, `stdout`, `json` alone | as in process | in the driver |
+| `spark` | `format=` a format of Spark, with its options; `filename=` is its path | by Spark |
+| `arrow`, `duckdb`, `postgres`, `sqlite`, `stdin`, `stdout`, `json` | as in process | driver |
 
-A place with a scheme (`hdfs://`, `s3a://`, `file:`) is Spark's own; any other is a path, under the
-folder of facts or of outputs.  The way out is `everlog.spark.outputs`.
+Spark handles a location with a scheme (`hdfs://`, `s3a://`, `file:`); any other is a path, under
+the folder of facts or of outputs.  `everlog.spark.outputs` writes.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from everlog.files.arrow import piece_table
 from everlog.files.delimited import first_line_settled, read_delimited
 from everlog.files.dispatch import read_facts
 from everlog.files.encodings import MARK, UTF8, cut_by_bytes
-from everlog.files.formats import FORMATS, check_parameters, way_of
+from everlog.files.formats import FORMATS, check_parameters, format_of
 from everlog.files.headers import looks_at_first
 from everlog.files.json import read_json
 from everlog.files.jsonlines import rows_of_lines
@@ -48,19 +47,19 @@ from everlog.spark_backend.column_types import arrow_table, frame_of_rows, kinds
 if TYPE_CHECKING:
     from everlog.spark_backend.spark_types import DataFrame, SparkSession
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # of two letters or more: C: is a disk
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters or more: C: is a disk
 _OURS = frozenset({"IO", "filename", "name", "format", "table", "mode", "attributeNames", "columns", "null"})
-# Of Spark's readers and writers of files, what may be asked for.
+# The options of Spark's file readers and writers that are allowed.
 _SPARK_FILES = frozenset(
     "mergeSchema pathGlobFilter recursiveFileLookup modifiedBefore modifiedAfter datetimeRebaseMode"
     " int96RebaseMode partitionOverwriteMode".split()
 )
-_ANY = frozenset({"jdbc", "spark"})  # their parameters are Spark's
+_ANY = frozenset({"jdbc", "spark"})  # Spark checks their parameters
 
 
 @frozen
 class Source:
-    """A relation, the parameters of its directive, and the folder of facts or outputs, as written."""
+    """A relation, the parameters of its directive, and the folder, as written."""
 
     spark: SparkSession
     relation: Relation
@@ -72,9 +71,7 @@ class Source:
         return Place(self.relation, self.params, Path(self.folder))
 
     def path(self, suffix: str) -> str:
-        """Where the facts are: a place with a scheme as it is, else a path that Spark takes for a
-        local one.
-        """
+        """The location of the facts: with a scheme as it is, else a local path."""
         name = self.params.get("filename", self.params.get("name", self.relation.name) + suffix)
         if has_scheme(name):
             return name
@@ -92,20 +89,21 @@ class Source:
 
     @property
     def given(self) -> loads.Given:
-        """What the directive says of the columns."""
+        """The columns according to the directive."""
         positions = sources_of(self.place) if "columns" in self.params else None
         return loads.Given(positions, self.place.nulls)
 
     def needed(self, key: str) -> str:
         if key not in self.params:
             raise FactsError(
-                f"relation {self.relation.name}: IO={way_of(self.params)} needs the parameter `{key}`"
+                f"relation {self.relation.name}: IO={format_of(self.params)} needs the parameter `{key}`"
             )
         return self.params[key]
 
 
 def has_scheme(text: str) -> bool:
-    """
+    """Whether a location has a scheme.
+
     >>> has_scheme("s3a://bucket/x"), has_scheme("facts/x"), has_scheme("C:/facts")
     (True, False, False)
     """
@@ -118,7 +116,7 @@ def has_scheme(text: str) -> bool:
 def load_inputs(
     spark: SparkSession, program: Program, folder: str, missing_ok: bool = False
 ) -> dict[str, DataFrame]:
-    """The facts of all `.input` relations; nothing is read before they are asked for."""
+    """The facts of all `.input` relations, lazily."""
     frames: dict[str, DataFrame] = {}
     for directive in program.inputs:
         frame = load_facts(spark, program.relations[directive.relation], directive.params, folder, missing_ok)
@@ -130,7 +128,7 @@ def load_inputs(
 def load_facts(
     spark: SparkSession, relation: Relation, params: Mapping[str, str], folder: str, missing_ok: bool = False
 ) -> DataFrame:
-    """The facts of a relation, or FactsError.  The same fact may come twice."""
+    """The facts of a relation, or FactsError; facts may repeat."""
     source = Source(spark, relation, params, folder)
     read: Reader = chosen(READERS, relation.name, params, "read")
     if "rejects" in params and read is not _load_here:
@@ -154,11 +152,11 @@ def _load_file(source: Source, missing_ok: bool) -> DataFrame:
 
 Layouts: TypeAlias = Mapping[
     str, tuple[Layout, bool]
-]  # of each file, and whether it has a header; "" is any other
+]  # for each file, and whether it has a header; "" stands for any other
 
 
 def _layouts(source: Source, path: str, layout: Layout) -> Layouts:
-    """How the lines of each file are laid out: where there are headers, each file's own says it."""
+    """The layout of each file; with headers, each file has its own."""
     if not looks_at_first(layout):
         return {"": (layout, False)}
     if not has_scheme(path) and Path(path).is_file():
@@ -174,7 +172,7 @@ def _has_header(layouts: Layouts, file: str) -> bool:
 
 
 def _some_lines(layouts: Layouts, data: bytes, file: str, first_line: int | None) -> Any:
-    """In a task: the facts of lines."""
+    """In a task: the facts of some lines."""
     layout, _ = layouts.get(file, layouts[""])
     return piece_table(evolve(layout, file=_short(file)), data, first_line)
 
@@ -182,7 +180,7 @@ def _some_lines(layouts: Layouts, data: bytes, file: str, first_line: int | None
 def _whole_file(
     relation: Relation, params: Mapping[str, str], data: bytes, file: str, first_line: int | None
 ) -> Any:
-    """In a task: the facts of a file, which may have quoted fields."""
+    """In a task: the facts of a whole file, which may have quoted fields."""
     data = unzipped(data, _short(file))
     place = Place(relation, params, Path())
     if params.get("IO", "file") == "file":
@@ -195,9 +193,9 @@ def _short(file: str) -> str:
 
 
 def _found(source: Source, path: str, missing_ok: bool) -> str | None:
-    """The path, or that of its `.gz` or `.zst`; None where there is none and that is fine."""
+    """The path, or that of its `.gz` or `.zst`; None if it is missing and may be."""
     if has_scheme(path) or any(mark in path for mark in "*?[{"):
-        return path  # Spark looks there
+        return path  # Spark looks it up
     for candidate in candidates(Path(path)):
         if candidate.exists():
             return str(candidate)
@@ -207,7 +205,7 @@ def _found(source: Source, path: str, missing_ok: bool) -> str | None:
 
 
 def _secretly_zipped(path: str) -> bool:
-    """Whether a file is zipped in a way that Spark does not know by its name."""
+    """Whether a file is compressed, but its name does not show it to Spark."""
     if has_scheme(path) or path.endswith(".gz") or not Path(path).is_file():
         return False
     with Path(path).open("rb") as file:
@@ -228,7 +226,7 @@ def _load_json(source: Source, missing_ok: bool) -> DataFrame:
 
 
 def _load_here(source: Source, missing_ok: bool) -> DataFrame:
-    """What only the driver can read, sent to Spark by Arrow."""
+    """Facts that only the driver can read, sent to Spark with Arrow."""
     rows = read_facts(source.relation, source.params, Path(source.folder), missing_ok=missing_ok, stdin=sys.stdin)
     return frame_of_rows(source.spark, rows, kinds_of(source.relation))
 
@@ -256,9 +254,7 @@ def _no_header(file: str) -> bool:
 
 
 def _json_lines(place: Place, is_whole: bool, data: bytes, file: str, first_line: int | None) -> Any:
-    """In a task: the facts of lines of JSON; of a file as a whole, or of lines whose byte order
-    mark is gone.
-    """
+    """In a task: the facts of lines of JSON; a whole file may begin with a mark."""
 
     def refuse(bad: BadRow) -> None:
         if first_line is not None:
@@ -307,23 +303,19 @@ READERS: Mapping[str, Reader] = {
 }
 
 
-_DEAR = {"file", "json", "jsonfile", "jsonl", "jdbc"}  # parsed by Python, or asked of a server
+_DEAR = {"file", "json", "jsonfile", "jsonl", "jdbc"}  # parsed by Python, or read from a server
 
 
 def dear_inputs(program: Program) -> set[str]:
-    """The inputs that had better be read once."""
-    return {one.relation for one in program.inputs if way_of(one.params) in _DEAR}
+    """The inputs that are expensive to read, and better read once."""
+    return {one.relation for one in program.inputs if format_of(one.params) in _DEAR}
 
 
 def chosen(table: Mapping[str, Any], relation: str, params: Mapping[str, str], verb: str) -> Any:
-    """What serves the `IO=` of a directive, or FactsError, also where it has a parameter that means
-    nothing.
-    """
-    way = way_of(params)
+    """The table's entry for `IO=`; FactsError if it or a parameter is unknown."""
+    way = format_of(params)
     if way not in table:
-        raise FactsError(
-            f"cannot {verb} facts on Spark with IO={shown(way)}: known are {', '.join(sorted(table))}"
-        )
+        raise FactsError(f"cannot {verb} facts on Spark with IO={shown(way)}; use {', '.join(sorted(table))}")
     if way not in _ANY:
         check_parameters(relation, params, _taken(way, verb), verb)
     return table[way]
@@ -338,6 +330,6 @@ def _taken(way: str, verb: str) -> frozenset[str]:
 
 
 def check_inputs(program: Program) -> None:
-    """What is wrong with the parameters of `.input`, before anything runs."""
+    """Raise FactsError if a parameter of an `.input` is wrong."""
     for directive in program.inputs:
         chosen(READERS, directive.relation, directive.params, "read")

@@ -1,12 +1,12 @@
-"""From Spark to a living database and back: whole columns by Arrow, never row by row through Java.
+"""From Spark to a living database and back, by whole Arrow columns.
 
-A program is evaluated on Spark; then the in-process engine takes over, and follows single updates
-in milliseconds.  What travels are the facts that are *given*, and those of relations that are
-`taken` as Spark has computed them: the rules below a taken relation stay behind with all that they
-read, so a result that fits into memory can live on here though its sources never would.  Tables,
-indexes, counts of derivations and witnesses are built here set at a time, by one bulk step.
+A program is evaluated on Spark; then the in-process engine takes over, and applies single updates
+in milliseconds.  The base facts travel, and the facts of `taken` relations as Spark has computed
+them: the rules for a taken relation stay behind with all that they read, so a result that fits into
+memory can be maintained here even if its sources do not fit.  Tables, indexes, derivation counts
+and witnesses are built here in one bulk step.
 
-The other way, the relations of a database become frames, from which `spark_backend` goes on.
+In the other direction, relations of a database become DataFrames, inputs of `spark_backend`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Disagreement(AssertionError):
-    """The in-process engine and Spark have computed different relations: a bug, to be reported."""
+    """The in-process engine and Spark have computed different relations: a bug."""
 
 
 def database_from_spark(
@@ -38,39 +38,42 @@ def database_from_spark(
     verify: bool = False,
     **options: Any,
 ) -> Database:
-    """A database in this process that goes on where Spark is.
+    """A database in this process that continues from Spark's result.
 
-    `inputs` are the facts that are given to relations, as for `spark_backend.evaluate`.  Relations
-    that are `taken` are evaluated on Spark, and their facts are given ones here: they follow what
-    is inserted into them, and no longer the rules that made them.  `wanted` (default: all that is
-    left) are the relations to live on, with what they read.  `verify` has Spark evaluate them as
-    well, and compares sizes.  `options` are those of `Database`.
+    `inputs` are the base facts of relations, as for `spark_backend.evaluate`.  `taken` relations
+    are evaluated on Spark, and their facts are base facts here: inserts change them, but no longer
+    their rules.  `wanted` (default: all that is left) are the relations to maintain, with what they
+    read.  `verify` evaluates them on Spark as well, and compares sizes.  `options` are those of
+    `Database`.
     """
-    from everlog.spark_backend.evaluate import evaluate, telling
+    from everlog.spark_backend.evaluate import evaluate_plan, telling
     from everlog.spark_backend.inputs import frame_of_input
+    from everlog.spark_backend.plan import plan
 
     inputs = dict(inputs or {})
     for name in (*inputs, *taken, *(wanted or ())):
         declared(program.relations, name)
     kept = cut_program(program, wanted, taken)
+    planned = plan(program) if taken or verify else None
     with telling(program):
-        result = evaluate(spark, program, inputs, wanted=list(taken)) if taken else {}
+        result = evaluate_plan(spark, planned, inputs, wanted=list(taken)) if planned is not None and taken else {}
         frames = {name: result[name] for name in taken if name in kept.relations}
         for name, source in inputs.items():
             if name in kept.relations and name not in taken:
                 frames[name] = frame_of_input(spark, source, program.relations[name])
         facts = {name: _rows(program, name, frame) for name, frame in frames.items()}
         database = Database(kept, facts=facts, **options)
-        if verify:
-            _compare(evaluate(spark, program, inputs, wanted=list(kept.relations)), database)
+        if planned is not None and verify:
+            _compare(evaluate_plan(spark, planned, inputs, wanted=list(kept.relations)), database)
     return database
 
 
 def cut_program(program: Program, wanted: Collection[str] | None, taken: Collection[str]) -> Program:
-    """What is left of a program where some relations are taken as they are.
+    """The program without the rules for `taken` relations and what only they read.
 
     >>> from everlog import compile_text
-    >>> text = ".decl a(x:number) .decl b(x:number) .decl c(x:number)  b(x) :- a(x).  c(x) :- b(x), x > 1."
+    >>> text = '''.decl a(x:number) .decl b(x:number) .decl c(x:number)
+    ...           b(x) :- a(x).  c(x) :- b(x), x > 1.'''
     >>> cut = cut_program(compile_text(text), None, ["b"])
     >>> list(cut.relations), [str(rule) for rule in cut.rules]
     (['b', 'c'], ['c(x) :- b(x), x > 1.'])
@@ -133,9 +136,9 @@ def _compare(result: Mapping[str, DataFrame], database: Database) -> None:
 def database_to_spark(
     database: Database, spark: SparkSession, relations: Iterable[str] | None = None, *, given: bool = False
 ) -> dict[str, DataFrame]:
-    """The relations of a database as frames with columns c0, c1, …; `given`: the given facts only.
+    """The relations of a database as DataFrames with columns c0, c1, ….
 
-    With `given=True` they are inputs from which `spark_backend.evaluate` computes the rest anew.
+    With `given=True` they hold only base facts, as inputs of `spark_backend.evaluate`.
     """
     from everlog.spark_backend.column_types import frame_of_rows, kinds_of
 

@@ -1,8 +1,8 @@
-"""`.output` on Spark: what writes the facts of a relation to where its directive says.
+"""`.output` on Spark: writes the facts of a relation where its directive says.
 
-The parameter `IO=` means what it means in `facts_in`.  A text (delimited, JSON lines) to a path is
-one file, byte for byte what the in-process engine writes; to a place with a scheme it is a folder
-of parts, whose names sort as their facts do.  What was there is replaced when the new is complete.
+The parameter `IO=` is as in `facts_in`.  A text (delimited, JSON lines) at a path is one file, with
+the same bytes as from the in-process engine; at a location with a scheme it is a folder of parts,
+whose names sort as their facts do.  The old content is replaced when the new one is complete.
 """
 
 from __future__ import annotations
@@ -42,9 +42,7 @@ def store_facts(
     folder: str,
     stdout: TextIO,
 ) -> None:
-    """Write all facts of a relation; what was there is replaced at the end, unless `mode=` says
-    otherwise.
-    """
+    """Write all facts of a relation; they replace the old ones, unless `mode=` is set."""
     source = Source(spark, relation, params, folder)
     chosen(WRITERS, relation.name, params, "write")(source, frame, stdout)
 
@@ -81,7 +79,7 @@ def _store_json_lines(source: Source, frame: DataFrame, stdout: TextIO) -> None:
 def _write_file(
     source: Source, frame: DataFrame, target: Path, printer: Printer, header: bytes = b"", before: bytes = b""
 ) -> None:
-    """The lines of facts as one file, after what was there `before`."""
+    """Write the facts as one file, after the content `before`."""
     require_directory(target)
     with _parts(target) as parts:
         size = loads.write_lines(frame, source.relation, str(parts), printer, "none")
@@ -89,24 +87,24 @@ def _write_file(
 
 
 def _printed_json(place: Place, columns: Sequence[Any], count: int) -> bytes:
-    """In a task: the lines of facts, without the last line's end."""
+    """In a task: the facts as lines of JSON, without the last newline."""
     rows = python_rows(columns, kinds_of(place.relation), count)
     return encoded_text(lines_of_rows(place, rows)).removesuffix(b"\n")
 
 
 def _printed(layout: Layout, columns: Sequence[Any], count: int) -> bytes:
-    """In a task: the lines of facts."""
+    """In a task: the facts as lines."""
     return piece_text(layout, columns, count)
 
 
 def _end_of(method: str | None) -> str:
-    """What the name of a file ends in that is zipped by a method."""
+    """The file suffix of a compression method."""
     return next((end for end, name in SUFFIXES.items() if name == method), "")
 
 
 @contextmanager
 def _parts(target: Path) -> Iterator[Path]:
-    """A folder beside the target, for what Spark writes on the way."""
+    """A folder beside the target, for Spark's temporary output."""
     parts = target.with_name(f".everlog-{uuid4().hex}.parts")
     try:
         yield parts
@@ -117,12 +115,12 @@ def _parts(target: Path) -> Iterator[Path]:
 def _join(
     parts: list[Path], header: bytes, target: Path, method: str | None, size: int, before: bytes = b""
 ) -> None:
-    """All parts as one file, after what was there `before`; it appears whole or not at all."""
+    """Join all parts to one file, after `before`; it appears only when it is complete."""
     found = sum(part.stat().st_size for part in parts)
     if found != size:
         raise FactsError(
             f"cannot write {target}: of {size} bytes that the executors wrote {found} are here; on a cluster the"
-            " folder of outputs must be one that all machines see, or a place such as hdfs://… or s3a://…"
+            " output folder must be visible to all machines, or a location such as hdfs://… or s3a://…"
         )
     temporary = target.with_name(f".everlog-{uuid4().hex}.tmp")
     try:
@@ -144,7 +142,7 @@ def _copy(parts: list[Path], header: bytes, raw: BinaryIO, method: str | None) -
         for number, part in enumerate(parts):
             with part.open("rb") as lines:
                 if number == 0 and not header and lines.read(len(MARK)) == MARK:
-                    out.write(MARK)  # a reader drops the first
+                    out.write(MARK)  # readers drop one mark
                 lines.seek(0)
                 shutil.copyfileobj(lines, out, 1 << 20)
 
@@ -158,12 +156,12 @@ def _store_format(format: str, suffix: str, source: Source, frame: DataFrame, st
     with _parts(Path(target)) as parts:
         loads.write_columns(frame, source.relation, format, source.options, str(parts), "overwrite")
         if not (parts / "_SUCCESS").exists():
-            raise FactsError(f"cannot write {target}: what the executors wrote is not here")
+            raise FactsError(f"cannot write {target}: the output of the executors is not here")
         _replace(parts, Path(target))
 
 
 def _replace(parts: Path, target: Path) -> None:
-    """A folder in the place of what was there, which is gone only when the new one is there."""
+    """Replace the target by a folder; the old one is removed last."""
     old = target.with_name(f".everlog-{uuid4().hex}.old")
     if target.exists():
         target.rename(old)
@@ -191,7 +189,7 @@ def _store_spark(source: Source, frame: DataFrame, stdout: TextIO) -> None:
 
 
 def _store_here(source: Source, frame: DataFrame, stdout: TextIO) -> None:
-    """What only the driver can write: all facts come here."""
+    """Write in the driver: all facts come here."""
     rows = list(rows_of_frame(frame, kinds_of(source.relation)))
     write_facts(source.relation, rows, source.params, Path(source.folder), stdout)
 
@@ -216,6 +214,6 @@ WRITERS: Mapping[str, Writer] = {
 
 
 def check_outputs(program: Program) -> None:
-    """What is wrong with the parameters of `.output`, before anything runs."""
+    """Raise FactsError if a parameter of an `.output` is wrong."""
     for directive in program.outputs:
         chosen(WRITERS, directive.relation, directive.params, "write")

@@ -1,10 +1,9 @@
-"""A checkpoint: the given facts after a step, and what the engine kept, so that a database comes
-back from there.
+"""A checkpoint: the base facts after a step, and the engine's state.
 
-The facts are written relation by relation, in chunks; `about` says how many, so that none can be
-missing.  The state of the engine is written unit by unit, as columns
-(core.engine.stepping.saved_state), under a key: it is believed only by the same program, kept by
-the same strategies, in the same engine.
+The facts are written relation by relation, in chunks; `about` holds their number, so that a missing
+one is noticed.  The engine's state is written unit by unit, as columns
+(core.engine.stepping.saved_state), under a key: only the same program with the same strategies in
+the same engine trusts it.
 
 All functions take a connection inside a transaction of the caller.
 """
@@ -20,7 +19,7 @@ from everlog.core.program import Row
 from everlog.store.column_codec import BadRecord
 from everlog.store.records import checksum, chunks_of, decoded_rows, pieces_of
 
-Given: TypeAlias = Mapping[str, Collection[Row]]
+BaseFacts: TypeAlias = Mapping[str, Collection[Row]]
 
 
 # ── about ────────────────────────────────────────────────────────────────────────────────────
@@ -34,18 +33,18 @@ def write_about(connection: Connection, name: str, value: Any) -> None:
 def read_about(connection: Connection, name: str) -> Any:
     found = connection.execute("SELECT name, value, check_sum FROM about WHERE name = ?", (name,)).fetchone()
     if found is None or checksum(*found[:-1]) != found[-1]:
-        raise BadRecord(f"what it says about its {name} is not what was written")
+        raise BadRecord(f"its entry `{name}` has changed since it was written")
     return json.loads(found[1])
 
 
 # ── facts ────────────────────────────────────────────────────────────────────────────────────
 
 
-def write_facts(connection: Connection, step: int, given: Given) -> None:
-    """Write the facts after a step in the place of those that are there."""
+def write_facts(connection: Connection, step: int, facts: BaseFacts) -> None:
+    """Replace the stored facts by those after a step."""
     connection.execute("DELETE FROM facts")
     relations: dict[str, int] = {}
-    for relation, rows in given.items():
+    for relation, rows in facts.items():
         pieces = 0
         for number, data in chunks_of(rows):
             row = (relation, pieces, number, data)
@@ -56,30 +55,30 @@ def write_facts(connection: Connection, step: int, given: Given) -> None:
 
 
 def read_facts(connection: Connection) -> dict[str, list[Row]]:
-    """The facts of the checkpoint; BadRecord if some are not whole."""
+    """The facts of the checkpoint; BadRecord if some are damaged or missing."""
     about = read_about(connection, "facts")
     left: dict[str, int] = about["relations"]
-    given: dict[str, list[Row]] = {relation: [] for relation in left}
+    facts: dict[str, list[Row]] = {relation: [] for relation in left}
     shared: dict[str, str] = {}
     for row in connection.execute(
         "SELECT relation, piece, number, data, check_sum FROM facts ORDER BY relation, piece"
     ):
         relation, _, number, data, check = row
         if relation not in left or checksum(*row[:-1]) != check:
-            raise BadRecord(f"the facts of {relation} are not what was written")
-        given[relation] += decoded_rows(data, number, shared)
+            raise BadRecord(f"the facts of {relation} have changed since they were written")
+        facts[relation] += decoded_rows(data, number, shared)
         left[relation] -= 1
     lost = [relation for relation, number in left.items() if number]
     if lost:
-        raise BadRecord(f"facts of {lost[0]} are not there")
-    return given
+        raise BadRecord(f"facts of {lost[0]} are missing")
+    return facts
 
 
 # ── state ────────────────────────────────────────────────────────────────────────────────────
 
 
 def write_state(connection: Connection, about: Any, units: Iterable[tuple[str, bytes]]) -> None:
-    """Write what the engine keeps, in the place of what is there; `about` says under which key."""
+    """Replace the stored engine state; `about` holds its key."""
     connection.execute("DELETE FROM state")
     written: dict[str, int] = {}
     for unit, data in units:
@@ -96,8 +95,8 @@ def read_state(connection: Connection, units: Mapping[str, int]) -> dict[str, by
     for row in connection.execute("SELECT unit, piece, data, check_sum FROM state ORDER BY unit, piece"):
         unit, _, data, check = row
         if unit not in found or checksum(*row[:-1]) != check:
-            raise BadRecord(f"the state of {unit} is not what was written")
+            raise BadRecord(f"the state of {unit} has changed since it was written")
         found[unit].append(data)
     if any(len(found[unit]) != number for unit, number in units.items()):
-        raise BadRecord("a part of the state is not there")
+        raise BadRecord("a part of the state is missing")
     return {unit: b"".join(parts) for unit, parts in found.items()}

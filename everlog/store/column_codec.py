@@ -1,13 +1,13 @@
-r"""Columns of values as bytes: exact, quick to read back, and harmless whatever the bytes are.
+r"""Columns of values as bytes: exact, fast to read, and safe for any bytes.
 
-A few values are JSON, which anybody can read in the file.  Many are written by kind: integers as
-the narrowest array that holds them, floats bit by bit, symbols as a list of the different ones and
-their places in it.  Python's arrays and `json` do the work in C; nothing here runs code that a file
-brings along, as `pickle` would, or trusts its bytes, as `marshal` does.
+A few values are JSON, which is readable in the file.  Many are written by kind: integers as the
+narrowest array that holds them, floats bit by bit, symbols as a list of distinct ones and indexes
+into it.  Python's arrays and `json` do the work in C.  A file cannot run code, as with `pickle`,
+and its bytes are not trusted, as with `marshal`.
 
-Integers of 64 bits, signed or not, need no care of SQLite, as it never sees them.  Symbols that are
-no UTF-8 (surrogate escapes) survive as JSON's `\udc80`.  There is one NaN in a running engine, and
-here it comes back.
+SQLite never sees the 64-bit integers, signed or not, so its limits do not matter.  Symbols that are
+not UTF-8 (surrogate escapes) are stored as JSON's `\udc80`.  The engine has one NaN object, and
+decoding returns it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from everlog.core.program.values import NAN
 
 Column: TypeAlias = Sequence[Value]
 
-FEW = 24  # values, up to which JSON is as short
+FEW = 24  # up to this many values, JSON is as short
 _RANGES = [
     (-(2**7), 2**7, "b"),
     (-(2**15), 2**15, "h"),
@@ -33,12 +33,12 @@ _RANGES = [
     (-(2**63), 2**63, "q"),
     (0, 2**64, "Q"),
 ]
-_HEAD = struct.Struct("<cQ")  # the form of a column, and how many bytes it takes
-_MARK = b"\x01"  # what is written by kind begins with it: JSON does not
+_HEAD = struct.Struct("<cQ")  # the form of a column, and its length in bytes
+_MARK = b"\x01"  # begins columns that are written by kind: JSON does not begin with it
 
 
 class BadRecord(ValueError):
-    """Bytes that are not what was written."""
+    """Bytes differ from what was written."""
 
 
 def encoded_columns(columns: Sequence[Column]) -> bytes:
@@ -60,9 +60,7 @@ def encoded_columns(columns: Sequence[Column]) -> bytes:
 
 
 def decoded_columns(data: bytes, shared: dict[str, str] | None = None) -> list[list[Any]]:
-    """The columns of some bytes; symbols that are equal are one object, as far as `shared` knows
-    them.
-    """
+    """The columns of some bytes; `shared` makes equal symbols one object."""
     shared = {} if shared is None else shared
     try:
         if data[:1] != _MARK:
@@ -100,7 +98,7 @@ def _by_kind(column: Column) -> tuple[str, bytes]:
         different = _json(list(places))
         form, which = _by_kind(list(map(places.__getitem__, column)))
         return "s", struct.pack("<Qc", len(different), form.encode()) + different + which
-    return "j", _json(list(column))  # empty, or of several kinds
+    return "j", _json(list(column))  # empty, or with values of several kinds
 
 
 def _symbols(data: bytes, shared: dict[str, str]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Copies of a database in another file, complete or not there at all."""
+"""Copies of a database in another file, which appears only when it is complete."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 from uuid import uuid4
 
 from everlog.store.errors import StoreError
-from everlog.store.file_format import connected, told_of
+from everlog.store.file_format import connected, sqlite_errors
 from everlog.store.file_guard import make_private
 
 SUFFIXES = (".db", ".sqlite", ".everlog")
 
 
 def is_file_name(path: Path | str) -> bool:
-    """Whether something is saved as a database file, rather than as a folder of facts.
+    """Whether a name is that of a database file, rather than of a folder of facts.
 
     >>> is_file_name("roads.db"), is_file_name("backup")
     (True, False)
@@ -27,20 +27,19 @@ def is_file_name(path: Path | str) -> bool:
 
 @contextmanager
 def unfinished_file(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection to a file that gets its name when the block ends well; otherwise nothing is left
-    of it.
+    """A connection to a temporary file, renamed at the end; removed after an error.
 
-    Its owner alone can read it; what SQLite makes beside a file has the mode of that file.
+    Only its owner can read it; SQLite gives its other files the same mode.
     """
     if os.path.lexists(path):
-        raise StoreError(f"{path} is there already, and is left as it is")
+        raise StoreError(f"{path} already exists, and is not changed")
     unfinished = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
     try:
         make_private(unfinished)
     except OSError as problem:
-        raise StoreError(f"{path} cannot be made: {problem.strerror or problem}") from None
+        raise StoreError(f"{path} cannot be created: {problem.strerror or problem}") from None
     try:
-        with told_of(path):
+        with sqlite_errors(path):
             connection = connected(unfinished, "mode=rw")
             try:
                 yield connection
@@ -54,21 +53,21 @@ def unfinished_file(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _settle(unfinished: Path, path: Path) -> None:
-    """Give a complete file its name, on disk, unless there is one of that name by now."""
+    """Rename a complete file, on disk, unless its name exists by now."""
     try:
         _synced(unfinished, os.O_RDWR)
         try:
             os.link(unfinished, path)
         except FileExistsError:
-            raise StoreError(f"{path} is there already, and is left as it is") from None
+            raise StoreError(f"{path} already exists, and is not changed") from None
         except OSError:  # a file system without links
             if os.path.lexists(path):
-                raise StoreError(f"{path} is there already, and is left as it is") from None
+                raise StoreError(f"{path} already exists, and is not changed") from None
             os.rename(unfinished, path)
-        with suppress(OSError):  # folders cannot be opened everywhere
+        with suppress(OSError):  # not every system can open folders
             _synced(path.parent, os.O_RDONLY)
     except OSError as problem:
-        raise StoreError(f"{path} cannot be made: {problem.strerror or problem}") from None
+        raise StoreError(f"{path} cannot be created: {problem.strerror or problem}") from None
 
 
 def _synced(path: Path, way: int) -> None:

@@ -1,7 +1,7 @@
-"""A database in a file: all that a `Database` can do, and its past.
+"""A database in a file: a `Database` with a history.
 
-Each step is written before anybody is told of it; one that cannot be written is undone.  Reading is
-from memory, as ever: the file is read when it is opened, and for the past.
+Each step is written before it is reported; one that cannot be written is undone.  Reads come from
+memory: the file is read when it is opened, and for the past.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from everlog.store.program_text import Written
 
 
 class DurableDatabase(Database):
-    """What `Database.open` gives.  Use it in a `with` block, or `close` it.
+    """The type of `Database.open(…)`.  Use it in a `with` block, or `close` it.
 
-    `step` is the number of the last step: 0 for what the database began with.  Only what changes
-    given facts or the program is a step; inserting what is there is none.
+    `step` is the number of the last step: 0 for the initial state.  Only a change of base facts or
+    of the program is a step; inserting an existing fact is not.
     """
 
     def __init__(
@@ -62,22 +62,22 @@ class DurableDatabase(Database):
 
     @property
     def oldest(self) -> int:
-        """The oldest state that `as_of` leads back to."""
+        """The oldest step that `as_of` accepts."""
         return self._file.oldest
 
     @property
     def positions(self) -> Mapping[str, str]:
-        """How far each source of changes has been read, as the file says: see `apply`."""
+        """The position of each source of changes, from the file: see `apply`."""
         return self._file.positions()
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────
 
     def checkpoint(self, *, history: int | str | None = None, state: bool | None = None) -> None:
-        """Write the facts as they are now, so that opening is quick, and drop steps of long ago.
+        """Write the current facts, so that the file opens quickly, and drop old steps.
 
-        `history` is how many steps back `as_of` will lead: "all", or a number; None is what
-        `Database.open` was told last, or 1000.  `state` says whether what rules have derived is
-        written too, so that it need not be computed at opening; None measures which is faster.
+        `history` is the number of steps that `as_of` can go back, or "all"; None means the last
+        value that `Database.open` got, or 1000.  `state` says whether derived facts are written
+        too, so that opening need not compute them; None measures which is faster.
         """
         from everlog.store.opening import number_of_steps
 
@@ -87,19 +87,19 @@ class DurableDatabase(Database):
         recovery.write_checkpoint(self._file, self._engine, text, self._strategies, kept, state)
 
     def save(self, path: Path | str) -> None:
-        """As `Database.save`; a database file gets all of the history, too."""
+        """As `Database.save`; a database file gets all of the history too."""
         if is_file_name(path):
             self._file.copy_to(Path(path).absolute())
         else:
             super().save(path)
 
-    # ── following ────────────────────────────────────────────────────────────────────────────
+    # ── reading along ────────────────────────────────────────────────────────────────────────
 
     def refresh(self) -> Changes:
-        """Of a database that was opened with `read_only=True`: follow what was written since, step
-        by step.
+        """Apply the steps that another process has written since, one by one.
 
-        Subscribers are told of each step; what is returned is the sum of all changes.
+        For a database that was opened with `read_only=True`.  Subscribers are called for each step;
+        returns the sum of all changes.
         """
         if not self.read_only:
             return Changes({}, self.relations)
@@ -108,26 +108,22 @@ class DurableDatabase(Database):
     # ── the past ─────────────────────────────────────────────────────────────────────────────
 
     def as_of(self, step: int) -> Database:
-        """The state after a step of the past: a database that can be read, and does not change."""
+        """The state after a past step, as a read-only database."""
         return past.moment(self, step).as_of()
 
     def diff(self, before: int, after: int, relation: str | None = None) -> Changes:
-        """How the state after one step differs from that after another: in a relation, or in all."""
+        """The difference between the states after two steps, in one or all relations."""
         first, last = sorted((before, after))
         return past.difference(past.moment(self, first, last), before > after, relation)
 
     def history(self, relation: str) -> list[Past]:
-        """Each step that changed a relation, as far back as history goes: its number, its time, its
-        changes.
-        """
+        """The steps that changed a relation, with number, time and changes."""
         return past.of_relation(past.moment(self, self.oldest, self.step), relation)
 
     # ── the end ──────────────────────────────────────────────────────────────────────────────
 
     def close(self) -> None:
-        """Give the file back.  What is in memory can still be read; nothing can be written any
-        more.
-        """
+        """Close the file.  The facts in memory stay readable; writes are refused."""
         if not self.closed:
             self._step = self.step
             self.closed = self.read_only = True

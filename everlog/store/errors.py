@@ -1,53 +1,47 @@
-"""What can go wrong with a database in a file, one class for each thing that a program may want to
-tell apart.
-"""
+"""The errors of a database in a file, one class for each case."""
 
 from __future__ import annotations
 
 
 class StoreError(Exception):
-    """Something about a database in a file; the message says what, where, and what to do."""
+    """An error of a database in a file; the message says what, where, and what to do."""
 
 
 class NoSuchDatabase(StoreError):
-    """There is no file, and no program to begin one with."""
+    """There is no file, and no program to create one with."""
 
 
 class ForeignFile(StoreError):
-    """The file is no everlog database; it is left as it is."""
+    """The file is not an everlog database; it is not changed."""
 
 
 class NewerFormat(StoreError):
-    """A newer everlog has made the file; it is left as it is."""
+    """A newer everlog has written the file; it is not changed."""
 
 
 class Damaged(StoreError):
-    """The file does not hold what was written to it; it is left as it is."""
+    """The file differs from what was written to it; it is not changed."""
 
 
 class AlreadyOpen(StoreError):
-    """Somebody writes to this database."""
+    """Another connection writes to this database."""
 
 
 class NotWritten(StoreError):
-    """A step could not be written to the file; it is undone, and the database is as before."""
+    """A step could not be written to the file, and is undone."""
 
 
 class FileMoved(NotWritten):
-    """The file was renamed, replaced or removed while it was open; the step is undone, and no other
-    is taken.
-    """
+    """The file was renamed, replaced or removed while open; steps are refused."""
 
 
 class ReadOnly(StoreError):
-    """A write to a database that was opened for reading, to a state of the past, or to one that is
-    closed.
-    """
+    """A write to a read-only or closed database, or to a past state."""
 
 
 class NoSuchStep(StoreError, LookupError):
-    """A step that has not been yet, or that is older than the history that is kept."""
+    """A step that does not exist yet, or is older than the history."""
 
 
 class OtherProgram(StoreError):
-    """A program was given that does not go with the facts of the file."""
+    """A program does not fit the facts of the file."""

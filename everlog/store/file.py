@@ -1,14 +1,12 @@
 """A database file while it is open.
 
-Steps are transactions of SQLite: committed, which means on disk, or not there.  If one fails,
-whatever it left in the write-ahead log is of no account, since the next transaction writes over it.
-But a machine that stops in between would find a whole transaction there if only the sync had
-failed; so after a failure a small transaction is tried at once, and again before the file is
-closed.
+A step is a transaction of SQLite: committed, and so on disk, or absent.  After a failure the
+write-ahead log may hold remains, which the next transaction overwrites.  But if only the sync has
+failed, recovery after a crash would find a complete transaction there; so after a failure a small
+transaction is tried at once, and again before the file is closed.
 
-A file begins under another name and gets its own when it is complete: nobody ever sees half of one.
-If the name means another file by the time of a step (`place`), that step is refused, and so are all
-others.
+A new file has a temporary name until it is complete.  If the name means another file at the time of
+a step (`file_guard`), that step is refused, and so are all others.
 """
 
 from __future__ import annotations
@@ -25,32 +23,32 @@ from uuid import uuid4
 from everlog._version import __version__
 from everlog.core.engine.engine import Net
 from everlog.store import checkpoint, log
-from everlog.store.checkpoint import Given
+from everlog.store.checkpoint import BaseFacts
 from everlog.store.copying import unfinished_file
 from everlog.store.errors import FileMoved, NotWritten, ReadOnly, StoreError
-from everlog.store.file_format import for_reading, for_writing, is_passing, prepare, told_of, words_of
-from everlog.store.file_guard import Place
+from everlog.store.file_format import for_reading, for_writing, is_transient, prepare, sqlite_errors, words_of
+from everlog.store.file_guard import OpenedFiles
 from everlog.store.locking import WriterLock
 
-HISTORY = 1000  # steps that a checkpoint keeps, if nothing else is said
+HISTORY = 1000  # steps that a checkpoint keeps by default
 
 
 class DatabaseFile:
-    """An open file.  `step` is the last step, `oldest` the first state that history leads back to.
+    """An open file; `step` is the last step, `oldest` the first one of the history.
 
     Invariant: for the writer, `step` is the last step that was committed.
     """
 
     def __init__(self, path: Path, lock: WriterLock | None) -> None:
-        """Open a file to look at; StoreError, and it is as it was."""
+        """Open a file for reading; after StoreError it is unchanged."""
         self.path, self._lock = path, lock
         self._process = os.getpid()
         self._writes = self._in_doubt = self._closed = self._moved = False
-        self._place = Place(path)  # before it is opened: what is replaced meanwhile is noticed
+        self._files = OpenedFiles(path)  # first: a replacement during the opening is noticed
         self._connection = for_reading(path)
         try:
             self.look()
-            self._place.require("nothing was done")
+            self._files.require("nothing was done")
         except BaseException:
             self._connection.close()
             raise
@@ -59,9 +57,9 @@ class DatabaseFile:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """One state of the file, whoever writes to it meanwhile."""
+        """A transaction that sees one state of the file, whatever the writer does."""
         self._check()
-        with told_of(self.path):
+        with sqlite_errors(self.path):
             self._connection.execute("BEGIN")
             try:
                 yield self._connection
@@ -70,7 +68,7 @@ class DatabaseFile:
                     self._connection.execute("ROLLBACK")
 
     def look(self) -> None:
-        """Find out what the last step is."""
+        """Read the number of the last step."""
         with self.reading() as connection:
             self.find_steps(connection)
 
@@ -80,7 +78,7 @@ class DatabaseFile:
 
     def find_steps(self, connection: sqlite3.Connection) -> None:
         self.find_oldest(connection)
-        self.given = checkpoint.read_about(connection, "given")  # the digest of the program that was given last
+        self.digest = checkpoint.read_about(connection, "given")  # of the last program passed to `open`
         self.base = int(checkpoint.read_about(connection, "facts")["step"])
         self.step = log.last_step(connection, self.base)
 
@@ -95,20 +93,20 @@ class DatabaseFile:
     # ── writing ──────────────────────────────────────────────────────────────────────────────
 
     def begin_writing(self) -> None:
-        """From looking to writing; the file has been read, and is whole."""
+        """Switch from reading to writing; the file was read completely before."""
         assert self._lock is not None, "readers do not write"
         connection = for_writing(self.path)
         try:
-            self._place.require("nothing was done")
+            self._files.require("nothing was done")
         except BaseException:
             connection.close()
             raise
         self._connection.close()
         self._connection, self._writes = connection, True
-        self._place.watch_log()
+        self._files.watch_log()
 
     def copy_to(self, path: Path) -> None:
-        """A copy of all that was committed, history too; StoreError, and there is none."""
+        """Copy all committed data with its history; after StoreError there is no copy."""
         with unfinished_file(path) as connection, self.reading() as source:
             source.backup(connection)
 
@@ -118,42 +116,40 @@ class DatabaseFile:
         *,
         program: str | None = None,
         positions: Mapping[str, str] | None = None,
-        given: str | None = None,
+        digest: str | None = None,
     ) -> None:
-        """Write a step; NotWritten, and it is as if it had not been tried."""
+        """Write a step; after NotWritten the file is as before."""
         step = self.step + 1
         with self._writing("the step is undone") as connection:
             log.append(connection, step, int(time() * 1000), net, program)
             if positions:
                 log.write_positions(connection, positions)
-            if given is not None:
-                checkpoint.write_about(connection, "given", given)
-        self.step, self.given = step, self.given if given is None else given
+            if digest is not None:
+                checkpoint.write_about(connection, "given", digest)
+        self.step, self.digest = step, self.digest if digest is None else digest
 
     def write_positions(self, positions: Mapping[str, str]) -> None:
-        """Write how far sources have been read, when nothing else changes."""
+        """Write the positions of sources, without a step."""
         with self._writing("the positions are as before") as connection:
             log.write_positions(connection, positions)
 
     def checkpoint(
-        self, given: Given, state: Any, units: Iterable[tuple[str, bytes]], history: int | None
+        self, facts: BaseFacts, state: Any, units: Iterable[tuple[str, bytes]], history: int | None
     ) -> None:
-        """Write the facts, and what the engine keeps, at the present step, and drop steps of long
-        ago.
-        """
+        """Write the current facts and the engine's state, and drop old steps."""
         oldest = self.oldest if history is None else max(self.oldest, self.step - history)
         with self._writing("the file is as before") as connection:
-            checkpoint.write_facts(connection, self.step, given)
+            checkpoint.write_facts(connection, self.step, facts)
             checkpoint.write_state(connection, state, units)
             log.forget(connection, oldest)
             checkpoint.write_about(connection, "steps", {"oldest": oldest, "history": self.history})
         self.oldest, self.base = oldest, self.step
-        with suppress(sqlite3.Error):  # what is free stays free, if not now
-            # as a script: `execute` would take the first page and stop
+        with suppress(sqlite3.Error):  # free pages stay in the file until the next time
+            # as a script: `execute` would free one page and stop
             self._connection.executescript("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE);")
 
     def keep(self, history: int | None) -> None:
-        """How many steps checkpoints keep from now on; None is all."""
+        """Set the number of steps that checkpoints keep; None means all."""
         with self._writing("the file is as before") as connection:
             checkpoint.write_about(connection, "steps", {"oldest": self.oldest, "history": history})
         self.history = history
@@ -174,24 +170,24 @@ class DatabaseFile:
                 self._in_doubt = True
                 self._give_up()
             if isinstance(problem, sqlite3.Error | MemoryError | OverflowError):
-                words = words_of(problem) if is_passing(problem) or str(problem) else "out of memory"
+                words = words_of(problem) if is_transient(problem) or str(problem) else "out of memory"
                 raise NotWritten(f"{self.path} cannot be written: {words}; {consequence}") from problem
             raise
         self._in_doubt = False
 
     def _require_place(self, consequence: str) -> None:
         try:
-            self._place.require(consequence)
+            self._files.require(consequence)
         except FileMoved:
             self._moved = True
             raise
 
     def require_place(self) -> None:
-        """FileMoved, if the file under this name is another one by now."""
-        self._place.require("it cannot be followed")
+        """Raise FileMoved if this name now means another file."""
+        self._files.require("it cannot be followed")
 
     def _give_up(self) -> None:
-        """Leave nothing of a transaction that failed: see above."""
+        """Erase the remains of a failed transaction: see above."""
         with suppress(sqlite3.Error):
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
@@ -210,7 +206,7 @@ class DatabaseFile:
         if self._closed:
             raise ReadOnly(f"the database {self.path} is closed")
         if os.getpid() != self._process:
-            raise StoreError(f"{self.path} was opened by process {self._process}: open it anew in this one")
+            raise StoreError(f"{self.path} was opened by process {self._process}: open it again in this one")
 
     def _check_writing(self) -> None:
         self._check()
@@ -218,8 +214,8 @@ class DatabaseFile:
             raise ReadOnly(f"{self.path} was opened for reading only")
         if self._moved:
             raise FileMoved(
-                f"{self.path} was renamed, replaced or removed while it was open: nothing more is written;"
-                " close the database and open it anew"
+                f"{self.path} was renamed, replaced or removed while it was open: no more steps are written;"
+                " close the database and open it again"
             )
 
     def close(self) -> None:
@@ -232,15 +228,15 @@ class DatabaseFile:
                 self._lock.release()
 
 
-def created(path: Path, program: str, given: Given, history: int | None, origin: str) -> None:
-    """Make a database file; StoreError, and there is none."""
+def created(path: Path, program: str, facts: BaseFacts, history: int | None, origin: str) -> None:
+    """Create a database file; after StoreError there is none."""
     with unfinished_file(path) as connection:
         prepare(connection)
         connection.execute("BEGIN IMMEDIATE")
         checkpoint.write_about(connection, "file", {"made_by": f"everlog {__version__}", "id": uuid4().hex})
         checkpoint.write_about(connection, "steps", {"oldest": 0, "history": history})
         checkpoint.write_about(connection, "given", origin)
-        checkpoint.write_facts(connection, 0, given)
+        checkpoint.write_facts(connection, 0, facts)
         checkpoint.write_state(connection, None, ())
         log.write_program(connection, 0, program)
         connection.execute("COMMIT")

@@ -1,16 +1,15 @@
-"""The tables of a database file, and which files are ours.
+"""The tables of a database file, and the test whether a file is ours.
 
-    about      what there is to know of the whole: steps, facts and state, each as JSON
-    programs   the program from each step on at which it changed
-    log        what each step changed: the given facts that went and came
-    facts      the given facts after step `about.facts.step`, relation by relation
-    state      what the engine kept after that step, if that comes back faster than by evaluation
-    positions  how far sources of changes had been read at the last step
+    about      numbers of steps, facts and state, each as JSON
+    programs   the program from each step on that changed it
+    log        the changes of each step: deleted and inserted base facts
+    facts      the base facts after step `about.facts.step`, relation by relation
+    state      the engine's state after that step, if reading it is faster than computing it
+    positions  the positions of sources of changes at the last step
 
-Each row has a checksum over its other columns.  A file is ours by its application id; its format is
-SQLite's user version.  Whether a file is ours, and whole, is found out by a connection that can
-only read: what is refused is not touched, and not even the recovery that SQLite would do on the way
-happens to it.
+Each row has a checksum over its other columns.  The application id marks a file as ours; the format
+is SQLite's user version.  A read-only connection tests whether a file is ours and complete, so that
+a refused file is not touched, not even by SQLite's own recovery.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from everlog.store.locking import LOOK
 from everlog.store.program_text import BadProgram
 
 FORMAT = 1
-PATIENCE = 10.0  # seconds to wait for whoever else holds SQLite's own locks
+PATIENCE = 10.0  # seconds to wait for SQLite's own locks
 
 SCHEMA = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL, check_sum INTEGER NOT NULL) WITHOUT ROWID;
@@ -50,9 +49,7 @@ CREATE TABLE positions (source TEXT PRIMARY KEY, position TEXT NOT NULL, check_s
 
 
 def connected(path: Path, mode: str) -> sqlite3.Connection:
-    """A connection in one of SQLite's modes: `ro`, `rw` or `rwc`; statements are transactions of
-    their own.
-    """
+    """A connection in a mode of SQLite, `ro`, `rw` or `rwc`, with autocommit."""
     connection = sqlite3.connect(
         f"{path.as_uri()}?{mode}", uri=True, isolation_level=None, check_same_thread=False, timeout=PATIENCE
     )
@@ -61,17 +58,15 @@ def connected(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def for_reading(path: Path) -> sqlite3.Connection:
-    """A connection to a file that is ours and of a format that we know; StoreError, and it is
-    untouched.
-    """
+    """A read-only connection to a file of ours in a known format, or StoreError."""
     _look(path)
-    with told_of(path):
+    with sqlite_errors(path):
         connection = connected(path, "mode=ro")
         try:
             try:
                 _recognise(connection, path)
             except sqlite3.OperationalError:
-                # SQLite wants to make files beside it, and may not: nobody writes there, then
+                # SQLite may not create its other files here: then no other process writes either
                 if os.path.exists(f"{path}-wal") or os.access(path.parent, os.W_OK):
                     raise
                 connection.close()
@@ -84,18 +79,18 @@ def for_reading(path: Path) -> sqlite3.Connection:
 
 
 def for_writing(path: Path) -> sqlite3.Connection:
-    """A connection to a file that was recognised before: whatever is committed is on disk."""
-    if not os.access(path, os.W_OK):  # which SQLite would tell at the first step
+    """A connection to a tested file; a commit is on disk when it returns."""
+    if not os.access(path, os.W_OK):  # SQLite would report it only at the first step
         raise StoreError(f"{path} cannot be opened for writing: the file is read-only; {LOOK}")
-    with told_of(path):
+    with sqlite_errors(path):
         connection = connected(path, "mode=rw")
         try:
             (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
             if mode != "wal":
-                raise StoreError(f"{path} cannot be opened for writing: its file system allows no write-ahead log")
+                raise StoreError(f"{path} cannot be opened for writing: its file system has no write-ahead log")
             connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("PRAGMA fullfsync = ON")  # where a plain sync ends in the cache of the drive
-            connection.execute("BEGIN IMMEDIATE")  # a disk that is read-only is told now, not at the first step
+            connection.execute("PRAGMA fullfsync = ON")  # a plain sync may end in the cache of the drive
+            connection.execute("BEGIN IMMEDIATE")  # find a read-only disk now, not at the first step
             connection.execute("ROLLBACK")
         except BaseException:
             connection.close()
@@ -104,7 +99,7 @@ def for_writing(path: Path) -> sqlite3.Connection:
 
 
 def prepare(connection: sqlite3.Connection) -> None:
-    """Make an empty file ours."""
+    """Turn an empty file into a database of ours."""
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
@@ -116,56 +111,54 @@ def prepare(connection: sqlite3.Connection) -> None:
 
 
 @contextmanager
-def told_of(path: Path) -> Iterator[None]:
-    """Errors of SQLite, and of what is read, as ours."""
+def sqlite_errors(path: Path) -> Iterator[None]:
+    """Convert errors of SQLite and of damaged records to StoreErrors."""
     try:
         yield
     except (sqlite3.Error, BadRecord, BadProgram) as problem:
         name = getattr(problem, "sqlite_errorname", "")
         if name == "SQLITE_NOTADB":
             raise ForeignFile(
-                f"{path} is no everlog database: it is no SQLite file at all, or its beginning is damaged"
+                f"{path} is not an everlog database: it is not an SQLite file, or its beginning is damaged"
             ) from problem
-        if not is_passing(problem):
-            raise Damaged(f"{path} is damaged: {problem}; it is left as it is") from problem
+        if not is_transient(problem):
+            raise Damaged(f"{path} is damaged: {problem}; it is not changed") from problem
         raise StoreError(f"{path}: {words_of(problem)}") from problem
 
 
 def _look(path: Path) -> None:
-    """What SQLite would have no good words for.  (Without opening the file: see
-    everlog.store.locking.)
-    """
+    """Refuse what SQLite would report badly, without opening it (see `locking`)."""
     if not path.exists():
         raise NoSuchDatabase(f"there is no database {path}")
     if not path.is_file():
-        raise ForeignFile(f"{path} is no everlog database: it is no file")
+        raise ForeignFile(f"{path} is not an everlog database: it is not a regular file")
     if not os.access(path, os.R_OK):
         raise StoreError(f"{path} cannot be read: permission denied")
     if not path.stat().st_size:
-        raise ForeignFile(f"{path} is no everlog database: it is empty; remove it to have one made in its place")
+        raise ForeignFile(f"{path} is not an everlog database: it is empty; remove it to create one in its place")
 
 
 def _recognise(connection: sqlite3.Connection, path: Path) -> None:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if application != EVERLOG:
-        raise ForeignFile(f"{path} is no everlog database: it is an SQLite database of something else")
+        raise ForeignFile(f"{path} is not an everlog database: it is an SQLite database of another program")
     if version > FORMAT:
         raise NewerFormat(
-            f"{path} has format {version}, and this everlog knows formats up to {FORMAT}: use a newer everlog"
+            f"{path} has format {version}, but this everlog knows formats up to {FORMAT}: use a newer everlog"
         )
     if version < FORMAT:
-        raise Damaged(f"{path} is damaged: there is no format {version}; it is left as it is")
+        raise Damaged(f"{path} is damaged: there is no format {version}; it is not changed")
 
 
-def is_passing(problem: Exception) -> bool:
-    """Whether an error is of the machine at this moment, rather than of what the file holds."""
+def is_transient(problem: Exception) -> bool:
+    """Whether an error comes from the machine, rather than from the file's content."""
     name = getattr(problem, "sqlite_errorname", "")
     return name != "SQLITE_IOERR_SHORT_READ" and any(map(name.startswith, _WORDS))
 
 
 def words_of(problem: Exception) -> str:
-    """What an error means, with SQLite's own words."""
+    """The meaning of an error, with SQLite's message."""
     name = getattr(problem, "sqlite_errorname", "")
     found = [words for start, words in _WORDS.items() if name.startswith(start)]
     return f"{found[0]} ({problem})" if found else str(problem)
@@ -174,9 +167,9 @@ def words_of(problem: Exception) -> str:
 _WORDS = {
     "SQLITE_FULL": "the disk is full",
     "SQLITE_READONLY": "the file is read-only",
-    "SQLITE_IOERR": "the disk does not answer as it should",
+    "SQLITE_IOERR": "the disk reports an error",
     "SQLITE_BUSY": "another program holds the file",
-    "SQLITE_CANTOPEN": "the file, or what SQLite keeps beside it, cannot be opened",
+    "SQLITE_CANTOPEN": "the file, or one that SQLite keeps beside it, cannot be opened",
     "SQLITE_PERM": "permission denied",
     "SQLITE_NOMEM": "out of memory",
 }

@@ -1,12 +1,11 @@
-"""Files of an open database: made for their owner alone, and watched for being moved away.
+"""Files of an open database: private, and checked for being moved away.
 
-A name can come to mean another file while the first one is open: somebody renames, replaces or
-removes it.  What is written then goes to a file that nobody will find under that name.  So the
-device and the number of each file are remembered when it is opened, and compared before anything is
-written.
+While a file is open, someone may rename, replace or remove it; then its name means another file,
+and writes would go to one that is not found under that name.  So the device and the inode of each
+file are stored when it is opened, and compared before anything is written.
 
-Nothing is done about a file that was moved: somebody else may have opened it by now, and would not
-see our locks.  SQLite, too, leaves it as it is when the connection is closed.
+A moved file is left alone: another process may have opened it, and would not see our locks.  SQLite
+also leaves it alone when the connection is closed.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ from everlog.store.errors import FileMoved, StoreError
 Identity: TypeAlias = tuple[int, int]
 
 PRIVATE = 0o600
-NO_LINKS = getattr(os, "O_NOFOLLOW", 0)  # which Windows has not
+NO_LINKS = getattr(os, "O_NOFOLLOW", 0)  # Windows does not have it
 
 
 def make_private(path: Path) -> None:
-    """Make an empty file that its owner alone can read; FileExistsError if there is one, or a link."""
+    """Create an empty file that only its owner can read; FileExistsError if it exists."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_LINKS, PRIVATE))
 
 
 def identity(path: Path | str) -> Identity | None:
-    """The device and the number of a file; None if there is none."""
+    """The device and the inode of a file; None if it does not exist."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -41,10 +40,10 @@ def identity(path: Path | str) -> Identity | None:
 
 
 def require_one_name(path: Path) -> None:
-    """StoreError if a file has another name, by a hard link.
+    """Raise StoreError if a file has another name (a hard link).
 
-    Locks and the log of steps go by the name: who writes under the other one would see neither, and
-    steps of both would be lost.  A name that a crash has left while the file was being made is
+    Locks and the log of steps belong to the name: a writer under the other name would see neither,
+    and steps of both would be lost.  A name that a crash left behind while the file was created is
     removed.
     """
     with suppress(OSError):
@@ -54,8 +53,8 @@ def require_one_name(path: Path) -> None:
                     os.unlink(other)
         if _is_shared(path):
             raise StoreError(
-                f"{path} cannot be opened for writing: the file has another name, too (a hard link), under which"
-                " somebody could write to it unseen; remove that name, or write to a copy"
+                f"{path} cannot be opened for writing: the file has another name (a hard link), under which"
+                " another process could write to it unnoticed; remove that name, or write to a copy"
             )
 
 
@@ -64,10 +63,8 @@ def _is_shared(path: Path) -> bool:
     return S_ISREG(found.st_mode) and found.st_nlink > 1
 
 
-class Place:
-    """The files of a database as they were when it was opened: the database, and the log of whoever
-    writes.
-    """
+class OpenedFiles:
+    """The identity of the database and its log, as they were opened."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -75,15 +72,15 @@ class Place:
         self._files: dict[str, Identity | None] = {str(path): identity(path)}
 
     def watch_log(self) -> None:
-        """The write-ahead log is there now."""
+        """Add the write-ahead log, which exists now."""
         self._files[self._log] = identity(self._log)
 
     def require(self, consequence: str) -> None:
-        """FileMoved, unless all files are those that were opened.  Cost: a microsecond for each."""
+        """Raise FileMoved if a file has changed.  Cost: a microsecond for each."""
         for name, known in self._files.items():
             if known != identity(name):
                 raise FileMoved(
                     f"{name} is no longer the file that was opened: it was renamed, replaced or removed;"
-                    f" {consequence}. Close the database and open it anew; where it was renamed, {self._log},"
-                    " which may have its last steps, must get the new name, too"
+                    f" {consequence}. Close the database and open it again; if it was renamed, {self._log},"
+                    " which may hold its last steps, must get the new name too"
                 )

@@ -1,18 +1,17 @@
-"""One writer at a time: a lock of the operating system on a small file beside the database.
+"""One writer at a time: a system lock on a small file beside the database.
 
-The system drops the lock when its holder ends, however it ends, so a process that was killed blocks
-nobody.  The file itself says who holds it, for the message.  It is removed with the lock; one that
-a crash has left behind means nothing.
+The system releases the lock when its holder ends, however it ends, so a killed process blocks no
+other.  The lock file names the holder, for the message.  It is removed with the lock; one that a
+crash has left behind means nothing.
 
-Removing a lock file is safe because whoever gets a lock looks whether the file is still the one
-under that name: a lock on a file that was removed a moment ago is none.
+Removing a lock file is safe: after locking, a process checks that the file is still the one under
+that name, since a lock on a removed file is worthless.
 
-The lock is not on the database file: SQLite has locks of its own there, which POSIX would drop as
+The lock is not on the database file: SQLite has its own locks there, which POSIX would release as
 soon as we closed any handle on that file.
 
-Whoever may write to the folder could put something under the name of the lock.  Links are not
-followed, and what is no plain file of one name is left alone: to write down who holds the lock must
-destroy no other file.
+Another user of the folder could put something under the name of the lock.  Links are not followed,
+and only a regular file with one name is written to: naming the holder must destroy no other file.
 """
 
 from __future__ import annotations
@@ -32,15 +31,15 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-LOOK = "open it with read_only=True (`.open FILE read-only`, `--read-only`) to look"
-_FAR = 1 << 30  # where Windows locks a byte: what it locks nobody can read
+LOOK = "open it with read_only=True (`.open FILE read-only`, `--read-only`) to read it"
+_FAR = 1 << 30  # the byte that Windows locks: other processes cannot read locked bytes
 
 
 class WriterLock:
-    """The right to write to a database, until `release`, or until the process ends."""
+    """The permission to write to a database, until `release` or process end."""
 
     def __init__(self, database: Path) -> None:
-        """Take the lock; `AlreadyOpen` names who has it."""
+        """Take the lock; `AlreadyOpen` names its holder."""
         self.path = database.with_name(database.name + ".lock")
         self._handle = -1
         try:
@@ -50,17 +49,17 @@ class WriterLock:
             is_link = os.path.islink(self.path)
             reason = "it is a link, which is not followed; remove it" if is_link else problem.strerror or problem
             raise StoreError(
-                f"{database} cannot be opened for writing: its lock {self.path} cannot be had: {reason}"
+                f"{database} cannot be opened for writing: its lock {self.path} cannot be taken: {reason}"
             ) from None
         _held.add(self)
 
     def _try(self, database: Path) -> None:
-        """Take the lock, unless the file is removed at this very moment."""
+        """Take the lock, unless the file is being removed right now."""
         handle = self._opened(database)
         try:
             found = os.fstat(handle)
             if not S_ISREG(found.st_mode) or found.st_nlink > 1:
-                raise OSError("it is no file of its own; remove it")
+                raise OSError("it is not a regular file with one name; remove it")
             if not _locked(handle):
                 raise AlreadyOpen(
                     f"{database} is open for writing: {_holder(handle)}; {LOOK}, or end that process"
@@ -73,37 +72,35 @@ class WriterLock:
                 os.close(handle)
 
     def _opened(self, database: Path) -> int:
-        """The file of the lock; a new one is for those who may open the database, or for its owner
-        alone.
-        """
+        """Open the lock file; a new one gets the database's mode, or is private."""
         way = os.O_RDWR | NO_LINKS | getattr(os, "O_NONBLOCK", 0)
-        for _ in range(100):  # others may make and remove it meanwhile
+        for _ in range(100):  # other processes may create and remove it meanwhile
             with suppress(FileExistsError):
                 handle = os.open(self.path, way | os.O_CREAT | os.O_EXCL, PRIVATE)
-                with suppress(FileNotFoundError):  # there is no database yet
+                with suppress(FileNotFoundError):  # the database does not exist yet
                     if hasattr(os, "fchmod"):
                         os.fchmod(handle, os.stat(database).st_mode & 0o666)
                 return handle
             with suppress(FileNotFoundError):
                 return os.open(self.path, way)
-        raise OSError("it comes and goes")
+        raise OSError("other processes keep creating and removing it")
 
     def _is_ours(self, handle: int) -> bool:
-        """Whether the name means the file that is open."""
+        """Whether the name still means the open file."""
         try:
             return os.path.samestat(os.fstat(handle), os.lstat(self.path))
         except FileNotFoundError:
             return False
 
     def forget(self) -> None:
-        """In a process that was forked off: the lock is its parent's, and must not outlive it here."""
+        """Drop the lock in a forked process, since it belongs to the parent."""
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
 
     def release(self) -> None:
         if self._handle >= 0:
-            with suppress(OSError):  # on Windows a file that is open stays
+            with suppress(OSError):  # Windows cannot remove an open file
                 if self._is_ours(self._handle):
                     os.unlink(self.path)
             self.forget()
@@ -125,7 +122,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _locked(handle: int) -> bool:
-    """Whether the lock on an open file could be had."""
+    """Try to lock an open file; whether it succeeded."""
     try:
         if fcntl is not None:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -152,7 +149,7 @@ def _holder(handle: int) -> str:
 
 def _write_holder(handle: int) -> None:
     text = f"{os.getpid()} {datetime.now().isoformat(sep=' ', timespec='seconds')}\n".encode()
-    with suppress(OSError):  # a full disk: then the lock has no name
+    with suppress(OSError):  # a full disk: the lock stays anonymous
         os.ftruncate(handle, 0)
         os.lseek(handle, 0, os.SEEK_SET)
         os.write(handle, text)

@@ -1,8 +1,7 @@
-"""The log: what each step changed, and the program from each step on at which it changed.
+"""The log: the changes of each step, and each new program with its first step.
 
-A step's record is the *net* change of the given facts: what goes was there, what comes was not.  So
-the log can be read in both directions, and the state after any step is a matter of going there from
-another one.
+A step's record is the *net* change of the base facts: deleted facts were there, inserted ones were
+not.  So the log can be read in both directions, and any state can be reached from another.
 
 All functions take a connection inside a transaction of the caller.
 """
@@ -21,9 +20,9 @@ from everlog.store.records import Change, checksum, decoded_change, encoded_chan
 
 @frozen
 class Entry:
-    """A step that was: its number, when it was (milliseconds since 1970), and what it changed.
+    """A past step: its number, its time (milliseconds since 1970), and its changes.
 
-    `program` is the text of the program from here on, if the step changed it.
+    `program` is the text of the new program, if the step changed it.
     """
 
     step: int
@@ -47,23 +46,23 @@ def write_program(connection: Connection, step: int, saved: str) -> None:
 
 
 def program_at(connection: Connection, step: int) -> tuple[int, str]:
-    """The program that is in force after a step, and the step that brought it."""
+    """The program after a step, and the step that introduced it."""
     found = connection.execute(
         "SELECT step, saved, check_sum FROM programs WHERE step <= ? ORDER BY step DESC LIMIT 1", (step,)
     ).fetchone()
     if found is None or checksum(*found[:-1]) != found[-1]:
-        raise BadRecord(f"the program of step {step} is not what was written")
+        raise BadRecord(f"the program of step {step} has changed since it was written")
     return found[0], found[1]
 
 
 def last_step(connection: Connection, base: int) -> int:
-    """The number of the last step; `base` if the log has no later one."""
+    """The number of the last step; `base` if the log is empty."""
     (last,) = connection.execute("SELECT max(step) FROM log").fetchone()
     return base if last is None else max(base, last)
 
 
 def entries(connection: Connection, after: int, upto: int) -> Iterator[Entry]:
-    """The steps after one up to another, in order; BadRecord if one is not whole."""
+    """The steps after one up to another, in order; BadRecord if one is damaged."""
     shared: dict[str, str] = {}
     programs = {
         step: saved if checksum(step, saved) == check else None
@@ -77,20 +76,20 @@ def entries(connection: Connection, after: int, upto: int) -> Iterator[Entry]:
     for row in connection.execute(f"{wanted} ORDER BY step, piece", (after, upto)):
         number, piece, pieces, time, data, check = row
         if (number, piece) != (step, len(parts)) or checksum(*row[:-1]) != check:
-            raise BadRecord(f"step {step} is not what was written")
+            raise BadRecord(f"step {step} has changed since it was written")
         parts.append(data)
         if len(parts) == pieces:
             program = programs.get(step)
             if program is None and step in programs:
-                raise BadRecord(f"the program of step {step} is not what was written")
+                raise BadRecord(f"the program of step {step} has changed since it was written")
             yield Entry(step, time, decoded_change(b"".join(parts), shared), program)
             step, parts = step + 1, []
     if step != upto + 1:
-        raise BadRecord(f"step {step} is not there")
+        raise BadRecord(f"step {step} is missing")
 
 
 def forget(connection: Connection, upto: int) -> None:
-    """Drop the steps up to one, and the programs that none of the others needs."""
+    """Drop the steps up to one, and the programs that no other step needs."""
     connection.execute("DELETE FROM log WHERE step <= ?", (upto,))
     connection.execute(
         "DELETE FROM programs WHERE step < (SELECT max(step) FROM programs WHERE step <= ?)", (upto,)
@@ -109,6 +108,6 @@ def read_positions(connection: Connection) -> dict[str, str]:
     found = {}
     for source, position, check in connection.execute("SELECT source, position, check_sum FROM positions"):
         if checksum(source, position) != check:
-            raise BadRecord(f"the position of {source} is not what was written")
+            raise BadRecord(f"the position of {source} has changed since it was written")
         found[source] = position
     return found

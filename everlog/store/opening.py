@@ -1,10 +1,8 @@
-"""Opening a database file: a new one is made, one that is there goes on, by its own program or by
-another one.
+"""Opening a database file: a new one, or an existing one with a new program.
 
-A program that is given to a file which has one already is compared with the one that was given
-last.  If it is the same text, the database goes on as it is, with all rules that came and went
-since.  If it is another text, the database goes on with that, as one step; but not if facts would
-be lost by it.
+If a program is passed for an existing file, it is compared with the one passed last.  If the text
+is the same, the database continues as it is, with all rules added and dropped since.  If it is
+another text, it replaces the program, as one step; but not if facts would be lost.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ from everlog.store.recovery import contents_of, digest, engine_of, shorten
 
 @frozen
 class Opening:
-    """How a database is opened: see `Database.open`."""
+    """The arguments of `Database.open`."""
 
     path: Path
     written: Written | None
@@ -47,15 +45,15 @@ class Opening:
 
     @property
     def how(self) -> dict[str, Any]:
-        """What engines take."""
+        """The arguments of the engine."""
         return {"limits": self.limits, "progress": self.progress}
 
-    # ── the two ways ─────────────────────────────────────────────────────────────────────────
+    # ── new and existing files ───────────────────────────────────────────────────────────────
 
     def opened(self) -> DurableDatabase:
         if self.read_only:
             if self.written is not None or self.facts is not None or self.history is not None:
-                raise ValueError("with read_only=True nothing can be given: all is taken from the file")
+                raise ValueError("read_only=True takes no other arguments: everything comes from the file")
             return self._continued(None)
         if not self.path.parent.is_dir():
             raise NoSuchDatabase(f"there is no folder {self.path.parent} for the database {self.path.name}")
@@ -68,9 +66,9 @@ class Opening:
             raise
 
     def _begun(self, lock: WriterLock) -> DurableDatabase:
-        """A new database: evaluated first, so that a program that fails leaves no file."""
+        """A new database; evaluated first, so that a failing program leaves no file."""
         if self.written is None:
-            raise NoSuchDatabase(f"there is no database {self.path}, and no program was given to begin one with")
+            raise NoSuchDatabase(f"there is no database {self.path}, and no program to create one with")
         program = with_functors(program_of(self.written), self.functors)
         given: dict[str, list[Any]] = {name: list(rows) for name, rows in program.facts.items()}
         if self.facts is not None:
@@ -87,9 +85,7 @@ class Opening:
         return self._made(file, engine, self.written)
 
     def _continued(self, lock: WriterLock | None) -> DurableDatabase:
-        """A database that is there: all that it goes on with is read before anything is written to
-        it.
-        """
+        """An existing database; all of it is read before anything is written."""
         file = DatabaseFile(self.path, lock)
         try:
             contents = contents_of(file)
@@ -108,7 +104,7 @@ class Opening:
     def _made(self, file: DatabaseFile, engine: Engine, written: Written) -> DurableDatabase:
         return DurableDatabase(file, engine, written, self.functors, self.strategies, self.read_only)
 
-    # ── what is given to a database that is there ────────────────────────────────────────────
+    # ── arguments for an existing database ───────────────────────────────────────────────────
 
     def _adjust(self, file: DatabaseFile, database: DurableDatabase) -> None:
         if self.history is not None and number_of_steps(self.history, 0) != file.history:
@@ -120,28 +116,26 @@ class Opening:
 def exchange_program(
     database: DurableDatabase, written: Written, functors: Mapping[str, Callable[..., Value]]
 ) -> Changes:
-    """Go on with another program, unless it was the last one that was given; OtherProgram if facts
-    were lost.
-    """
+    """Replace the program, if it is a new one; OtherProgram if facts would be lost."""
     now, path = database._live or database.program, database.path
-    if digest(written) in (database._file.given, digest(now)):
+    if digest(written) in (database._file.digest, digest(now)):
         return Changes({}, database.relations)
     if not isinstance(written, LiveText) or not isinstance(now, LiveText):
         raise OtherProgram(
-            f"{path} has another program; only programs with a text (text=… or file=…) can be exchanged"
+            f"{path} has another program; only a program with a text (text=… or file=…) can replace it"
         )
     refuse_losses(path, database, written.program)
-    return database._go_by(now.replaced_by(written), dict(functors), written.digest)
+    return database._switch_program(now.replaced_by(written), dict(functors), written.digest)
 
 
 def begin_file(path: Path, engine: Engine, written: Written, history: int | None = HISTORY) -> None:
-    """Make the file of a database that is in memory; what it is now is step 0."""
+    """Create the file of a database in memory; its current state is step 0."""
     given = {name: engine.given(name) for name in engine.program.relations if engine.given(name)}
     created(path, saved(written), given, history, digest(written))
 
 
 def refuse_losses(path: Path, database: DurableDatabase, program: Program) -> None:
-    """No fact goes because a program that is given does not speak of it."""
+    """Raise OtherProgram if a new program does not declare a relation that has facts."""
     for name, relation in database.relations.items():
         given = len(database.given(name)) if not relation.auxiliary_of else 0
         other = program.relations.get(name)
@@ -149,20 +143,20 @@ def refuse_losses(path: Path, database: DurableDatabase, program: Program) -> No
         if given and (other is None or [column.kind for column in other.columns] != kinds):
             why = "is not declared in" if other is None else "has other columns in"
             raise OtherProgram(
-                f"{path} has {given} given fact(s) of `{relation}`, which {why} the program that was given; "
-                f"if they are to go, open the database without a program and drop_relation({name!r})"
+                f"{path} has {given} base fact(s) of `{relation}`, which {why} the new program; "
+                f"to drop them, open the database without a program and call drop_relation({name!r})"
             )
 
 
 def number_of_steps(history: int | str | None, default: int | None) -> int | None:
-    """How many steps to keep; None is all of them."""
+    """The number of steps to keep; None means all."""
     if history is None:
         return default
     if history == "all":
         return None
     if isinstance(history, int) and not isinstance(history, bool) and history >= 0:
         return history
-    raise ValueError(f'history={history!r} is no number of steps, and not "all"')
+    raise ValueError(f'history={history!r} is not a number of steps; use a number or "all"')
 
 
 def opened(path: Path | str, **how: Any) -> DurableDatabase:
@@ -170,5 +164,5 @@ def opened(path: Path | str, **how: Any) -> DurableDatabase:
     try:
         real = Path(os.path.realpath(path))
     except (OSError, ValueError) as problem:
-        raise StoreError(f"{path!r} is no name of a file: {problem}") from None
+        raise StoreError(f"{path!r} is not a file name: {problem}") from None
     return Opening(real, **how).opened()

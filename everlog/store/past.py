@@ -1,9 +1,8 @@
-"""The past of a database: states, differences, the changes of a relation, and how a reader follows
-a writer.
+"""The past of a database: states, differences, changes, and live readers.
 
-The log holds net changes of given facts, so the given facts after any step are those of now with
-later steps undone.  What followed from them then is computed by the program of then; from one state
-of the past to a later one the engine goes by small steps, as it did at the time.
+The log holds net changes of base facts, so the base facts after any step are the current ones with
+later steps undone.  The program of that step derives the rest; from one past state to a later one
+the engine goes step by step, as it did originally.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 @frozen
 class Past:
-    """A step that changed a relation."""
+    """A past step that changed a relation."""
 
     step: int
     time: datetime
@@ -49,9 +48,9 @@ class Past:
 
 @frozen
 class Moment:
-    """A state of the past, not computed yet, and the steps from there to a later one.
+    """A past state, not computed yet, and the steps from there to a later one.
 
-    To take one needs the database; all that is done with it afterwards does not.
+    Creating it needs the database; using it does not.
     """
 
     step: int
@@ -63,7 +62,7 @@ class Moment:
     limits: Limits
 
     def database(self) -> Database:
-        """A database in memory that is as it was then."""
+        """A database in memory with the past state."""
         written = restored(self.text)
         program = with_functors(program_of(written), self.functors)
         given = {name: rows for name, rows in self.given.items() if name in program.relations and rows}
@@ -72,19 +71,17 @@ class Moment:
         return Database._of(engine, live, self.functors, self.strategies)
 
     def as_of(self) -> Database:
-        """The same, and nobody changes it."""
+        """The same, read-only."""
         past = self.database()
-        past._writer.state.shut(
-            ReadOnly, f"this is the state after step {self.step}, which is past: it cannot be changed"
-        )
+        past._writer.state.shut(ReadOnly, f"this is the past state after step {self.step}: it cannot be changed")
         return past
 
 
 def moment(database: DurableDatabase, step: int, upto: int | None = None) -> Moment:
-    """The state after a step; NoSuchStep if it has not been yet, or is not kept any more."""
+    """The state after a step; NoSuchStep if the step is in the future or not kept."""
     upto, file = step if upto is None else upto, database._file
     with file.reading() as connection:
-        file.find_oldest(connection)  # of a reader: its writer may have dropped some
+        file.find_oldest(connection)  # the writer may have dropped some since
         for number in (step, upto):
             if number > database.step:
                 raise NoSuchStep(f"there is no step {number} yet: the last one is {database.step}")
@@ -109,7 +106,7 @@ def moment(database: DurableDatabase, step: int, upto: int | None = None) -> Mom
 
 
 def advance(past: Database, entries: Iterable[Entry]) -> None:
-    """Have a state of the past become a later one."""
+    """Apply log entries to a past state."""
     waiting: list[Change] = []
     for entry in entries:
         if entry.program is None:
@@ -117,12 +114,12 @@ def advance(past: Database, entries: Iterable[Entry]) -> None:
             continue
         past._engine.change(combined(waiting))
         waiting.clear()
-        _go_by(past, entry.program)
+        _switch_program(past, entry.program)
     past._engine.change(combined(waiting))
 
 
-def _go_by(database: Database, text: str) -> Changes:
-    """Go on with another program that somebody has written, strategies and functors being the same."""
+def _switch_program(database: Database, text: str) -> Changes:
+    """Switch to another program, with the same strategies and functors."""
     written = restored(text)
     program = with_functors(program_of(written), database._functors)
     with database._engine.guard:
@@ -136,7 +133,7 @@ def _go_by(database: Database, text: str) -> Changes:
 
 
 def difference(moment: Moment, backwards: bool, relation: str | None) -> Changes:
-    """What the later state has and the earlier one has not, and the other way round."""
+    """The facts that a later state gained and lost; `backwards` swaps the two."""
     past = moment.database()
     relations = dict(past.relations)
     old = _views(past, relation)
@@ -161,12 +158,12 @@ def _signed(old: frozenset[Row], new: frozenset[Row]) -> dict[Row, int]:
 
 
 def of_relation(moment: Moment, relation: str) -> list[Past]:
-    """Each step that changed a relation."""
+    """The steps that changed a relation."""
     program = program_of(restored(moment.text))
     found = program.relations.get(relation)
-    if found is not None and all(entry.program is None for entry in moment.later) and _is_given(program, found):
-        told = [(entry, _told(entry.change.get(relation))) for entry in moment.later]
-        return [_past(entry, Changes({relation: rows}, {relation: found})) for entry, rows in told if rows]
+    if found is not None and all(entry.program is None for entry in moment.later) and _is_base(program, found):
+        steps = [(entry, _signed_rows(entry.change.get(relation))) for entry in moment.later]
+        return [_past(entry, Changes({relation: rows}, {relation: found})) for entry, rows in steps if rows]
     past = moment.database()
     known = dict(past.relations)
     out = []
@@ -179,25 +176,26 @@ def of_relation(moment: Moment, relation: str) -> list[Past]:
 
 
 def steps_from(moment: Moment, past: Database | None = None) -> Iterator[Past]:
-    """Each step from a state of the past to the later one, with all that it changed; `past` is that
-    state.
+    """The steps from a past state to the later one, with all changes.
+
+    `past` is the past state, if it is computed already.
     """
     past = moment.database() if past is None else past
     for entry in moment.later:
         if entry.program is None:
             yield _past(entry, Changes(past._engine.change(entry.change), past.relations))
         else:
-            yield _past(entry, _go_by(past, entry.program))
+            yield _past(entry, _switch_program(past, entry.program))
 
 
-def _is_given(program: Program, relation: Relation) -> bool:
-    """Whether what was given is all that a relation has: then nothing need be computed."""
+def _is_base(program: Program, relation: Relation) -> bool:
+    """Whether a relation has only base facts, so that nothing needs to be computed."""
     derived = {rule.head.relation for rule in program.rules} | {s.dominated.relation for s in program.subsumptions}
     special = relation.equivalence or relation.choices or relation.auxiliary_of
     return relation.name not in derived and relation.name not in program.limits and not special
 
 
-def _told(change: tuple[list[Row], list[Row]] | None) -> dict[Row, int]:
+def _signed_rows(change: tuple[list[Row], list[Row]] | None) -> dict[Row, int]:
     return {} if change is None else dict.fromkeys(change[0], -1) | dict.fromkeys(change[1], 1)
 
 
@@ -209,10 +207,10 @@ def _past(entry: Entry, changes: Changes) -> Past:
 
 
 def follow(reader: DurableDatabase) -> Changes:
-    """Do what the writer has done since; the sum of the changes."""
+    """Repeat what the writer has done since; the sum of the changes."""
     file = reader._file
     file.require_place()
-    with file.reading() as connection:  # at once, since the writer may drop steps between two looks
+    with file.reading() as connection:  # one transaction: the writer may drop steps in between
         file.find_steps(connection)
         dropped = file.oldest > reader._step
         entries = [] if dropped else list(log.entries(connection, reader._step, file.step))
@@ -221,27 +219,27 @@ def follow(reader: DurableDatabase) -> Changes:
     for changes in _whole(reader) if dropped else _steps(reader, entries):
         relations |= reader.relations
         _add(total, changes)
-        reader._writer.tell(changes)
+        reader._writer.notify(changes)
     reader._writer.changes = Changes({name: rows for name, rows in total.items() if rows}, relations)
     return reader._writer.changes
 
 
 def _steps(reader: DurableDatabase, entries: Iterable[Entry]) -> Iterator[Changes]:
-    """Step by step; whatever fails, the reader is at the last step that it could follow."""
+    """Apply steps one by one; after an error the reader is at the last good one."""
     for entry in entries:
         if entry.program is None:
             changes = reader._writer.follow(reader._engine.change, entry.change)
         else:
-            changes = _go_by(reader, entry.program)
+            changes = _switch_program(reader, entry.program)
         reader._step = entry.step
         yield changes
 
 
 def _whole(reader: DurableDatabase) -> Iterator[Changes]:
-    """From what the file holds now: the steps in between have been dropped."""
+    """Load the current content of the file, since steps in between were dropped."""
     contents = contents_of(reader._file)
     if contents.text != saved(reader._live if reader._live is not None else reader.program):
-        yield _go_by(reader, contents.text)
+        yield _switch_program(reader, contents.text)
     then = applied(contents.given, contents.changes)
     net: Change = {}
     for name in reader.program.relations:

@@ -1,10 +1,8 @@
-"""A program as text that makes the same program again: statements, where they come from, the names
-of rules.
+"""A program as text from which the same program can be rebuilt.
 
-Rules that come and go while a database lives keep their names, so the names are written, too.  A
-program that was made without text (`Database(program)`) is written as the values that it consists
-of.  Functors are Python functions, and those nobody can write down: whoever opens the database
-brings them along.
+Rules keep their names while others are added and dropped, so the names are written too.  A program
+that was created without text (`Database(program)`) is written as the values that it consists of.
+Functors are Python functions, which cannot be written: pass them when you open the database.
 """
 
 from __future__ import annotations
@@ -30,11 +28,11 @@ _CLASSES: dict[str, Any] = {name: c for name, c in vars(core).items() if isinsta
 
 
 class BadProgram(ValueError):
-    """Text that is no program of ours."""
+    """The text is not a program of ours."""
 
 
 def saved(written: Written) -> str:
-    """A program as text."""
+    """A program as text for the file."""
     if isinstance(written, Program):
         return json.dumps({"program": _plain(written)})
     source = written.source
@@ -53,19 +51,19 @@ def saved(written: Written) -> str:
 
 
 def restored(text: str) -> Written:
-    """The program of such a text; DatalogError if this everlog finds mistakes in it."""
+    """Rebuild the program; DatalogError if this everlog finds errors in it."""
     try:
         found = json.loads(text)
         if "program" in found:
             program = _made(found["program"])
             if not isinstance(program, Program):
-                raise BadProgram("it is no program")
+                raise BadProgram("it is not a program")
             return program
         source = Source(found["text"], found["file"], _lines(found["origins"]))
         folders = [Path(folder) for folder in found["include_dirs"]]
         live = LiveText.from_source(source, (), folders, found["macros"])
         names, rules = found["rules"], live.program.rules
-        if len(names) == len(rules):  # else another everlog makes other rules of this text
+        if len(names) == len(rules):  # otherwise this everlog derives other rules from the text
             named = tuple(evolve(rule, name=name) for rule, name in zip(rules, names, strict=True))
             live = evolve(live, program=evolve(live.program, rules=named), numbers=found["numbers"])
         return evolve(live, added=found["added"])
@@ -81,7 +79,7 @@ def program_of(written: Written) -> Program:
 
 
 def _runs(origins: list[tuple[str, int]]) -> list[tuple[str, int, int]]:
-    """Where lines come from, as runs of lines that follow each other.
+    """The origins of lines, as runs of consecutive lines.
 
     >>> _runs([("a", 1), ("a", 2), ("b", 1), ("a", 3)])
     [('a', 1, 2), ('b', 1, 1), ('a', 3, 1)]
@@ -101,7 +99,7 @@ def _lines(runs: list[tuple[str, int, int]]) -> list[tuple[str, int]]:
 
 
 def _plain(value: Any) -> Any:
-    """A value of a program as JSON has them: classes by name, mappings as pairs."""
+    """A value of a program in terms of JSON: classes by name, mappings as pairs."""
     if isinstance(value, core.Functor):
         value = evolve(value, function=None)
     if attrs.has(value.__class__):
@@ -120,7 +118,7 @@ def _made(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(_made(each) for each in value)
     if not isinstance(value, dict):
-        return NAN if isinstance(value, float) and value != value else value  # of which there is one
+        return NAN if isinstance(value, float) and value != value else value  # NaN is one object
     if "kind" in value:
         return Kind(value["kind"])
     if "pairs" in value:

@@ -1,10 +1,10 @@
-"""What is written: the change that a step makes, the facts of a relation, each with a checksum.
+"""Records: the change of a step and the facts of a relation, with checksums.
 
-SQLite finds out when its own pages are out of order, not when a byte of what we gave it is another.
-So each row of each table carries a checksum over all the rest of it, and whoever reads one looks.
+SQLite notices damaged pages, but not a changed byte in the values.  So each row of each table has a
+checksum over its other columns, and readers verify it.
 
-Long records are cut into pieces, because SQLite holds no value of more than a gigabyte, and no more
-than one piece at a time must be in its hands.
+Long records are cut into pieces, because SQLite limits a value to a gigabyte, and only one piece at
+a time should be in memory.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import TypeAlias
 from zlib import crc32
 
 from everlog.core.engine.engine import Net
-from everlog.core.engine.stepping.saved_state import turned
 from everlog.core.program import Row
+from everlog.core.storage.shape import turned
 from everlog.store.column_codec import BadRecord, decoded_columns, encoded_columns
 
-Change: TypeAlias = dict[str, tuple[list[Row], list[Row]]]  # a Net that may be added to
+Change: TypeAlias = dict[str, tuple[list[Row], list[Row]]]  # a mutable Net
 
 PIECE = 1 << 24  # bytes of a record in one row of a table
-CHUNK = 1 << 16  # facts of a relation in one
+CHUNK = 1 << 16  # facts of a relation in one record
 
 
 def checksum(*values: int | str | bytes) -> int:
@@ -40,7 +40,7 @@ def checksum(*values: int | str | bytes) -> int:
 
 
 def pieces_of(data: bytes) -> list[bytes]:
-    """A record in pieces; one at least."""
+    """A record in pieces, at least one."""
     return [data[start : start + PIECE] for start in range(0, len(data), PIECE)] or [data]
 
 
@@ -48,8 +48,9 @@ def pieces_of(data: bytes) -> list[bytes]:
 
 
 def encoded_rows(rows: Collection[Row]) -> bytes:
-    """Rows of one relation as bytes; their number is not in them, for a relation may have no
-    columns.
+    """Rows of one relation as bytes.
+
+    Their number is stored elsewhere, since a relation may have no columns.
     """
     return encoded_columns(turned(rows, len(next(iter(rows), ()))))
 
@@ -64,7 +65,7 @@ def decoded_rows(data: bytes, number: int, shared: dict[str, str]) -> list[Row]:
 
 
 def chunks_of(rows: Iterable[Row]) -> Iterator[tuple[int, bytes]]:
-    """Many rows in records of a bearable size: the number of rows, and their bytes."""
+    """Many rows in records of limited size: the number of rows, and their bytes."""
     left = iter(rows)
     while chunk := list(islice(left, CHUNK)):
         yield len(chunk), encoded_rows(chunk)
@@ -74,7 +75,7 @@ def chunks_of(rows: Iterable[Row]) -> Iterator[tuple[int, bytes]]:
 
 
 def encoded_change(net: Net) -> bytes:
-    r"""The facts that go and come in a step: a line that says what follows, then the rows.
+    r"""The deleted and inserted facts of a step: a header line, then the rows.
 
     >>> encoded_change({"edge": ([], [(1, 2)])})
     b'[["edge",1,1,9]]\n[[1],[2]]'
@@ -91,7 +92,8 @@ def encoded_change(net: Net) -> bytes:
 
 
 def decoded_change(data: bytes, shared: dict[str, str]) -> Change:
-    """
+    """The change that some bytes encode.
+
     >>> decoded_change(encoded_change({"n": ([(1,), (2,)], [(3,)]), "m": ([], [()])}), {})
     {'n': ([(1,), (2,)], [(3,)]), 'm': ([], [()])}
     """
@@ -111,12 +113,12 @@ def decoded_change(data: bytes, shared: dict[str, str]) -> Change:
 
 
 def undone(net: Net) -> Change:
-    """The change that takes another one back."""
+    """The inverse of a change."""
     return {name: (new, gone) for name, (gone, new) in net.items()}
 
 
 def combined(changes: Iterable[Net]) -> Change:
-    """Changes one after the other, as one: what came and went again is not in it.
+    """The sum of consecutive changes, without what cancels out.
 
     >>> combined([{"n": ([], [(1,), (2,)])}, {"n": ([(1,)], [(3,)])}])
     {'n': ([], [(2,), (3,)])}

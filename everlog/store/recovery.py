@@ -1,9 +1,9 @@
 """From a file to a running engine.
 
-The facts of the last checkpoint and the log from there on give the facts of now.  What follows from
-them is evaluated at one go; or the state of the checkpoint is taken as it is, and the log since
-then applied to it as one step.  The state is there only if that was found to be faster when the
-checkpoint was made (everlog.store.states), and it is left alone if the log has grown long since.
+The facts of the last checkpoint and the log since then give the current base facts.  The derived
+facts are evaluated from scratch; or the engine loads the state of the checkpoint, and applies the
+log to it as one step.  The state exists only if that was measured to be faster when the checkpoint
+was written (everlog.store.states), and it is ignored if the log has grown long since.
 """
 
 from __future__ import annotations
@@ -24,14 +24,12 @@ from everlog.store.file import DatabaseFile
 from everlog.store.program_text import Written, program_of, restored, saved
 from everlog.store.records import Change, applied, combined
 
-LONG = 50_000  # updates in the log from which on it is long, if it also has as many as there are facts
+LONG = 50_000  # a log with this many updates, and as many as there are facts, is long
 
 
 @frozen
 class Contents:
-    """What a file holds: the program, the facts of its checkpoint, and what the steps since have
-    changed.
-    """
+    """The content of a file: the program, the checkpoint's facts, the changes since."""
 
     written: Written
     text: str
@@ -49,7 +47,7 @@ class Contents:
 
 
 def contents_of(file: DatabaseFile) -> Contents:
-    """Read all that is needed to go on; `Damaged` if something is not as it was written."""
+    """Read all that a database needs; `Damaged` if something has changed."""
     with file.reading() as connection:
         file.find_steps(connection)
         since, text = log.program_at(connection, file.step)
@@ -61,14 +59,14 @@ def contents_of(file: DatabaseFile) -> Contents:
             if about is not None:
                 state = states.State(about, checkpoint.read_state(connection, about["units"]))
         written = restored(text)
-        log.read_positions(connection)  # which are asked for later: that they are whole is known now
+        log.read_positions(connection)  # used later: verify them now
     return Contents(written, text, given, changes, state)
 
 
 def engine_of(
     contents: Contents, functors: Mapping[str, Any], strategies: Mapping[str, str], **more: Any
 ) -> Engine:
-    """The engine of what a file holds."""
+    """The engine for the content of a file."""
     program = with_functors(program_of(contents.written), functors)
     if contents.state is not None and contents.updates * 4 <= contents.facts:
         kept = states.usable(contents.state, contents.text, program, strategies)
@@ -82,11 +80,9 @@ def engine_of(
 
 
 def shorten(file: DatabaseFile, contents: Contents, engine: Engine) -> None:
-    """Where the log has grown long, write the facts of now, so that the next opening does without
-    it.
-    """
+    """Write a checkpoint if the log is long, so that the next opening is quick."""
     if contents.updates >= max(LONG, contents.facts):
-        with suppress(StoreError):  # a full disk: then the next opening takes as long as this one
+        with suppress(StoreError):  # a full disk: the next opening is as slow as this one
             write_checkpoint(file, engine, contents.text, {}, None, with_state=False)
 
 
@@ -98,12 +94,10 @@ def write_checkpoint(
     history: int | None,
     with_state: bool | None = None,
 ) -> None:
-    """Write the facts, and the state of the engine where that comes back faster (or as `with_state`
-    says).
-    """
+    """Write the facts, and the engine's state if `with_state` or faster to load."""
     given = {name: engine.given(name) for name in engine.program.relations if engine.given(name)}
     state = None if with_state is False else states.worth_keeping(engine, text, strategies, bool(with_state))
-    with engine.guard, engine.guard.sealing():  # a signal waits: memory and file must agree
+    with engine.guard, engine.guard.sealing():  # signals wait: memory and file must agree
         if state is None:
             file.checkpoint(given, None, (), history)
         else:
@@ -111,5 +105,5 @@ def write_checkpoint(
 
 
 def digest(written: Written) -> str:
-    """What tells one program that was given from another."""
+    """A hash that identifies the text of a program."""
     return written.digest if isinstance(written, LiveText) else sha256(saved(written).encode("ascii")).hexdigest()

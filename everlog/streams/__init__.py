@@ -1,21 +1,20 @@
-"""Streams of changes: rows that come and go elsewhere, and derived relations that follow, elsewhere
-too.
+"""Streams of changes: follow tables elsewhere, and let tables elsewhere follow.
 
-    model            changes of rows, transactions, what a source and a sink are
-    naming           which relation a table feeds, and its key
-    debezium         change events as lines of JSON, both ways
+    model            changes of rows, transactions, the interfaces of sources and sinks
+    naming           the relation and the key of each table
+    debezium         change events as lines of JSON, in both directions
     grouping         events to transactions
     lines, sockets   lines from files, pipes and sockets
-    jsonsource       Debezium's lines in;  jsonsink  out
+    jsonsource       Debezium's lines as a source;  jsonsink  as a sink
     resolve          changes of rows to updates of facts
-    following        the loop: transactions in, steps, changes out
+    pipeline         the loop: transactions in, steps, changes out
     pgoutput         PostgreSQL's binary messages of logical replication
-    tables           tables of PostgreSQL: their columns and keys, and their rows as of one instant
+    postgres_tables  tables of PostgreSQL: columns, keys, and rows of one snapshot
     replication      changes from a replication slot;  triggers  from triggers, where there is none
-    postgres_source  a database of PostgreSQL as a source;  postgres_sink  as a sink
-    addresses        what all of them are called; `follow`
+    postgres_source  a PostgreSQL database as a source;  postgres_sink  as a sink
+    addresses        the names of sources and sinks; `follow`
 
-`follow(database, sources, sinks)` does it all.
+`follow(database, sources, sinks)` runs everything.
 """
 
 from everlog.streams.addresses import follow

@@ -1,11 +1,11 @@
-"""What a source or a sink is called: a path, `-`, or a URL; and the function that does it all.
+"""The names of sources and sinks (a path, `-` or a URL), and `follow`.
 
 | name | source | sink |
 |---|---|---|
 | `-` | standard input | standard output |
-| a path | a file, or a named pipe | a file that is added to, or a named pipe |
+| a path | a file, or a named pipe | a file to append to, or a named pipe |
 | `tcp://127.0.0.1:9000`, `unix:///run/x.sock` | connect there and read | connect there and write |
-| `tcp-listen://…`, `unix-listen://…` | wait there for whoever sends | wait there for whoever reads |
+| `tcp-listen://…`, `unix-listen://…` | accept clients that send | accept clients that read |
 | `postgresql://…` | the tables of a database, live | tables that follow |
 """
 
@@ -45,7 +45,7 @@ Tell: TypeAlias = Callable[[str], object]
 
 @frozen
 class Options:
-    """How to follow: see `follow`, whose arguments these are."""
+    """The options of `follow`."""
 
     live: bool = False
     tables: Mapping[str, str] = field(factory=dict)
@@ -60,8 +60,7 @@ class Options:
 
 
 def follow(database: Database, sources: Sequence[str], sinks: Sequence[str], **options: Any) -> int:
-    """Apply the changes of sources to a database, and write what they change to sinks; how many
-    steps there were.
+    """Apply changes from sources and write results to sinks; the number of steps.
 
     >>> import json, tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -73,22 +72,22 @@ def follow(database: Database, sources: Sequence[str], sinks: Sequence[str], **o
     >>> [json.loads(line).get("after") for line in (folder / "out.jsonl").read_text().splitlines()]
     [None, {'x': 2}, None]
 
-    It returns when all sources have come to their end; with `live=True` they go on: a file may
-    grow, a pipe may get another writer, tables change.  `tables` maps relations to tables of other
-    names, `keys` relations to the columns that no two rows agree in, `nulls` relations, or their
-    columns as "relation.column", to what a null becomes there, as text.  `relations` are those
-    whose changes are told; by default the `.output` relations, or those that have rules.  With
-    `rejects`, rows that are no facts are added to that file, and the rest is applied; without, they
-    are `FactsError`.  With `snapshot=False`, readers of pipes and sockets hear of changes only.  Of
-    PostgreSQL, `slot` names the replication slot that stays behind, and `via` is "replication",
-    "triggers" or "auto".  `tell` hears of what is worth knowing.
+    It returns when all sources have ended; with `live=True` they do not end: a file may grow, a
+    pipe may get another writer, tables change.  `tables` maps relations to tables with other names,
+    `keys` maps relations to their key columns, `nulls` maps relations, or columns as
+    "relation.column", to the value for null, as text.  `relations` are those whose changes are
+    written; by default the `.output` relations, or those with rules.  With `rejects`, rows that do
+    not fit go to that file, and the rest is applied; without, they raise `FactsError`.  With
+    `snapshot=False`, readers of pipes and sockets get only changes.  For PostgreSQL, `slot` names a
+    permanent replication slot, and `via` is "replication", "triggers" or "auto".  `tell` receives
+    notes.
 
-    docs/streams.md says what is promised.
+    docs/streams.md says what is guaranteed.
     """
     chosen = Options(**options)
     twice = [name for name in (*sources, *sinks) if sources.count(name) > 1 or sinks.count(name) > 1]
     if twice:
-        raise FactsError(f"{twice[0]} is given twice")
+        raise FactsError(f"{twice[0]} occurs twice")
     with ExitStack() as closing:
         refuse = closing.enter_context(_rejecting(chosen.rejects, (*sources, *sinks)))
         opened: list[tuple[Source, Resolver]] = []
@@ -106,7 +105,7 @@ def follow(database: Database, sources: Sequence[str], sinks: Sequence[str], **o
 
 
 def open_source(name: str, database: Database, options: Options, refuse: Refuse) -> tuple[Source, Naming, Convert]:
-    """A source, what its tables are called here, and how its values are read."""
+    """A source, the names of its tables, and the conversion of its values."""
     naming = Naming(database.relations, options.tables, options.keys, options.tell, options.nulls)
     scheme = _scheme(name)
     if scheme in _POSTGRES:
@@ -129,34 +128,34 @@ def open_source(name: str, database: Database, options: Options, refuse: Refuse)
 
 def open_sink(name: str, database: Database, options: Options, sources: Sequence[str] = ()) -> Sink:
     naming = Naming(database.relations, options.tables, options.keys)
-    told = options.relations
-    if told is None:
+    relations = options.relations
+    if relations is None:
         interesting = relations_of_interest(database.program)
-        told = [name for name in database.relations if name in interesting]
-    for relation in told:
-        database.size(relation)  # it is declared, and its changes are told from now on
+        relations = [name for name in database.relations if name in interesting]
+    for relation in relations:
+        database.size(relation)  # checks that it exists, and makes a lazy relation be maintained
     scheme = _scheme(name)
     if scheme in _POSTGRES:
         from everlog.streams.postgres_sink import PostgresSink
 
         derived = {rule.head.relation for rule in database.program.rules}
-        circle = [relation for relation in told if relation not in derived and name in sources]
+        circle = [relation for relation in relations if relation not in derived and name in sources]
         if circle:
             raise FactsError(f"relation {circle[0]} would be written to the table that it is read from")
-        return PostgresSink(name, told, naming)
+        return PostgresSink(name, relations, naming)
     if scheme in SCHEMES:
         address = address_of(name)
         if address.listens:
-            return ListenSink(address, told, naming, options.snapshot)
-        return PipeSink(lambda: address.connect().detach(), name, told, naming, options.snapshot)
+            return ListenSink(address, relations, naming, options.snapshot)
+        return PipeSink(lambda: address.connect().detach(), name, relations, naming, options.snapshot)
     path = Path(name)
     if any(path.exists() and Path(source).exists() and path.samefile(source) for source in sources):
-        raise FactsError(f"{name} cannot be read and written at once")
+        raise FactsError(f"{name} cannot be both a source and a sink")
     if name == "-":
-        return PipeSink(lambda: 1, "standard output", told, naming, options.snapshot)
+        return PipeSink(lambda: 1, "standard output", relations, naming, options.snapshot)
     if path.exists() and not path.is_file():
-        return PipeSink(lambda: _opened(path), name, told, naming, options.snapshot)
-    return FileSink(path, told, naming)
+        return PipeSink(lambda: _opened(path), name, relations, naming, options.snapshot)
+    return FileSink(path, relations, naming)
 
 
 def _opened(path: Path) -> int:
@@ -171,20 +170,18 @@ def _scheme(name: str) -> str:
     scheme = found[1] if found is not None else ""
     if scheme and "//" in name and scheme not in SCHEMES and scheme not in _POSTGRES:
         known = ", ".join(f"{one}://" for one in (*sorted(SCHEMES), "postgresql"))
-        raise FactsError(f"{name}: no changes come from or go to {scheme}://; there are {known}, paths and -")
+        raise FactsError(f"{name}: {scheme}:// is not supported; use {known}, paths or -")
     return scheme
 
 
 @contextmanager
 def _rejecting(path: Path | None, others: Sequence[str]) -> Iterator[Refuse]:
-    """What becomes of rows that are no facts: an error, or a line of a file, which is none of the
-    others.
-    """
+    """The handler of rows that do not fit: raises an error, or appends to a file."""
     if path is None:
         yield abort
         return
     if any(_is_same(path, Path(other)) for other in others):
-        raise FactsError(f"{path} cannot have both the rejected changes and those that are followed")
+        raise FactsError(f"{path} cannot be both the rejects file and a source or sink")
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
     except OSError as problem:

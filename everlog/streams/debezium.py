@@ -1,17 +1,16 @@
-"""Debezium's change events as lines of JSON: one row per line, and markers where transactions begin
-and end.
+"""Debezium's change events as lines of JSON, with markers of transactions.
 
     {"status": "BEGIN", "id": "7"}
-    {"before": null, "after": {"x": 1}, "source": {"table": "n"}, "op": "c", "transaction": {"id": "7"}}
+    {"before": null, "after": {"x": 1}, "source": {"table": "n"}, "op": "c",
+     "transaction": {"id": "7"}}                                        (on one line)
     {"status": "END", "id": "7", "event_count": 1}
 
 Events may be wrapped as `{"schema": …, "payload": …}`; `null` lines (tombstones) and messages (`op`
-`m`) say nothing.  Floats that JSON has no form for are the strings "NaN", "Infinity" and
-"-Infinity"; numbers may come as strings, as Debezium writes decimals when it is asked to.
+`m`) are ignored.  Floats without a form in JSON are the strings "NaN", "Infinity" and "-Infinity";
+numbers may be strings, as Debezium can write decimals.
 
-`decode` raises ValueError, and nothing else, for whatever a line has.  What it returns can be
-shown, written as JSON and compared: its nesting is bounded, each name stands once in its object,
-and ids are texts.
+For any line, `decode` raises only ValueError.  Its result can be printed, written as JSON and
+compared: its nesting is bounded, each name occurs once in its object, and ids are texts.
 """
 
 from __future__ import annotations
@@ -32,17 +31,17 @@ from everlog.streams.model import RowChange
 
 OPS = frozenset("crudt")
 CONNECTOR = "everlog"
-BEGINNING = '{"status": "BEGIN", "id": "'  # of each transaction that we write
-_DEEPEST = 100  # levels of nesting: beyond some, Python can read what it can neither show nor write
+BEGINNING = '{"status": "BEGIN", "id": "'  # begins each transaction that we write
+_DEEPEST = 100  # levels of nesting: Python can read deeper ones, but neither print nor write them
 _UNWRITABLE = {float("inf"): "Infinity", float("-inf"): "-Infinity"}
 
 
 @frozen
 class Marker:
-    """A transaction begins or ends.
+    """The beginning or the end of a transaction.
 
-    At its end, `event_count` may say how many events it has had, and `counts` how many of each
-    table.  `problem` says why these cannot be true, whatever came.
+    At the end, `event_count` is the number of its events, and `counts` the number for each table,
+    if known.  `problem` says why these are contradictory.
     """
 
     id: str
@@ -55,9 +54,9 @@ class Marker:
 
 @frozen
 class Event:
-    """A change, with the transaction that it belongs to, and its place in the order of that.
+    """A change, with its transaction and its place in it.
 
-    `snapshot` says what Debezium's snapshot is at, and `connector` who has told it.
+    `snapshot` is the state of Debezium's snapshot, and `connector` the name of the sender.
     """
 
     change: RowChange
@@ -74,9 +73,10 @@ Entry: TypeAlias = Event | Marker
 
 
 def decode(line: str, number: int = 0) -> Entry | None:
-    """What a line says; None if it says nothing; ValueError if it is no change event.
+    """Parse a line; None if it says nothing; ValueError if it is no change event.
 
-    >>> decode('{"before": null, "after": {"x": 1}, "source": {"table": "n"}, "op": "c"}').change.after
+    >>> line = '{"before": null, "after": {"x": 1}, "source": {"table": "n"}, "op": "c"}'
+    >>> decode(line).change.after
     {'x': 1}
     >>> decode('{"status": "BEGIN", "id": "7", "event_count": null}')
     Marker(id='7', begins=True, counts=None, positions={}, event_count=None, problem='')
@@ -96,7 +96,7 @@ def decode(line: str, number: int = 0) -> Entry | None:
         case {"op": str(op)} if op in OPS:
             return _event(value, op, number)
         case {"op": op}:
-            raise ValueError(f"the operation {shown(op)} is not known: there are c, u, d, r, t and m")
+            raise ValueError(f"unknown operation {shown(op)}: use c, u, d, r, t or m")
     raise ValueError(f"expected a change event with `op`, found {shown(value)}")
 
 
@@ -112,9 +112,7 @@ def _parsed(line: str) -> Any:
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """An object of JSON; ValueError if a name stands in it twice, since nobody knows which one is
-    meant.
-    """
+    """An object of JSON; ValueError if a name occurs twice, which is ambiguous."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
@@ -123,7 +121,8 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _is_deep(value: object) -> bool:
-    """
+    """Whether a value is nested too deeply.
+
     >>> _is_deep([[[]]] * 1000), _is_deep(json.loads("[" * 200 + "]" * 200))
     (False, True)
     """
@@ -135,12 +134,12 @@ def _is_deep(value: object) -> bool:
 
 
 def _id(value: object) -> str:
-    """The name of a transaction, which may be written as a number."""
+    """The name of a transaction, which may be a number in the text."""
     if isinstance(value, str):
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    raise ValueError(f"the id of a transaction is a text, not {shown(value)}")
+    raise ValueError(f"the id of a transaction must be a text, not {shown(value)}")
 
 
 def _event(value: Mapping[str, object], op: str, number: int) -> Event:
@@ -152,10 +151,10 @@ def _event(value: Mapping[str, object], op: str, number: int) -> Event:
         raise ValueError(f"a change with op={op} needs `after`")
     schema = source.get("schema")
     if not isinstance(schema, str | None):
-        raise ValueError(f"`source.schema` is a text or null, not {shown(schema)}")
+        raise ValueError(f"`source.schema` must be a text or null, not {shown(schema)}")
     snapshot = source.get("snapshot")
     if not isinstance(snapshot, str | bool | None):
-        raise ValueError(f"`source.snapshot` is a text, true, false or null, not {shown(snapshot)}")
+        raise ValueError(f"`source.snapshot` must be a text, true, false or null, not {shown(snapshot)}")
     table = f"{schema}.{source['table']}" if schema else str(source["table"])
     change = RowChange(table, op, before, after if op in "cru" else None, number)
     connector = source.get("connector")
@@ -166,7 +165,7 @@ def _event(value: Mapping[str, object], op: str, number: int) -> Event:
 
 
 def _transaction(value: object) -> tuple[str | None, int | None]:
-    """The id of the transaction of an event, and the place of the event in it, if they are told."""
+    """The id of an event's transaction, and its place there, if present."""
     match value:
         case None:
             return None, None
@@ -175,27 +174,25 @@ def _transaction(value: object) -> tuple[str | None, int | None]:
         case {"id": id_, **others}:
             order = others.get("total_order")
             return _id(id_), order if isinstance(order, int) and not isinstance(order, bool) else None
-    raise ValueError(f"`transaction` is null or has an `id`, not {shown(value)}")
+    raise ValueError(f"`transaction` must be null or have an `id`, not {shown(value)}")
 
 
 def _row(value: Mapping[str, object], key: str) -> Mapping[str, object] | None:
     row = value.get(key)
     if row is None or isinstance(row, Mapping):
         return row
-    raise ValueError(f"`{key}` is an object or null, not {shown(row)}")
+    raise ValueError(f"`{key}` must be an object or null, not {shown(row)}")
 
 
 def _end(id_: str, value: Mapping[str, object]) -> Marker:
-    """The end of a transaction.  What it counts may be wrong; whose end it is, is known all the
-    same.
-    """
+    """The end of a transaction, even if its counts are wrong."""
     try:
         counts, count = _counts(value.get("data_collections")), value.get("event_count")
         event_count = None if count is None else _count(count)
         if counts is not None and event_count is not None and sum(counts.values()) != event_count:
-            raise ValueError(f"`event_count` is {event_count}, and its tables have {sum(counts.values())}")
+            raise ValueError(f"`event_count` is {event_count}, but its tables have {sum(counts.values())}")
     except ValueError as problem:
-        return Marker(id_, False, problem=f"cannot be right: {problem}")
+        return Marker(id_, False, problem=f"is contradictory: {problem}")
     return Marker(id_, False, counts, _texts(value.get("positions")), event_count)
 
 
@@ -203,21 +200,23 @@ def _counts(value: object) -> Mapping[str, int] | None:
     if value is None:
         return None
     if not isinstance(value, list):
-        raise ValueError(f"`data_collections` is an array or null, not {shown(value)}")
+        raise ValueError(f"`data_collections` must be an array or null, not {shown(value)}")
     counts: dict[str, int] = {}
     for entry in value:
         match entry:
             case {"data_collection": str(table), "event_count": count} if table not in counts:
                 counts[table] = _count(count)
             case _:
-                raise ValueError(f"`data_collections` has each table once, with its count, not {shown(entry)}")
+                raise ValueError(
+                    f"`data_collections` must have each table once, with its count, not {shown(entry)}"
+                )
     return counts
 
 
 def _count(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= SIGNED_MAX:
         return value
-    raise ValueError(f"`event_count` is a number of events, not {shown(value)}")
+    raise ValueError(f"`event_count` must be a number of events, not {shown(value)}")
 
 
 def _texts(value: object) -> Mapping[str, str]:
@@ -225,10 +224,12 @@ def _texts(value: object) -> Mapping[str, str]:
 
 
 def event_value(kind: Kind, value: object) -> Value:
-    """A value of an event as a column of this kind stores it.
+    """A value of an event in the stored form of this kind.
 
-    >>> event_value(Kind.FLOAT, "Infinity"), event_value(Kind.UNSIGNED, "7"), event_value(Kind.SYMBOL, "7")
-    (inf, 7, '7')
+    >>> event_value(Kind.FLOAT, "Infinity"), event_value(Kind.UNSIGNED, "7")
+    (inf, 7)
+    >>> event_value(Kind.SYMBOL, "7")
+    '7'
     """
     if isinstance(value, str) and kind is not Kind.SYMBOL:
         return PARSERS[kind](value)
@@ -264,8 +265,9 @@ def transaction_text(
 def row_changes(
     relation: Relation, gone: Sequence[Row], new: Sequence[Row], key: Sequence[int], op: str = "c"
 ) -> Iterator[RowChange]:
-    """What a relation lost and won, as events; with a key, a row in the place of another is an
-    update.
+    """The deletions and insertions of a relation as events.
+
+    With a key, a row that replaces another one is an update.
     """
     instead = {tuple(row[c] for c in key): row for row in new} if key else {}
     replaced = set()
@@ -295,6 +297,6 @@ def _line(value: Mapping[str, object]) -> str:
     text = json.dumps(value, ensure_ascii=False)
     try:
         text.encode()
-    except UnicodeEncodeError:  # bytes that are no UTF-8 go as escapes, and come back as they were
+    except UnicodeEncodeError:  # bytes that are not UTF-8 become escapes, and are read back
         text = json.dumps(value)
     return text + "\n"

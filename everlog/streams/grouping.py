@@ -1,28 +1,25 @@
-"""Events to transactions: what belongs together becomes one step.
+"""Events to transactions: changes that belong together become one step.
 
-With markers, a transaction is complete when its END has come, and as many events as the END says of
-the tables that the program knows; others may come in between, as they do where topics of Kafka are
-merged.  Without markers, events in a row with the same transaction belong together, and the next
-event that has another one ends it; so does the end of the input.  An event without any transaction
-is one by itself; the rows of a snapshot are one.
+With markers, a transaction is complete after its END, once the number of events that the END counts
+has arrived for the tables that the program knows; other events may come in between, as they do if
+topics of Kafka are merged.  Without markers, consecutive events with the same transaction belong
+together, and the next event of another one ends it; so does the end of the input.  An event without
+a transaction is one by itself; the rows of a snapshot are one transaction.
 
-A transaction that has more events than its END counts, or will never have as many, is refused as a
-whole: it is complete, and has a `problem`.  Where the END counts tables, missing events may come
-later; where it has no more than the sum, nobody knows of which tables they would be, and none are
-waited for.
+A transaction with more events than its END counts, or one that can never get as many, is refused as
+a whole: it is complete, and has a `problem`.  If the END counts by table, missing events may come
+later; if it has only the sum, the tables of missing events are unknown, and nothing waits for them.
 
-Whoever sends may be stopped in the middle of a transaction, come back, and tell all of it again:
-what was told before its second BEGIN is forgotten, and so is what a peer of a socket has left open
-when it goes.  An event that comes twice, with the same place in the order of its transaction,
-counts once.
+A sender may stop in the middle of a transaction, reconnect, and send all of it again: the events
+before its second BEGIN are dropped, and so are open transactions of a socket's peer that closes.
+An event that comes twice, with the same place in its transaction, counts once.
 
-Where a source can be read again from an offset, that is the beginning of the oldest transaction
-that is not complete, with those that were complete behind it, and where they were.  (Their names
-alone would not do: a second snapshot has the name of the first, and without markers an id may come
-back.)
+A source that can be read again from an offset continues at the beginning of the oldest incomplete
+transaction, and skips those that were complete behind it, by name and place.  (Names alone do not
+suffice: a second snapshot has the name of the first, and without markers an id may recur.)
 
-Cost: what an entry takes does not depend on how many transactions are open.  There are at most
-MOST_OPEN: a sender that never ends what it begins is refused.
+Cost of an entry: independent of the number of open transactions.  There are at most MOST_OPEN: a
+sender that never ends its transactions is refused.
 """
 
 from __future__ import annotations
@@ -39,17 +36,17 @@ from everlog.files.text_values import FactsError
 from everlog.streams.debezium import Entry, Event, Marker
 from everlog.streams.model import RowChange
 
-Name: TypeAlias = str | int | None  # an id; the offset of an event that has none; None of a snapshot
+Name: TypeAlias = str | int | None  # an id; the offset of an event without one; None for a snapshot
 MOST_OPEN = 10_000  # transactions that have begun and not ended
-_MOST_BEHIND = 10_000  # transactions complete while one waits for what may never come: positions have them all
+_MOST_BEHIND = 10_000  # complete transactions behind an open one: positions must list them all
 
 
 @frozen
 class Group:
-    """A complete transaction; `offset`, behind as many `lines`, and `finished` say where to go on
-    behind it.
+    """A complete transaction.
 
-    With a `problem`, it is refused: the line with this `number` says what does not fit.
+    `offset`, behind as many `lines`, and `finished` say where to continue after it.  With a
+    `problem`, it is refused: the line with this `number` says what does not fit.
     """
 
     changes: tuple[RowChange, ...]
@@ -62,7 +59,7 @@ class Group:
 
 @define
 class _Open:
-    """A transaction that is under way: where it began, what it has so far, what its END said.
+    """An open transaction: where it began, its events so far, the counts of its END.
 
     `came` counts the events of each relation, and under "" those of tables that the program does
     not know.
@@ -72,58 +69,57 @@ class _Open:
     offset: int
     first: int
     marked: bool
-    lost_before: int  # lines that were refused before it began
+    lost_before: int  # refused lines before it began
     changes: list[RowChange] = field(factory=list)
     came: Counter[str] = field(factory=Counter)
     orders: dict[int, Event] = field(factory=dict)
     ended: int = 0  # the line of its END
     wanted: Counter[str] | None = None
-    whole: bool = False  # it ends by itself
+    whole: bool = False  # a single event, which needs no end
 
     def is_complete(self, lost: int) -> bool:
-        """Whether all events have come that its END counts; the lines that were lost may be some of
-        them.
-        """
+        """Whether all events that its END counts have come; lost lines may be among them."""
         missing = 0 if self.wanted is None else (self.wanted - self.came).total()
         return self.whole or (self.ended > 0 and missing <= lost)
 
     def problem(self) -> str:
-        """Why what came does not fit the END, or that it has not come."""
+        """Why the events do not fit the END, or that it is missing."""
         if self.wanted is None:
-            return "has not come, and a line was refused"
+            return "is missing, and a line was refused"
         return f"counts {self.wanted.total()} event(s), and {self.came.total()} came"
 
 
 class Grouper:
-    """Invariants:  I1  at most one transaction that is under way has neither BEGIN nor END; I2
-    `finished` has where those ended that were complete while something that began before that was
-    not; I3  no change of a transaction that was refused is in a group without a problem, unless it
-    is begun again; I4  `open` is in the order of the offsets where transactions began; I5
-    `unmarked` has the name of the transaction of I1.
+    """Groups events to transactions.
+
+    Invariants:
+      I1  at most one open transaction has neither BEGIN nor END;
+      I2  `finished` has the ends of complete transactions behind an older open one;
+      I3  a change of a refused transaction is in no group without a problem, unless it restarts;
+      I4  `open` is in the order of the offsets where transactions began;
+      I5  `unmarked` is the name of the transaction of I1.
     """
 
     def __init__(
         self, relation_of: Callable[[str], str | None], finished: Mapping[Name, int] = MappingProxyType({})
     ) -> None:
-        """`relation_of` gives the relation that a table feeds, or None; changes of such tables are
-        left out.
-        """
+        """`relation_of` maps a table to its relation; with None, its changes are skipped."""
         self._relation_of = relation_of
         self._open: dict[Name, _Open] = {}
         self._unmarked: tuple[Name] | None = None
         self._lost = 0
         self._finished = dict(finished)
-        self._seen = finished  # complete in an earlier life
-        self._refused: dict[Name, None] = {}  # the last ones, in order
+        self._seen = finished  # complete in an earlier run
+        self._refused: dict[Name, None] = {}  # the latest ones, in order
 
     def add(self, entry: Entry, begin: int, end: int, line: int) -> Iterator[Group]:
-        """An entry that stands at these offsets of its source, and on this line; what it completes."""
+        """Add an entry at these offsets and this line; yields what it completes."""
         name = _name(entry, begin)
         yield from self._end_unmarked(name, begin, line - 1)
         if begin < self._seen.get(name, 0):
             return
         current, marked = self._open.get(name), isinstance(entry, Marker) and entry.begins
-        if current is None or (marked and current.marked):  # whoever begins it again tells all of it again
+        if current is None or (marked and current.marked):  # a second BEGIN: all of it comes again
             current = self._begin(name, begin, line, marked)
         if isinstance(entry, Event):
             self._take(current, entry)
@@ -151,7 +147,7 @@ class Grouper:
     def _begin(self, name: Name, offset: int, line: int, marked: bool) -> _Open:
         self._open.pop(name, None)
         if len(self._open) >= MOST_OPEN:
-            raise FactsError(f"line {line}: {MOST_OPEN} transactions have begun and not ended; no more are kept")
+            raise FactsError(f"line {line}: {MOST_OPEN} transactions have begun and not ended: too many")
         new = _Open("snapshot" if name is None else str(name), offset, line, marked, self._lost)
         self._open[name] = new
         if not marked:
@@ -175,7 +171,7 @@ class Grouper:
             current.changes.append(event.change)
 
     def _counted(self, current: _Open, marker: Marker) -> str:
-        """Note what an END counts; what cannot be right about it, whatever may still come."""
+        """Store the counts of an END; returns what is wrong with them, if anything."""
         if marker.counts is not None:
             current.came.pop("", None)
             current.wanted = Counter()
@@ -190,32 +186,30 @@ class Grouper:
         return ""
 
     def lose(self) -> None:
-        """A line was refused: nobody knows which transaction it was of, and none may wait for it."""
+        """Note a refused line: its transaction is unknown, and none may wait for it."""
         self._lost += 1
 
     def here(self, end: int, line: int) -> Iterator[Group]:
-        """A group of nothing, to go on from here, unless something is under way."""
+        """An empty group with this position, unless a transaction is open."""
         if not self._open:
             yield Group((), end, line, {})
 
     def finish(self, end: int, line: int) -> Iterator[Group]:
-        """There will be no more: a transaction without markers is complete."""
+        """End the input: a transaction without markers is complete."""
         yield from self._end_unmarked(end, end, line)  # nothing began here
 
     def short(self) -> list[tuple[str, int, list[RowChange]]]:
-        """The transactions that have ended, and miss events: why, the line of the END, and what
-        they have.
-        """
+        """The ended transactions that lack events: why, the END's line, their changes."""
         return [(_message(of), of.ended, of.changes) for of in self._open.values() if of.ended]
 
     def drop(self) -> None:
-        """Whoever sent has gone: what was under way will not end."""
+        """Drop open transactions: the sender has gone."""
         self._open.clear()
         self._unmarked = None
 
     @property
     def incomplete(self) -> list[tuple[str, int]]:
-        """The transactions that have begun and not ended, and how many events they have."""
+        """The open transactions without an end, and their numbers of events."""
         return [(of.id, len(of.changes)) for of in self._open.values()]
 
     def _end_unmarked(self, name: Name, end: int, line: int) -> Iterator[Group]:
@@ -223,7 +217,7 @@ class Grouper:
             yield self._completed(self._unmarked[0], end, line)
 
     def _give_up(self, end: int, line: int) -> Iterator[Group]:
-        """Refuse what has waited so long that positions grow: a line that it needs was lost."""
+        """Refuse transactions that wait for lost lines, before positions grow too long."""
         for name, of in list(self._open.items()):
             if of.ended or self._lost_since(of):
                 yield self._refuse(name, end, line)
@@ -249,7 +243,7 @@ class Grouper:
 
 
 def _name(entry: Entry, begin: int) -> Name:
-    """The transaction of an entry; an event that has none is named by where it stands."""
+    """The transaction of an entry; an event without one is named by its offset."""
     if isinstance(entry, Marker):
         return entry.id
     if entry.transaction is not None:
@@ -262,6 +256,6 @@ def _message(of: _Open, problem: str = "") -> str:
 
 
 def _same(change: RowChange, other: RowChange) -> bool:
-    """Whether two lines tell the same change."""
-    told = (change.table, change.op, change.before, change.after)
-    return told == (other.table, other.op, other.before, other.after)
+    """Whether two lines hold the same change."""
+    mine = (change.table, change.op, change.before, change.after)
+    return mine == (other.table, other.op, other.before, other.after)

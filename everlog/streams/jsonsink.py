@@ -1,12 +1,12 @@
 """Debezium's lines as a sink: to a file, to standard output or a pipe, to sockets.
 
-A file is a history that can be read back: added up, its events are the relation as it was last
-told.  So whatever happened in between (a crash, other rules), opening the file again adds what is
-different now, as one transaction, and nothing is lost or told twice.  A transaction that a crash
-has cut short is cut off first.
+A file is a history: the sum of its events is the relation as last written.  So after any
+interruption (a crash, other rules), opening the file again appends the difference as one
+transaction, and nothing is lost or written twice.  An incomplete transaction at the end, from a
+crash, is removed first.
 
-A pipe or a socket has no memory.  Each reader first gets the relations as they are now: a
-transaction in which each table is emptied (`t`) and read (`r`).
+A pipe or a socket has no memory.  Each reader first gets the current relations: a transaction in
+which each table is emptied (`t`) and read (`r`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from everlog.streams.sockets import Address
 
 
 class _JsonSink:
-    """What all of these share: which relations, and the lines of a step."""
+    """The relations to write, and the lines of a step."""
 
     def __init__(self, relations: Sequence[str], naming: Naming) -> None:
         self.positions: Mapping[str, str] = {}
@@ -48,32 +48,34 @@ class _JsonSink:
         self._number = 0
 
     def _text(self, changes: Changes, positions: Mapping[str, str]) -> str:
-        """The lines of a step; nothing if it changed none of the relations."""
-        told = [
+        """The lines of a step; empty if it changed none of the relations."""
+        events = [
             (relation, change)
             for relation in self._relations
             if changes[relation.name]
-            for change in self._told(relation, changes.deleted(relation.name), changes.inserted(relation.name))
+            for change in self._events(relation, changes.deleted(relation.name), changes.inserted(relation.name))
         ]
-        return self._numbered(told, positions) if told else ""
+        return self._numbered(events, positions) if events else ""
 
-    def _told(self, relation: Relation, gone: Sequence[Row], new: Sequence[Row], op: str = "c") -> list[RowChange]:
+    def _events(
+        self, relation: Relation, gone: Sequence[Row], new: Sequence[Row], op: str = "c"
+    ) -> list[RowChange]:
         return list(row_changes(relation, gone, new, self._naming.keys.get(relation.name, ()), op))
 
     def _numbered(
-        self, told: Iterable[tuple[Relation, RowChange]], positions: Mapping[str, str], snapshot: bool = False
+        self, events: Iterable[tuple[Relation, RowChange]], positions: Mapping[str, str], snapshot: bool = False
     ) -> str:
         self._number += 1
-        return transaction_text(str(self._number), told, positions, snapshot)
+        return transaction_text(str(self._number), events, positions, snapshot)
 
     def _snapshot(self, database: Database) -> str:
-        """The relations as they are, for somebody who may have had others."""
-        told: list[tuple[Relation, RowChange]] = []
+        """The current relations, for a reader that may have old ones."""
+        events: list[tuple[Relation, RowChange]] = []
         for relation in self._relations:
-            told.append((relation, RowChange(relation.name, "t")))
+            events.append((relation, RowChange(relation.name, "t")))
             for row in database.rows(relation.name):
-                told.append((relation, RowChange(relation.name, "r", None, row_object(relation, row))))
-        return self._numbered(told, database.positions, snapshot=True)
+                events.append((relation, RowChange(relation.name, "r", None, row_object(relation, row))))
+        return self._numbered(events, database.positions, snapshot=True)
 
     def fileno(self) -> int | None:
         return None
@@ -86,7 +88,7 @@ class _JsonSink:
 
 
 class FileSink(_JsonSink):
-    """A file that transactions are added to."""
+    """A file to which transactions are appended."""
 
     def __init__(self, path: Path, relations: Sequence[str], naming: Naming) -> None:
         super().__init__(relations, naming)
@@ -108,9 +110,7 @@ class FileSink(_JsonSink):
             raise
 
     def _read_back(self) -> None:
-        """Add up what the file has, and cut off what is not complete.  A file of somebody else is
-        left alone.
-        """
+        """Sum up the file's events, and cut off an incomplete end; refuse other files."""
         offset = complete = 0
         pending: list[RowChange] = []
         begun = False
@@ -131,9 +131,9 @@ class FileSink(_JsonSink):
                         pending, complete, begun = [], offset, False
                         self._number, self.positions = int(end.id), end.positions
                     case Event():
-                        raise ValueError("a change that somebody else tells")
+                        raise ValueError("a change from another program")
             except ValueError as problem:
-                raise FactsError(f"{self._path}:{number}: everlog has not written this: {problem}") from None
+                raise FactsError(f"{self._path}:{number}: not written by everlog: {problem}") from None
         self._file.truncate(complete)
         self._file.seek(complete)
 
@@ -148,16 +148,16 @@ class FileSink(_JsonSink):
                     rows[_row(relation, change.after)] = None
 
     def open(self, database: Database) -> None:
-        told: list[tuple[Relation, RowChange]] = []
+        events: list[tuple[Relation, RowChange]] = []
         fresh = self._number == 0
         for relation in self._relations:
             before, now = self._told_so_far.pop(relation.name), list(database.rows(relation.name))
             new = [row for row in now if row not in before]
             gone = set(before).difference(now)
-            changes = self._told(relation, [row for row in before if row in gone], new, "r" if fresh else "c")
-            told += [(relation, change) for change in changes]
-        if told:
-            self._add(self._numbered(told, database.positions, snapshot=fresh))
+            changes = self._events(relation, [row for row in before if row in gone], new, "r" if fresh else "c")
+            events += [(relation, change) for change in changes]
+        if events:
+            self._add(self._numbered(events, database.positions, snapshot=fresh))
         self.positions = database.positions
 
     def write(self, changes: Changes, positions: Mapping[str, str]) -> None:
@@ -178,21 +178,19 @@ class FileSink(_JsonSink):
 
 
 def _may_begin(line: str) -> bool:
-    """Whether a line is the first one of a transaction of ours, or what a crash has left of it."""
+    """Whether a line is the first of our transactions, or what a crash has left of it."""
     return line.startswith(BEGINNING) or BEGINNING.startswith(line)
 
 
 def _row(relation: Relation, values: Mapping[str, object]) -> Row:
-    """A row that was told; ValueError where the relation is another one now."""
+    """A row from the file; ValueError if the relation has changed."""
     if set(values) != {column.name for column in relation.columns}:
-        raise ValueError(f"a row of {relation.name} has the columns {', '.join(values)}, and now {relation}")
+        raise ValueError(f"a row of {relation.name} has the columns {', '.join(values)}, but now {relation}")
     return tuple(event_value(column.kind, values[column.name]) for column in relation.columns)
 
 
 class PipeSink(_JsonSink):
-    """Standard output, or a named pipe or a socket that is there: one reader, who first gets all
-    there is.
-    """
+    """Standard output, a pipe or a socket: one reader, which first gets a snapshot."""
 
     def __init__(
         self, opened: Callable[[], int], name: str, relations: Sequence[str], naming: Naming, snapshot: bool
@@ -217,7 +215,7 @@ class PipeSink(_JsonSink):
         except BrokenPipeError:
             if self._descriptor == 1:
                 raise
-            raise FactsError(f"the reader of {self._name} has gone") from None
+            raise FactsError(f"the reader of {self._name} has closed it") from None
         except OSError as problem:
             raise FactsError(f"cannot write to {self._name}: {reason(problem)}") from None
 
@@ -227,7 +225,7 @@ class PipeSink(_JsonSink):
 
 
 class ListenSink(_JsonSink):
-    """A socket at which readers come and go; each gets all there is, and then what changes."""
+    """A listening socket; each reader gets a snapshot, and then the changes."""
 
     def __init__(self, address: Address, relations: Sequence[str], naming: Naming, snapshot: bool) -> None:
         super().__init__(relations, naming)
@@ -260,7 +258,7 @@ class ListenSink(_JsonSink):
     def _send(peer: socket.socket, text: str) -> bool:
         try:
             peer.sendall(text.encode())
-        except OSError:  # it has gone
+        except OSError:  # the reader has gone
             peer.close()
             return False
         return True

@@ -1,12 +1,12 @@
 """Debezium's lines as a source: from a file, a pipe or a socket.
 
-The position of a file is the offset behind the last complete transaction, with a sum over the bytes
-before it, so that a file which was replaced in the meantime is noticed.  A pipe or a socket has no
-position: whoever sends there decides where to begin, and what comes twice changes nothing.
+The position in a file is the offset after the last complete transaction, with a checksum of the
+bytes before it, so that a replaced file is noticed.  A pipe or a socket has no position: the sender
+decides where to begin, and repeated events change nothing.
 
-What a line has can be anything.  A line that is no change event, and a transaction that does not
-fit its END, are refused: recorded, and passed over for good, or else the error that ends the
-stream; what was complete before is applied first.
+Lines may contain anything.  A line that is not a change event, and a transaction that does not fit
+its END, are refused: they go to the rejects and are skipped for good, or else end the stream with
+an error; earlier complete transactions are applied first.
 """
 
 from __future__ import annotations
@@ -29,13 +29,11 @@ from everlog.streams.naming import Naming
 
 
 class _Refused(Exception):
-    """Why a line is no change event."""
+    """The reason why a line is not a change event."""
 
 
 class JsonSource:
-    """A stream of change events.  `opened` gives its lines; without it, they are those of the file
-    at `path`.
-    """
+    """A stream of change events from the lines of `opened`, or of the file at `path`."""
 
     def __init__(
         self,
@@ -68,7 +66,7 @@ class JsonSource:
             self._file.close()
             raise FactsError(
                 f"{self._path} is not the file that was read up to byte {found['offset']}: it was replaced or cut;"
-                " begin with another database, or give the file another name"
+                " start with another database, or give the file another name"
             )
         self._grouper = Grouper(self._relation_of, dict(found["done"]))
 
@@ -91,14 +89,14 @@ class JsonSource:
         except FactsError as problem:
             if not groups:
                 raise
-            self._failure = problem  # first what came before it
+            self._failure = problem  # raised after what came before it
         self._ended = lines is None
         return [self._transaction(group) for group in groups]
 
     def _taken(self, lines: Sequence[Line]) -> Iterator[Group]:
         """The transactions that these lines complete.
 
-        If the last line is refused, an empty one behind it says where to go on.
+        If the last line is refused, an empty group after it has the position.
         """
         refused = False
         for line in lines:
@@ -116,10 +114,10 @@ class JsonSource:
                 yield from self._left_by(line)
 
     def _left_by(self, line: Line) -> Iterator[Group]:
-        """Whoever sent has gone: what has no markers ends here, unless its last line was cut."""
+        """End what has no markers, unless its last line was cut: the sender has gone."""
         if not self._cut:
             yield from self._grouper.finish(line.end, line.number)
-            for short in self._grouper.short():  # a file is read again from there, and may have more then
+            for short in self._grouper.short():  # a file is read again from there, and may have grown
                 self._refuse_all(*short)
         self._tell_incomplete()
         self._grouper.drop()
@@ -134,7 +132,7 @@ class JsonSource:
         try:
             wrong = None if text.isascii() else wrong_byte(text)
             if wrong is not None:
-                raise ValueError(wrong.partition(";")[0])  # there is no parameter to say another encoding by
+                raise ValueError(wrong.partition(";")[0])  # no parameter can set another encoding here
             entry = decode(text, line.number)
         except ValueError as problem:
             if not line.is_cut:
@@ -145,7 +143,7 @@ class JsonSource:
             yield from self._grouper.add(entry, line.begin, line.end, line.number)
 
     def _refuse_all(self, problem: str, number: int, changes: Sequence[RowChange]) -> None:
-        """Record a transaction that does not fit its END, which is on this line, with its changes."""
+        """Refuse the changes of a transaction that does not fit its END on this line."""
         if number not in {change.number for change in changes}:
             self._refuse(BadRow(self.name, number, problem, None, "line"))
         for change in changes:
@@ -166,13 +164,13 @@ class JsonSource:
     def _tell_incomplete(self) -> None:
         for name, count in self._grouper.incomplete:
             if self._tell is not None:
-                self._tell(f"{self.name} ends within the transaction {name!r}: its {count} change(s) are left out")
+                self._tell(f"{self.name} ends within the transaction {name!r}: its {count} change(s) are skipped")
 
     def fileno(self) -> int | None:
         return None if self._lines is None else self._lines.fileno()
 
     def has_begun(self) -> bool:
-        return True  # it begins with nothing
+        return True  # there is no snapshot to wait for
 
     def is_before(self, position: str | None, other: str) -> bool:
         wanted = _read(other)
@@ -182,7 +180,7 @@ class JsonSource:
         return bool((found["offset"], len(found["done"])) < (wanted["offset"], len(wanted["done"])))
 
     def done(self, position: str) -> None:
-        pass  # a file keeps what it has
+        pass  # a file keeps its content
 
     def close(self) -> None:
         if self._lines is not None:
@@ -190,6 +188,6 @@ class JsonSource:
 
 
 def _read(position: str | None) -> dict[str, Any]:
-    """A position, with the offset where to go on, the lines before it, and what is done behind it."""
+    """A position: the offset, the lines before it, and what is done behind it."""
     found: dict[str, Any] = {"offset": 0, "lines": 0, "done": []} if position is None else json.loads(position)
     return found

@@ -1,14 +1,11 @@
-"""Lines as they arrive: from a file, from standard input, from a named pipe, from a socket.  Nobody
-waits here.
+"""Lines from a file, standard input, a pipe or a socket, without waiting.
 
-`take` gives the lines that are there now.  At the end of the input that is all, unless the reader
-is *live*: then a file may grow, a pipe may get another writer, a listening socket another peer.
+`take` returns the lines that have arrived.  The end of the input is final, unless the reader is
+*live*: then a file may grow, a pipe may get another writer, a listening socket another peer.
 
-A line that is too long is cut off as soon as that is known; what follows up to its end is passed
-over.
+A line that is too long is cut at once, and the rest of it is skipped.
 
-A file can be read again from an offset; the others cannot, so for them whoever sends says where to
-begin.
+A file can be read again from an offset; for the others, the sender decides where to begin.
 """
 
 from __future__ import annotations
@@ -28,18 +25,18 @@ from everlog.files.text_values import FactsError
 from everlog.streams.sockets import Address
 
 _PIECE = 1 << 20
-_WINDOW = 1 << 12  # how many bytes before an offset are known by their sum
+_WINDOW = 1 << 12  # bytes before an offset in its checksum
 _MOST_LINES = 10_000  # of one `take`, about
-LONGEST = 64 << 20  # bytes of a line: whoever sends no end must not fill the memory
-_SHOWN = 1 << 10  # bytes that stay of a line that is longer
+LONGEST = 64 << 20  # bytes of a line: a sender without newlines must not fill the memory
+_SHOWN = 1 << 10  # bytes that are kept of a longer line
 
 
 @frozen
 class Line:
     """A line without its end; `begin` and `end` are offsets in the input.
 
-    `is_last` says that whoever sent it has gone: others may come, and begin anew.  Of a line that
-    is too long, only the beginning is here.
+    `is_last` says that its sender has gone: others may come, and start anew.  A line that is too
+    long has only its beginning here.
     """
 
     data: bytes
@@ -51,29 +48,29 @@ class Line:
 
     @property
     def is_cut(self) -> bool:
-        """Whether it has no end: whoever wrote it has not finished, or was stopped."""
+        """Whether it has no newline: its writer has not finished, or was stopped."""
         return not self.is_too_long and self.end == self.begin + len(self.data)
 
 
 class Lines(Protocol):
-    """Where lines come from."""
+    """A source of lines."""
 
     def take(self) -> list[Line] | None:
-        """The lines that are there now; None when there will be no more."""
+        """The lines that have arrived; None at the end."""
 
     def fileno(self) -> int | None:
-        """What becomes readable when there is more; None if somebody has to look."""
+        """A descriptor to wait on; None if the caller has to poll."""
 
     def close(self) -> None: ...
 
 
 class Cutter:
-    """Pieces of bytes to lines; what has no end yet waits for the next piece."""
+    """Splits bytes into lines; an incomplete line waits for the next piece."""
 
     def __init__(self, offset: int = 0, number: int = 0) -> None:
         self._rest: list[bytes] = []
         self._waiting = 0
-        self._skipping = False  # up to the end of a line that was too long
+        self._skipping = False  # the rest of a line that was too long
         self.offset, self.number = offset, number
 
     def lines(self, piece: bytes) -> Iterator[Line]:
@@ -92,7 +89,7 @@ class Cutter:
             yield evolve(self._line(whole, len(whole)), data=whole[:_SHOWN], is_too_long=True)
 
     def last(self, is_last: bool = True) -> Line:
-        """What has no end, and will get none; it may be nothing."""
+        """The incomplete last line, which may be empty."""
         data, self._rest, self._waiting, self._skipping = b"".join(self._rest), [], 0, False
         return self._line(data, len(data), is_last)
 
@@ -102,7 +99,7 @@ class Cutter:
 
 
 class FileLines:
-    """A regular file, from an offset on; FactsError where it is cut or replaced while it is read."""
+    """A regular file from an offset on; FactsError if it is cut or replaced meanwhile."""
 
     def __init__(self, path: Path, live: bool, offset: int = 0, number: int = 0) -> None:
         self._path, self._live = path, live
@@ -120,7 +117,7 @@ class FileLines:
             return None
         if self._live and not self._is_the_same():
             raise FactsError(
-                f"{self._path} was cut or replaced while it was read: begin again, or with another name"
+                f"{self._path} was cut or replaced while it was read: start again, or with another name"
             )
         piece = self._file.read(_PIECE)
         if piece or self._live:
@@ -130,17 +127,15 @@ class FileLines:
         return [self._cutter.last()]
 
     def _is_the_same(self) -> bool:
-        """Whether what was read is still there, and under its name."""
+        """Whether the name still means this file, and it was not cut."""
         try:
             there = os.path.samestat(os.fstat(self._file.fileno()), os.stat(self._path))
         except FileNotFoundError:
-            return True  # whoever removed it may put nothing in its place, and we have it still
+            return True  # the file was removed, but is still open here
         return there and self.sum_before(self._file.tell()) == self._sum
 
     def sum_before(self, offset: int) -> int:
-        """A sum over the bytes before an offset, by which a file is known again; -1 if there are
-        none.
-        """
+        """A checksum of the bytes before an offset; -1 if they do not exist."""
         if os.fstat(self._file.fileno()).st_size < offset:
             return -1
         size = min(offset, _WINDOW)
@@ -154,7 +149,7 @@ class FileLines:
 
 
 class PipeLines:
-    """Standard input or a named pipe, of which a writer may go and another one come."""
+    """Standard input or a named pipe, whose writers may change."""
 
     def __init__(self, path: Path | None, live: bool) -> None:
         self._path, self._live = path, live
@@ -182,7 +177,7 @@ class PipeLines:
             lines += self._cutter.lines(piece)
             if not piece:
                 self._end()
-                lines.append(self._cutter.last(self._ended))  # else another writer goes on
+                lines.append(self._cutter.last(self._ended))  # otherwise another writer continues
                 break
         return lines
 
@@ -202,7 +197,7 @@ class PipeLines:
 
 
 class SocketLines:
-    """A socket: the peer that we connect to, or one after another that connects to us."""
+    """A socket: one peer that we connect to, or clients one after another."""
 
     def __init__(self, address: Address, live: bool) -> None:
         self._address, self._live = address, live

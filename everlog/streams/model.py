@@ -1,9 +1,7 @@
-"""What passes through a stream: changes of rows, kept together in transactions, from sources to
-sinks.
+"""The data of a stream: changes of rows, in transactions, from sources to sinks.
 
-A source says where it has got to by a *position*, a text that it alone understands.  The database
-keeps it with the step that a transaction becomes, so after a restart the source goes on exactly
-behind the last step.
+A *position* is a text that only its source understands.  The database stores it with the step of a
+transaction, so after a restart the source continues exactly after the last step.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from everlog.core.program import Row
 
 
 class Unchanged(Enum):
-    """A value that a change leaves out, since it is large and has not changed (PostgreSQL's TOAST)."""
+    """An omitted value, which is large and unchanged (PostgreSQL's TOAST)."""
 
     UNCHANGED = "unchanged"
 
@@ -30,12 +28,11 @@ UNCHANGED: Final = Unchanged.UNCHANGED
 
 @frozen
 class RowChange:
-    """What became of a row of a table.
+    """A change of one row of a table.
 
-    `op` is Debezium's letter: `c` created, `u` updated, `d` deleted, `r` read (it was there), `t`
-    the table was emptied.  `before` and `after` have the row's values by the names of columns, as
-    far as they are known.  `number` says which line of the source, or which change of its
-    transaction, this is.
+    `op` is Debezium's letter: `c` created, `u` updated, `d` deleted, `r` read (a snapshot), `t` the
+    table was truncated.  `before` and `after` have the row's values by column name, as far as they
+    are known.  `number` is the line of the source, or the place in its transaction.
     """
 
     table: str
@@ -49,67 +46,61 @@ class RowChange:
 class Transaction:
     """Changes that belong together: they become one step.
 
-    `position` is where the source goes on behind it, None where it does not know.  `whole` has
-    relations of which all rows are given, in the place of those that were there.
+    `position` is where the source continues after it, or None.  `whole` has relations with all
+    their rows, which replace the old ones.
     """
 
     changes: Sequence[RowChange]
     position: str | None
-    place: str  # for messages: the source, and where in it
-    counted: str = "line"  # what the numbers of its changes number
+    place: str  # for messages: the source, and the place in it
+    counted: str = "line"  # what the numbers of its changes count
     whole: Mapping[str, Sequence[Row]] = field(factory=dict)
 
 
 class Source(Protocol):
-    """Where transactions come from."""
+    """A source of transactions."""
 
-    name: str  # under which the database keeps its position
+    name: str  # the name of its position in the database
 
     def open(self, database: Database) -> None:
-        """Begin behind the position that the database has, or at the beginning."""
+        """Start after the position in the database, or at the beginning."""
 
     def take(self) -> Sequence[Transaction] | None:
-        """The transactions that are there now, maybe none; None when there will be no more.  Does
-        not wait.
-        """
+        """The transactions that have arrived, maybe none; None at the end.  Does not wait."""
 
     def fileno(self) -> int | None:
-        """What can be waited on; None if somebody has to look now and then."""
+        """A descriptor to wait on; None if the caller has to poll."""
 
     def has_begun(self) -> bool:
-        """Whether what it begins with has been taken: without that, the database is in no state to
-        be told.
-        """
+        """Whether its snapshot was taken; before that, the database is incomplete."""
 
     def is_before(self, position: str | None, other: str) -> bool:
-        """Whether this source, read again from the first position (None: its beginning), comes to
-        the other.
-        """
+        """Whether reading from the first position (None: the start) reaches the other."""
 
     def done(self, position: str) -> None:
-        """The database has all up to here; nobody will ask for it again."""
+        """The database has all changes up to here, so the source may drop them."""
 
     def close(self) -> None: ...
 
 
 class Sink(Protocol):
-    """Where the changes of relations go."""
+    """A target of the changes of relations."""
 
-    positions: Mapping[str, str]  # of the sources, at the last transaction that is there
+    positions: Mapping[str, str]  # of the sources, at the last transaction that was written
 
     def open(self, database: Database) -> None:
-        """Bring what is there to the state that the database has now."""
+        """Bring the target to the current state of the database."""
 
     def write(self, changes: Changes, positions: Mapping[str, str]) -> None:
-        """Add what a step changed: all of it or nothing."""
+        """Write the changes of a step, all or nothing."""
 
     def fileno(self) -> int | None:
-        """What may need attention while nothing changes; None where nothing does."""
+        """A descriptor that may need attention while nothing changes, or None."""
 
     def attend(self, database: Database) -> None:
-        """Give that attention."""
+        """Handle that descriptor, such as a new client."""
 
     def settle(self, positions: Mapping[str, str]) -> None:
-        """There is nothing to do: remember how far the sources are, if that is not known."""
+        """Store the positions of the sources if they have changed; nothing else to do."""
 
     def close(self) -> None: ...

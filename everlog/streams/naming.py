@@ -1,7 +1,7 @@
-"""Which relation a table feeds, and by which columns its rows are told apart.
+"""The relation that a table feeds, and the key of its rows.
 
-A table has the name of its relation unless somebody says otherwise; a schema in front of it matters
-only where somebody has said it.
+A table has the name of its relation, unless `tables` names another; its schema matters only if it
+is named there.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ from everlog.files.text_values import PARSERS, FactsError
 class Naming:
     """The tables and keys of the relations of a program.
 
-    `tables` maps relations to tables that have other names; `keys` maps relations to the names of
-    columns that no two rows agree in; `nulls` maps relations, or their columns as
-    `relation.column`, to what a null becomes there, as in a fact file.  FactError or FactsError
-    where they do not fit the program.
+    `tables` maps relations to tables with other names; `keys` maps relations to their key columns;
+    `nulls` maps relations, or columns as `relation.column`, to the value for null, as in a fact
+    file.  Raises FactError or FactsError if they do not fit the program.
     """
 
     def __init__(
@@ -36,7 +35,7 @@ class Naming:
         self.keys = {name: self._columns(name, columns) for name, columns in (keys or {}).items()}
         self._nulls: dict[str, list[Value | None]] = {}
         given = dict(nulls or {})
-        for name in sorted(given, key=lambda name: name not in relations):  # what is said of a column counts
+        for name in sorted(given, key=lambda name: name not in relations):  # columns override relations
             self._set_null(name, given[name])
         self._tell = tell
         self._known: dict[str, Relation | None] = {}
@@ -60,9 +59,7 @@ class Naming:
         relation = declared(self.relations, relation_name or name)
         numbers = [n for n, column in enumerate(relation.columns) if column.name == column_name]
         if not numbers:
-            raise FactsError(
-                f"{relation} has no column `{column_name}`, of which a null could become {shown(text)}"
-            )
+            raise FactsError(f"{relation} has no column `{column_name}`, so its nulls cannot become {shown(text)}")
         try:
             value = PARSERS[relation.columns[numbers[0]].kind](text)
         except ValueError as problem:
@@ -70,18 +67,18 @@ class Naming:
         self._nulls.setdefault(relation.name, [None] * relation.arity)[numbers[0]] = value
 
     def nulls_of(self, relation: Relation) -> Sequence[Value | None]:
-        """What a null becomes in each column; None where that is not said."""
+        """The value for null in each column; None if there is none."""
         return self._nulls.get(relation.name) or (None,) * relation.arity
 
     def table_of(self, relation: str) -> str:
         return self.tables.get(relation, relation)
 
     def relation_of(self, table: str) -> Relation | None:
-        """The relation that a table feeds, or None; of a table that feeds none, `tell` hears once."""
+        """The relation of a table, or None; `tell` gets one note per unknown table."""
         if table not in self._known:
             self._known[table] = found = self._looked_up(table)
             if found is None and self._tell is not None:
-                self._tell(f"changes of the table `{table}` are left out: no relation has this name")
+                self._tell(f"changes of the table `{table}` are skipped: no relation has this name")
         return self._known[table]
 
     def _looked_up(self, table: str) -> Relation | None:
@@ -93,8 +90,8 @@ class Naming:
 
 
 def what_of_nulls(relation: Relation, column: Column) -> str:
-    """What to do about a null, for messages."""
+    """A hint how to handle nulls, for messages."""
     return (
-        "a fact has a value in every column, so say what a null becomes by"
-        f" --null {relation.name}.{column.name}=VALUE, or have such rows put aside by --rejects FILE"
+        "a fact has a value in every column, so set one for null with"
+        f" --null {relation.name}.{column.name}=VALUE, or write such rows to a file with --rejects FILE"
     )

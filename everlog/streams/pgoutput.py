@@ -1,9 +1,8 @@
-"""The messages that PostgreSQL's output plugin `pgoutput` sends, protocol version 1, read from
-their bytes.
+"""The messages of PostgreSQL's output plugin `pgoutput`, protocol version 1.
 
 A transaction is Begin, then for each table that it changes a Relation with the table's columns,
-then Insert, Update, Delete and Truncate, then Commit.  Values come as text.  One that is large and
-has not changed is left out.
+then Insert, Update, Delete and Truncate, then Commit.  Values are texts.  A large unchanged value
+is omitted.
 
 Source: the manual of PostgreSQL, "Logical Replication Message Formats".
 """
@@ -34,9 +33,7 @@ class Commit:
 
 @frozen
 class Table:
-    """The columns of a table as they are at this point of its history; `types` are oids with
-    modifiers.
-    """
+    """The columns of a table at this point; `types` are oids with modifiers."""
 
     oid: int
     schema: str
@@ -47,7 +44,7 @@ class Table:
 
 @frozen
 class Change:
-    """`old` is what was there: all columns, or those of the key, where `old_is_key`."""
+    """A change of a row; `old` has all columns, or only the key if `old_is_key`."""
 
     op: str
     oid: int
@@ -65,7 +62,7 @@ Message: TypeAlias = Begin | Commit | Table | Change | Truncate
 
 
 class _Bytes:
-    """A message, read from its front."""
+    """A message and the current position in it."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 0
@@ -102,7 +99,7 @@ class _Bytes:
 
 
 def read_message(data: bytes) -> Message | None:
-    """A message; None for those that say nothing about rows (Origin, Type, Message).
+    """Parse a message; None for those without rows (Origin, Type, Message).
 
     >>> read_message(b"C" + bytes(9) + bytes(7) + bytes([9]) + bytes(8))
     Commit(end_lsn=9)
@@ -139,7 +136,7 @@ def _table(rest: _Bytes) -> Table:
     rest.letter()  # replica identity
     columns, types = [], []
     for _ in range(rest.number("h")):
-        rest.number("b")  # whether it is part of the key
+        rest.number("b")  # whether the column is part of the key
         columns.append(rest.text())
         types.append((rest.number("I"), rest.number("i")))
     return Table(oid, schema or "pg_catalog", name, tuple(columns), tuple(types))

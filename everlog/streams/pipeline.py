@@ -1,17 +1,17 @@
-"""Changes in, changes out: transactions of sources become steps of a database, and sinks hear what
-they changed.
+"""The loop: transactions of sources become steps, whose changes go to sinks.
 
-One thing happens at a time.  A transaction is resolved to updates, applied as one step, with the
-position of its source, and told to every sink; only then does the source hear that it is done.
-Whatever stops this, and wherever, the next run goes on rightly:
+One thing happens at a time.  A transaction is resolved to updates, applied as one step with the
+position of its source, and written to every sink; then its source may drop it.  Wherever this is
+interrupted, the next run continues correctly:
 
-- a step that was applied is not read again, since its position was kept with it (where the database
-  is in a file), or all is read again from the beginning (where it is not);
-- a sink that has not heard of a step finds out when it is opened: it compares what it has with the
+- an applied step is not read again, since its position is stored with it (for a database in a
+  file), or everything is read again from the beginning (for one in memory);
+- a sink that has missed a step notices it when it is opened: it compares its content with the
   database.
 
-A database that is read again from the beginning has old states on its way that a sink has left
-behind.  They are not told: sinks are opened when the sources have come to where the sinks were.
+A database that reads from the beginning passes through old states, which the sinks have already
+left behind.  These are not written: sinks are opened when the sources have reached the sinks'
+positions.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from everlog.files.text_values import FactsError
 from everlog.streams.model import Sink, Source, Transaction
 from everlog.streams.resolve import Resolver
 
-_PAUSE = 0.05  # seconds between two looks at what cannot be waited on
+_PAUSE = 0.05  # seconds between two polls of what cannot be waited on
 
 
 class Follower:
-    """A database between sources and sinks; each source comes with what its rows mean."""
+    """A database between sources and sinks; each source has its resolver."""
 
     def __init__(
         self,
@@ -44,13 +44,11 @@ class Follower:
         self._sources, self._sinks = list(sources), list(sinks)
         self._refuse = refuse
         self._positions = dict(database.positions)
-        self._telling = False
+        self._sinks_are_open = False
         self.steps = 0
 
     def run(self) -> None:
-        """Follow until every source has ended.  Raises what cannot be gone past; nothing is half
-        applied.
-        """
+        """Run until every source has ended; after an error nothing is half applied."""
         for source, _ in self._sources:
             source.open(self.database)
         self._open_sinks_if_there()
@@ -61,7 +59,7 @@ class Follower:
         self._settle()
 
     def _round(self) -> bool:
-        """Take what is there; whether there was anything, or a source has ended."""
+        """Take what has arrived; False if there was nothing and no source has ended."""
         busy = False
         for entry in list(self._sources):
             source, resolver = entry
@@ -86,13 +84,13 @@ class Follower:
             updates, changes = [], self.database.apply([], positions=positions)
         self.steps += bool(updates)
         self._positions.update(positions)
-        if self._telling:
+        if self._sinks_are_open:
             for sink in self._sinks:
                 sink.write(changes, dict(self._positions))
         self._open_sinks_if_there()
 
     def _give_up(self, transaction: Transaction, problem: Exception) -> None:
-        """A step on which a rule fails: an error, or all of its changes are rejected."""
+        """Handle a step on which a rule fails: raise, or reject all of its changes."""
         reason = f"the transaction cannot be applied: {problem}"
         if transaction.whole or not transaction.changes:
             raise FactsError(f"{transaction.place}: {reason}") from problem
@@ -103,8 +101,8 @@ class Follower:
     # ── sinks ────────────────────────────────────────────────────────────────────────────────
 
     def _open_sinks_if_there(self) -> None:
-        """Open the sinks, unless a source has yet to begin, or to come to where one of them was."""
-        if self._telling:
+        """Open the sinks, once every source has begun and reached the sinks' positions."""
+        if self._sinks_are_open:
             return
         if not any(self._is_behind(source, sink) for source, _ in self._sources for sink in self._sinks):
             self._open_sinks()
@@ -116,8 +114,8 @@ class Follower:
         return then is not None and source.is_before(self._positions.get(source.name), then)
 
     def _open_sinks(self) -> None:
-        if not self._telling:
-            self._telling = True
+        if not self._sinks_are_open:
+            self._sinks_are_open = True
             for sink in self._sinks:
                 sink.open(self.database)
 
@@ -128,11 +126,11 @@ class Follower:
     # ── waiting ──────────────────────────────────────────────────────────────────────────────
 
     def _idle(self) -> None:
-        """Wait until there may be something, and give sinks the attention that they want."""
-        if self._telling:
+        """Wait for input, and let sinks handle their clients."""
+        if self._sinks_are_open:
             self._settle()
         sources = [source.fileno() for source, _ in self._sources]
-        ends = [(sink.fileno(), sink) for sink in self._sinks if self._telling]
+        ends = [(sink.fileno(), sink) for sink in self._sinks if self._sinks_are_open]
         sinks = {end: sink for end, sink in ends if end is not None}
         waited_on = [end for end in sources if end is not None]
         timeout = None if len(waited_on) == len(sources) else _PAUSE

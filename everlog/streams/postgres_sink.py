@@ -1,8 +1,7 @@
-"""Tables of PostgreSQL that follow relations: what a step changes is written in one transaction,
-with positions.
+"""Tables of PostgreSQL that follow relations: one transaction per step.
 
-When it is opened, a table is compared with its relation, and what is different is written: so it
-does not matter what happened in between.  From then on only changes are written.
+On opening, a table is compared with its relation, and the difference is written: so interruptions
+do no harm.  From then on only changes are written.
 """
 
 from __future__ import annotations
@@ -32,15 +31,13 @@ from everlog.files.sqlite import PRESENCE
 from everlog.streams.naming import Naming
 from everlog.streams.postgres_tables import connect, lock
 
-_BY_COPY = 1000  # rows; fewer are quicker by INSERT
+_BY_COPY = 1000  # rows; for fewer, INSERT is faster
 _INDEXED = 8  # columns
 
 
 @frozen
 class _Table:
-    """A table, the relation that it follows, and its columns for those of the relation, with their
-    types.
-    """
+    """A table, its relation, and the table's columns with their types."""
 
     place: Place
     names: Sequence[str]
@@ -62,7 +59,7 @@ class _Table:
 
 
 class PostgresSink:
-    """The tables of some relations in a database."""
+    """The tables of relations in a database."""
 
     def __init__(self, url: str, relations: Sequence[str], naming: Naming) -> None:
         self._url = url
@@ -79,9 +76,7 @@ class PostgresSink:
                 raise
 
     def _stored(self) -> Mapping[str, str]:
-        """The positions of the last step, if all tables have the same; from now on nobody else
-        writes to them.
-        """
+        """Lock the tables; the positions of the last step, if all tables agree."""
         self._connection.execute(
             "CREATE TABLE IF NOT EXISTS everlog_positions (followed_by text PRIMARY KEY, positions jsonb NOT NULL,"
             " written timestamptz NOT NULL DEFAULT now())"
@@ -106,7 +101,7 @@ class PostgresSink:
                 self._store(database.positions)
 
     def _prepared(self, place: Place) -> _Table:
-        """The table, made if there is none."""
+        """The table, created if necessary."""
         from psycopg import sql
 
         identifier = sql.Identifier(*place.table_path)
@@ -123,7 +118,7 @@ class PostgresSink:
         return _Table(place, names, [types[name] for name in names])
 
     def _compare(self, table: _Table, rows: Iterable[Row]) -> None:
-        """Write what is different."""
+        """Write the difference between the table and the rows."""
         stored = Counter(read_table(self._connection, Reading(table.place), table.identifier))
         wanted = set(rows)
         wrong = [row for row, count in stored.items() if count > 1 or row not in wanted]
@@ -184,7 +179,7 @@ class PostgresSink:
 
 
 def _given(table: _Table) -> Any:
-    """Rows as a parameter for each column."""
+    """Rows as parameters, one array per column."""
     from psycopg import sql
 
     arrays = sql.SQL(", ").join(sql.SQL("%s::{}[]").format(sql.SQL(of)) for of in table.types)
@@ -199,7 +194,7 @@ def _columns(table: _Table, rows: Sequence[Row]) -> list[list[object]]:
 
 
 def _same(table: _Table) -> Iterator[Any]:
-    """That a row of the table is a given one, in a way that our index serves."""
+    """The condition that a row equals a parameter row, in a form for our index."""
     from psycopg import sql
 
     for number, (name, column) in enumerate(zip(table.names, table.columns, strict=True)):
@@ -210,7 +205,7 @@ def _same(table: _Table) -> Iterator[Any]:
 
 
 def _index(table: Any, names: Sequence[str], columns: Sequence[Column]) -> Any:
-    """An index over all columns; of texts their hashes, as a long text fits into no index."""
+    """An index over all columns; of texts their hashes, since long texts fit no index."""
     from psycopg import sql
 
     keys = [

@@ -1,8 +1,8 @@
-"""Tables of PostgreSQL as a live source: first all rows, then every transaction that changes them.
+"""Tables of PostgreSQL as a live source: first all rows, then every transaction.
 
-By logical replication where the server has it, else by triggers; `via` may say which.  Without a
-stored position (or where the server no longer has what came since), it begins with a snapshot, of
-which what is different from the database becomes one step.
+It uses logical replication if the server has it, else triggers; `via` selects one.  Without a
+stored position (or if the server has dropped changes since), it begins with a snapshot, whose
+difference from the database becomes one step.
 """
 
 from __future__ import annotations
@@ -32,14 +32,13 @@ _NAME = re.compile(r"[a-z0-9_]{1,40}")
 
 
 def slot_name(name: str | None) -> str:
-    """What a slot, or our triggers, are called on the server: always ours, so that nobody else's
-    are touched.
+    """The name of a slot or of our triggers on the server; always ours by its prefix.
 
     >>> slot_name(None), slot_name("mine"), slot_name("everlog_2")
     ('everlog', 'everlog_mine', 'everlog_2')
     """
     if name is not None and not _NAME.fullmatch(name):
-        raise FactsError(f"{name!r} is no name of a slot: small letters, digits and _ make one")
+        raise FactsError(f"{name!r} is not a slot name: use lowercase letters, digits and _")
     if name is None or name == _PREFIX or name.startswith(f"{_PREFIX}_"):
         return name or _PREFIX
     return f"{_PREFIX}_{name}"
@@ -60,7 +59,7 @@ class PostgresSource:
         tell: Callable[[str], object] | None = None,
     ) -> None:
         if via not in _VIAS:
-            raise FactsError(f"via={via!r}: known are {', '.join(_VIAS)}")
+            raise FactsError(f"via={via!r}: use {', '.join(_VIAS)}")
         self.name = redacted(url)
         self._url, self._naming, self._refuse, self._tell = url, naming, refuse, tell
         self._live, self._slot, self._via = live, slot, via
@@ -77,7 +76,9 @@ class PostgresSource:
             tables = find_tables(self._connection, self._naming, sorted(derived), self._refuse is abort)
             chosen = self._chosen(self._connection)
             if slot is not None or chosen is Triggers:
-                lock(self._connection, f"follows as `{slot or slot_name(None)}`", "choose another name by --slot")
+                lock(
+                    self._connection, f"follows as `{slot or slot_name(None)}`", "choose another name with --slot"
+                )
             self._feed = chosen(self._connection, tables, slot)
             stored = database.positions.get(self.name)
             position = None if stored is None else json.loads(stored)
@@ -94,7 +95,7 @@ class PostgresSource:
         if position["via"] == via and position["tables"] == sorted(tables) and self._feed.resume(position):
             return True
         if self._tell is not None:
-            self._tell(f"{self.name}: what came since the last run is not kept there, so all tables are compared")
+            self._tell(f"{self.name}: the server has dropped changes since the last run: all tables are compared")
         return False
 
     def _chosen(self, connection: Connection[Any]) -> type[Replication] | type[Triggers]:
@@ -106,7 +107,7 @@ class PostgresSource:
         if self._via == "replication":
             raise FactsError(f"{self.name}: {why_not}")
         if self._tell is not None:
-            self._tell(f"{self.name}: following by triggers, since {why_not}")
+            self._tell(f"{self.name}: using triggers, since {why_not}")
         return Triggers
 
     def take(self) -> Sequence[Transaction] | None:
@@ -132,7 +133,7 @@ class PostgresSource:
         return not self._waiting
 
     def is_before(self, position: str | None, other: str) -> bool:
-        return False  # what was is not told again
+        return False  # old changes do not come again
 
     def done(self, position: str) -> None:
         assert self._feed is not None
@@ -147,15 +148,13 @@ class PostgresSource:
                 if self._feed is not None:
                     self._feed.close()
         except FactsError:
-            pass  # the server has gone, and what was temporary with it
+            pass  # the server has gone, and temporary objects with it
         finally:
             self._connection.close()
 
 
 def forget_source(url: str, slot: str | None) -> None:
-    """Remove what following has left in a database: the slot, publications, triggers, and what they
-    noted.
-    """
+    """Remove the slot, publications, triggers and notes that following has left."""
     with server_errors(url), connect(url) as connection:
         row = connection.execute("SELECT current_schema()").fetchone()
         assert row is not None

@@ -1,11 +1,10 @@
-"""Tables of PostgreSQL that feed relations: found, compared with the declarations, and read as of
-one instant.
+"""Tables of PostgreSQL that feed relations: search, checks, snapshots.
 
-Two rows of a table must be two facts, else a delete of one would take the other along: so a table
+Two rows of a table must be two facts, otherwise deleting one would delete the other: so a table
 needs a key, and its relation must have the columns of the key.
 
-A snapshot knows which transactions it sees.  Changes are noted from before it is taken, and those
-of transactions that it sees are left out: so nothing is missing between the snapshot and the
+A snapshot knows which transactions it sees.  Changes are recorded from before it is taken, and
+those of transactions that it sees are skipped: so nothing is missing between the snapshot and the
 changes, and nothing comes twice.
 """
 
@@ -43,19 +42,17 @@ _BYTEA = re.compile(r"\\x((?:[0-9a-f]{2})*)")
 
 @frozen
 class SourceTable:
-    """A table and its relation; `columns` maps the table's names of columns that are used to the
-    relation's.
-    """
+    """A table and its relation; `columns` maps used table columns to the relation's."""
 
     relation: Relation
     oid: int
     schema: str
     name: str
     columns: Mapping[str, str]
-    binary: frozenset[str]  # those of the type `bytea`
-    floating: Mapping[str, str]  # those of the types `real` and `double precision`, with the form of their bits
-    identity: str  # PostgreSQL's letter: what a change tells of the row that was there
-    nulls: tuple[Value | None, ...]  # what a null becomes in each column of the relation
+    binary: frozenset[str]  # columns of type `bytea`
+    floating: Mapping[str, str]  # columns of type `real` and `double precision`, with their bit formats
+    identity: str  # PostgreSQL's letter for what a change says about the old row
+    nulls: tuple[Value | None, ...]  # the value for null in each column of the relation
 
     @property
     def full_name(self) -> str:
@@ -68,7 +65,7 @@ class SourceTable:
         return sql.Identifier(self.schema, self.name)
 
     def renamed(self, values: Mapping[str, object]) -> dict[str, object]:
-        """The values of a row under the relation's names."""
+        """The values of a row by the relation's names."""
         return {
             self.columns[name]: self._stored(name, value) if isinstance(value, str) else value
             for name, value in values.items()
@@ -76,9 +73,7 @@ class SourceTable:
         }
 
     def _stored(self, name: str, text: str) -> object:
-        """A value as the table holds it: of a float, PostgreSQL writes the shortest numeral that
-        means it.
-        """
+        """A value as stored; of floats, PostgreSQL writes the shortest numeral."""
         if name in self.binary:
             return bytes_text(text)
         if name not in self.floating:
@@ -89,7 +84,7 @@ class SourceTable:
 
 @frozen
 class Noted:
-    """A transaction that somebody has committed, and the position behind it."""
+    """A committed transaction, and the position after it."""
 
     changes: Sequence[RowChange]
     position: dict[str, Any]
@@ -102,11 +97,10 @@ class Noted:
 def find_tables(
     connection: Connection[Any], naming: Naming, derived: Sequence[str], nulls_are_refused: bool
 ) -> list[SourceTable]:
-    """The tables of relations that have no rules: those that somebody has named, and others if they
-    are there.
+    """The tables of relations without rules: the named ones, and others if they exist.
 
-    Their keys are told to `naming`.  FactsError where a table does not fit; also where a column may
-    be NULL and nobody has said what becomes of that, if that would end the stream one day.
+    Their keys are set in `naming`.  Raises FactsError if a table does not fit; also if a column may
+    be NULL without a value for it, where that would end the stream one day.
     """
     found = []
     for relation in naming.relations.values():
@@ -116,10 +110,10 @@ def find_tables(
                 found.append(table)
             elif relation.name in naming.tables:
                 name = naming.table_of(relation.name)
-                raise FactsError(f"there is no table {name}, which relation {relation.name} is to follow")
+                raise FactsError(f"there is no table {name}, which relation {relation.name} should follow")
     if not found:
         wanted = ", ".join(name for name in naming.relations if name not in derived)
-        raise FactsError(f"there is no table for any relation of {wanted}; name them by --table RELATION=TABLE")
+        raise FactsError(f"there is no table for any relation of {wanted}; name them with --table RELATION=TABLE")
     return found
 
 
@@ -140,7 +134,7 @@ def _find(
     oid: int = row[0]
     schema, name, kind, identity = (text.decode() if isinstance(text, bytes) else str(text) for text in row[1:])
     if kind not in "rp":
-        raise FactsError(f"{schema}.{name} is no table, so its changes cannot be followed")
+        raise FactsError(f"{schema}.{name} is not a table, so its changes cannot be followed")
     known = connection.execute(
         "SELECT attname, atttypid::int8, atttypmod, format_type(atttypid, atttypmod), attnotnull FROM pg_attribute"
         " WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
@@ -176,7 +170,7 @@ def _key(
     columns: Mapping[str, str],
     identity: str,
 ) -> tuple[str, ...]:
-    """The columns of the relation that no two rows agree in."""
+    """The key columns of the relation."""
     rows = connection.execute(
         "SELECT a.attname FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k(attnum, n)"
         " JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum WHERE i.indrelid = %s"
@@ -188,8 +182,8 @@ def _key(
         given = naming.keys.get(relation.name)
         if given is None:
             raise FactsError(
-                f"table {table} has no primary key, so rows that are alike cannot be told apart; give it one, or"
-                f" name columns in which no two rows agree: --key {relation.name}=COLUMN,…"
+                f"table {table} has no primary key, so equal rows cannot be distinguished; add one, or"
+                f" name the key columns: --key {relation.name}=COLUMN,…"
             )
         return tuple(relation.columns[position].name for position in given)
     missing = [name for name in names if name not in columns]
@@ -202,16 +196,16 @@ def _key(
 
 
 def connect(url: str) -> Connection[Any]:
-    """A connection in which each statement is a transaction, unless one is begun."""
+    """A connection in which each statement is a transaction, unless one is open."""
     import psycopg
 
     return psycopg.connect(url, autocommit=True)
 
 
 def lock(connection: Connection[Any], what: str, hint: str) -> None:
-    """Be the only one who does something; it is free again when the connection ends."""
+    """Take a lock; it is released when the connection ends."""
     attempt = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
-    for _ in range(_ATTEMPTS):  # whoever was killed a moment ago may not have gone yet
+    for _ in range(_ATTEMPTS):  # the connection of a killed process may still exist for a moment
         row = connection.execute(attempt, [f"everlog {what}"]).fetchone()
         if row is not None and row[0]:
             return
@@ -224,15 +218,16 @@ def lock(connection: Connection[Any], what: str, hint: str) -> None:
 
 @frozen
 class Snapshot:
-    """What PostgreSQL prints as `xmin:xmax:xip,…`: which transactions are seen."""
+    """A snapshot `xmin:xmax:xip,…` of PostgreSQL: the transactions that it sees."""
 
-    lowest: int  # all below are seen
-    next: int  # none from here on is
+    lowest: int  # it sees all transactions below,
+    next: int  # and none from here on
     under_way: frozenset[int]
 
     @staticmethod
     def read(text: str) -> Snapshot:
-        """
+        """Parse PostgreSQL's text.
+
         >>> Snapshot.read("10:20:12,15").sees(11), Snapshot.read("10:20:12,15").sees(12)
         (True, False)
         """
@@ -240,22 +235,20 @@ class Snapshot:
         return Snapshot(int(lowest), int(highest), frozenset(map(int, filter(None, under_way.split(",")))))
 
     def sees(self, xid: int) -> bool:
-        """Whether a transaction is seen; of a number of 32 bits the nearest one is meant."""
+        """Whether it sees a transaction; a 32-bit number means the nearest one."""
         if xid < 2**32:
             xid += (self.next - xid + 2**31) >> 32 << 32
         return xid < self.next and xid not in self.under_way
 
     def covers(self, other: Snapshot) -> bool:
-        """Whether all that the other one sees is seen."""
+        """Whether it sees all that the other one sees."""
         return other.next <= self.next and not any(map(other.sees, self.under_way))
 
 
 def read_tables(
     connection: Connection[Any], tables: Sequence[SourceTable], refuse: Refuse
 ) -> tuple[dict[str, list[Row]], str, int]:
-    """All rows of the tables as of one instant, the snapshot that shows it, and where the server's
-    log was.
-    """
+    """All rows of the tables in one snapshot, the snapshot, and the log's position."""
     with connection.transaction():
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         found = connection.execute("SELECT pg_current_snapshot()::text").fetchone()
@@ -277,10 +270,12 @@ def read_tables(
 
 
 def text_value(kind: Kind, value: object) -> Value:
-    r"""A value that PostgreSQL has written as text, as a column of this kind stores it.
+    r"""A text of PostgreSQL as a value in the stored form of this kind.
 
-    >>> text_value(Kind.NUMBER, "7.00"), text_value(Kind.FLOAT, "Infinity"), text_value(Kind.SYMBOL, "7")
-    (7, inf, '7')
+    >>> text_value(Kind.NUMBER, "7.00"), text_value(Kind.FLOAT, "Infinity")
+    (7, inf)
+    >>> text_value(Kind.SYMBOL, "7")
+    '7'
     """
     if not isinstance(value, str) or kind is Kind.SYMBOL:
         return typed_value(kind, value)

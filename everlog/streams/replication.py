@@ -1,12 +1,12 @@
-"""Changes of PostgreSQL's tables by logical replication: a slot, read through functions of SQL.
+"""Changes of PostgreSQL's tables by logical replication, read with SQL functions.
 
-The server keeps its log for a slot until it is told how far somebody has read.  `peek` shows the
-changes behind that point and leaves them there; when the database has them, `advance` moves the
-point.  So a change is seen at least once, and the position that is kept with each step says which
-ones were seen.
+The server keeps its log for a slot until it learns how far the log was read.  `peek` returns the
+changes after that point and leaves them there; once the database has them, `advance` moves the
+point.  So a change is seen at least once, and the position stored with each step says which ones
+were seen.
 
-A slot without a name of its own is temporary: it goes with the connection, and the next run begins
-by a snapshot.
+A slot without a name of its own is temporary: it ends with the connection, and the next run begins
+with a snapshot.
 
 Source: the manual of PostgreSQL, "Logical Decoding", "Replication Management Functions".
 """
@@ -29,11 +29,12 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 _MOST_CHANGES = 10_000  # of one peek; a transaction is never cut
-_QUIET = 10.0  # seconds after which a slot is moved past what does not concern it
+_QUIET = 10.0  # seconds after which a slot is moved past unrelated changes
 
 
 def lsn_text(lsn: int) -> str:
-    """
+    """A position of the log as PostgreSQL writes it.
+
     >>> lsn_text(0x16B3748), lsn_number("0/16B3748") == 0x16B3748
     ('0/16B3748', True)
     """
@@ -46,7 +47,7 @@ def lsn_number(text: str) -> int:
 
 
 def can_replicate(connection: Connection[Any]) -> str | None:
-    """Why there is no logical replication on this server for us, or None."""
+    """Why logical replication is not available to this user, or None."""
     row = connection.execute(
         "SELECT current_setting('wal_level'), rolreplication OR rolsuper,"
         " has_database_privilege(current_database(), 'CREATE')"
@@ -62,8 +63,10 @@ def can_replicate(connection: Connection[Any]) -> str | None:
 
 
 class Replication:
-    """The changes of some tables.  Position: the end of the last transaction, `lsn`, and, until the
-    log is past the first snapshot, that snapshot.
+    """The changes of some tables.
+
+    Its position is the end of the last transaction, `lsn`, and the first snapshot, until the log is
+    past it.
     """
 
     def __init__(self, connection: Connection[Any], tables: Sequence[SourceTable], slot: str | None) -> None:
@@ -75,20 +78,20 @@ class Replication:
         self._publication = f"everlog_{digest}"
         self._read = 0  # the end of the last transaction that was taken
         self._advanced = 0
-        self._looked = (-1, 0.0)  # where the log was when we last looked, and when
-        self._target = self._log()  # where it was at first
+        self._looked = (-1, 0.0)  # the end of the log at the last look, and its time
+        self._target = self._log()  # the end of the log at the start
         self._snapshot: tuple[Snapshot, str, int] | None = None
         for table in tables:
             if table.identity == "n" or (table.identity == "d" and not _has_primary_key(connection, table)):
                 raise FactsError(
-                    f"table {table.full_name} does not tell which row was changed: give it a primary key, or ALTER"
+                    f"table {table.full_name} does not say which row was changed: give it a primary key, or ALTER"
                     " TABLE … REPLICA IDENTITY FULL"
                 )
 
     # ── beginning ────────────────────────────────────────────────────────────────────────────
 
     def begin(self) -> None:
-        """From now on the server keeps changes for us."""
+        """Make the server keep changes from now on."""
         self._publish()
         self._connection.execute(
             "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s",
@@ -110,15 +113,13 @@ class Replication:
         if known is not None and self._unpublished() is None:
             return
         statement = "CREATE PUBLICATION {} FOR TABLE {} WITH (publish_via_partition_root = true)"
-        if known is not None:  # a table of the same name was dropped, and with it its place in the publication
+        if known is not None:  # a dropped table has left the publication, and one of its name is new
             statement = "ALTER PUBLICATION {} SET TABLE {}"
         listed = sql.SQL(", ").join(table.identifier for table in self._tables.values())
         self._connection.execute(sql.SQL(statement).format(sql.Identifier(self._publication), listed))
 
     def _unpublished(self) -> str | None:
-        """A table whose changes are not told, because it was dropped and made anew, or by
-        somebody's hand.
-        """
+        """A table that is not in the publication, because it was recreated or removed."""
         row = self._connection.execute(
             "SELECT name FROM unnest(%s::text[], %s::int8[]) AS wanted(name, table_oid) WHERE NOT EXISTS"
             " (SELECT FROM pg_publication_rel JOIN pg_publication p ON p.oid = prpubid"
@@ -128,12 +129,12 @@ class Replication:
         return None if row is None else str(row[0])
 
     def begun(self, snapshot: str, log: int) -> dict[str, Any]:
-        """The position behind a first snapshot, which was taken when the log was there."""
+        """The position after the first snapshot, taken at this end of the log."""
         self._snapshot = Snapshot.read(snapshot), snapshot, log
         return self._position()
 
     def resume(self, position: dict[str, Any]) -> bool:
-        """Go on behind a position; False where the server has no longer all that came since."""
+        """Continue after a position; False if the server has dropped changes since."""
         row = self._connection.execute(
             "SELECT confirmed_flush_lsn - '0/0'::pg_lsn, wal_status FROM pg_replication_slots"
             " WHERE slot_name = %s AND plugin = 'pgoutput' AND database = current_database()",
@@ -142,7 +143,7 @@ class Replication:
         lsn = lsn_number(position["lsn"])
         if self._temporary or row is None or row[1] == "lost" or row[0] > lsn:
             return False
-        if position.get("oids") != self._oids or self._unpublished() is not None:  # a table was made anew
+        if position.get("oids") != self._oids or self._unpublished() is not None:  # a table was recreated
             return False
         self._read, self._advanced = lsn, int(row[0])
         if "snapshot" in position:
@@ -170,9 +171,9 @@ class Replication:
         lost = self._unpublished()
         if lost is not None:
             raise FactsError(
-                f"changes of table {lost} are not told any more: it was dropped, it seems; begin anew"
+                f"changes of table {lost} are not published any more: it was dropped, it seems; start anew"
             )
-        if now - self._looked[1] > _QUIET:  # move on past what does not concern us
+        if now - self._looked[1] > _QUIET:  # move past unrelated changes
             self._looked, self._read = (log, now), max(log, self._read)
             noted = [Noted([], self._position(), "0")]
         else:
@@ -180,14 +181,14 @@ class Replication:
         return noted
 
     def _log(self) -> int:
-        """Where the server's log ends."""
+        """The end of the server's log."""
         row = self._connection.execute("SELECT pg_current_wal_flush_lsn() - '0/0'::pg_lsn").fetchone()
         assert row is not None
         return int(row[0])
 
     @property
     def caught_up(self) -> bool:
-        """Whether all that was there when we began has been taken."""
+        """Whether all changes from before the start were taken."""
         return self._read >= self._target or self._looked[0] >= self._target
 
     def _transactions(self, messages: Sequence[bytes]) -> list[Noted]:
@@ -214,7 +215,7 @@ class Replication:
         return noted
 
     def _was_seen(self, xid: int, end: int) -> bool:
-        """Whether the first snapshot has a transaction already."""
+        """Whether the first snapshot contains a transaction."""
         if self._snapshot is None:
             return False
         snapshot, _, until = self._snapshot
@@ -231,21 +232,19 @@ class Replication:
         return position
 
     def _checked(self, table: Table) -> Table:
-        """A table as it is at this point; FactsError if it has lost a column.  Partitions come
-        here, too.
-        """
+        """A table at this point, also a partition; FactsError if it has lost a column."""
         ours = self._tables.get(_name(table))
         for column in ours.columns if ours is not None else ():
             if column not in table.columns:
-                raise FactsError(f"table {_name(table)} has no column `{column}` any more")
+                raise FactsError(f"table {_name(table)} no longer has the column `{column}`")
         return table
 
     def _ours(self, table: Table) -> SourceTable:
         ours = self._tables.get(_name(table))
         if ours is None:
-            raise FactsError(f"a table that is followed has become {_name(table)}: begin anew with --table")
+            raise FactsError(f"a followed table was renamed to {_name(table)}: start anew with --table")
         if ours.oid != table.oid:
-            raise FactsError(f"table {_name(table)} was dropped and made anew while it was followed: begin anew")
+            raise FactsError(f"table {_name(table)} was dropped and recreated while it was followed: start anew")
         return ours
 
     def _row_change(self, table: Table, change: Change, number: int) -> RowChange:
@@ -254,16 +253,16 @@ class Replication:
         def values(row: Tuple | None) -> dict[str, object] | None:
             if row is None:
                 return None
-            told = zip(table.columns, row, strict=True)
-            return ours.renamed({name: decoded(v) if isinstance(v, bytes) else v for name, v in told})
+            pairs = zip(table.columns, row, strict=True)
+            return ours.renamed({name: decoded(v) if isinstance(v, bytes) else v for name, v in pairs})
 
         before = values(change.old)
-        if before is not None and change.old_is_key:  # the other columns are null because they are not told
+        if before is not None and change.old_is_key:  # the other columns are null because they are not sent
             before = {name: value for name, value in before.items() if value is not None}
         return RowChange(_name(table), change.op, before, values(change.new), number)
 
     def done(self, position: dict[str, Any]) -> None:
-        """All up to here is kept elsewhere."""
+        """Let the server drop changes up to here, since they are stored."""
         self._advance(lsn_number(position["lsn"]))
 
     def _advance(self, lsn: int) -> None:
@@ -292,7 +291,7 @@ def _has_primary_key(connection: Connection[Any], table: SourceTable) -> bool:
 
 
 def forget(connection: Connection[Any], slot: str) -> None:
-    """Remove a slot, and the publications that nobody reads any more."""
+    """Remove a slot, and the publications that no other slot reads."""
     from psycopg import sql
 
     connection.execute(

@@ -1,10 +1,9 @@
 """Changes of rows to updates of facts.
 
-A row is the fact of its columns that the relation has; columns beyond those are passed over.  What
-was there before is told by the change; where it tells only some columns, or none (PostgreSQL tells
-the key alone unless a table says REPLICA IDENTITY FULL), the fact is looked up among those that are
-there, those of the same step included.  With a key, a new row takes the place of whatever has its
-key: what comes twice changes nothing.
+A row is the fact of those columns that the relation has; others are ignored.  The change says what
+was there before.  If it has only some columns, or none (PostgreSQL sends only the key, unless the
+table has REPLICA IDENTITY FULL), the fact is looked up in the database and in the same step.  With
+a key, a new row replaces any row with its key: repeated changes have no effect.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ _MISSING: Final = object()
 
 
 class _Bad(Exception):
-    """Why a change is no change of facts."""
+    """The reason why a change is not a change of facts."""
 
 
 class _Step:
-    """What a step says of the facts of one relation, so far, on top of a database."""
+    """The changes of one relation in a step so far, on top of a database."""
 
     def __init__(self, database: Database, relation: Relation) -> None:
         self._database, self._relation = database, relation
         self.there: dict[Row, bool] = {}
-        self._indexes: dict[tuple[int, ...], dict[Row, dict[Row, None]]] = {}  # columns → values → rows that come
+        self._indexes: dict[tuple[int, ...], dict[Row, dict[Row, None]]] = {}  # columns → values → new rows
 
     def set(self, row: Row, there: bool) -> None:
         self.there[row] = there
@@ -46,14 +45,14 @@ class _Step:
                 of_values.pop(row, None)
 
     def replace(self, rows: Iterable[Row]) -> None:
-        """These rows and no others."""
+        """Replace all rows by these."""
         self.there.update(dict.fromkeys(self._database.given(self._relation.name), False))
         self.there.update(dict.fromkeys(self.there, False))
         self.there.update(dict.fromkeys(rows, True))
         self._indexes.clear()
 
     def matching(self, known: Mapping[int, Value]) -> list[Row]:
-        """The facts with these values in these columns, as they are now."""
+        """The current facts with these values in these columns."""
         columns = tuple(sorted(known))
         if columns not in self._indexes:
             self._indexes[columns] = {}
@@ -66,9 +65,7 @@ class _Step:
 
 
 class Resolver:
-    """What a transaction means for a database; `refuse` hears of rows that are no facts, and they
-    are left out.
-    """
+    """Translates transactions to updates; `refuse` gets rows that do not fit."""
 
     def __init__(self, database: Database, naming: Naming, convert: Convert, refuse: Refuse) -> None:
         self._database, self._naming = database, naming
@@ -101,7 +98,7 @@ class Resolver:
         key = self._naming.keys.get(relation.name)
         gone = self._gone(relation, change, key, step)
         after = None if change.after is None else _filled(relation, change, gone)
-        for row in gone:  # also where what comes in its place is no fact
+        for row in gone:  # even if the new row is refused
             step.set(row, False)
         if after is not None:
             row = self._row(relation, after)
@@ -111,11 +108,11 @@ class Resolver:
             step.set(row, True)
 
     def _gone(self, relation: Relation, change: RowChange, key: tuple[int, ...] | None, step: _Step) -> list[Row]:
-        """The facts that are there no more, whatever comes in their place."""
+        """The facts that the change removes or replaces."""
         if change.op not in "ud":
             return []
         if key is not None:
-            for values in (change.before, change.after):  # a key that stays may be told in the new row only
+            for values in (change.before, change.after):  # an unchanged key may be only in the new row
                 known = self._known(relation, values or {}, key)
                 if known is None:
                     return []
@@ -125,33 +122,33 @@ class Resolver:
         known = self._known(relation, change.before or {}, range(relation.arity))
         if known is None:
             return []
-        nulls = [column for column in relation.columns if _told(change.before or {}, column.name) is None]
+        nulls = [column for column in relation.columns if _value(change.before or {}, column.name) is None]
         if nulls and len(known) == relation.arity and step.matching(known):
-            nulls = []  # it is said what they become, and such a fact is there
-        if (not known and relation.columns) or nulls:  # a null is one, or a value that is not told
+            nulls = []  # nulls have a value, and such a fact exists
+        if (not known and relation.columns) or nulls:  # a null may be a value that was not sent
             raise _Bad(
-                f"what was there before is not told; name the key of {relation.name}, or have the table tell all"
-                " columns (REPLICA IDENTITY FULL)"
+                f"the change does not say what was there before; name the key of {relation.name}, or let the table"
+                " send all columns (REPLICA IDENTITY FULL)"
             )
         if len(known) == relation.arity:
             return [tuple(known[c] for c in range(relation.arity))]
         rows = step.matching(known)
         if len(rows) > 1:
-            raise _Bad(f"one row is meant, and {len(rows)} facts of {relation.name} fit; name the key of it")
+            raise _Bad(f"one row is meant, but {len(rows)} facts of {relation.name} fit; name its key")
         return rows
 
     def _known(
         self, relation: Relation, values: Mapping[str, object], columns: Iterable[int]
     ) -> dict[int, Value] | None:
-        """The values of those of the columns that are told; None if that was never a fact.
+        """The values of those columns that the change has; None if it was never a fact.
 
-        A null is told where it is said what it becomes.
+        A null counts if there is a value for it.
         """
         known: dict[int, Value] = {}
         becomes = self._naming.nulls_of(relation)
         for number in columns:
             column = relation.columns[number]
-            found = _told(values, column.name)
+            found = _value(values, column.name)
             null = becomes[number]
             if found is None and null is not None:
                 known[number] = null
@@ -166,7 +163,7 @@ class Resolver:
         row: list[Value] = []
         nulls = self._naming.nulls_of(relation)
         for number, (column, null) in enumerate(zip(relation.columns, nulls, strict=True), start=1):
-            found = _told(values, column.name)
+            found = _value(values, column.name)
             if found is None and null is not None:
                 row.append(null)
                 continue
@@ -181,22 +178,22 @@ class Resolver:
         return tuple(row)
 
 
-def _told(values: Mapping[str, object], name: str) -> object:
-    """The value of a column, whose name may stand in another case."""
+def _value(values: Mapping[str, object], name: str) -> object:
+    """The value of a column, ignoring the case of its name."""
     if name in values:
         return values[name]
     return next((value for other, value in values.items() if other.lower() == name.lower()), _MISSING)
 
 
 def _filled(relation: Relation, change: RowChange, gone: list[Row]) -> Mapping[str, object]:
-    """The new row; columns that it leaves out since they have not changed are those of before."""
+    """The new row; omitted unchanged columns have their old values."""
     after = change.after or {}
-    left_out = [column.name for column in relation.columns if _told(after, column.name) is UNCHANGED]
+    left_out = [column.name for column in relation.columns if _value(after, column.name) is UNCHANGED]
     if not left_out:
         return after
     old = dict(change.before or {})
-    if any(_told(old, name) in (_MISSING, UNCHANGED) for name in left_out):
+    if any(_value(old, name) in (_MISSING, UNCHANGED) for name in left_out):
         if len(gone) != 1:
-            raise _Bad(f"the value of `{left_out[0]}`, which has not changed, is not known")
+            raise _Bad(f"the unchanged value of `{left_out[0]}` is not known")
         old = {column.name: value for column, value in zip(relation.columns, gone[0], strict=True)}
-    return {**after, **{name: _told(old, name) for name in left_out}}
+    return {**after, **{name: _value(old, name) for name in left_out}}

@@ -1,8 +1,6 @@
-"""Sockets on this machine: TCP on loopback, and Unix sockets; to connect to, or to wait at for
-whoever connects.
+"""Sockets on this machine: TCP on loopback, and Unix sockets.
 
-Nothing here asks who is at the other end, and nothing is encrypted, so an address that is not
-loopback is refused.
+There is no authentication and no encryption, so an address that is not loopback is refused.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ SCHEMES = frozenset({"tcp", "unix", "tcp-listen", "unix-listen"})
 
 @frozen
 class Address:
-    """Where a socket is, and whether to wait there for others or to go there."""
+    """The address of a socket, and whether to listen or to connect."""
 
     url: str
     listens: bool
@@ -32,7 +30,7 @@ class Address:
     port: int = 0
 
     def connect(self) -> socket.socket:
-        """A connection to whoever listens there."""
+        """A connection to the address."""
         end = self._socket()
         try:
             end.connect(self.path if self.path is not None else (self.host, self.port))
@@ -42,12 +40,12 @@ class Address:
         return end
 
     def listen(self) -> socket.socket:
-        """A socket that waits there.  A Unix socket that somebody has left behind is taken over."""
+        """A listening socket; a stale Unix socket is replaced."""
         end = self._socket()
         try:
             if self.path is not None:
                 _remove_stale(self.path)
-                old = os.umask(0o177)  # for its owner alone
+                old = os.umask(0o177)  # only for its owner
                 try:
                     end.bind(self.path)
                 finally:
@@ -69,7 +67,7 @@ class Address:
 
 
 def _remove_stale(path: str) -> None:
-    """Remove a socket at which nobody listens any more."""
+    """Remove a socket on which no process listens any more."""
     try:
         if not stat.S_ISSOCK(os.stat(path).st_mode):
             return
@@ -83,7 +81,8 @@ def _remove_stale(path: str) -> None:
 
 
 def address_of(url: str) -> Address:
-    """
+    """Parse the URL of a socket.
+
     >>> address_of("tcp-listen://127.0.0.1:9000").port, address_of("unix:///run/x.sock").path
     (9000, '/run/x.sock')
     """
@@ -102,8 +101,8 @@ def address_of(url: str) -> Address:
         raise FactsError(f"{url}: a port is missing, as in tcp://127.0.0.1:9000")
     if not _is_loopback(host):
         raise FactsError(
-            f"{url}: only 127.0.0.1, ::1 and localhost are allowed, since nobody proves here who he is;"
-            " use an SSH tunnel to go further"
+            f"{url}: only 127.0.0.1, ::1 and localhost are allowed, since there is no authentication;"
+            " use an SSH tunnel to reach other machines"
         )
     return Address(url, listens, None, host, port)
 

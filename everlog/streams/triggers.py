@@ -1,11 +1,10 @@
-"""Changes of PostgreSQL's tables by triggers: where the server does not replicate.
+"""Changes of PostgreSQL's tables by triggers, if the server does not replicate.
 
-Triggers note each change in a table of ours, in the transaction that makes it, and wake us by
-NOTIFY.  Transactions commit in another order than that of their numbers, or of the numbers of their
-changes; so what is new is asked of the server itself: all that a snapshot shows and the last one
-did not.  Who changes a row that another transaction has changed waits for its commit, and so notes
-that change later: ordered by their last changes, transactions stand in an order in which each row
-has its history.
+Triggers record each change in a table of ours, in the same transaction, and wake us with NOTIFY.
+Transactions commit in another order than that of their numbers, or of the numbers of their changes;
+so the server decides what is new: all that a snapshot sees and the last one did not.  A transaction
+that changes a row waits for the commit of an earlier one that changed it, and records its change
+later: ordered by their last changes, transactions give each row its correct history.
 """
 
 from __future__ import annotations
@@ -25,8 +24,9 @@ _OPS = {"INSERT": "c", "UPDATE": "u", "DELETE": "d", "TRUNCATE": "t"}
 
 
 class Triggers:
-    """The changes of some tables.  Position: the snapshot up to which all is read, and what was
-    read beyond it.
+    """The changes of some tables.
+
+    Its position is the snapshot up to which all is read, and what was read beyond it.
     """
 
     def __init__(self, connection: Connection[Any], tables: Sequence[SourceTable], name: str | None) -> None:
@@ -48,7 +48,7 @@ class Triggers:
     # ── beginning ────────────────────────────────────────────────────────────────────────────
 
     def begin(self) -> None:
-        """From now on changes are noted."""
+        """Record changes from now on."""
         with self._connection.transaction():
             self._connection.execute(
                 self._sql(
@@ -107,12 +107,12 @@ class Triggers:
             )
 
     def begun(self, snapshot: str, log: int) -> dict[str, Any]:
-        """The position behind a first snapshot."""
+        """The position after the first snapshot."""
         self._snapshot, self._beyond = snapshot, []
         return self._position()
 
     def resume(self, position: dict[str, Any]) -> bool:
-        """Go on behind a position; False where not all that came since was noted."""
+        """Continue after a position; False if some changes since were not recorded."""
         if self._temporary or not self._is_complete():
             return False
         removed = self._sql("SELECT snapshot FROM {}", self._identifier("removed"))
@@ -123,7 +123,7 @@ class Triggers:
         return True
 
     def _is_complete(self) -> bool:
-        """Whether our tables and triggers are there."""
+        """Whether our tables and triggers exist."""
         there = self._connection.execute(
             "SELECT to_regclass(%s) IS NOT NULL AND to_regclass(%s) IS NOT NULL",
             [self._identifier(part).as_string(self._connection) for part in ("changes", "removed")],
@@ -142,20 +142,18 @@ class Triggers:
     # ── going on ─────────────────────────────────────────────────────────────────────────────
 
     def take(self) -> list[Noted]:
-        """The transactions that were committed since, in an order in which each row has its
-        history.
-        """
+        """The transactions committed since, in an order that is correct for each row."""
         if select.select([self._connection], [], [], 0)[0]:
-            self._connection.execute("SELECT 1")  # takes in what has arrived, and so calls `_wake`
+            self._connection.execute("SELECT 1")  # reads notifications, and so calls `_wake`
         noted: list[Noted] = []
-        while self._woken and not noted:  # a notice may arrive with the answer to a question of ours
+        while self._woken and not noted:  # a notification may arrive with the answer to a query of ours
             self._woken = False
             noted = self._new()
         return noted
 
     @property
     def caught_up(self) -> bool:
-        """Whether all that was there when we began has been taken: one look finds it."""
+        """Whether all changes from before the start were taken: one look finds them."""
         return self._has_looked
 
     def _new(self) -> list[Noted]:
@@ -178,7 +176,7 @@ class Triggers:
         changes: dict[int, list[RowChange]] = {}
         for xid, source, op, before, after in rows:
             if xid not in self._beyond and source in self._tables:
-                of = changes.pop(xid, [])  # it goes to the end: the last change counts
+                of = changes.pop(xid, [])  # moved to the end: the last change counts
                 values = self._values(source, before), self._values(source, after)
                 changes[xid] = [*of, RowChange(source, _OPS[op], *values, number=len(of) + 1)]
         noted = []
@@ -193,7 +191,7 @@ class Triggers:
         return noted
 
     def _values(self, source: str, text: str | None) -> dict[str, object] | None:
-        """A row, its values as PostgreSQL writes them; JSON's own numbers would round."""
+        """A row, with values as PostgreSQL writes them, since JSON's numbers would round."""
         if text is None:
             return None
         return self._tables[source].renamed(json.loads(text, parse_float=str, parse_int=str))
@@ -203,7 +201,7 @@ class Triggers:
         return {"via": "triggers", "snapshot": self._snapshot, "beyond": list(self._beyond), "tables": tables}
 
     def done(self, position: dict[str, Any]) -> None:
-        """All up to here is kept elsewhere."""
+        """Delete recorded changes up to here, since they are stored."""
         seen = "DELETE FROM {} WHERE pg_visible_in_snapshot(xid, %s::pg_snapshot)"
         noted = (
             "INSERT INTO {} (snapshot) VALUES (%s) ON CONFLICT (one) DO UPDATE SET snapshot = EXCLUDED.snapshot"
@@ -235,7 +233,7 @@ class Triggers:
 
 
 def remove(connection: Connection[Any], schema: str, name: str) -> None:
-    """Remove the triggers of this name, wherever they are, and what they have noted."""
+    """Remove the triggers of this name in all schemas, and their records."""
     from psycopg import sql
 
     with connection.transaction():

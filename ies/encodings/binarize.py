@@ -29,15 +29,16 @@ NOTE = Note(
 
 
 def binarize(system: System) -> System:
-    """The same answers with auxiliary relations of at most two columns.  One that has no others is
-    given back.
+    """The same answers with auxiliary relations of at most two columns.
+
+    A system that has no wider ones is returned unchanged.
     """
     system = flatten(system)
     wide = [stored for stored in system.auxiliaries if len(columns(stored.type.element)) > 2]
     if not wide:
         return system
 
-    def codes(given: System, names: Names, ordering: Ordering) -> list[Coded]:
+    def codes(original: System, names: Names, ordering: Ordering) -> list[Coded]:
         return [_coded(relation, names, ordering) for relation in wide]
 
     return coded_system(system, wide, codes, "binarize", NOTE)
@@ -79,7 +80,7 @@ def _decode(element: Type, stored: tuple[Stored, ...], names: Names) -> Term:
 
 
 def _nested(type_: Type, leaves: Iterator[Term]) -> Term:
-    """A value of a flat type from its leaves, products inside products as they are."""
+    """A value of a flat type from its leaves, with its nested products."""
     match type_:
         case Base():
             return next(leaves)

@@ -1,11 +1,11 @@
-"""A system whose auxiliary relations are stored in another form: decode, run its functions, encode.
+"""A system whose auxiliary relations are stored encoded.
 
 For a relation R that is stored as R', with q(p(R)) = R, an update binds R = q(R') and then computes
-as before:  f(q(R')) for the answer, p(f(q(R'))) for R' itself.  The terms of the given system are
-used as they are, because R is bound by its own name.  Encodings number things by their rank, so the
-system also keeps a linear order on the constants of every named base type that needs one: each
-update first puts the constants of its tuple behind those that are there, and leaves in the end
-those that are in the input, the answer, an auxiliary relation, or the text of the system.
+as before:  f(q(R')) for the answer, p(f(q(R'))) for R' itself.  The terms of the original system
+need no change, because R is bound by its own name.  Encodings number elements by rank, so the
+system also maintains a linear order on the constants of every named base type that needs one. Each
+update first appends the constants of its tuple.  At the end it drops the constants that are not in
+the input, the answer, an auxiliary relation, or the text of the system.
 
 Source: Libkin and Wong, Proposition 8, the proof of Theorem 9.
 """
@@ -45,11 +45,11 @@ from everlog.ies.validation import definitions_of, make, typed_terms
 
 @frozen
 class Coded:
-    """How one auxiliary relation is stored: as which relations, and the terms of p and q.
+    """How one auxiliary relation is stored: in which relations, and by which terms.
 
-    `encode` takes a variable that holds the relation and gives, for each relation that stores it,
-    its value; `shared` is what those have in common, bound to the variable that `encode` then gets
-    in its place.
+    `encode` takes a variable that holds the relation and gives the value of each relation that
+    stores it; `shared` is their common part, bound to the variable that `encode` then gets in its
+    place.
     """
 
     relation: Stored
@@ -61,7 +61,7 @@ class Coded:
 
 @frozen
 class Note:
-    """What is said of an encoded system beside what is said of the given one."""
+    """The description of an encoded system, beside that of the original."""
 
     said: str
     theorem: str
@@ -73,21 +73,19 @@ Codes = Callable[[System, Names, Ordering], Sequence[Coded]]
 
 
 def coded_system(system: System, of: Iterable[Stored], codes: Codes, prefix: str, note: Note) -> System:
-    """The system with some auxiliary relations stored otherwise; `codes` says how, given ways to
-    compare.
-    """
+    """The system with some auxiliary relations encoded; `codes` gives the encodings."""
     return _Coder(system, tuple(of), codes).system(prefix, note)
 
 
 class _Coder:
     def __init__(self, system: System, of: tuple[Stored, ...], codes: Codes) -> None:
-        self.given = system
+        self.original = system
         self.names = Names(_names_in(system))
         self.types = {stored.name: stored.type for stored in system.stored}
         needed = {base.name for stored in of for base in base_types(stored.type)} - PLAIN
         bases = sorted(needed)
         self.kept = {base: self.names.new(f"upto_{base}") for base in bases}  # relations with the orders
-        self.orders = {base: self.names.new(f"order_{base}") for base in bases}  # and what they are extended to
+        self.orders = {base: self.names.new(f"order_{base}") for base in bases}  # and their extended values
         self.constants = {base: _constants_in(system, base) for base in bases}
         self.ordering = Ordering(self.orders, self.names)
         self.coded = {code.relation.name: code for code in codes(system, self.names, self.ordering)}
@@ -100,38 +98,38 @@ class _Coder:
         self.row = self.names.new("row")
 
     def system(self, prefix: str, note: Note) -> System:
-        given = self.given
+        original = self.original
         auxiliaries: list[Stored] = []
-        for stored in given.auxiliaries:
+        for stored in original.auxiliaries:
             auxiliaries += self.coded[stored.name].stored if stored.name in self.coded else [stored]
         for base, name in self.kept.items():
             pair = SetOf(Product((Base(base), Base(base))))
             meaning = f"a linear order on the constants of type {base}, with its diagonal"
             auxiliaries.append(Stored(name, pair, meaning))
-        there = {stored.name for stored in (*given.inputs, given.answer, *auxiliaries)}
+        there = {stored.name for stored in (*original.inputs, original.answer, *auxiliaries)}
         return make(
             evolve(
-                given,
-                name=f"{prefix}_{given.name}",
-                title=f"{given.title}, {note.said}",
-                theorem=f"{given.theorem}; {note.theorem}",
-                growth=f"{given.growth}; {note.growth}",
-                cost=f"{given.cost}; and {note.cost}",
+                original,
+                name=f"{prefix}_{original.name}",
+                title=f"{original.title}, {note.said}",
+                theorem=f"{original.theorem}; {note.theorem}",
+                growth=f"{original.growth}; {note.growth}",
+                cost=f"{original.cost}; and {note.cost}",
                 auxiliaries=tuple(auxiliaries),
                 initial=self._initial(),
-                updates={key: self._update(update) for key, update in given.updates.items()},
-                definitions=(*given.definitions, *self.ordering.definitions),
-                examples=tuple(_about(example, there) for example in given.examples),
+                updates={key: self._update(update) for key, update in original.updates.items()},
+                definitions=(*original.definitions, *self.ordering.definitions),
+                examples=tuple(_about(example, there) for example in original.examples),
             )
         )
 
     # ── initial values ───────────────────────────────────────────────────────────────────────
 
     def _initial(self) -> dict[str, Term]:
-        initial = {name: term for name, term in self.given.initial.items() if name not in self.coded}
+        initial = {name: term for name, term in self.original.initial.items() if name not in self.coded}
         for name, code in self.coded.items():
             empty = Empty(self.types[name].element)
-            value = self.given.initial.get(name, empty)
+            value = self.original.initial.get(name, empty)
             for stored, term in self._encoded(code, Var(self.next[name])).items():
                 body: Term = Let(Bind(self.next[name]), value, term)
                 for base, order in self.orders.items():
@@ -186,7 +184,10 @@ class _Coder:
         return evolve(update, tuple_=Bind(self.row), bindings=tuple(bindings), changes=changes)
 
     def _next(self, name: str, old: str, change: Change) -> list[tuple[Pattern, Term]]:
-        """What a relation becomes, by a name: for encoding it, and for the constants in it."""
+        """The next value of a relation, under a name.
+
+        The encoding and the collection of its constants use the name.
+        """
         element = self.types[name].element
         match change:
             case Becomes(value):
@@ -203,7 +204,7 @@ class _Coder:
                 return [*found, (Bind(self.next[name]), after)]
 
     def _same(self, name: str, change: Change) -> Change:
-        """The change of a relation that is stored as it was, by the names that `_next` gave."""
+        """The change of an unencoded relation, by the names that `_next` gave."""
         match change:
             case Becomes():
                 return Becomes(Var(self.next[name]))
@@ -213,7 +214,7 @@ class _Coder:
     def _active(self, base: str, update: Update, old: Mapping[str, str], row: Term) -> Term:
         """The constants of a base type after the update."""
         found: list[Term] = [finite_set(self.constants[base])] if self.constants[base] else []
-        for stored in self.given.stored:
+        for stored in self.original.stored:
             value: Term = Var(self.next[stored.name] if stored.name in update.changes else old[stored.name])
             if stored.name == update.relation:
                 value = (Union if update.event == "insert" else Minus)(value, Single(row))
@@ -229,9 +230,7 @@ class _Coder:
 
 
 def leaf_terms(type_: Type, term: Term) -> list[tuple[Base, Term]]:
-    """The base types of a flat type, from left to right, each with the term for its part of a
-    value.
-    """
+    """The base types of a flat type, left to right, each with the term of its part."""
     match type_:
         case Base():
             return [(type_, term)]
@@ -242,17 +241,17 @@ def leaf_terms(type_: Type, term: Term) -> list[tuple[Base, Term]]:
 
 
 def tuple_of(parts: Sequence[Term]) -> Term:
-    """A tuple; of one part, the part."""
+    """A tuple of terms; a single term stays itself."""
     return parts[0] if len(parts) == 1 else Tuple(tuple(parts))
 
 
 def pattern_of(parts: Sequence[str]) -> Pattern:
-    """A pattern of variables; of one, the variable."""
+    """A pattern of variables; a single variable stays itself."""
     return Bind(parts[0]) if len(parts) == 1 else Parts(tuple(map(Bind, parts)))
 
 
 def _typed(term: Term, element: Type) -> Term:
-    """A set whose type its place no longer says: bound by a name, `{}` needs another who says it."""
+    """A set with its type stated: bound by a name, `{}` has no context to infer it."""
     if any(isinstance(node, Empty) and node.element is None for node in everywhere(term)):
         return If(Const(True), term, Empty(element))
     return term
@@ -273,9 +272,7 @@ def _terms_of(system: System) -> Iterator[Term]:
 
 
 def _constants_in(system: System, base: str) -> list[Const]:
-    """The constants of a named base type in the text of a system: texts, and numbers that are meant
-    as such.
-    """
+    """The constants of a named base type in the text of a system."""
     definitions = definitions_of(system)
     report = Report(Source("", system.name))
     found: set[bool | int | Fraction | str] = set()
@@ -287,7 +284,7 @@ def _constants_in(system: System, base: str) -> list[Const]:
 
 
 def _names_in(system: System) -> set[str]:
-    """Every name that a system uses, bound or free, of relations, variables and functions."""
+    """Every name that a system uses, bound or free."""
     found = {stored.name for stored in system.stored} | set(definitions_of(system))
     for definition in system.definitions:
         found |= set(definition.parameters)
@@ -301,6 +298,6 @@ def _names_in(system: System) -> set[str]:
 
 
 def _about(example: Example, there: set[str]) -> Example:
-    """An example without what it says of relations that are gone."""
+    """An example without its expectations about relations that no longer exist."""
     steps = [(step, {name: term for name, term in said.items() if name in there}) for step, said in example.steps]
     return evolve(example, steps=tuple(steps))

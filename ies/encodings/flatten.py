@@ -6,12 +6,12 @@
     {s}             num * num * columns of s   (1, rank of o in O, columns of o) for each o in O,
                                                or (0, 0, 0...) if O is empty
 
-q goes back: an element of a set is what the rows with its number say.  The columns that are not
-inside a nested set are the same in all of them, so q takes them from any; this is what the paper
-gets by way of singletons.  Both are terms of the calculus, so the flat system is one in the sense
-of Section 3, with orders on the constants for the ranks.
+q is the inverse: the rows with one number give one element of a set.  The columns outside a nested
+set are the same in all of them, so q takes them from any row; the paper uses singletons for this.
+Both are terms of the calculus, so the flat system is one in the sense of Section 3, with orders on
+the constants for the ranks.
 
-What is flat is what is stored.  Terms may still use nested sets on the way.
+Only stored relations become flat; terms may still use nested sets in between.
 
 Source: Libkin and Wong, Theorem 9 with its proof, Proposition 11.
 """
@@ -49,12 +49,15 @@ NOTE = Note(
 
 
 def flatten(system: System) -> System:
-    """The same answers with flat auxiliary relations.  A system that has no others is given back."""
+    """The same answers with flat auxiliary relations.
+
+    A system that has no nested ones is returned unchanged.
+    """
     nested = [stored for stored in system.auxiliaries if height(stored.type) > 1]
     if not nested:
         return system
 
-    def codes(given: System, names: Names, ordering: Ordering) -> list[Coded]:
+    def codes(original: System, names: Names, ordering: Ordering) -> list[Coded]:
         coder = Flat(names, ordering)
         return [_coded(relation, names, coder) for relation in nested]
 
@@ -92,7 +95,7 @@ def columns_of(type_: Type) -> tuple[Base, ...]:
 
 
 def _plain(type_: Type) -> list[bool]:
-    """For each column of a value, whether it is in no nested set."""
+    """For each column of a value, whether it is outside all nested sets."""
     match type_:
         case Base():
             return [True]
@@ -103,7 +106,7 @@ def _plain(type_: Type) -> list[bool]:
 
 
 def default(base: Base) -> Const:
-    """What stands in the columns of an empty set."""
+    """The value in the columns of an empty set."""
     match base:
         case Base("bool"):
             return Const(True)
@@ -120,9 +123,7 @@ class Flat:
         self.names, self.ordering = names, ordering
 
     def p(self, type_: SetOf, value: Term) -> Term:
-        """A set as the rows that store it; `value` is written more than once, so it should be
-        short.
-        """
+        """The rows that store a set; `value` is repeated, so it should be short."""
         element = type_.element
         nothing = tuple(default(column) for column in columns_of(element))
         item, rank = self.names.new("item"), self.names.new("rank_of")
@@ -133,7 +134,7 @@ class Flat:
         return If(Equal(value, Empty(element)), empty, rows)
 
     def _spread(self, type_: Type, value: Term) -> tuple[list[Qualifier], list[Term]]:
-        """Qualifiers that run through the rows of a value, and the columns of one."""
+        """Qualifiers that run through the rows of a value, and the columns of a row."""
         match type_:
             case Base():
                 return [], [value]
@@ -150,7 +151,7 @@ class Flat:
                 return [Generator(pattern_of(variables), self.p(type_, value))], [Var(v) for v in variables]
 
     def q(self, type_: SetOf, rows: Term) -> Term:
-        """The set that rows store; `rows` is written more than once, so it should be short."""
+        """The set that rows store; `rows` is repeated, so it should be short."""
         tag, number = self.names.new("d"), self.names.new("d")
         inside = [self.names.new("d") if plain else "_" for plain in _plain(type_.element)]
         value = self._built(type_.element, rows, number, inside, 0, len(inside))
@@ -159,8 +160,9 @@ class Flat:
         )
 
     def _built(self, type_: Type, rows: Term, number: str, columns: list[str], start: int, stop: int) -> Term:
-        """A part of an element, in columns start to stop of one of its rows; a nested set from all
-        of its rows.
+        """A part of an element, from columns start to stop of its rows.
+
+        A nested set is built from all of the element's rows, any other part from one.
         """
         match type_:
             case Base():

@@ -1,9 +1,9 @@
-"""A linear order on every type, made of maintained orders on the base types, and ranks by it.
+"""A linear order on every type, from maintained orders on base types, and ranks.
 
-Of a named base type the calculus knows equality only.  A system can keep an order on its constants
-in a binary auxiliary relation, with its diagonal, so that it also tells which constants there are:
-a constant that comes goes behind all others.  Numbers have their own order, false comes before
-true, tuples are compared from left to right, and of two sets the smaller is the one that lacks the
+The calculus has only equality on a named base type.  A system can maintain an order on its
+constants in a binary auxiliary relation.  The relation includes the diagonal, so it also lists the
+constants; a new constant goes to the end.  Numbers have their own order, false comes before true,
+tuples are compared from left to right, and of two sets the smaller is the one that lacks the
 greatest element in which they differ.
 
 Source: Libkin and Wong, Proposition 8, and `rank` after it.
@@ -48,22 +48,22 @@ PLAIN = frozenset({"num", "bool"})  # base types whose order is known
 
 
 class Names:
-    """Names that nothing else has."""
+    """Generates unused names."""
 
     def __init__(self, taken: set[str]) -> None:
         self.taken = taken
 
-    def new(self, wish: str) -> str:
-        """The wish, or the wish with a number.
+    def new(self, wanted: str) -> str:
+        """The given name, or that name with a number if it is taken.
 
         >>> names = Names({"x"})
         >>> names.new("x"), names.new("x"), names.new("y")
         ('x_2', 'x_3', 'y')
         """
         found = (
-            wish
-            if wish not in self.taken
-            else next(name for n in count(2) if (name := f"{wish}_{n}") not in self.taken)
+            wanted
+            if wanted not in self.taken
+            else next(name for n in count(2) if (name := f"{wanted}_{n}") not in self.taken)
         )
         self.taken.add(found)
         return found
@@ -94,9 +94,7 @@ class Ordering:
                 return Call(self._function(type_), (left, right, *map(Var, self.orders.values())))
 
     def rank(self, type_: Type, of: Term) -> Term:
-        """rank(of) : {type * num}, each element of a set of such elements with the number of
-        smaller ones.
-        """
+        """rank(of) : {type * num}: each element with the number of smaller ones."""
         if type_ not in self._ranks:
             # {(a, sum{| 1 | b in O, b < a |}) | a in O}
             rank = SumOf(Const(1), (Generator(Bind("b"), Var("O")), self.less(type_, Var("b"), Var("a"))))
@@ -136,9 +134,7 @@ class Ordering:
 
 
 def appended(order: Term, constant: Term) -> Term:
-    """An order with a constant behind all others, unless it is there; both are written more than
-    once.
-    """
+    """The order with a constant appended, unless present; repeats both terms."""
     # if (c, c) in L then L else L union {(c, c)} union {(x, c) | (x, y) in L, x = y}
     both = Tuple((constant, constant))
     others = Comprehension(
@@ -149,7 +145,7 @@ def appended(order: Term, constant: Term) -> Term:
 
 
 def restricted(order: Term, active: Term) -> Term:
-    """An order on those constants that are in `active`."""
+    """The order restricted to the constants in `active`."""
     pair = Tuple((Var("x_"), Var("y_")))
     return Comprehension(
         pair, (Generator(Parts((Bind("x_"), Bind("y_"))), order), In(Var("x_"), active), In(Var("y_"), active))
@@ -166,9 +162,7 @@ def chain(constants: Sequence[Term]) -> Term:
 
 
 def constants_in(base: str, type_: Type, term: Term, depth: int = 0) -> Term | None:
-    """The set of constants of a base type in the value of a term; None where its type has no place
-    for them.
-    """
+    """The constants of a base type in a term's value; None if its type has none."""
     match type_:
         case Base(name):
             return Single(term) if name == base else None
@@ -182,5 +176,5 @@ def constants_in(base: str, type_: Type, term: Term, depth: int = 0) -> Term | N
 
 
 def united(sets: Sequence[Term]) -> Term | None:
-    """The union of sets; None where there are none."""
+    """The union of sets; None if there are none."""
     return reduce(Union, sets) if sets else None

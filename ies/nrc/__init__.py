@@ -1,8 +1,8 @@
-"""NRC^aggr, the nested relational calculus with aggregates: types, terms, text, checker, evaluator.
+"""NRC^aggr, the nested relational calculus with aggregates.
 
 text       grammar.lark, lexer, builder, items, parser: to terms and systems; printer: back to text
 terms      types, terms, walk; desugar: to the constructs of the paper alone
 types      unify, check: the type of a term, its height, and what is wrong with it
-values     meaning: as the paper explains it; evaluate: quickly, by facts, loops, frames, looping, codegen
+values     meaning: as the paper explains it; compiled_terms: quickly, by facts, loops, frames, looping, codegen
 functions  prelude, prelude.nrc: count, avg, minimum, nest, rank and others, in the calculus itself
 """

@@ -1,6 +1,6 @@
-"""Arithmetic of the calculus: exact rationals, and the field of the integers modulo a prime.
+"""Exact rational arithmetic, and the field of integers modulo a prime.
 
-A rational that is integral is an int, never a Fraction, so that equal values look equal.
+An integral rational is an int, never a Fraction, so that equal values look equal.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Number: TypeAlias = int | Fraction
 
 
 def plain(number: Number) -> Number:
-    """The same number, an int where it is integral.
+    """The same number, as an int if it is integral.
 
     >>> plain(Fraction(4, 2)), plain(Fraction(1, 2))
     (2, Fraction(1, 2))

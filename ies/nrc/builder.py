@@ -1,8 +1,8 @@
-"""Reductions of the grammar to terms: what each production of `grammar.lark` builds.
+"""Builds terms: one method for each production of `grammar.lark`.
 
-Nodes are made while the automaton runs, each with its place.  What the grammar cannot see is told
-here: a pattern that binds a name twice, a modulus that is no prime, a term that is nested too
-deeply for the stages after.
+The automaton makes nodes while it runs, each with its place.  The builder reports errors that the
+grammar cannot see: a pattern that binds a name twice, a modulus that is not prime, a term that is
+nested too deeply.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SET_OPERATIONS: dict[str, Callable[..., t.Term]] = {
 
 
 def span(children: list[Any]) -> dict[str, Any]:
-    """From the first to the last child."""
+    """The span from the first to the last child."""
     first, last = children[0], children[-1]
     pos = first.start_pos if isinstance(first, Token) else first.pos
     end = last.end_pos if isinstance(last, Token) else last.end
@@ -56,21 +56,21 @@ class TypeAt:
 
 
 class TermBuilder(Transformer[Token, Any]):
-    """One method for each production; `report` belongs to the text that is being parsed."""
+    """One method per production; `report` belongs to the text being parsed."""
 
     report: Report
 
     def begin(self, report: Report) -> None:
         self.report = report
         self._depths: dict[int, int] = {}
-        self._enclosed: dict[int, t.Term] = {}  # what stands in parentheses, by identity
+        self._enclosed: dict[int, t.Term] = {}  # terms in parentheses, by identity
         self._too_deep = False
 
     def finish(self) -> None:
         self._depths, self._enclosed = {}, {}
 
     def made(self, node: Any, children: list[Any]) -> Any:
-        """Note how deep a node is; a term past the limit becomes a leaf, once it is told."""
+        """Record the depth of a node; a term past the limit is reported and cut."""
         depth = 1 + max((self._depths.get(id(child), 0) for child in children), default=0)
         if depth > MAX_DEPTH:
             if not self._too_deep:
@@ -82,7 +82,7 @@ class TermBuilder(Transformer[Token, Any]):
         self._depths[id(node)] = depth
         return node
 
-    def tell(self, code: str, message: str, node: Any, *labels: Label, hint: str = "") -> None:
+    def error(self, code: str, message: str, node: Any, *labels: Label, hint: str = "") -> None:
         pos, end = span([node]).values()
         self.report.items.append(Diagnostic(code, message, pos, end, labels, hint))
 
@@ -135,12 +135,12 @@ class TermBuilder(Transformer[Token, Any]):
         left, operator, right = children
         modulus = 0
         if len(operator.value) > 100:
-            self.tell("NRC013", "this modulus has too many digits", operator)
+            self.error("NRC013", "this modulus has too many digits", operator)
         elif len(operator.value) > 1:
             modulus = int(operator.value[2:-1])
             if not is_prime(modulus):
                 message = f"{modulus} is not a prime number"
-                self.tell("NRC013", message, operator, hint="only a prime makes a field")
+                self.error("NRC013", message, operator, hint="only a prime makes a field")
         node = t.Arith(operator.value[0], left, right, modulus, **span(children))
         return self.made(node, children)  # type: ignore[no-any-return]
 
@@ -148,7 +148,7 @@ class TermBuilder(Transformer[Token, Any]):
         sign, of = children
         if len(sign.value) > 1:
             hint = f"write `0 {sign.value} e`"
-            self.tell("NRC013", f"`{sign.value}` needs something before it", sign, hint=hint)
+            self.error("NRC013", f"`{sign.value}` needs something before it", sign, hint=hint)
         at = span(children)
         match of:
             case t.Const(int() as value) if (
@@ -179,7 +179,7 @@ class TermBuilder(Transformer[Token, Any]):
 
     def parenthesised(self, children: list[Any]) -> t.Term:
         inside = children[1]
-        node: t.Term = evolve(inside, **span(children))  # the parentheses belong to its place
+        node: t.Term = evolve(inside, **span(children))  # the span includes the parentheses
         self._depths[id(node)] = self._depths.get(id(inside), 1)
         self._enclosed[id(node)] = node
         return node
@@ -194,7 +194,7 @@ class TermBuilder(Transformer[Token, Any]):
         stated: TypeAt = children[4]
         if isinstance(stated.type, SetOf):
             return t.Empty(stated.type.element, **span(children))
-        self.tell("NRC030", f"an empty set has a set type, not {stated.type}", stated, hint=f"{{{stated.type}}}")
+        self.error("NRC030", f"an empty set has a set type, not {stated.type}", stated, hint=f"{{{stated.type}}}")
         return t.Empty(**span(children))
 
     def finite(self, children: list[Any]) -> t.Term:
@@ -214,7 +214,7 @@ class TermBuilder(Transformer[Token, Any]):
                 node = t.BigUnion(body, pattern, source, **span(children))
                 return self.made(node, children)  # type: ignore[no-any-return]
         hint = "write `union{ e | pattern in set }`, one inside another for more of them"
-        self.tell("NRC014", "`union{…}` takes one generator", children[0], hint=hint)
+        self.error("NRC014", "`union{…}` takes one generator", children[0], hint=hint)
         return body  # type: ignore[no-any-return]
 
     def sum_of(self, children: list[Any]) -> t.Term:
@@ -239,8 +239,8 @@ class TermBuilder(Transformer[Token, Any]):
         return self.made(make(*nodes(children), **span(children)), children)  # type: ignore[no-any-return]
 
     def _int(self, token: Token) -> int:
-        if len(token.value) > 4000:  # what Python reads from text without being asked
-            self.tell("NRC010", "this number has too many digits", token)
+        if len(token.value) > 4000:  # Python's own limit for reading integers
+            self.error("NRC010", "this number has too many digits", token)
             return 1
         return int(token.value)
 
@@ -269,7 +269,7 @@ class TermBuilder(Transformer[Token, Any]):
         return node
 
     def check_pattern(self, pattern: t.Pattern) -> None:
-        """Every name of a pattern is bound once."""
+        """Check that a pattern binds every name once."""
         self._distinct([(bind.name, bind) for bind in binds(pattern) if bind.name != "_"], "pattern variable")
 
     def _distinct(self, names: list[tuple[str, Any]], what: str) -> None:
@@ -278,7 +278,7 @@ class TermBuilder(Transformer[Token, Any]):
             if name in first:
                 label = Label(**span([first[name]]), text="first here")
                 hint = "take two names, and compare them with `=`" if what == "pattern variable" else ""
-                self.tell("NRC012", f"{what} `{name}` stands twice", node, label, hint=hint)
+                self.error("NRC012", f"{what} `{name}` stands twice", node, label, hint=hint)
             first.setdefault(name, node)
 
     # ── types ────────────────────────────────────────────────────────────────────────────────
@@ -300,7 +300,7 @@ class TermBuilder(Transformer[Token, Any]):
 
 
 def _as_pattern(term: t.Term) -> t.Pattern | None:
-    """The pattern that a term is the text of, if it is one."""
+    """The term read as a pattern, if it is one."""
     match term:
         case t.Var(name):
             return t.Bind(name, pos=term.pos, end=term.end)

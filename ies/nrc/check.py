@@ -1,10 +1,10 @@
-"""The types of terms, by the rules of Section 2, and everything that breaks them.
+"""The types of terms, by the rules of Section 2, and all type errors.
 
-Types are inferred; what is wanted is handed down, so that a mistake is told at the smallest term
-that has it.  All mistakes are told, each once: a term with a mistake has a type that fits
-everywhere.  A function is checked anew at each call, with the types of its arguments: so it may be
-used at many types.  Its body sees its parameters and what is outermost (the relations of a system),
-never the variables around the call.
+Types are inferred; expected types are passed down, so that an error is reported at the smallest
+term that has it.  Each error is reported once: a term with an error has a type that fits
+everywhere.  A function is checked again at each call, with the types of its arguments, so it may be
+used at many types.  Its body sees its parameters and the outermost names (the relations of a
+system), never the variables around the call.
 
 Source: Libkin and Wong, Section 2 (typing rules, height of an expression).
 """
@@ -25,13 +25,14 @@ from everlog.ies.nrc.types import BOOL, NUM, Type, height
 from everlog.ies.nrc.unify import Open, OpenProduct, OpenSet, Unknown, closed, found_of, opened, shown, unify
 
 Scope: TypeAlias = Mapping[str, Open]
-_OPERATORS = {t.Less: "<", t.AtMost: "<=", t.Equal: "=", t.Subset: "subset"}
 
 
 @frozen
 class Checked:
-    """A term's type, the types of the terms in it (by identity), its height, and the constants that
-    it and the functions it calls have, each with its type.
+    """The result of checking a term.
+
+    It has the term's type, the types of its subterms (by identity), its height, and the typed
+    constants of the term and of the functions it calls.
     """
 
     type: Type
@@ -40,7 +41,7 @@ class Checked:
     constants: frozenset[tuple[Type, bool | int | Fraction | str]] = frozenset()
 
     def at(self, term: t.Term) -> Type:
-        """The type of a term that stands in the checked one (this object, not an equal one)."""
+        """The type of a subterm of the checked term (this object, not an equal one)."""
         return self._types[id(term)]
 
 
@@ -51,7 +52,7 @@ def check(
     report: Report,
     want: Type | None = None,
 ) -> Checked | None:
-    """The types of a term; None where it has none, with the reasons in `report`.
+    """The types of a term; None if it has none, with the reasons in `report`.
 
     >>> from everlog.ies.nrc.parser import parse_term
     >>> term = parse_term("{(1, {x | x in {}, x = true})}")
@@ -74,7 +75,7 @@ def type_of(
     report: Report,
     want: Type | None = None,
 ) -> Type | None:
-    """The type of a term; None where it has none, with the reasons in `report`.
+    """The type of a term; None if it has none, with the reasons in `report`.
 
     >>> from everlog.ies.nrc.parser import parse_term
     >>> str(type_of(parse_term("sum{| x / 2 | x in {1, 2} |}"), {}, {}, Report(Source(""))))
@@ -85,8 +86,7 @@ def type_of(
 
 
 def height_of(term: t.Term, environment: Mapping[str, Type], definitions: Mapping[str, t.Definition]) -> int:
-    """The height of a term: the maximum over the types of its typing derivation.  It must be well
-    typed.
+    """The height of a well-typed term: the maximum over its typing derivation.
 
     >>> from everlog.ies.nrc.parser import parse_term
     >>> height_of(parse_term("sum{| 1 | x in {{1}, {2}} |}"), {}, {})
@@ -103,7 +103,7 @@ class _Checker:
     def __init__(self, outermost: Scope, definitions: Mapping[str, t.Definition], report: Report) -> None:
         self.outermost, self.definitions, self.report = outermost, definitions, report
         self.calls: list[t.Call] = []
-        self.types: list[tuple[t.Term, Open]] = []  # also of the bodies of functions
+        self.types: list[tuple[t.Term, Open]] = []  # includes the bodies of functions
         self.empties: list[tuple[t.Empty, Open, tuple[t.Call, ...]]] = []
         self.results: dict[tuple[str, tuple[Type, ...]], Type] = {}
         self.mistakes = self.called = 0
@@ -131,7 +131,10 @@ class _Checker:
     # ── telling ──────────────────────────────────────────────────────────────────────────────
 
     def tell(self, code: str, message: str, node: Any, *labels: Label, hint: str = "") -> None:
-        """At the node; where it has no place, as in functions of the prelude, at the call."""
+        """Report an error at the node, or at the call if the node has no place.
+
+        Functions of the prelude have no place.
+        """
         self.mistakes += 1
         placed = [call for call in self.calls if call.pos >= 0]
         if node.pos < 0 and placed:
@@ -181,7 +184,7 @@ class _Checker:
                 return found
             case t.Single(of):
                 return OpenSet(self.term(of, scope, _element(want)))
-            case t.Union(left, right) | t.Minus(left, right) | t.Intersect(left, right):
+            case t.Union(left, right):
                 return self._sets(left, right, scope, want)
             case t.BigUnion(body, pattern, source):
                 inner = self._generated(pattern, source, scope)
@@ -198,10 +201,13 @@ class _Checker:
                 for side in (left, right):
                     self.term(side, scope, NUM, f"`{op}` wants")
                 return NUM
-            case t.AtMost(left, right) | t.Less(left, right):
-                for side in (left, right):
-                    self.term(side, scope, NUM, f"`{_OPERATORS[type(term)]}` compares")
-                return BOOL
+            case t.AtMost(left, right):
+                return self._compared(left, right, scope, "<=")
+            case _:
+                return self._inferred_short(term, scope, want)
+
+    def _inferred_short(self, term: t.Short, scope: Scope, want: Open | None) -> Open:
+        match term:
             case t.Comprehension(head, qualifiers):
                 return OpenSet(self.term(head, self._qualified(qualifiers, scope), _element(want)))
             case t.SumOf(head, qualifiers):
@@ -217,6 +223,8 @@ class _Checker:
                 if not unify(OpenSet(inside), whole):
                     self._differ("`in`", term, element, inside, of, whole)
                 return BOOL
+            case t.Minus(left, right) | t.Intersect(left, right):
+                return self._sets(left, right, scope, want)
             case t.Subset(left, right):
                 self._sets(left, right, scope, None)
                 return BOOL
@@ -227,12 +235,19 @@ class _Checker:
                 return BOOL
             case t.Not(of):
                 return self.term(of, scope, BOOL, "`not` wants")
+            case t.Less(left, right):
+                return self._compared(left, right, scope, "<")
             case t.Let(pattern, value, body):
                 bound = self._bound(pattern, self.term(value, scope))
                 return self.term(body, {**scope, **bound}, want)
             case t.Call(function, arguments):
                 return self._called(term, function, [self.term(argument, scope) for argument in arguments])
         assert_never(term)
+
+    def _compared(self, left: t.Term, right: t.Term, scope: Scope, operator: str) -> Open:
+        for side in (left, right):
+            self.term(side, scope, NUM, f"`{operator}` compares")
+        return BOOL
 
     def _variable(self, term: t.Term, scope: Scope, name: str) -> Open:
         if name in scope:
@@ -367,7 +382,7 @@ def _element(want: Open | None) -> Open | None:
 
 
 def _exact(type_: Open) -> Type | None:
-    """The type, if nothing in it is still open: not even a literal."""
+    """The type if it is fully known, literals included; else None."""
     match found_of(type_):
         case Unknown():
             return None

@@ -1,12 +1,11 @@
-"""Python source that is being written: lines, names, the levels of its loops, and what is kept at
-each level.
+"""Writes Python source: lines, names, loop levels, and values cached per level.
 
-    level 0: parameters        level n + 1: what a loop (or function) at level n binds, anew in each turn
+    level 0: parameters        level n + 1: bound by a loop (or function) at level n
 
-A term that makes a set or runs over one, and does not depend on the innermost loop, is kept at the
-level on which it depends: a variable that is None, and a function beside it that fills it when it
-is first asked for.  So nothing is computed before it is wanted, which matters where it has no
-value.  Equal terms share one such variable.
+A term that makes a set or runs over one, and does not depend on the innermost loop, is cached at
+the level on which it depends: a variable that is None, and a function beside it that fills it on
+first use.  So a value is computed only when it is needed, which matters where it is undefined.
+Equal terms share one such variable.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from attrs import define, field, frozen
 from everlog.ies.nrc import terms as t
 from everlog.ies.nrc.term_analysis import KEPT, Facts
 
-Lines: TypeAlias = "list[str | Lines]"  # a list inside is indented; an empty one says nothing
+Lines: TypeAlias = "list[str | Lines]"  # a list inside is indented; an empty one is skipped
 
 
 @frozen
 class Known:
-    """A variable: the code that gives its value, and the level of the loop on which it depends."""
+    """A variable: the code of its value, and the loop level on which it depends."""
 
     code: str
     level: int
@@ -37,9 +36,7 @@ Scope: TypeAlias = Mapping[str, Known]
 
 @define
 class Level:
-    """The body of a loop or function: what is kept there, and how many loops of its function are
-    open.
-    """
+    """The body of a loop or function: its cached values and its open loops."""
 
     number: int
     prologue: Lines
@@ -63,24 +60,24 @@ class Frames(ABC):
 
     @abstractmethod
     def value(self, term: t.Term, scope: Scope) -> str:
-        """An expression for the value of a term; statements that it needs are put before."""
+        """An expression for the value of a term; needed statements are put before it."""
 
     @abstractmethod
     def plain(self, term: t.Term, scope: Scope) -> str:
-        """As `value`, computed in its place."""
+        """Like `value`, computed in place."""
 
     # ── lines and names ──────────────────────────────────────────────────────────────────────
 
-    def fresh(self, wish: str) -> str:
+    def fresh(self, name: str) -> str:
         self.names += 1
-        return f"{wish}{self.names}"
+        return f"{name}{self.names}"
 
     def put(self, line: str) -> None:
         self.body.append(line)
 
     @contextmanager
     def block(self, header: str) -> Iterator[None]:
-        """What is put inside stands under the header."""
+        """Lines put inside stand under the header."""
         inside: Lines = []
         self.body += [header, inside]
         with self.into(inside):
@@ -108,14 +105,14 @@ class Frames(ABC):
         return self.levels[-1].number
 
     def place(self, term: t.Term) -> str:
-        """pos and end as arguments: of the term, or of the call whose function has no place."""
+        """pos and end as arguments: of the term, or of the call if it has no place."""
         at = next((node for node in (term, *reversed(self.calls)) if node.pos >= 0), term)
         return f"{at.pos}, {at.end}"
 
     # ── what is kept ─────────────────────────────────────────────────────────────────────────
 
     def again(self, home: int) -> bool:
-        """Whether what depends on that level only would be computed here again and again."""
+        """Whether a value of that level would be computed here repeatedly."""
         return any(level.loops for level in self.levels[home + 1 :])
 
     def depends(self, term: t.Term, scope: Scope) -> int:
@@ -123,9 +120,7 @@ class Frames(ABC):
         return max((scope[name].level for name in self.facts.free(term) if name in scope), default=0)
 
     def kept(self, term: t.Term, scope: Scope) -> str | None:
-        """The code of a term that is computed once and kept; None where it is better computed in
-        its place.
-        """
+        """The code of a cached term; None if it is better computed in place."""
         if not isinstance(term, KEPT):
             return None
         number = self.facts.number(term)
@@ -140,7 +135,7 @@ class Frames(ABC):
         return _asked(level.kept[key])
 
     def shared(self, term: t.Term, scope: Scope, what: str, make: Callable[[str], str]) -> str:
-        """Something made of a set, kept beside it."""
+        """A value derived from a set, cached beside it."""
         level = self.levels[self.depends(term, scope)]
         known = tuple(sorted((name, scope[name].code) for name in self.facts.free(term) if name in scope))
         key = (what, self.facts.number(term), known)
@@ -149,7 +144,7 @@ class Frames(ABC):
         return _asked(level.kept[key])
 
     def keeper(self, level: Level, make: Callable[[], str]) -> str:
-        """The name of a variable at a level, which a function beside it fills."""
+        """The name of a cached variable at a level; a function beside it fills it."""
         name = self.fresh("k")
         inside: Lines = []
         levels, self.levels = self.levels, self.levels[: level.number + 1]
@@ -162,7 +157,7 @@ class Frames(ABC):
         return name
 
     def named(self, term: t.Term, scope: Scope) -> Known:
-        """A value that has a name, as `let` and calls want it; by need, where it may have none."""
+        """A value with a name, for `let` and calls; lazy if it may be undefined."""
         match term:
             case t.Var(name) if name in scope:
                 return scope[name]

@@ -35,7 +35,7 @@ class Generator(Looping):
     # ── values ───────────────────────────────────────────────────────────────────────────────
 
     def value(self, term: t.Term, scope: Scope) -> str:
-        """An expression for the value of a term; statements that it needs are put before."""
+        """An expression for the value of a term; needed statements are put before it."""
         code = self.kept(term, scope) or self.plain(term, scope)
         if len(code) > 400:  # Python nests 200 parentheses
             name = self.fresh("v")
@@ -44,7 +44,7 @@ class Generator(Looping):
         return code
 
     def plain(self, term: t.Term, scope: Scope) -> str:
-        """As `value`, computed in its place."""
+        """Like `value`, computed in place."""
         if isinstance(term, (t.Single, t.Union)) and (literal := _literal_set(term)) is not None:
             return self._constant(literal)
         match term:
@@ -112,7 +112,7 @@ class Generator(Looping):
         return name
 
     def _chosen(self, condition: t.Term, then: t.Term, other: t.Term, scope: Scope) -> str:
-        asked = self.value(condition, scope)
+        test = self.value(condition, scope)
         first: Lines = []
         second: Lines = []
         with self.into(first):
@@ -122,16 +122,16 @@ class Generator(Looping):
         if not first and not second:
             match yes, no:
                 case "True", "False":
-                    return asked
+                    return test
                 case "False", "True":
-                    return f"(not {asked})"
+                    return f"(not {test})"
                 case _, "False":
-                    return f"({asked} and {yes})"
+                    return f"({test} and {yes})"
                 case "True", _:
-                    return f"({asked} or {no})"
-            return f"({yes} if {asked} else {no})"
+                    return f"({test} or {no})"
+            return f"({yes} if {test} else {no})"
         name = self.fresh("v")
-        self.body += [f"if {asked}:", [*first, f"{name} = {yes}"], "else:", [*second, f"{name} = {no}"]]
+        self.body += [f"if {test}:", [*first, f"{name} = {yes}"], "else:", [*second, f"{name} = {no}"]]
         return name
 
     def _arithmetic(self, term: t.Arith, left: str, right: str) -> str:
@@ -156,14 +156,14 @@ class Generator(Looping):
         return f"({self.value(left, scope)} == {self.value(right, scope)})"
 
     def _member(self, element: t.Term, of: t.Term, scope: Scope) -> str:
-        """Whether a set has an element, without making the set where it is asked once."""
+        """Whether a set has an element; does not build the set for a single test."""
         if isinstance(of, t.Empty):
             return "False"
         if isinstance(of, KEPT) and (kept := self.kept(of, scope)) is not None:
             return f"({self.value(element, scope)} in {kept})"
         if isinstance(of, (*_SETS, t.Minus, t.Intersect)) and self.facts.total(of) and self.facts.total(element):
             known = self.named(element, scope)
-            name = f" {self.fresh('e')}"  # no variable of a term has a blank in it
+            name = f" {self.fresh('e')}"  # no variable of a term contains a blank
             return self._member_of(t.Var(name), of, {**scope, name: known})
         return f"({self.value(element, scope)} in {self.value(of, scope)})"
 
@@ -202,7 +202,7 @@ class Generator(Looping):
 
     @contextmanager
     def call(self, term: t.Call, scope: Scope) -> Iterator[tuple[t.Term, Scope]]:
-        """The body of a function, and what its parameters are."""
+        """The body of a function, with its parameters bound."""
         definition = self.definitions.get(term.function)
         if definition is None or len(definition.parameters) != len(term.arguments):
             raise CalculusError(f"`{term.function}` cannot be called like this", term.pos, term.end)
@@ -223,7 +223,7 @@ class Generator(Looping):
 
 
 def _literal_set(term: t.Term) -> frozenset[Value] | None:
-    """The set that a term spells out, if it is one of constants."""
+    """The set that a term spells out, if it is a set of constants."""
     elements = elements_of(term)
     if elements is None or not all(map(_is_literal, elements)):
         return None

@@ -1,10 +1,10 @@
-"""Terms to NRC^aggr itself: by the equations of the paper, only its own constructs are left.
+"""Terms to the paper's own constructs, by the equations of the paper.
 
     {e | x in s, …}  =  union{ {e | …} | x in s }        {e | c, …}  =  if c then {e | …} else {}
 
 Patterns become projections; membership, difference, quantifiers and connectives become
-comprehensions and conditionals; `let` and calls of functions are substituted.  Every variable that
-is bound gets a name that occurs nowhere else, so that a substitution catches nothing.
+comprehensions and conditionals; `let` and calls of functions are substituted.  Every bound variable
+gets a fresh name, so that a substitution captures nothing.
 
 Source: Libkin and Wong, Section 2.
 """
@@ -34,7 +34,7 @@ def desugar(term: t.Term, definitions: Mapping[str, t.Definition] | None = None)
     >>> term_text(desugar(parse_term("{x | (x, y) in R, y < 1}")))
     'union{if if 1 <= p.2 then false else true then {p.1} else {} | p in R}'
 
-    Cost: linear in the term and the bodies of the functions it calls, if what is substituted is
+    Cost: linear in the term and the bodies of the functions it calls, if substituted terms are
     shared.
     """
     return _Desugar(term, definitions or {}).term(term, {})
@@ -49,12 +49,12 @@ class _Desugar:
         self.calls: list[str] = []
         self.called = 0
 
-    def fresh(self, wish: str) -> str:
+    def fresh(self, wanted: str) -> str:
         """A name that is bound once, and nowhere free."""
-        name, number = wish, 1
+        name, number = wanted, 1
         while name in self.used:
             number += 1
-            name = f"{wish.rstrip(_PRIME)}_{number}"
+            name = f"{wanted.rstrip(_PRIME)}_{number}"
         self.used.add(name)
         return name
 
@@ -122,12 +122,10 @@ class _Desugar:
     def _over(
         self, make: Callable[..., Any], pattern: t.Pattern, source: t.Term, scope: Scope, body: _Inner
     ) -> t.Term:
-        """union{ body | x in source }, or a sum; where the pattern has parts, they are projections
-        of x.
-        """
+        """union{ body | x in source }, or a sum; parts of a pattern are projections of x."""
         over = self.term(source, scope)
-        wish = pattern.name if isinstance(pattern, t.Bind) and pattern.name != "_" else "p"
-        name = self.fresh(wish)
+        wanted = pattern.name if isinstance(pattern, t.Bind) and pattern.name != "_" else "p"
+        name = self.fresh(wanted)
         inner = {**scope, **_projections(pattern, t.Var(name))}
         return make(body(inner), t.Bind(name), over)  # type: ignore[no-any-return]
 
@@ -171,7 +169,7 @@ def _not(term: t.Term) -> t.Term:
 
 
 def _projections(pattern: t.Pattern, of: t.Term) -> dict[str, t.Term]:
-    """What each name of a pattern stands for, if the pattern takes `of` apart."""
+    """The term of each name of a pattern that is matched with `of`."""
     match pattern:
         case t.Bind("_"):
             return {}

@@ -1,8 +1,8 @@
-"""Hash indexes of sets, kept as long as the set itself is.
+"""Hash indexes of sets, kept as long as the set itself.
 
-An index by some parts of the elements is made once for a set: a set never changes, and a stored
-relation stays the same object until an update changes it (`carry` then hands its indexes on).  A
-set that is looked into once is only scanned: an index is made the second time.
+A set has at most one index per choice of parts: a set never changes, and a stored relation stays
+the same object until an update changes it (`carry` then hands its indexes on).  The first lookup in
+a set scans it; the second builds the index.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def index(source: frozenset[Any], paths: tuple[Path, ...]) -> Index:
 
 
 def probe(source: frozenset[Any], paths: tuple[Path, ...], key: Any) -> Sequence[Any]:
-    """The elements with this key: by a scan the first time, by an index from the second time on.
+    """The elements with this key: by a scan first, by an index from the second time.
 
     >>> probe(frozenset({(1, 2), (3, 4)}), ((0,),), 3)
     [(3, 4)]
@@ -52,13 +52,13 @@ def probe(source: frozenset[Any], paths: tuple[Path, ...], key: Any) -> Sequence
 
 
 def carry(old: frozenset[Any], after: frozenset[Any], gone: Iterable[Any], new: Iterable[Any]) -> None:
-    """Hand the indexes of a set on to what an update makes of it: (old minus gone) union new.
+    """Hand the indexes of a set on to the updated set: (old minus gone) union new.
 
-    `gone` are elements of the old set, `new` are not, and no element is both.  The old set has no
-    index any more.
+    `gone` are elements of the old set, `new` are not, and no element is both.  The old set loses
+    its indexes.
 
-    Cost: what changes, times the number of indexes (and the elements with the same key as one that
-    is gone).
+    Cost: the change, times the number of indexes (and the elements with the same key as a lost
+    one).
     """
     entry = _KEPT.get(id(old))
     if entry is None or entry[0]() is not old or after is old:
@@ -107,8 +107,7 @@ def _made(source: Iterable[Any], part: Callable[[Any], Any]) -> Index:
 
 @lru_cache(maxsize=1000)
 def key_of(paths: tuple[Path, ...]) -> Callable[[Any], Any]:
-    """What picks the parts at some paths: the part alone, where there is one path, and their tuple
-    otherwise.
+    """A function that picks the parts at some paths: one part, or a tuple of them.
 
     >>> key_of(((0,), (1, 0)))((1, (2, 3)))
     (1, 2)

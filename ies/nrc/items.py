@@ -1,7 +1,7 @@
-"""Items of a system file to a System: what may stand there, and how often.
+"""Items of a system file to a System: which items are allowed, and how often.
 
 The reductions build one small record for each item, in the order of the text; `assembled` puts them
-together and tells what is missing or given twice.  Types and names are `ies.validation`'s matter.
+together and reports missing and repeated items.  `ies.validation` checks types and names.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from everlog.ies.system import (
 
 @frozen
 class Item:
-    """One item: its keyword, the name it is about (if any), what it says."""
+    """One item: its keyword, the name it is about (if any), and its value."""
 
     kind: str
     name: str
@@ -60,7 +60,7 @@ class SystemBuilder(TermBuilder):
         stated: TypeAt = children[3]
         type_ = stated.type
         if not isinstance(type_, SetOf):
-            self.tell("NRC030", f"a relation has a set type, not {type_}", stated, hint=f"write `{{{type_}}}`")
+            self.error("NRC030", f"a relation has a set type, not {type_}", stated, hint=f"write `{{{type_}}}`")
             type_ = SetOf(NUM)
         value = Stored(str(children[1]), type_, self._string(children), **span(children[1:2]))
         return self._item(children[0].value, children[1], value, children)
@@ -122,18 +122,18 @@ class SystemBuilder(TermBuilder):
     def _changes(self, items: list[Item]) -> dict[str, Change]:
         found: dict[str, dict[str, Item]] = {}
         for item in items:
-            given = found.setdefault(item.name, {})
-            clash = next((given[sign] for sign in given if ":=" in (sign, item.kind) or sign == item.kind), None)
+            seen = found.setdefault(item.name, {})
+            clash = next((seen[sign] for sign in seen if ":=" in (sign, item.kind) or sign == item.kind), None)
             if clash is not None:
                 label = Label(clash.pos, clash.end, "given here too")
-                self.tell("NRC015", f"two functions for `{item.name}` in one update", item, label)
-            given.setdefault(item.kind, item)
+                self.error("NRC015", f"two functions for `{item.name}` in one update", item, label)
+            seen.setdefault(item.kind, item)
         changes: dict[str, Change] = {}
-        for name, given in found.items():
-            if ":=" in given:
-                changes[name] = Becomes(given[":="].value)
+        for name, seen in found.items():
+            if ":=" in seen:
+                changes[name] = Becomes(seen[":="].value)
             else:
-                gone, new = given.get("-="), given.get("+=")
+                gone, new = seen.get("-="), seen.get("+=")
                 changes[name] = Differs(gone.value if gone else None, new.value if new else None)
         return changes
 
@@ -149,7 +149,7 @@ def _type(child: Any) -> str:
 
 
 def assembled(items: list[Any], report: Report) -> System | None:
-    """The system that the items say, or None and the reasons in `report`."""
+    """The system of the items, or None with the reasons in `report`."""
     by_kind: dict[str, list[Any]] = {}
     for item in items:
         by_kind.setdefault("def" if isinstance(item, t.Definition) else item.kind, []).append(item)
@@ -197,16 +197,16 @@ def assembled(items: list[Any], report: Report) -> System | None:
 
 
 def _sri(by_kind: dict[str, list[Any]], report: Report) -> SriForm | None:
-    """The sri form with its last step; nothing of the other form may stand beside it."""
+    """The sri form with its last step; items of the other form are errors."""
     forms, shows = by_kind.get("sri", []), by_kind.get("shows", [])
     if not forms:
         for item in shows:
-            _tell(report, "`shows` is the last step of `sri`, which is missing", item)
+            _error(report, "`shows` is the last step of `sri`, which is missing", item)
         return None
     for kind in ("on", "initially", "aux"):
         for item in by_kind.get(kind, []):
             label = Label(forms[0].pos, forms[0].end, "here")
-            _tell(report, f"`{kind}` cannot stand beside `sri`, which says it all", item, label)
+            _error(report, f"`{kind}` cannot stand beside `sri`, which defines it", item, label)
     form: SriForm = forms[0].value
     last = shows[0].value if shows else None
     return SriForm(form.element, form.so_far, form.step, form.start, last, form.requirements)
@@ -221,8 +221,8 @@ def _grouped(items: list[Any], key: Any) -> dict[str, list[Any]]:
 
 def _once(items: list[Any], what: str, report: Report) -> None:
     for item in items[1:]:
-        _tell(report, what, item, Label(items[0].pos, items[0].end, "the first"))
+        _error(report, what, item, Label(items[0].pos, items[0].end, "the first"))
 
 
-def _tell(report: Report, message: str, item: Any, *labels: Label) -> None:
+def _error(report: Report, message: str, item: Any, *labels: Label) -> None:
     report.items.append(Diagnostic("NRC015", message, item.pos, item.end, labels))

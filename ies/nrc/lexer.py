@@ -1,9 +1,8 @@
 """Characters to tokens of the calculus.
 
-Words of the terms are reserved (`let`, `union`, …).  Words of system files (`cost`, `new`, `end`,
-…) are not: such a word is a keyword only where the grammar can take one, which `ies.nrc.parser`
-decides, so relations and variables may be called like that.  A line `+edge(1, 2).` of an example is
-one token.
+Words of terms are reserved (`let`, `union`, …).  Words of system files (`cost`, `new`, `end`, …)
+are not: `ies.nrc.parser` reads such a word as a keyword only where the grammar allows one, so
+relations and variables may have these names.  A line `+edge(1, 2).` of an example is one token.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ _ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\"}
 
 
 def lex(text: str, report: Report) -> Iterator[Token]:
-    """The tokens of a text.  Characters that begin no token are told and passed over.
+    """The tokens of a text.  Reports and skips characters that begin no token.
 
     >>> from everlog.dsl.source import Source
     >>> [token.type for token in lex("x in sum", Report(Source("x in sum")))]
@@ -80,7 +79,7 @@ def lex(text: str, report: Report) -> Iterator[Token]:
     Cost: linear in the text.
     """
     pos, length = 0, len(text)
-    fresh = True  # nothing but blanks stands before on this line
+    fresh = True  # whether only blanks stand before on this line
     while pos < length:
         if fresh and text[pos] in "+-":
             step = _STEP.match(text, pos)
@@ -112,7 +111,7 @@ def lex(text: str, report: Report) -> Iterator[Token]:
 
 
 def unquoted(token: Token, report: Report) -> str:
-    """The text that a string literal stands for."""
+    """The text of a string literal."""
     if "\\" not in token.value:
         return str(token.value[1:-1])
     start = token.start_pos or 0
@@ -142,7 +141,7 @@ def _kind(word: str, text: str, pos: int) -> str:
 
 
 def _stray(text: str, pos: int, report: Report) -> int:
-    """Tell what begins no token; where to go on."""
+    """Report a character that begins no token; return where to go on."""
     char = text[pos]
     if char == '"':
         stop = text.find("\n", pos)

@@ -1,9 +1,9 @@
 """Comprehensions, sums and quantifiers as loops.
 
 A comprehension becomes nested loops that add to one set; a sum, loops that add up; `exists`, loops
-that stop.  A generator with keys looks its elements up: in the set itself, where all parts are
-known, or in an index.  Two shapes of sums and quantifiers are questions about an order, and are
-answered by a least element and by a sorted list.
+that stop.  A generator with keys looks its elements up: in the set itself if all parts are known,
+or in an index.  Two forms of sums and quantifiers compare with an order; a minimum and a sorted
+list answer them.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from everlog.ies.nrc.loops import Step, conditions, flat, leaf_names, leaves, pl
 from everlog.ies.nrc.term_analysis import KEPT
 from everlog.ies.nrc.walk import names
 
-MAX_LOOPS = 14  # Python nests 20 blocks in a function
+MAX_LOOPS = 14  # Python allows 20 nested blocks in a function
 
 
 class Looping(Frames):
-    """What runs over sets."""
+    """Code for constructs that run over sets."""
 
     @abstractmethod
     def let(self, pattern: t.Pattern, value: t.Term, body: t.Term, scope: Scope) -> Scope:
@@ -31,7 +31,7 @@ class Looping(Frames):
 
     @abstractmethod
     def call(self, term: t.Call, scope: Scope) -> AbstractContextManager[tuple[t.Term, Scope]]:
-        """The body of a function, and what its parameters are."""
+        """The body of a function, with its parameters bound."""
 
     # ── sets, sums, quantifiers ──────────────────────────────────────────────────────────────
 
@@ -42,7 +42,7 @@ class Looping(Frames):
         return f"frozenset({found})"
 
     def collect(self, found: str, term: t.Term, scope: Scope, placed: bool = False) -> None:
-        """Add the elements of a set to one that is being made."""
+        """Add the elements of a set to the set under construction."""
         if not placed and (kept := self.kept(term, scope)) is not None:
             self.put(f"{found} |= {kept}")
             return
@@ -119,11 +119,11 @@ class Looping(Frames):
     def _loops(
         self, steps: list[Step], scope: Scope, leaf: Callable[[Scope], None], found: str, until: bool = False
     ) -> None:
-        """Nested loops that change the variable `found`; with `until`, they end when it is true."""
+        """Nested loops that change `found`; with `until`, they end when it is true."""
         if not steps:
             leaf(scope)
             return
-        if self.levels[-1].loops >= MAX_LOOPS:  # go on in a function
+        if self.levels[-1].loops >= MAX_LOOPS:  # continue in a function
             name = self.fresh("f")
             rest_of_them: Lines = []
             self.body += [f"def {name}():", rest_of_them, f"{name}()"]
@@ -162,11 +162,11 @@ class Looping(Frames):
                 self.put(f"if {found}: break")
 
     def _is_ready(self, source: t.Term, scope: Scope) -> bool:
-        """Whether a set is there already, or is made once for many lookups."""
+        """Whether a set exists already, or is built once for many lookups."""
         return isinstance(source, t.Var) or (isinstance(source, KEPT) and self.again(self.depends(source, scope)))
 
     def _bound_once(self, step: Step, value: t.Term, scope: Scope, go_on: Callable[[Scope], None]) -> None:
-        """A generator over a set of one element binds it."""
+        """Bind the element of a one-element set, instead of a loop."""
         assert step.generator is not None
         known = self.named(value, scope)
         bound = projected(step.generator.pattern, known)
@@ -178,7 +178,7 @@ class Looping(Frames):
             go_on({**scope, **bound})
 
     def _over(self, step: Step, keys: dict[Path, str], scope: Scope) -> tuple[str, list[tuple[Path, str]]]:
-        """What a loop runs over, and the keys that it must test itself."""
+        """The set that a loop runs over, and the keys that it must test itself."""
         assert step.generator is not None
         source = step.generator.source
         if not keys:
@@ -196,9 +196,7 @@ class Looping(Frames):
     # ── order ────────────────────────────────────────────────────────────────────────────────
 
     def extreme(self, condition: t.Term, qualifiers: tuple[t.Qualifier, ...], scope: Scope) -> str | None:
-        """all{ e <= f | … }, where e does not depend on what runs: e is at most the least f, which
-        is kept.
-        """
+        """all{ e <= f | … } with a fixed e: compare e with the least f, which is cached."""
         if not isinstance(condition, (t.AtMost, t.Less)):
             return None
         sign = "<=" if isinstance(condition, t.AtMost) else "<"
@@ -217,7 +215,7 @@ class Looping(Frames):
         return None
 
     def _below(self, qualifiers: list[t.Qualifier], leaf: t.Term, scope: Scope) -> str | None:
-        """sum{| 1 | y in S, y < e |}, which is a rank: by a search in the sorted S, which is kept."""
+        """sum{| 1 | y in S, y < e |}, a rank: a search in the sorted S, which is cached."""
         match qualifiers, leaf:
             case [t.Generator(t.Bind(name), source), t.Less() | t.AtMost() as test], t.Const(1):
                 pass
@@ -237,9 +235,7 @@ class Looping(Frames):
         return count if test.left == running else f"(len({ordered}) - {count})"
 
     def _once(self, term: t.Term, scope: Scope) -> t.Term | None:
-        """A set, if it is worth keeping and always has a value; the set itself, where the term only
-        copies it.
-        """
+        """A set that is worth caching and always defined; if copied, its source."""
         if not self.again(self.depends(term, scope)) or not self.facts.total(term):
             return None
         match term:
@@ -250,10 +246,9 @@ class Looping(Frames):
 
 
 def _unnested(term: t.Term, nothing: type[t.Empty] | None) -> tuple[list[t.Qualifier], t.Term]:
-    """The qualifiers of comprehensions inside comprehensions, and what stands innermost.
+    """The qualifiers of nested comprehensions in one list, and the innermost term.
 
-    Union of unions, sum of sums, and conditionals with nothing on the other side: one list of
-    qualifiers.
+    It covers unions of unions, sums of sums, and conditionals whose other branch is empty.
     """
     found: list[t.Qualifier] = []
     while True:
@@ -310,7 +305,7 @@ def _target(pattern: t.Pattern, bound: Mapping[str, str]) -> str:
 
 
 def _tuple_at(path: Path, pattern: t.Pattern, bound: Mapping[str, str]) -> str:
-    """The code of a part of the element that a loop takes apart by a pattern."""
+    """The code of the part at a path of the element that a pattern matches."""
     match pattern:
         case t.Bind(name):
             return _at(bound[name], path)

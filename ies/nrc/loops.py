@@ -1,14 +1,14 @@
-"""Qualifiers in the order in which they pay: conditions as early as they can be tested, equalities
-as keys.
+"""Orders qualifiers: conditions as early as possible, equalities as keys.
 
-A condition that stands after several generators is tested right after the last one that binds a
-variable of it.  An equality between a part of a generator's element and something that is bound
-before becomes a key: the generator then looks its elements up instead of running over all of them.
+A condition after several generators is tested right after the last one that binds a variable of it.
+An equality between a part of a generator's element and a bound value becomes a key: the generator
+then looks its elements up instead of running over all of them.
 
-    {(x, z) | (x, y) in R, (y', z) in S, y = y'}    runs over R, and looks up y in S by its first part.
+    {(x, z) | (x, y) in R, (y', z) in S, y = y'}    runs over R, and looks up y in S by its first
+    part.
 
-A condition moves only if it and all that it passes always have values: then nobody can tell but by
-the time.
+A condition moves only if it and everything it passes always have values: then only the running time
+changes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ from everlog.ies.nrc.walk import names
 
 @frozen
 class Step:
-    """One generator with its keys (part of the element, the term it must equal), or one condition."""
+    """One condition, or one generator with its keys.
+
+    A key is a part of the element and the term it must equal.
+    """
 
     generator: t.Generator | None
     condition: t.Term | None = None
@@ -33,7 +36,7 @@ class Step:
 
 
 def conditions(term: t.Term) -> Iterator[t.Term]:
-    """The conditions that a condition is the conjunction of, from left to right."""
+    """The conjuncts of a condition, from left to right."""
     match term:
         case t.And(left, right) | t.If(left, right, t.Const(False)):
             yield from conditions(left)
@@ -45,7 +48,7 @@ def conditions(term: t.Term) -> Iterator[t.Term]:
 
 
 def flat(qualifiers: tuple[t.Qualifier, ...]) -> list[t.Qualifier]:
-    """The qualifiers with conjunctions taken apart."""
+    """The qualifiers with conjunctions split."""
     found: list[t.Qualifier] = []
     for qualifier in qualifiers:
         if isinstance(qualifier, t.Generator):
@@ -56,7 +59,7 @@ def flat(qualifiers: tuple[t.Qualifier, ...]) -> list[t.Qualifier]:
 
 
 def planned(qualifiers: list[t.Qualifier], facts: Facts) -> list[Step]:
-    """The steps of a list of qualifiers, in the order to take them."""
+    """The steps of a list of qualifiers, in evaluation order."""
     waiting = list(qualifiers)
     steps: list[Step] = []
     while waiting:
@@ -73,9 +76,9 @@ def planned(qualifiers: list[t.Qualifier], facts: Facts) -> list[Step]:
 
 
 def _ready(waiting: list[t.Qualifier], facts: Facts, first: t.Generator) -> list[t.Term]:
-    """The conditions among those to come that can be tested at once, in their order."""
+    """The waiting conditions that can be tested now, in their order."""
     ready: list[t.Term] = []
-    later: set[str] = set()  # names that generators to come bind
+    later: set[str] = set()  # names that later generators bind
     total = True
     for qualifier in waiting:
         if isinstance(qualifier, t.Generator):
@@ -94,11 +97,11 @@ def _ready(waiting: list[t.Qualifier], facts: Facts, first: t.Generator) -> list
 def _keys(
     generator: t.Generator, ready: list[t.Term], facts: Facts
 ) -> tuple[tuple[tuple[Path, t.Term], ...], list[t.Term]]:
-    """What of the conditions are keys, and what is left to test."""
+    """The conditions that are keys, and those left to test."""
     bound = dict(leaf_names(generator.pattern))
     keys: dict[Path, t.Term] = {}
     tests: list[t.Term] = []
-    safe = True  # nothing before may fail
+    safe = True  # no earlier condition may fail
     for condition in ready:
         found = _key(condition, bound, facts) if safe else None
         if found is not None and facts.total(found[1]) and found[0] not in keys:
@@ -142,7 +145,7 @@ def leaf_names(pattern: t.Pattern, path: Path = ()) -> Iterator[tuple[str, Path]
 
 
 def leaves(pattern: t.Pattern, path: Path = ()) -> Iterator[Path]:
-    """The paths of all that a pattern takes apart no further; `_` too."""
+    """The paths of all leaves of a pattern; `_` too."""
     match pattern:
         case t.Bind():
             yield path

@@ -1,8 +1,8 @@
-"""What a term means, read straight from Section 2: the oracle of the evaluator.
+"""The value of a term by the definition in Section 2: the evaluator's oracle.
 
 Each construct is one clause, evaluated as the paper explains it; nothing is hoisted, indexed or
-shared.  `let` and calls of functions take their values by need: a value that is not used is not
-computed, as substitution has it.
+shared.  `let` and calls of functions are lazy: an unused value is not computed, as under
+substitution.
 
 Source: Libkin and Wong, Section 2.
 """
@@ -26,7 +26,8 @@ def meaning(
     """The value of a term.
 
     >>> from everlog.ies.nrc.parser import parse_term
-    >>> sorted(meaning(parse_term("{(x, z) | (x, y) in R, (y', z) in R, y = y'}"), {"R": {(1, 2), (2, 3)}}))
+    >>> term = parse_term("{(x, z) | (x, y) in R, (y', z) in R, y = y'}")
+    >>> sorted(meaning(term, {"R": {(1, 2), (2, 3)}}))
     [(1, 3)]
     """
     scope = {name: _known(value) for name, value in environment.items()}
@@ -68,6 +69,11 @@ class _Meaning:
                 return self.arithmetic(term, self.of(term.left, scope), self.of(term.right, scope))
             case t.AtMost(left, right):
                 return self.of(left, scope) <= self.of(right, scope)
+            case _:
+                return self.of_short(term, scope)
+
+    def of_short(self, term: t.Short, scope: Scope) -> Value:
+        match term:
             case t.Comprehension(head, qualifiers):
                 return frozenset(self.of(head, inner) for inner in self.scopes(qualifiers, scope))
             case t.SumOf(head, qualifiers):

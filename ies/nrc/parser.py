@@ -1,8 +1,8 @@
 """Text to terms, definitions and systems, with every syntax error of the text.
 
-Lark makes an LALR(1) automaton of `grammar.lark`; tokens are fed to it one by one.  At an error in
-a system file the parser says what could have stood there, drops the item it was in (it pops its
-stack back to a state where an item may begin), skips to where the next item begins, and goes on.
+Lark makes an LALR(1) automaton of `grammar.lark`, which reads token after token.  At an error in a
+system file the parser reports what it expected and drops the current item: it pops its stack back
+to a state where an item may begin, skips to where the next item begins, and goes on.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from everlog.ies.nrc.items import SystemBuilder, assembled
 from everlog.ies.nrc.lexer import ITEMS, MARKS, RESERVED, SOFT, lex
 from everlog.ies.system import System
 
-# How a terminal of the grammar is called in a message.
+# Names of the grammar's terminals in messages.
 _TERMINALS = {"NAME": "a name", "INT": "a number", "STRING": "a text", "$END": "the end", "STEP": "an update"}
 _TERMINALS |= {terminal: f"`{mark}`" for mark, terminal in MARKS.items()}
 _TERM_STARTS = frozenset("NAME INT STRING LPAR LBRACE".split())
@@ -34,7 +34,7 @@ _MAX_ERRORS = 50
 
 
 def parse_term(text: str, file: str = "<text>") -> t.Term:
-    """The term of a text; a DatalogError where it is none.
+    """The term of a text.  Raises DatalogError.
 
     >>> parse_term("{x | (x, y) in R, y = 1}").head
     Var(name='x')
@@ -64,7 +64,7 @@ def parse_definitions(text: str, file: str = "<text>") -> tuple[t.Definition, ..
 
 
 def parse_system(text: str, file: str = "<text>") -> System:
-    """The system of a file; a DatalogError with everything that is wrong with its syntax."""
+    """The system of a file.  Raises DatalogError with every syntax error."""
     report = Report(Source(text, file))
     items: list[Any] | None = _parsed(text, report, "system")
     report.raise_errors()
@@ -76,7 +76,7 @@ def parse_system(text: str, file: str = "<text>") -> System:
 
 
 class _NoLexer(Lexer):
-    """The automaton is fed token by token; lark lexes nothing."""
+    """Lexes nothing: the parser feeds the automaton token by token."""
 
     def __init__(self, lexer_conf: Any) -> None: ...
 
@@ -93,7 +93,7 @@ def _machine() -> tuple[Lark, SystemBuilder]:
     return Lark(grammar, parser="lalr", lexer=_NoLexer, start=starts, **options), builder
 
 
-_LOCK = Lock()  # the builder serves one text at a time
+_LOCK = Lock()  # the builder handles one text at a time
 
 
 def _parsed(text: str, report: Report, start: str) -> Any:
@@ -124,7 +124,7 @@ class _Run:
             try:
                 result = self.parser.feed_token(token)
             except UnexpectedToken:
-                self._tell(token, tokens[place - 1] if place else None)
+                self._report(token, tokens[place - 1] if place else None)
                 resumed = self._resumed(tokens, place)
                 if resumed is None or len(self.report.items) >= _MAX_ERRORS:
                     return None
@@ -135,7 +135,7 @@ class _Run:
             place += 1
 
     def _kept(self, tokens: list[Token], place: int) -> Token:
-        """The token, as a keyword of system files where the grammar can take one."""
+        """The token, as a keyword of system files where the grammar allows one."""
         token = tokens[place]
         if token.type != "NAME" or self.start != "system" or token.value not in SOFT:
             return token
@@ -148,9 +148,7 @@ class _Run:
         return Token(keyword, token.value, start_pos=token.start_pos, end_pos=token.end_pos)
 
     def _resumed(self, tokens: list[Token], place: int) -> int | None:
-        """Where the next item begins after an error, with the stacks cut back to take it; None if
-        nowhere.
-        """
+        """Where the next item begins after an error, with the stacks cut back; or None."""
         if self.start == "term":
             return None
         text = self.report.source.text
@@ -183,11 +181,11 @@ class _Run:
             if terminal == "$END" and trial[-1] == self.parser.parser_state.parse_conf.end_state:
                 return True
 
-    def _tell(self, token: Token, before: Token | None) -> None:
+    def _report(self, token: Token, before: Token | None) -> None:
         pos, end = token.start_pos or 0, token.end_pos or 0
         after = (before.end_pos or 0) if before is not None else 0
         if any(after <= d.pos <= pos and d.code in ("NRC001", "NRC002") for d in self.report.items):
-            return  # a word is missing here, which is told already
+            return  # a missing word, which was reported already
         expected = {
             symbol
             for symbol in self.table[self.states[-1]]

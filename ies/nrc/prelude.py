@@ -1,8 +1,8 @@
 """The functions of `prelude.nrc`, which every term may call.
 
-They are closed: each calls only functions of the prelude, and those are put in their place when it
-is read.  So a system may define a `count` of its own without changing what `avg` means.  They have
-no place in the user's text:  what is wrong inside one is told at the call.
+They are closed: each calls only functions of the prelude, and these are inlined when it is read. So
+a system may define a `count` of its own without changing the meaning of `avg`.  They have no place
+in the user's text: an error inside one is reported at the call.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def prelude() -> Mapping[str, t.Definition]:
 
 
 def with_prelude(definitions: Iterable[t.Definition] = ()) -> dict[str, t.Definition]:
-    """The prelude's functions and these, which come first where names are the same.
+    """The prelude's functions and these, which override those of the same name.
 
     >>> own = t.Definition("count", ("X",), t.Const(0))
     >>> with_prelude([own])["count"].body
@@ -46,7 +46,7 @@ def with_prelude(definitions: Iterable[t.Definition] = ()) -> dict[str, t.Defini
 
 
 def unplaced(term: t.Term) -> t.Term:
-    """The same term, of no text."""
+    """The same term without places."""
     return _unplaced(term)  # type: ignore[no-any-return]
 
 
@@ -62,9 +62,7 @@ def _unplaced(value: Any) -> Any:
 
 
 def _closed(term: t.Term, known: Mapping[str, t.Definition]) -> t.Term:
-    """Calls become `let`: the bodies of the prelude use their parameters only, so nothing is
-    caught.
-    """
+    """Calls become `let`: bodies of the prelude use only parameters; no capture."""
     term = rebuilt(term, lambda part: _closed(part, known))
     if not isinstance(term, t.Call):
         return term

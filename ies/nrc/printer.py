@@ -1,6 +1,6 @@
-"""Terms and systems as text, with the fewest parentheses; parsing the text gives them back.
+"""Terms and systems as text, with few parentheses; parsing gives them back.
 
-A text that is too long for a line is broken where the term is loosest: before `union`, after `in`
+A text that is too long for a line is broken at the outermost construct: before `union`, after `in`
 of a `let`, at the `|` of a comprehension.
 """
 
@@ -15,13 +15,12 @@ from everlog.ies.nrc.walk import elements_of
 from everlog.ies.system import Becomes, Differs, Example, Stored, System, Update
 
 WIDTH = 110
-# How tightly a construct binds; what is inside another is put in parentheses if it binds more
-# loosely than asked.
+# How tightly a construct binds; one that binds more loosely than its context gets parentheses.
 _LOOSE, _OR, _AND, _NOT, _COMPARE, _SETS, _SUM, _PRODUCT, _UNARY, _TIGHT = range(10)
 
 
 def term_text(term: t.Term, indent: int | None = None) -> str:
-    """The text of a term: on one line, or broken to lines that begin after `indent` blanks.
+    """The text of a term: on one line, or broken into lines with this indent.
 
     >>> from everlog.ies.nrc.parser import parse_term
     >>> term_text(parse_term("((not (x = (y)))) or ({(x) | x in (X), (x in Y)}) = {}"))
@@ -83,14 +82,26 @@ def _shown(term: t.Term) -> tuple[str, int]:
             if elements is not None:
                 return f"{{{_listed(elements)}}}", _TIGHT
             return _infix(left, "union", right, _SETS, _SETS, _SUM)
-        case t.Minus(left, right):
-            return _infix(left, "minus", right, _SETS, _SETS, _SUM)
-        case t.Intersect(left, right):
-            return _infix(left, "intersect", right, _SETS, _SETS, _SUM)
         case t.BigUnion(body, pattern, source):
             return f"union{{{_text(body, _LOOSE)} | {_generator(pattern, source)}}}", _TIGHT
         case t.Sum(body, pattern, source):
             return f"sum{{| {_text(body, _LOOSE)} | {_generator(pattern, source)} |}}", _TIGHT
+        case t.Equal(left, right):
+            return _infix(left, "=", right, _COMPARE, _SETS, _SETS)
+        case t.AtMost(left, right):
+            return _infix(left, "<=", right, _COMPARE, _SETS, _SETS)
+        case t.Arith(op, left, right, modulus):
+            level = _SUM if op in "+-" else _PRODUCT
+            return _infix(left, f"{op}[{modulus}]" if modulus else op, right, level, level, level + 1)
+        case t.If(condition, then, other):
+            words = f"if {_text(condition, _LOOSE)} then {_text(then, _LOOSE)} else {_text(other, _LOOSE)}"
+            return words, _LOOSE
+        case _:
+            return _shown_short(term)
+
+
+def _shown_short(term: t.Short) -> tuple[str, int]:
+    match term:
         case t.Comprehension(head, qualifiers):
             return f"{{{_text(head, _LOOSE)} | {_qualifiers(qualifiers)}}}", _TIGHT
         case t.SumOf(head, qualifiers):
@@ -99,18 +110,18 @@ def _shown(term: t.Term) -> tuple[str, int]:
             return f"exists{{{_qualifiers(qualifiers)}}}", _TIGHT
         case t.ForAll(condition, qualifiers):
             return f"all{{{_text(condition, _LOOSE)} | {_qualifiers(qualifiers)}}}", _TIGHT
+        case t.Minus(left, right):
+            return _infix(left, "minus", right, _SETS, _SETS, _SUM)
+        case t.Intersect(left, right):
+            return _infix(left, "intersect", right, _SETS, _SETS, _SUM)
         case t.Not(t.Equal(left, right)):
             return _infix(left, "!=", right, _COMPARE, _SETS, _SETS)
         case t.Not(t.In(element, of)):
             return _infix(element, "not in", of, _COMPARE, _SETS, _SETS)
-        case t.Equal(left, right):
-            return _infix(left, "=", right, _COMPARE, _SETS, _SETS)
         case t.In(left, right):
             return _infix(left, "in", right, _COMPARE, _SETS, _SETS)
         case t.Subset(left, right):
             return _infix(left, "subset", right, _COMPARE, _SETS, _SETS)
-        case t.AtMost(left, right):
-            return _infix(left, "<=", right, _COMPARE, _SETS, _SETS)
         case t.Less(left, right):
             return _infix(left, "<", right, _COMPARE, _SETS, _SETS)
         case t.Not(of):
@@ -119,12 +130,6 @@ def _shown(term: t.Term) -> tuple[str, int]:
             return _infix(left, "and", right, _AND, _AND, _NOT)
         case t.Or(left, right):
             return _infix(left, "or", right, _OR, _OR, _AND)
-        case t.Arith(op, left, right, modulus):
-            level = _SUM if op in "+-" else _PRODUCT
-            return _infix(left, f"{op}[{modulus}]" if modulus else op, right, level, level, level + 1)
-        case t.If(condition, then, other):
-            words = f"if {_text(condition, _LOOSE)} then {_text(then, _LOOSE)} else {_text(other, _LOOSE)}"
-            return words, _LOOSE
         case t.Let(pattern, value, body):
             return f"let {pattern_text(pattern)} = {_value(value)} in {_text(body, _LOOSE)}", _LOOSE
         case t.Call(function, arguments):
@@ -180,7 +185,7 @@ def _like_a_pattern(term: t.Term) -> bool:
 
 
 def _value(value: t.Term) -> str:
-    """What `let` binds: a bare `in` would end it."""
+    """The value of a `let`: a bare `in` would end it."""
     text = _text(value, _LOOSE)
     return f"({text})" if _has_bare_in(value) else text
 
@@ -205,7 +210,7 @@ def _has_bare_in(term: t.Term) -> bool:
 
 
 def _broken(term: t.Term, indent: int) -> str:
-    """The text, whose lines after the first begin after `indent` blanks or more."""
+    """The text in several lines; those after the first are indented by `indent`."""
     text = _text(term, _LOOSE)
     if indent + len(text) <= WIDTH:
         return text
@@ -243,9 +248,7 @@ def _within(term: t.Term, level: int, indent: int) -> str:
 
 
 def _bracketed(opening: str, head: t.Term, qualifiers: list[str], closing: str, indent: int) -> str:
-    """{head |
-    qualifiers, as many on a line as fit}
-    """
+    """A bracket over two lines: the head, then as many qualifiers as fit."""
     lines = [""]
     for qualifier in qualifiers:
         if lines[-1] and indent + 4 + len(lines[-1]) + len(qualifier) > WIDTH:

@@ -1,7 +1,7 @@
-"""What the evaluator wants to know of each term before it makes code of it.
+"""Facts about terms that the evaluator needs before it generates code.
 
 Terms are numbered, equal ones alike, so that a term that occurs twice is computed once.  For each:
-its free variables, whether it is worth keeping (it makes a set, or runs over one), whether it
+its free variables, whether it is worth caching (it makes a set, or runs over one), whether it
 always has a value (only a division may have none), and how often it occurs.
 """
 
@@ -20,9 +20,9 @@ KEPT = (*_KEPT, t.Subset, t.Call)
 
 
 class Facts:
-    """Facts of the terms below one term, and of the functions it calls.
+    """Facts about the subterms of one term, and of the functions it calls.
 
-    They are remembered by a term's identity: the terms must stay alive as long as this does.
+    They are stored by a term's identity: the terms must live as long as this object.
     """
 
     def __init__(self, definitions: Mapping[str, t.Definition]) -> None:
@@ -35,7 +35,7 @@ class Facts:
         self._alive: list[Any] = []
 
     def number(self, term: t.Term) -> int:
-        """The same for equal terms, whatever their places."""
+        """A number that equal terms share, independent of their places."""
         found = self._numbers.get(id(term))
         if found is None:
             self._alive.append(term)
@@ -54,7 +54,7 @@ class Facts:
         return self.number(value)
 
     def count(self, term: t.Term) -> None:
-        """Note every occurrence below a term; a function's body counts once."""
+        """Count every occurrence below a term; a function's body counts once."""
         seen: set[str] = set()
         waiting = [term]
         while waiting:
@@ -62,14 +62,14 @@ class Facts:
             number = self.number(found)
             self.occurrences[number] = self.occurrences.get(number, 0) + 1
             if self.occurrences[number] > 1 and isinstance(found, KEPT):
-                continue  # what is inside is computed when it is
+                continue  # subterms are counted with their first occurrence
             waiting.extend(subterms(found))
             if isinstance(found, t.Call) and found.function not in seen and found.function in self.definitions:
                 seen.add(found.function)
                 waiting.append(self.definitions[found.function].body)
 
     def free(self, term: t.Term) -> frozenset[str]:
-        """The variables that a term takes from outside, but for those of functions' bodies."""
+        """The variables that a term takes from outside, without those of function bodies."""
         number = self.number(term)
         found = self._free.get(number)
         if found is None:

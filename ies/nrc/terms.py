@@ -1,10 +1,10 @@
-"""Terms of the calculus: the constructs of Section 2, and the notation that is short for them.
+"""Terms of the calculus: the constructs of Section 2, and notation for them.
 
-The first half is NRC^aggr itself; the second half is what people write.  `ies.nrc.desugar` turns
-any term into one of the first half, by the equations of the paper; the evaluator runs both, which a
-law compares.
+The first half is NRC^aggr itself; the second half is notation for people.  `ies.nrc.desugar` turns
+any term into one of the first half, by the equations of the paper; the evaluator runs both, and a
+law compares them.
 
-Terms are compared without their place in the text (`pos`, `end`, offsets as in dsl.source).
+Equality of terms ignores their place in the text (`pos`, `end`, offsets as in dsl.source).
 
 Source: Libkin and Wong, Section 2 (typing rules; comprehension notation; pattern matching).
 """
@@ -30,7 +30,7 @@ class _Node:
 
 @frozen
 class Bind(_Node):
-    """A variable that takes what stands there; `_` takes nothing."""
+    """A variable that takes the value at its place; `_` takes none."""
 
     name: str
 
@@ -50,9 +50,7 @@ Pattern: TypeAlias = Bind | Parts
 
 @frozen
 class Var(_Node):
-    """A variable: an input, the answer, an auxiliary relation, the update, or one that a pattern
-    binds.
-    """
+    """A variable: a relation, a part of the update, or bound by a pattern."""
 
     name: str
 
@@ -79,7 +77,7 @@ class Project(_Node):
 
 @frozen
 class Empty(_Node):
-    """{}, of whatever type is wanted there; `element` where the text says it: `{} : {num}`."""
+    """{}, of the type that its place needs; `element` if stated: `{} : {num}`."""
 
     element: Type | None = None
 
@@ -110,7 +108,10 @@ class BigUnion(_Node):
 
 @frozen
 class Sum(_Node):
-    """Σ{|body | pattern ∈ source|}, with duplicates added up: `sum{| body | pattern in source |}`."""
+    """Σ{|body | pattern ∈ source|}, with duplicates.
+
+    Written `sum{| body | pattern in source |}`.
+    """
 
     body: Term
     pattern: Pattern
@@ -136,9 +137,8 @@ class If(_Node):
 class Arith(_Node):
     """Arithmetic on exact rationals; `op` is one of + - * /.
 
-    `modulus`, where it is not 0, asks for arithmetic in the field of the integers modulo that prime
-    instead (`e1 *[p] e2`): the one thing beyond the paper, for ies.systems that keep a matrix
-    inverse.
+    `modulus`, if not 0, selects the field of the integers modulo that prime (`e1 *[p] e2`).  It is
+    the only extension of the paper, for systems that store a matrix inverse.
     """
 
     op: str
@@ -251,7 +251,7 @@ class Not(_Node):
 
 @frozen
 class Less(_Node):
-    """e1 < e2, on rationals; `>` and `>=` are read as `<` and `<=` with sides exchanged."""
+    """e1 < e2, on rationals; `>` and `>=` become `<` and `<=` with sides exchanged."""
 
     left: Term
     right: Term
@@ -268,41 +268,19 @@ class Let(_Node):
 
 @frozen
 class Call(_Node):
-    """A function that was defined by `def`; it is not recursive, and is checked anew at each call."""
+    """A call of a function defined by `def`; not recursive, checked at each call."""
 
     function: str
     arguments: tuple[Term, ...]
 
 
-Term: TypeAlias = (
-    Var
-    | Const
-    | Tuple
-    | Project
-    | Empty
-    | Single
-    | Union
-    | BigUnion
-    | Sum
-    | Equal
-    | If
-    | Arith
-    | AtMost
-    | Comprehension
-    | SumOf
-    | Exists
-    | ForAll
-    | In
-    | Minus
-    | Intersect
-    | Subset
-    | And
-    | Or
-    | Not
-    | Less
-    | Let
-    | Call
+Core: TypeAlias = (
+    Var | Const | Tuple | Project | Empty | Single | Union | BigUnion | Sum | Equal | If | Arith | AtMost
 )
+Short: TypeAlias = (  # for terms of the core
+    Comprehension | SumOf | Exists | ForAll | In | Minus | Intersect | Subset | And | Or | Not | Less | Let | Call
+)
+Term: TypeAlias = Core | Short
 
 
 @frozen

@@ -2,9 +2,9 @@
 
     s ::= b | s1 * ... * sn | {s}
 
-`bool` and `num` (exact rationals) are known; any other name is a base type of which only equality
-is known, as the paper wants it.  A value is a Python value: a bool, an int or Fraction, any
-hashable scalar for a named base type, a tuple, a frozenset.
+`bool` and `num` (exact rationals) are built in; any other name is a base type with equality only,
+as in the paper.  A value is a Python value: a bool, an int or Fraction, any hashable scalar for a
+named base type, a tuple, a frozenset.
 
 Source: Libkin and Wong, Section 2.
 """

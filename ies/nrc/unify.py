@@ -1,8 +1,8 @@
-"""Types that are not known yet, and what must be equal: unification.
+"""Unification of types that are not fully known.
 
-An empty set says nothing of its elements, and a literal `1` or `"a"` may be of any base type that
-has such values.  Such a type is an `Unknown` until something that it must equal says more; a
-literal of which nothing is said is a `num`, or a `text`.
+An empty set does not give its element type, and a literal `1` or `"a"` may be of any base type that
+has such values.  Such a type is an `Unknown` until something that it must equal decides it; an
+undecided literal is a `num`, or a `text`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from everlog.ies.nrc.types import BOOL, NUM, Base, Product, SetOf, Type
 
-Kind: TypeAlias = Literal["any", "number", "text"]  # "number": no bool; "text": neither bool nor num
+Kind: TypeAlias = Literal["any", "number", "text"]  # "number": not bool; "text": neither bool nor num
 
 
 class Unknown:
@@ -45,7 +45,7 @@ _DEFAULTS: dict[str, str] = {"number": "num", "text": "text"}
 
 
 def opened(type_: Type) -> Open:
-    """A type as one with nothing unknown."""
+    """A type as an open type without unknowns."""
     match type_:
         case Base():
             return type_
@@ -56,19 +56,17 @@ def opened(type_: Type) -> Open:
 
 
 def found_of(type_: Open) -> Open:
-    """What is known of a type, at its outermost level."""
+    """The known outermost level of a type."""
     found = type_
     while isinstance(found, Unknown) and found.is_ is not None:
         found = found.is_
     while isinstance(type_, Unknown) and type_.is_ is not None and type_ is not found:
-        type_.is_, type_ = found, type_.is_  # so that chains stay short
+        type_.is_, type_ = found, type_.is_  # path compression
     return found
 
 
 def closed(type_: Open) -> Type | None:
-    """The type, with literals about which nothing is said as `num` and `text`; None where something
-    is unknown.
-    """
+    """The type, with undecided literals as `num` and `text`; None if unknown."""
     match found_of(type_):
         case Base() as base:
             return base
@@ -84,7 +82,7 @@ def closed(type_: Open) -> Type | None:
 
 
 def shown(type_: Open) -> str:
-    """As text; what is unknown is `?`."""
+    """The type as text; `?` stands for unknown."""
     match found_of(type_):
         case Base(name):
             return name
@@ -98,7 +96,7 @@ def shown(type_: Open) -> str:
 
 
 def unify(left: Open, right: Open) -> bool:
-    """Make two types equal; False where they cannot be.  What was found on the way stays found."""
+    """Make two types equal; False if they cannot be.  Partial results stay."""
     left, right = found_of(left), found_of(right)
     if left is right:
         return True

@@ -1,8 +1,7 @@
-"""Values as text: written as the calculus writes them, read from a line, and an order in which to
-show them.
+"""Values as text of the calculus: written, read from a line, and ordered.
 
-Values are Python's, and Python's own way to write them is not that of the calculus: `True`,
-`frozenset({1})`.  What is written here can be read again, here and as a term.
+Python writes its values differently: `True`, `frozenset({1})`.  The text written here can be read
+again, here and as a term.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _CLOSING = {"(": ")", "{": "}"}
 
 
 def value_text(value: Value) -> str:
-    """A value as the calculus writes it; what is no value of it, as Python does.
+    """A value as the calculus writes it; other objects as Python does.
 
     >>> value_text((1, "a", True, frozenset({(2, Fraction(1, 2)), (1, 2)})))
     '(1, "a", true, {(1, 2), (2, 1/2)})'
@@ -82,7 +81,7 @@ def value_key(value: Value) -> Any:
 
 
 def is_itself(value: Value) -> bool:
-    """Whether a value is equal to itself, as what is stored must be: a NaN is not."""
+    """Whether a value equals itself, as stored values must: a NaN does not."""
     return all(map(is_itself, value)) if isinstance(value, (tuple, list)) else bool(value == value)
 
 
@@ -90,32 +89,31 @@ def is_itself(value: Value) -> bool:
 
 
 def row_of(text: str) -> Value:
-    """What `(1, "a")` says: a tuple of one value or more; of one alone, that value.  Raises
-    ValueError.
+    """The value of `(1, "a")`: a tuple; a single value stays itself.
 
-    Decimals are exact.
+    Decimals are exact.  Raises ValueError.
 
     >>> row_of('(-1.50, "a", (true, 2/4))')
     (Fraction(-3, 2), 'a', (True, Fraction(1, 2)))
     >>> row_of("(1, x)")
     Traceback (most recent call last):
-    ValueError: a value must stand before `x)`
+    ValueError: expected a value before `x)`
     """
     reader = _Reader(text)
     row = reader.value(0)
     if text[reader.pos :].strip():
-        raise ValueError(f"{reader.next()} stands behind the tuple")
+        raise ValueError(f"{reader.next()} follows the tuple")
     return row
 
 
 class _Reader:
-    """A text, and how far it was read."""
+    """A text, and the position up to which it was read."""
 
     def __init__(self, text: str) -> None:
         self.text, self.pos = text, 0
 
     def next(self) -> str:
-        """What was not read, for a message."""
+        """The unread text, for a message."""
         rest = self.text[self.pos :].strip()
         shown = rest if len(rest) <= 40 else f"{rest[:40]}…"
         return f"`{shown}`" if rest else "the end"
@@ -124,7 +122,7 @@ class _Reader:
         found = _TOKEN.match(self.text, self.pos)
         kind = found.lastgroup if found is not None else None
         if found is None or (kind == "mark" and found["mark"] not in _CLOSING):
-            raise ValueError(f"a value must stand before {self.next()}")
+            raise ValueError(f"expected a value before {self.next()}")
         if depth > MAX_DEPTH:
             raise ValueError("it is nested too deeply")
         self.pos = found.end()
@@ -151,7 +149,7 @@ class _Reader:
             if self.taken(closing):
                 return out
             if not self.taken(","):
-                raise ValueError(f"`,` or `{closing}` must stand before {self.next()}")
+                raise ValueError(f"`,` or `{closing}` expected before {self.next()}")
 
     def taken(self, mark: str) -> bool:
         found = _TOKEN.match(self.text, self.pos)

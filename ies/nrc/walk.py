@@ -1,8 +1,7 @@
-"""Ways through terms: their subterms, what they bind, their free variables; and a few terms made at
-once.
+"""Walks over terms: subterms, bound names, free variables; small constructors.
 
-Every stage that only wants to look uses `subterms`, and every stage that only changes some nodes
-uses `rebuilt`; the shape of each construct stands here once.
+A stage that only reads uses `subterms`, and a stage that changes some nodes uses `rebuilt`; this
+module alone knows the fields of each construct.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from everlog.ies.nrc import terms as t
 
 
 def finite_set(elements: Sequence[t.Term], pos: int = -1, end: int = -1) -> t.Term:
-    """{e1, …, en}: unions of singletons, balanced, so that a long list is not a deep term.
+    """{e1, …, en} as balanced unions of singletons, so that it is not a deep term.
 
     >>> finite_set([t.Const(1), t.Const(2)])
     Union(left=Single(of=Const(value=1)), right=Single(of=Const(value=2)))
@@ -32,7 +31,7 @@ def finite_set(elements: Sequence[t.Term], pos: int = -1, end: int = -1) -> t.Te
 
 
 def elements_of(term: t.Term) -> list[t.Term] | None:
-    """The elements, where the term is what `finite_set` makes of them.
+    """The elements, if the term has the form that `finite_set` makes.
 
     >>> elements_of(finite_set([t.Const(1), t.Const(2), t.Const(3)]))
     [Const(value=1), Const(value=2), Const(value=3)]
@@ -61,7 +60,7 @@ def _is_balanced(term: t.Term, size: int) -> bool:
 
 
 def conjunction(conditions: Iterable[t.Term]) -> t.Term:
-    """c1 and … and cn; true, where there are none."""
+    """c1 and … and cn; true if there are none."""
     items = list(conditions)
     return reduce(t.And, items) if items else t.Const(True)
 
@@ -103,7 +102,7 @@ _TERM_CLASSES = frozenset(
 
 
 def everywhere(term: t.Term) -> Iterator[t.Term]:
-    """A term and all that stands in it, outermost first."""
+    """A term and all its subterms, outermost first."""
     waiting = [term]
     while waiting:
         found = waiting.pop()
@@ -112,7 +111,7 @@ def everywhere(term: t.Term) -> Iterator[t.Term]:
 
 
 def rebuilt(term: t.Term, change: Callable[[t.Term], t.Term]) -> t.Term:
-    """The same construct with `change` of each subterm in its place."""
+    """The same construct with `change` applied to each subterm."""
     changed: dict[str, Any] = {}
     for attribute in fields(type(term)):
         before = getattr(term, attribute.name)
@@ -133,9 +132,7 @@ def _rebuilt(value: Any, change: Callable[[t.Term], t.Term]) -> Any:
 
 
 def free_variables(term: t.Term) -> frozenset[str]:
-    """The variables that a term takes from outside.  What the bodies of called functions use is not
-    counted.
-    """
+    """The variables that a term takes from outside; not those of called functions."""
     match term:
         case t.Var(name):
             return frozenset({name})
@@ -159,8 +156,7 @@ def _free_after(qualifiers: tuple[t.Qualifier, ...], inside: frozenset[str]) -> 
 
 
 def is_prime(number: int) -> bool:
-    """By Miller and Rabin, with bases that decide every number below 3.3 · 10^24 (above, none is
-    known to fail).
+    """Primality by Miller-Rabin; exact below 3.3 · 10^24, no failure known above.
 
     >>> [n for n in range(30) if is_prime(n)], is_prime(2**61 - 1)
     ([2, 3, 5, 7, 11, 13, 17, 19, 23, 29], True)

@@ -1,4 +1,4 @@
-"""Directed graphs without cycles: routes, orders, and the cycle that an edge would close."""
+"""Directed acyclic graphs: routes, orders, and the cycle that an edge would close."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ def successors_of(edges: Iterable[Row]) -> dict[Node, set[Node]]:
 
 
 def route(after: Successors, source: Node, target: Node) -> list[Node]:
-    """The nodes of a path of no or more edges; empty if there is none.  Cost: the edges that the
-    source reaches.
+    """The nodes of a path of zero or more edges; empty if there is none.
+
+    Cost: the edges that the source reaches.
 
     >>> route({1: [2], 2: [3]}, 1, 3), route({}, 1, 1), route({1: [2]}, 2, 1)
     ([1, 2, 3], [1], [])
@@ -49,8 +50,7 @@ def route(after: Successors, source: Node, target: Node) -> list[Node]:
 
 
 def sinks_first(after: Successors, roots: Iterable[Node]) -> list[Node]:
-    """What the roots reach, they included, each node after all its successors; for graphs without
-    cycles.
+    """The nodes that the roots reach, each after all its successors; acyclic graphs.
 
     >>> sinks_first({1: [2, 3], 2: [3]}, [1])
     [3, 2, 1]
@@ -76,16 +76,16 @@ def sinks_first(after: Successors, roots: Iterable[Node]) -> list[Node]:
 
 
 def refuse_cycle(relation: str, row: Row, after: Successors) -> None:
-    """Raise if an edge that is not there yet would close a cycle."""
+    """Raise if a new edge would close a cycle."""
     found = route(after, row[1], row[0])
     if found:
         raise cycle_refused(relation, row, found)
 
 
 def refuse_cycles(relation: str, edges: Collection[Row]) -> None:
-    """Raise if edges have a cycle among them; the error names one edge of it and the rest."""
+    """Raise if edges have a cycle; the error names one edge of it and the rest."""
     after = successors_of(edges)
     place = {node: n for n, node in enumerate(sinks_first(after, after))}
     for x, y in sorted(edges, key=repr):
-        if place[y] >= place[x]:  # in a graph without cycles every edge leads to an earlier place
+        if place[y] >= place[x]:  # in an acyclic graph every edge leads to an earlier place
             raise cycle_refused(relation, (x, y), route(after, y, x))

@@ -1,5 +1,4 @@
-"""Alternating paths: an and-or graph with counters of unsatisfied successors, for every target at
-once.
+"""Alternating paths: an and-or graph with counters, for every target at once.
 
 apath(x, y) is the least relation with
 
@@ -8,15 +7,15 @@ apath(x, y) is the least relation with
     (3)  apath(x, y) if x is not universal, and apath(z, y) for some edge x → z.
 
 For a fixed target y this is an and-or graph.  A universal x counts the successors that do not have
-y yet; it has y when none is left.  An existential x keeps one successor through which it has y, as
-in ies.practical.tc_witness.
+y yet; it has y when none is left.  An existential x stores one successor through which it has y,
+its support, as in ies.practical.tc_witness.
 
-*What comes* spreads backwards along edges: it lowers counters, and gives existential nodes what
-they do not have. *What goes* does as well, by supports alone: a universal node loses y when one
-successor does, an existential node only if that was the successor it relies on.  This takes too
-much where y can be had otherwise.  So then each node that lost something looks at its successors
-once more, and what they still have comes back, and spreads.  A support was there before what it
-supports, so what is left is the least relation, and not one that holds itself up in a circle.
+*Gains* spread backwards along edges: they lower counters, and give existential nodes new targets.
+*Losses* spread the same way, by supports alone: a universal node loses y when one successor does,
+an existential node only if that successor was its support.  This removes too much where y has
+another derivation.  So each node that lost a target then reads its successors once more, and
+targets that they still have come back and spread.  A support existed before the fact it supports,
+so the result is the least relation, without facts that support each other in a circle.
 
 An update may do both: an edge out of a universal node is one more successor to satisfy.
 
@@ -34,17 +33,19 @@ from everlog.ies.practical.acyclic import route
 from everlog.ies.practical.protocol import Changes, Described, Practical, Row, Rows, kept
 from everlog.ies.practical.tc_counts import pairs
 
-Fans = dict[Any, set[Any]]  # targets by node
+Targets = dict[Any, set[Any]]  # targets by node
 
 
 class AlternatingPaths(Practical):
-    """Invariants, verified by `check`:
-    I1  `before` is `after` backwards; nodes are those of edges and universal ones;
-    I2  `targets[x]` are the y with apath(x, y), as the definition says from the targets of successors;
-    I3  `unsatisfied[x][y]` of a universal x is the number of its successors that do not have y; it is there if and
-        only if some successor has y;
-    I4  `through[x]` of an existential x says of each target but x itself through which successor, which has it;
-    I5  the supports are well-founded.
+    """Alternating paths, with counters and supports.
+
+    Invariants, verified by `check`:
+      I1  `before` is `after` backwards; nodes are those of edges and universal ones;
+      I2  `targets[x]` are the y with apath(x, y), by the definition from the targets of successors;
+      I3  `unsatisfied[x][y]` of a universal x is the number of its successors without y; it exists
+          if and only if some successor has y;
+      I4  `through[x]` of an existential x maps each target but x itself to a successor that has it;
+      I5  the supports are well-founded.
     """
 
     described = Described(
@@ -59,12 +60,12 @@ class AlternatingPaths(Practical):
             kept(
                 "unsatisfied",
                 "x y number:num",
-                "so many successors of x, a universal node, do not have y; some do",
+                "number of successors of the universal node x without y; some have it",
             ),
-            kept("through", "x y z", "x, which is not universal, has y by its successor z"),
+            kept("through", "x y z", "x, which is not universal, has y through its successor z"),
         ),
         growth="at most n² rows in both together",
-        cost="the edges into nodes that lose or gain a target, or lose one for a while, for each such target",
+        cost="the edges into nodes that lose or gain a target, even temporarily, for each such target",
         query=""".decl place(x: node)  .decl first(x: node, z: node)  .decl last(x: node, z: node)
 .decl next(x: node, z: node, w: node)  .decl upto(x: node, z: node, y: node)
 place(x) :- edge(x, _). place(x) :- edge(_, x). place(x) :- universal(x).
@@ -82,17 +83,17 @@ upto(x, w, y) :- upto(x, z, y), next(x, z, w), apath(w, y).""",
         with collector_paused():
             self.after: dict[Any, set[Any]] = {}
             self.before: dict[Any, set[Any]] = {}
-            self.universal = {x for (x,) in self.given["universal"]}
-            for x, y in self.given["edge"]:
+            self.universal = {x for (x,) in self.base["universal"]}
+            for x, y in self.base["edge"]:
                 self.after.setdefault(x, set()).add(y)
                 self.before.setdefault(y, set()).add(x)
             nodes = self.after.keys() | self.before.keys() | self.universal
             for x in nodes:
                 self.after.setdefault(x, set())
                 self.before.setdefault(x, set())
-            self.targets: Fans = {x: {x} for x in nodes}
+            self.targets: Targets = {x: {x} for x in nodes}
             self.unsatisfied: dict[Any, dict[Any, int]] = {x: {} for x in self.universal}
-            self.through: dict[Any, Fans] = {x: {} for x in nodes - self.universal}
+            self.through: dict[Any, Targets] = {x: {} for x in nodes - self.universal}
             self._began()
             self._gain({x: {x} for x in nodes})
 
@@ -132,18 +133,18 @@ upto(x, w, y) :- upto(x, z, y), next(x, z, w), apath(w, y).""",
         self.before[v].add(u)
         have, mine = self.targets[v], self.targets[u]
         if u not in self.universal:
-            self._gain(self._given(u, v, have - mine))
+            self._gain(self._add_targets(u, v, have - mine))
             return
         number, counters = len(self.after[u]), self.unsatisfied[u]
         lost = mine - {u}
         if lost and not route(self.after, v, u):
-            lost -= have  # v has these without u; otherwise it may have them by u alone
+            lost -= have  # v has these without u; the others may depend on u alone
         for y in counters.keys() - have:
             counters[y] += 1
         for y in have - counters.keys():
             counters[y] = number - 1
         if number == 1:
-            self._gain(self._given(u, None, have - mine))
+            self._gain(self._add_targets(u, None, have - mine))
         else:
             self._lose({u: lost})
 
@@ -168,7 +169,7 @@ upto(x, w, y) :- upto(x, z, y), next(x, z, w), apath(w, y).""",
                     ready.add(y)
             elif left == number:
                 del counters[y]
-        self._gain(self._given(u, None, ready))
+        self._gain(self._add_targets(u, None, ready))
 
     def _become_universal(self, x: Any) -> None:
         self._touch(x)
@@ -188,42 +189,40 @@ upto(x, w, y) :- upto(x, z, y), next(x, z, w), apath(w, y).""",
         held = self.targets[x] - {x}
         # all successors had them before x did, so any one is a support
         self.through[x] = {next(iter(self.after[x])): held} if held else {}
-        came: Fans = {}
+        came: Targets = {}
         for z in self.after[x]:
-            came = self._given(x, z, self.targets[z] - self.targets[x], came)
+            came = self._add_targets(x, z, self.targets[z] - self.targets[x], came)
         self._gain(came)
 
     # ── gains and losses ─────────────────────────────────────────────────────────────────────
 
-    def _given(self, x: Any, z: Any, came: set[Any], fans: Fans | None = None) -> Fans:
-        """x has more targets, by its successor z if it is existential; they are put among `fans`."""
-        fans = {} if fans is None else fans
+    def _add_targets(self, x: Any, z: Any, came: set[Any], record: Targets | None = None) -> Targets:
+        """Give x more targets, through z if it is existential; add them to `record`."""
+        record = {} if record is None else record
         if came:
             self._touch(x)
             self.targets[x] |= came
             if x not in self.universal:
                 self.through[x].setdefault(z, set()).update(came)
-            fans.setdefault(x, set()).update(came)
-        return fans
+            record.setdefault(x, set()).update(came)
+        return record
 
-    def _gain(self, level: Fans) -> None:
-        """Targets that nodes have just got spread to predecessors; `added` collects all."""
+    def _gain(self, level: Targets) -> None:
+        """Spread new targets to predecessors; `added` collects all."""
         while level:
             for x, came in level.items():
                 self.added.setdefault(x, set()).update(came)
-            further: Fans = {}
+            further: Targets = {}
             for z, came in level.items():
                 for x in self.before[z]:
                     if x in self.universal:
-                        self._given(x, None, self._satisfied(x, came), further)
+                        self._add_targets(x, None, self._satisfied(x, came), further)
                     else:
-                        self._given(x, z, came - self.targets[x], further)
+                        self._add_targets(x, z, came - self.targets[x], further)
             level = further
 
     def _satisfied(self, x: Any, came: Iterable[Any]) -> set[Any]:
-        """One more successor of a universal node has these targets; those that all have now, and x
-        has not.
-        """
+        """The targets that all successors of a universal node have now, and x has not."""
         self._touch(x)
         number, counters, mine = len(self.after[x]), self.unsatisfied[x], self.targets[x]
         ready = set()
@@ -233,13 +232,11 @@ upto(x, w, y) :- upto(x, z, y), next(x, z, w), apath(w, y).""",
                 ready.add(y)
         return ready
 
-    def _lose(self, level: Fans) -> None:
-        """Targets lose their supports; those that are still to be had come back.  `lost` collects
-        all.
-        """
-        suspects: Fans = {}
+    def _lose(self, level: Targets) -> None:
+        """Remove targets without support; restore those still derived.  `lost` collects."""
+        suspects: Targets = {}
         while level:
-            further: Fans = {}
+            further: Targets = {}
             for z, gone in level.items():
                 self.targets[z] -= gone
                 suspects.setdefault(z, set()).update(gone)
@@ -249,19 +246,19 @@ upto(x, w, y) :- upto(x, z, y), next(x, z, w), apath(w, y).""",
                     if hit:
                         further.setdefault(x, set()).update(hit)
             level = further
-        back: Fans = {}
+        back: Targets = {}
         for x, left in suspects.items():
             self.lost.setdefault(x, set()).update(left)
             if x in self.universal:
                 counters = self.unsatisfied[x]
-                self._given(x, None, {y for y in left if counters.get(y) == 0} - self.targets[x], back)
+                self._add_targets(x, None, {y for y in left if counters.get(y) == 0} - self.targets[x], back)
                 continue
             for z in self.after[x]:
-                self._given(x, z, (left & self.targets[z]) - self.targets[x], back)
+                self._add_targets(x, z, (left & self.targets[z]) - self.targets[x], back)
         self._gain(back)
 
     def _unsupported(self, x: Any, z: Any, gone: set[Any]) -> set[Any]:
-        """The targets that x has and that relied on its successor z, which has just lost some."""
+        """The targets of x that relied on its successor z, which has just lost some."""
         self._touch(x)
         if x not in self.universal:
             held = self.through[x].get(z)
@@ -286,8 +283,8 @@ upto(x, w, y) :- upto(x, z, y), next(x, z, w), apath(w, y).""",
     # ── telling ──────────────────────────────────────────────────────────────────────────────
 
     def _began(self) -> None:
-        self.lost: Fans = {}
-        self.added: Fans = {}
+        self.lost: Targets = {}
+        self.added: Targets = {}
         self.touched: dict[Any, tuple[set[Row], set[Row]]] | None = {} if self.track_auxiliaries else None
 
     def _touch(self, x: Any) -> None:
@@ -301,8 +298,8 @@ upto(x, w, y) :- upto(x, z, y), next(x, z, w), apath(w, y).""",
         return {(x, y, z) for z, held in self.through.get(x, {}).items() for y in held}
 
     def _changes(self) -> Changes:
-        gone: Fans = {}
-        new: Fans = {}
+        gone: Targets = {}
+        new: Targets = {}
         nothing: set[Any] = set()
         for x, rows in self.lost.items():
             left = rows - self.targets.get(x, nothing)
@@ -330,14 +327,14 @@ upto(x, w, y) :- upto(x, z, y), next(x, z, w), apath(w, y).""",
             counters = {x: tuple(row.items()) for x, row in self.unsatisfied.items()}
             size = sum(map(len, counters.values()))
             return Rows(size, lambda: ((x, y, number) for x, row in counters.items() for y, number in row))
-        held = [(x, frozenset(ys), z) for x, fans in self.through.items() for z, ys in fans.items()]
+        held = [(x, frozenset(ys), z) for x, supports in self.through.items() for z, ys in supports.items()]
         return Rows(sum(len(ys) for _, ys, _ in held), lambda: ((x, y, z) for x, ys, z in held for y in ys))
 
     def check(self) -> None:
-        edges = self.given["edge"]
+        edges = self.base["edge"]
         assert {(x, y) for x, ys in self.after.items() for y in ys} == edges, "I1"
         assert {(x, y) for y, xs in self.before.items() for x in xs} == edges, "I1"
-        assert self.universal == {x for (x,) in self.given["universal"]} == set(self.unsatisfied), "I1"
+        assert self.universal == {x for (x,) in self.base["universal"]} == set(self.unsatisfied), "I1"
         nodes = {x for edge in edges for x in edge} | self.universal
         assert self.targets.keys() == self.after.keys() == self.before.keys() == nodes, "I1"
         assert self.through.keys() == nodes - self.universal, "I1"
@@ -357,9 +354,9 @@ upto(x, w, y) :- upto(x, z, y), next(x, z, w), apath(w, y).""",
         self._check_supports()
 
     def _check_supports(self) -> None:
-        """I5: from the diagonal on by supports alone, every pair is founded."""
+        """I5: from the diagonal on, supports alone derive every pair."""
         founded = {(x, x) for x in self.targets}
-        by = {(x, y): z for x, fans in self.through.items() for z, ys in fans.items() for y in ys}
+        by = {(x, y): z for x, supports in self.through.items() for z, ys in supports.items() for y in ys}
         while True:
             more = {
                 (x, y)

@@ -1,17 +1,15 @@
-"""Sets of nodes in two forms that obey the same operators: whole numbers as bit sets, and frozen
-sets.
+"""Sets of nodes in two forms with the same operators: bit sets and frozen sets.
 
-A closure is a set of sources for each node.  Where most nodes reach most others, a Python number
-with one bit for each node is the best set there is: an intersection of two thousand nodes takes
-some thirty nanoseconds, and a node takes a bit rather than sixty bytes.  Where nodes reach few
-others out of very many, a number would be mostly zeros, and a frozen set is smaller.
+A closure is a set of sources for each node.  Where most nodes reach most others, a Python int with
+one bit for each node is the best set: an intersection of two thousand nodes takes some thirty
+nanoseconds, and a node takes a bit rather than sixty bytes.  Where nodes reach few others out of
+very many, an int would be mostly zeros, and a frozen set is smaller.
 
-`&`, `|` and `^` mean intersection, union and symmetric difference for both, what is empty is false
-for both, and `a ^ (a & b)` is a minus b.  An algorithm that keeps to these works on either form.
-Neither can be changed in place, so what is set aside stays what it was.
+`&`, `|` and `^` mean intersection, union and symmetric difference for both, the empty set is false
+for both, and `a ^ (a & b)` is a minus b.  An algorithm that uses only these works on either form.
+Both forms are immutable, so a set that is put aside does not change.
 
-Nodes are numbered from 0; `Numbering` gives out numbers, and takes back those of nodes that are no
-more.
+Nodes are numbered from 0; `Numbering` assigns numbers, and reuses those of removed nodes.
 """
 
 from __future__ import annotations
@@ -22,13 +20,13 @@ from typing import Any, TypeAlias
 
 from attrs import field, frozen
 
-Fan: TypeAlias = Any  # an int with a bit for each node, or a frozenset of numbers of nodes
+NodeSet: TypeAlias = Any  # an int with a bit for each node, or a frozenset of node numbers
 
-_DIGITS = bytes(c == ord("1") for c in range(256))  # of a number in binary, as truth values
+_DIGITS = bytes(c == ord("1") for c in range(256))  # binary digits as truth values
 
 FEW = 8  # bits that are found one by one
 SMALL = 2048  # nodes up to which bits are always as good
-SPARSE = 32  # in bits where on average one node in so many is in a set; back where fewer than one in 8 times that
+SPARSE = 32  # bits if a set has one node in SPARSE on average; frozen sets below an 8th of that
 
 
 def _bits(fan: int, names: Sequence[Any]) -> Iterable[Any]:
@@ -44,14 +42,14 @@ def _bits(fan: int, names: Sequence[Any]) -> Iterable[Any]:
 
 @frozen
 class Form:
-    """One form of sets: the empty one, that of one node, its size, and its nodes by name."""
+    """One form of sets: its empty set, singletons, size, and nodes by name."""
 
     name: str
-    empty: Fan
-    one: Callable[[int], Fan]
-    size: Callable[[Fan], int]
-    members: Callable[[Fan, Sequence[Any]], Iterable[Any]]
-    of: Callable[[Iterable[int]], Fan]
+    empty: NodeSet
+    one: Callable[[int], NodeSet]
+    size: Callable[[NodeSet], int]
+    members: Callable[[NodeSet, Sequence[Any]], Iterable[Any]]
+    of: Callable[[Iterable[int]], NodeSet]
 
 
 BITS = Form("bits", 0, (1).__lshift__, int.bit_count, _bits, lambda numbers: sum(1 << n for n in numbers))
@@ -66,7 +64,7 @@ SETS = Form(
 
 
 def fitting(now: Form | None, pairs: int, nodes: int) -> Form:
-    """The form for sets that hold so many nodes together, one set for each node.
+    """The form for `nodes` sets with `pairs` elements in total.
 
     >>> fitting(None, 5_000_000, 10_000).name, fitting(None, 20_000, 10_000).name
     ('bits', 'sets')
@@ -77,7 +75,7 @@ def fitting(now: Form | None, pairs: int, nodes: int) -> Form:
     return BITS if now is BITS and share * 8 >= nodes * nodes else SETS
 
 
-def converted(fan: Fan, old: Form, new: Form, numbers: range) -> Fan:
+def converted(fan: NodeSet, old: Form, new: Form, numbers: range) -> NodeSet:
     """A set in another form."""
     return fan if old is new else new.of(old.members(fan, numbers))
 
@@ -86,12 +84,14 @@ def converted(fan: Fan, old: Form, new: Form, numbers: range) -> Fan:
 class Numbering:
     """Names of nodes by number, and numbers by name.
 
-    `names` may be set aside: a number that is given to another node makes another list.  The name
-    of a node that is no more stays in it until then.
+    The list `names` may be kept: reusing a number makes a new list.  The name of a removed node
+    stays in it until then.
 
     >>> numbering = Numbering()
-    >>> numbering.take("a"), numbering.take("b"), numbering.drop("a"), numbering.take("c"), numbering.names
-    (0, 1, None, 0, ['c', 'b'])
+    >>> numbering.take("a"), numbering.take("b"), numbering.drop("a"), numbering.take("c")
+    (0, 1, None, 0)
+    >>> numbering.names
+    ['c', 'b']
     """
 
     _held: list[list[Any]] = field(factory=lambda: [[]], init=False)
@@ -103,11 +103,11 @@ class Numbering:
         return self._held[0]
 
     def __len__(self) -> int:
-        """The number of numbers that were ever given out."""
+        """The number of numbers ever assigned."""
         return len(self._held[0])
 
     def take(self, name: Any) -> int:
-        """The number of a node that has none yet: a free one, or the next."""
+        """Assign a number to a new node: a free one, or the next."""
         if self.free:
             number = self.free.pop()
             self._held[0] = names = self._held[0].copy()
@@ -123,7 +123,7 @@ class Numbering:
 
 
 def estimated_pairs(after: Sequence[Collection[int]], samples: int = 32) -> int:
-    """About how many pairs a closure has, by searching from a few nodes.
+    """The approximate size of a closure, by searching from a few nodes.
 
     >>> estimated_pairs([[1], [2], []])
     3

@@ -1,17 +1,17 @@
-"""Matrices over Z_p with p = 2³¹ − 1, changed by rank one: as dictionaries while sparse, with numpy
-while dense.
+"""Matrices over Z_p, p = 2³¹ − 1, under rank-one changes; sparse or dense.
 
-The matrix here is M = (I − A)⁻¹ − I, the sum of all Aᵏ with k ≥ 1, for two weightings of one graph:
-each entry is two numbers modulo p.  A pair is *there* if one of its numbers is not zero.  An edge u
-→ v of weight w changes both M and (I − A)⁻¹ = M + I by
+Sparse matrices are dictionaries, dense ones numpy arrays.  The matrix is M = (I − A)⁻¹ − I, the sum
+of all Aᵏ with k ≥ 1, for two weightings of one graph: each entry is two numbers modulo p.  A pair
+is *present* if one of its numbers is not zero.  An edge u → v of weight w changes both M and (I −
+A)⁻¹ = M + I by
 
-    w·(M + I)[x, u]·(M + I)[v, y] / (1 − w·(M + I)[v, u])        (Sherman and Morrison; a delete has −w)
+    w·(M + I)[x, u]·(M + I)[v, y] / (1 − w·(M + I)[v, u])    (Sherman-Morrison; a delete has −w)
 
-so only rows of what reaches u, and columns of what v reaches, are touched, and the pairs that come
-or go are found there.
+so a change touches only rows of nodes that reach u, and columns of nodes that v reaches; pairs that
+appear or disappear are there.
 
 With a Mersenne prime a product of two numbers fits 64 bits, and x mod p is (x & p) + (x >> 31),
-twice: numpy does that without a division.  Blocks of rows are as large as the processor's cache.
+twice: numpy does that without a division.  Blocks of rows fit the processor's cache.
 
 Source: Sankowski, FOCS 2004.
 """
@@ -23,17 +23,18 @@ from typing import Any, Protocol, TypeAlias
 
 P = 2**31 - 1
 FIELDS = 2
-BLOCK = 1 << 15  # entries that are worked on at a time
-PANEL = 128  # columns that are eliminated at a time
+BLOCK = 1 << 15  # entries per block
+PANEL = 128  # columns eliminated at a time
 
-Scales: TypeAlias = Sequence[int]  # a number for each weighting
+Scales: TypeAlias = Sequence[int]  # one number per weighting
 Entry: TypeAlias = tuple[int, ...]
 Flips: TypeAlias = "Found"
 
 
 class Found:
-    """Pairs of numbers, as blocks: rows, columns, and which places of the block are meant (None:
-    one by one).
+    """Pairs of numbers, as blocks.
+
+    A block has rows, columns, and a mask of places (None: rows and columns are paired).
     """
 
     __slots__ = ("blocks", "size")
@@ -47,7 +48,7 @@ class Found:
             self.blocks.append((xs, ys, mask))
             self.size += size
 
-    def fans(self, key: int, names: Sequence[Any]) -> dict[Any, set[Any]]:
+    def by_key(self, key: int, names: Sequence[Any]) -> dict[Any, set[Any]]:
         """By row (0) or by column (1), the names of what it is paired with."""
         out: dict[Any, set[Any]] = {}
         for xs, ys, mask in self._strips():
@@ -56,9 +57,7 @@ class Found:
                     out.setdefault(names[pair[key]], set()).add(names[pair[1 - key]])
                 continue
             keys, others, places = (xs, ys, mask) if key == 0 else (ys, xs, mask.T)
-            named = numpy_or_none().empty(
-                max(len(names), int(others.max()) + 1), object
-            )  # arrays have room to spare
+            named = numpy_or_none().empty(max(len(names), int(others.max()) + 1), object)  # arrays have spare room
             named[: len(names)] = names
             named = named[others]
             for number, row in zip(keys.tolist(), places, strict=True):
@@ -68,7 +67,7 @@ class Found:
         return out
 
     def _strips(self) -> list[tuple[Any, Any, Any]]:
-        """The blocks; those with the same columns, which one change has, as one."""
+        """The blocks, with those of one change (the same columns) merged."""
         blocks = self.blocks
         if len(blocks) < 2 or any(ys is not blocks[0][1] or mask is None for _, ys, mask in blocks):
             return blocks
@@ -93,28 +92,26 @@ def numpy_or_none() -> Any:
 
 
 class Matrix(Protocol):
-    """What both forms do; `size` is the number of pairs that are there."""
+    """The interface of both forms; `size` is the number of present pairs."""
 
     size: int
 
     def entry(self, x: int, y: int) -> Entry: ...
 
     def change(self, u: int, v: int, scales: Scales) -> tuple[Flips, Flips]:
-        """Add scale·(M + I)[x, u]·(M + I)[v, y] to all entries; the pairs that are gone, and what
-        is new.
-        """
+        """Add scale·(M + I)[x, u]·(M + I)[v, y] to all entries; return lost and new pairs."""
         ...
 
     def entries(self) -> Iterator[tuple[int, int, Entry]]:
-        """Those that are there."""
+        """The present entries."""
         ...
 
     def pairs(self) -> Flips:
-        """Those that are there, without their values."""
+        """The present pairs, without values."""
         ...
 
     def touched(self, u: int, v: int) -> int:
-        """How many entries a change at u, v touches; 0 where that does not matter."""
+        """The number of entries that a change at u, v touches; 0 if it does not matter."""
         ...
 
     def changes_in(self, u: int, v: int) -> tuple[set[int], set[int]]:
@@ -123,7 +120,7 @@ class Matrix(Protocol):
 
 
 class SparseMatrix:
-    """Rows as dictionaries, with the rows that each column has an entry in.
+    """Rows as dictionaries, with the set of rows of each column.
 
     Cost of a change: rows times columns that it touches.
     """
@@ -139,7 +136,7 @@ class SparseMatrix:
     def change(self, u: int, v: int, scales: Scales) -> tuple[Flips, Flips]:
         gone: tuple[list[int], list[int]] = ([], [])
         new: tuple[list[int], list[int]] = ([], [])
-        told = Found(), Found()
+        changed = Found(), Found()
         first, second = scales
         row = dict(self.rows.get(v, {}))
         a, b = row.get(v, (0, 0))
@@ -168,10 +165,10 @@ class SparseMatrix:
                     self.columns[y].remove(x)
                     gone[0].append(x)
                     gone[1].append(y)
-        for found, lists in zip(told, (gone, new), strict=True):
+        for found, lists in zip(changed, (gone, new), strict=True):
             found.add(*lists, None, len(lists[0]))
-        self.size += told[1].size - told[0].size
-        return told
+        self.size += changed[1].size - changed[0].size
+        return changed
 
     def touched(self, u: int, v: int) -> int:
         return (1 + len(self.columns.get(u, ()))) * (1 + len(self.rows.get(v, ())))
@@ -192,7 +189,7 @@ class SparseMatrix:
 
 
 class DenseMatrix:
-    """Two square arrays of numbers of 32 bits.
+    """Two square arrays of 32-bit numbers.
 
     Cost of a change: rows times columns that it touches, some 10 nanoseconds for each.
     """
@@ -221,17 +218,17 @@ class DenseMatrix:
         xs = np.flatnonzero(columns.any(axis=0))
         ys = np.flatnonzero(rows.any(axis=0))
         if 4 * len(ys) > 3 * self.capacity:
-            ys = np.arange(self.capacity)  # then whole rows are copied, which is quicker
-        told = Found(), Found()
+            ys = np.arange(self.capacity)  # copying whole rows is faster then
+        changed = Found(), Found()
         step = max(1, BLOCK // max(1, len(ys)))
         for start in range(0, len(xs), step):
-            self._change_block(xs[start : start + step], ys, columns, rows, told)
-        self.size += told[1].size - told[0].size
-        return told
+            self._change_block(xs[start : start + step], ys, columns, rows, changed)
+        self.size += changed[1].size - changed[0].size
+        return changed
 
-    def _change_block(self, xs: Any, ys: Any, columns: Any, rows: Any, told: tuple[Found, Found]) -> None:
+    def _change_block(self, xs: Any, ys: Any, columns: Any, rows: Any, changed: tuple[Found, Found]) -> None:
         np, whole = self.np, len(ys) == self.capacity
-        there: list[Any] = [None, None]  # before and after
+        there: list[Any] = [None, None]  # presence before and after
         for data, column, row in zip(self.data, columns, rows, strict=True):
             place: Any = xs if whole else np.ix_(xs, ys)
             old = data[place]
@@ -243,7 +240,7 @@ class DenseMatrix:
         was, is_ = there[0] != 0, there[1] != 0
         flips = was ^ is_
         if flips.any():
-            for found, side in zip(told, (was, is_), strict=True):
+            for found, side in zip(changed, (was, is_), strict=True):
                 side &= flips
                 found.add(xs, ys, side, int(np.count_nonzero(side)))
 
@@ -293,8 +290,9 @@ def sparse_of(matrix: Matrix) -> SparseMatrix:
 
 
 def _reduced(values: Any) -> Any:
-    """Numbers of up to 62 bits, with a sign or without, modulo p, in place: 2³¹ is 1, so upper bits
-    are added.
+    """Reduce numbers of up to 62 bits, signed or not, modulo p, in place.
+
+    2³¹ is 1, so upper bits are added.
     """
     p, shift = values.dtype.type(P), values.dtype.type(31)
     for _ in range(2):
@@ -308,10 +306,10 @@ def _reduced(values: Any) -> Any:
 def inverse(
     np: Any, capacity: int, edges: Sequence[tuple[int, int]], weights: Sequence[Scales]
 ) -> DenseMatrix | None:
-    """M of a graph, by elimination in panels of columns; None if a pivot is zero, then other
-    weights are needed.
+    """M of a graph, by elimination in panels of columns; None if a pivot is zero.
 
-    No rows are exchanged: with random weights, a pivot is zero about once in p times.
+    The caller then draws other weights.  Rows are not exchanged: with random weights, a pivot is
+    zero with probability about 1/p.
     """
     out = DenseMatrix(np, capacity)
     xs = np.array([x for x, _ in edges], np.int64)
@@ -330,7 +328,7 @@ def inverse(
 
 
 def _invert(np: Any, matrix: Any) -> bool:
-    """Invert in place, a panel of columns after the other (Gauss and Jordan)."""
+    """Invert in place, one panel of columns after the other (Gauss-Jordan)."""
     n = len(matrix)
     for start in range(0, n, PANEL):
         panel = slice(start, min(n, start + PANEL))
@@ -371,7 +369,7 @@ def _invert_small(np: Any, matrix: Any) -> bool:
 def _product(np: Any, left: Any, right: Any) -> Any:
     """A product modulo p, not yet reduced: numbers of up to 57 bits.
 
-    By halves of 16 bits in floating point, where sums of PANEL products are exact, three products
+    By halves of 16 bits in floating point, where sums of PANEL products are exact; three products
     instead of four.
     """
     mask = (1 << 16) - 1

@@ -1,13 +1,12 @@
-"""What a practical system is: one description, one protocol, and refusals that leave everything as
-it was.
+"""The protocol of practical systems: description, updates, atomic rejection.
 
-The systems of the calculus are terms that `ies.running` evaluates.  Those here do the same by hand,
-each with the algorithm that its auxiliary relations were made for.  Both are used alike: `insert`
-and `delete` of one tuple tell what changed, `view` and `sizes` show what is stored, `check` asserts
-the invariants.
+`ies.running` evaluates the terms of a system of the calculus.  The systems here do the same in
+Python, each with the algorithm that its auxiliary relations serve.  Both have one interface:
+`insert` and `delete` of one tuple return the changes, `view` and `sizes` show the relations,
+`check` asserts the invariants.
 
-A system here begins by `load`, set at a time.  Changes of auxiliary relations are told only where
-somebody asked for them when the system was made; without that nothing is written down for them.
+A system starts by `load`, with all rows at once.  It reports changes of auxiliary relations only if
+the caller asked for them at the start; otherwise it does not record them.
 
 Source: Libkin and Wong, Section 3.
 """
@@ -25,24 +24,25 @@ from everlog.ies.nrc.types import Base, Product, SetOf, columns, inhabits
 from everlog.ies.nrc.value_text import fact_text, is_itself, value_text
 
 Row: TypeAlias = tuple[Any, ...]
-Changes: TypeAlias = dict[str, tuple[Collection[Row], Collection[Row]]]  # relation: (gone, new); never both empty
-Fans: TypeAlias = dict[Any, set[Any]]  # pairs by one of their columns
+Changes: TypeAlias = dict[str, tuple[Collection[Row], Collection[Row]]]  # relation → (gone, new), never both empty
+Sets: TypeAlias = dict[Any, set[Any]]  # pairs by one of their columns
 
 
 # ── refusals ─────────────────────────────────────────────────────────────────────────────────
 
 
 class BadTuple(ValueError):
-    """A relation that the system does not have, or a row that cannot be in it."""
+    """A relation that the system does not have, or a row that does not fit it."""
 
 
 class NotPermissible(ValueError):
-    """An update that the system does not serve, such as an edge that closes a cycle."""
+    """An update that the system does not support, such as an edge that closes a cycle."""
 
 
 def cycle_refused(relation: str, row: Row, route: Iterable[Any]) -> NotPermissible:
-    """The refusal of an edge by a system for acyclic graphs; `route` leads from its end back to its
-    start.
+    """The error for an edge that would close a cycle.
+
+    `route` leads from the edge's end back to its start.
 
     >>> print(cycle_refused("edge", (3, 1), [1, 2, 3]))
     edge(3, 1) closes a cycle: 1 → 2 → 3 is there already, and this system is for acyclic graphs
@@ -61,8 +61,10 @@ def cycle_refused(relation: str, row: Row, route: Iterable[Any]) -> NotPermissib
 
 @frozen
 class Kept:
-    """A relation of a system: columns with their types, and what it holds.  Of an auxiliary, the
-    name is a suffix:  beside an answer `path`, the engine shows `tree` as `path.tree`.
+    """A relation of a system: its columns with their types, and its meaning.
+
+    The name of an auxiliary is a suffix: beside an answer `path`, the engine shows `tree` as
+    `path.tree`.
     """
 
     name: str
@@ -80,7 +82,7 @@ class Kept:
 
 
 def kept(name: str, heading: str, meaning: str = "") -> Kept:
-    """A relation, its columns as words; a column is of nodes, unless `:num` stands behind it.
+    """A relation with its columns as words; columns hold nodes unless marked `:num`.
 
     >>> relation = kept("number", "x y count:num", "how many paths lead from x to y")
     >>> relation.columns, str(relation.type)
@@ -92,22 +94,23 @@ def kept(name: str, heading: str, meaning: str = "") -> Kept:
 
 @frozen(kw_only=True)
 class Described:
-    """What `ies show` prints, and what the planner chooses by; the attributes are named as those of
-    a `System`.
+    """The description of a system, for `ies show` and the planner.
+
+    The attributes have the names of those of a `System`.
     """
 
     name: str
     title: str
-    theorem: str  # or other source
+    theorem: str  # or another source
     about: str
     inputs: tuple[Kept, ...]
     answer: Kept
     auxiliaries: tuple[Kept, ...]
     growth: str
     cost: str
-    query: str  # Datalog that says what the answer is; see `ies.files.datalog`
-    acyclic: bool = False  # whether edges that close a cycle are refused
-    exact: bool = True  # whether the answer is right for certain
+    query: str  # Datalog that defines the answer; see `ies.files.datalog`
+    acyclic: bool = False  # whether edges that close a cycle are rejected
+    exact: bool = True  # whether the answer is certainly right
     exponential: bool = False
     instead: str = ""
 
@@ -116,28 +119,27 @@ class Described:
 
 
 class Rows(Collection[Row]):
-    """Rows that are made when somebody looks, from what was set aside; their number is known at
-    once.
+    """Rows that are made lazily; their number is known at once.
 
     >>> rows = Rows(2, lambda: [(1, 2), (1, 3)])
     >>> len(rows), (1, 3) in rows, sorted(rows)
     (2, True, [(1, 2), (1, 3)])
 
-    Pairs can be had as sets as well, which costs much less than a tuple for each.
+    Pairs are also available as sets, which cost much less than a tuple each.
 
-    >>> rows.fans(0), rows.fans(1)
+    >>> rows.by_key(0), rows.by_key(1)
     ({1: {2, 3}}, {2: {1}, 3: {1}})
     """
 
-    __slots__ = ("_fans", "_make", "_rows", "_size")
+    __slots__ = ("_by_key", "_make", "_rows", "_size")
 
     def __init__(
-        self, size: int, make: Callable[[], Iterable[Row]], fans: Mapping[int, Callable[[], Fans]] | None = None
+        self, size: int, make: Callable[[], Iterable[Row]], by_key: Mapping[int, Callable[[], Sets]] | None = None
     ) -> None:
-        """`fans` has, by the column of the key, quicker ways to make sets, for those that there
+        """`by_key` has, by the column of the key, quicker ways to make sets, for those that there
         are.
         """
-        self._size, self._make, self._fans = size, make, fans or {}
+        self._size, self._make, self._by_key = size, make, by_key or {}
         self._rows: frozenset[Row] | None = None
 
     def __len__(self) -> int:
@@ -151,12 +153,12 @@ class Rows(Collection[Row]):
             self._rows = frozenset(self._make())
         return row in self._rows
 
-    def fans(self, key: int) -> Fans:
+    def by_key(self, key: int) -> Sets:
         """Pairs as {key: values}, with one of the columns as the key; the caller may keep the sets."""
-        make = self._fans.get(key)
+        make = self._by_key.get(key)
         if make is not None:
             return make()
-        out: Fans = {}
+        out: Sets = {}
         for row in self:
             out.setdefault(row[key], set()).add(row[1 - key])
         return out
@@ -169,17 +171,17 @@ class Rows(Collection[Row]):
 
 
 class Practical(ABC):
-    """A system with its state.  It begins empty.
+    """A system with its state, which starts empty.
 
-    Each update is refused before anything is changed, or done as a whole.  An insert of a tuple
-    that is there and a delete of one that is not change nothing.
+    Each update is rejected before anything changes, or done as a whole.  An insert of a present
+    tuple and a delete of an absent one change nothing.
     """
 
     described: ClassVar[Described]
 
     def __init__(self, *, track_auxiliaries: bool = False) -> None:
         self.track_auxiliaries = track_auxiliaries
-        self.given: dict[str, set[Row]] = {relation.name: set() for relation in self.described.inputs}
+        self.base: dict[str, set[Row]] = {relation.name: set() for relation in self.described.inputs}
         self._types = {relation.name: relation.type.element for relation in self.described.inputs}
         self._load()
 
@@ -188,60 +190,58 @@ class Practical(ABC):
         return self.described
 
     def load(self, rows: Mapping[str, Iterable[Row]]) -> None:
-        """Begin anew with these rows, all at once.  If they are refused, the state is as it was."""
+        """Start over with these rows, all at once; if rejected, the state stays as it was."""
         for name in rows:
             self._known(name)
-        given = {name: self._checked_all(name, rows.get(name, ())) for name in self.given}
-        self._permit_all(given)
-        self.given = given
+        base = {name: self._checked_all(name, rows.get(name, ())) for name in self.base}
+        self._permit_all(base)
+        self.base = base
         self._load()
 
     def insert(self, relation: str, row: Row) -> Changes:
-        """Insert a row; what is gone and what is new, of each relation that changed."""
+        """Insert a row; return the lost and new rows of each changed relation."""
         row = self._checked(relation, row)
-        rows = self.given[relation]
+        rows = self.base[relation]
         if row in rows:
             return {}
         self._permit(relation, row)
         rows.add(row)
-        return _told({relation: ((), (row,)), **self._insert(relation, row)})
+        return _net({relation: ((), (row,)), **self._insert(relation, row)})
 
     def delete(self, relation: str, row: Row) -> Changes:
-        """Delete a row; what is gone and what is new, of each relation that changed."""
+        """Delete a row; return the lost and new rows of each changed relation."""
         row = self._checked(relation, row)
-        rows = self.given[relation]
+        rows = self.base[relation]
         if row not in rows:
             return {}
         rows.remove(row)
-        return _told({relation: ((row,), ()), **self._delete(relation, row)})
+        return _net({relation: ((row,), ()), **self._delete(relation, row)})
 
     def track(self) -> None:
-        """Tell the changes of auxiliary relations from now on, too."""
+        """Report the changes of auxiliary relations from now on, too."""
         self.track_auxiliaries = True
 
     def anew(self) -> Practical:
-        """The same system as it begins."""
+        """The same system in its initial state."""
         return type(self)()
 
     # ── what is to be said of it ─────────────────────────────────────────────────────────────
 
     @classmethod
     def prospects(cls) -> list[str]:
-        """What can be said beforehand besides its description, such as how sure an answer will be."""
+        """Statements beyond the description, such as the error bound of an answer."""
         return []
 
     def remarks(self) -> list[str]:
-        """The same of the answer as it is now."""
+        """The same statements for the current answer."""
         return []
 
     # ── looking ──────────────────────────────────────────────────────────────────────────────
 
     def view(self, name: str) -> Collection[Row]:
-        """The rows of a relation as they are now, in no order.  Cost: nothing, until they are
-        looked at.
-        """
-        if name in self.given:
-            rows = self.given[name]
+        """The current rows of a relation, in no order.  Lazy: reading them costs."""
+        if name in self.base:
+            rows = self.base[name]
             return Rows(len(rows), frozenset(rows).__iter__)
         if name == self.described.answer.name or name in {kept.name for kept in self.described.auxiliaries}:
             return self._view(name)
@@ -249,18 +249,18 @@ class Practical(ABC):
 
     def sizes(self) -> dict[str, int]:
         """The number of rows of each relation."""
-        names = (*self.given, self.described.answer.name, *(a.name for a in self.described.auxiliaries))
+        names = (*self.base, self.described.answer.name, *(a.name for a in self.described.auxiliaries))
         return {name: len(self.view(name)) for name in names}
 
     @abstractmethod
     def check(self) -> None:
-        """Assert the invariants.  Cost: about that of the whole answer anew."""
+        """Assert the invariants.  Cost: about that of computing the answer from scratch."""
 
     # ── for each system to say ───────────────────────────────────────────────────────────────
 
     @abstractmethod
     def _load(self) -> None:
-        """The state for what is given."""
+        """Compute the state of the loaded rows."""
 
     @abstractmethod
     def _insert(self, relation: str, row: Row) -> Changes: ...
@@ -273,28 +273,28 @@ class Practical(ABC):
         """The answer or an auxiliary relation."""
 
     def _permit(self, relation: str, row: Row) -> None:
-        """Raise what forbids to insert a row that is not there: as a rule nothing."""
+        """Raise if a new row may not be inserted; by default all may."""
         return
 
     def _permit_all(self, rows: Mapping[str, Collection[Row]]) -> None:
-        """Raise what forbids these rows together: as a rule nothing."""
+        """Raise if these rows may not be loaded together; by default all may."""
         return
 
     # ── rows ─────────────────────────────────────────────────────────────────────────────────
 
     def _known(self, relation: str) -> None:
-        if relation not in self.given:
+        if relation not in self.base:
             raise self._unknown(relation, inputs=True)
 
     def _unknown(self, name: str, inputs: bool = False) -> BadTuple:
-        there = list(self.given)
+        there = list(self.base)
         if not inputs:
             there += [self.described.answer.name, *(a.name for a in self.described.auxiliaries)]
         what = "an input" if inputs else "a relation"
         return BadTuple(f"{name} is not {what} of {self.described.name}; there is {', '.join(there)}")
 
     def _checked_all(self, relation: str, rows: Iterable[Row]) -> set[Row]:
-        """As `_checked`, all at once where they are as plain as they mostly are."""
+        """Like `_checked`, for all rows at once where their types are plain."""
         listed = list(rows)
         arity = len(columns(self._types[relation]))
         plain = set(map(type, listed)) <= {tuple} and set(map(len, listed)) <= {arity}
@@ -313,5 +313,5 @@ class Practical(ABC):
         return tuple(row)
 
 
-def _told(changes: Changes) -> Changes:
+def _net(changes: Changes) -> Changes:
     return {name: change for name, change in changes.items() if change[0] or change[1]}

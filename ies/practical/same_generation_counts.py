@@ -2,17 +2,17 @@
 
 Two nodes are of the same generation if walks of the same length lead to them from one node.  Such a
 pair of walks is one walk in the product graph, where (a, b) → (x, y) if a → x and b → y, that
-begins on the diagonal.  Beside sg(x, y) stands their number:
+begins on the diagonal.  The system stores their number beside sg(x, y):
 
     count(x, y) = [x = y] + Σ count(a, b) over edges a → x and b → y.
 
 An edge e = u → v of the graph is many edges of the product.  With E the edges but e, those that
-come or go are 2·(e ⊗ E) + e ⊗ e up to exchanging the two sides, halved: so it is enough to begin in
-the row of v with 2·count(u, b) at the y of each other edge b → y, and count(u, u) at v itself, to
-carry rows on through what v reaches, sources first, and to add the result to its own mirror image,
-halved.  Only counts that change are ever met.
+change are 2·(e ⊗ E) + e ⊗ e up to exchanging the two sides, halved.  So the algorithm begins in the
+row of v with 2·count(u, b) at the y of each other edge b → y, and count(u, u) at v itself, carries
+rows on through the nodes that v reaches, sources first, and adds the result to its own mirror
+image, halved.  It visits only counts that change.
 
-Source: Libkin and Wong, Proposition 4; the product graph: the counting reading of it.
+Source: Libkin and Wong, Proposition 4, with counts on the product graph.
 """
 
 from __future__ import annotations
@@ -27,9 +27,13 @@ from everlog.ies.practical.tc_counts import pairs
 
 
 class CountedGenerations(Practical):
-    """Invariants, verified by `check`:  I1  `after` has the edges that are given, and no nodes but
-    theirs; `entering` counts those that enter a node; I2  `counts[x][y]` obeys the equation above,
-    and is there only where it is not zero; I3  it is the same for (y, x).
+    """Same generation by counts of walk pairs.
+
+    Invariants, verified by `check`:
+      I1  `after` has the base edges, and no nodes but theirs; `entering` counts the edges into a
+          node;
+      I2  `counts[x][y]` satisfies the equation above, and is stored only if it is not zero;
+      I3  `counts` is symmetric.
     """
 
     described = Described(
@@ -40,7 +44,7 @@ class CountedGenerations(Practical):
         "close a cycle is refused.",
         inputs=(kept("edge", "x y", "an acyclic graph"),),
         answer=kept("sg", "x y", "walks of the same length, or of none, lead from some node to x and to y"),
-        auxiliaries=(kept("pairs", "x y number:num", "how many pairs of such walks there are"),),
+        auxiliaries=(kept("pairs", "x y number:num", "number of such pairs of walks"),),
         growth="as many rows as the answer, at most n²; a count has at most 2n bits",
         cost="the counts that change, times the edges out of their nodes, and a search of what the edge leads to",
         query="sg(x, x) :- edge(x, _). sg(x, x) :- edge(_, x). sg(x, y) :- sg(a, b), edge(a, x), edge(b, y).",
@@ -55,7 +59,7 @@ class CountedGenerations(Practical):
 
     def _load(self) -> None:
         with collector_paused():
-            self.after = successors_of(self.given["edge"])
+            self.after = successors_of(self.base["edge"])
             self.entering = dict.fromkeys(self.after, 0)
             self.counts: dict[Any, dict[Any, int]] = {x: {x: 1} for x in self.after}
             for a in reversed(sinks_first(self.after, self.after)):
@@ -100,15 +104,13 @@ class CountedGenerations(Practical):
         return self._changed(v, seed, -1, alone)
 
     def _seed(self, u: Any, v: Any) -> dict[Any, int]:
-        """What the edge u → v, which is not among `after`, is to the row of v."""
+        """The contribution of the edge u → v, which is not in `after`, to the row of v."""
         out = {y: 2 * number for y, number in self._carried(self.counts[u]).items()}
         out[v] = out.get(v, 0) + self.counts[u][u]
         return out
 
     def _changed(self, v: Any, seed: dict[Any, int], sign: int, alone: dict[Any, Collection[Any]]) -> Changes:
-        """Carry the row of v on, and change counts by the sum of the result and its mirror image,
-        halved.
-        """
+        """Carry the row of v on; change counts by the result plus its mirror, halved."""
         half: dict[Any, dict[Any, int]] = {v: seed}
         for a in reversed(sinks_first(self.after, [v])):
             if a in half and self.after[a]:
@@ -125,8 +127,10 @@ class CountedGenerations(Practical):
         return self._applied(delta, sign, alone)
 
     def _applied(self, delta: dict[Any, dict[Any, int]], sign: int, alone: dict[Any, Collection[Any]]) -> Changes:
-        """`alone` are nodes that came, or go, with the edge: each is of its own generation, counted
-        once.
+        """Apply changed counts.
+
+        `alone` are nodes that appear or disappear with the edge: each is of its own generation,
+        counted once.
         """
         touched = self._touched(delta, alone)
         before = {(x, y): self.counts[x].get(y, 0) for x, y in touched}
@@ -159,7 +163,7 @@ class CountedGenerations(Practical):
         return out
 
     def _touched(self, delta: dict[Any, dict[Any, int]], alone: Mapping[Any, object]) -> set[Row]:
-        """The pairs whose counts change; none if nobody asks."""
+        """The pairs whose counts change; none if changes are not tracked."""
         if not self.track_auxiliaries:
             return set()
         return {(x, y) for x, row in delta.items() for y in row} | {(node, node) for node in alone}
@@ -174,10 +178,10 @@ class CountedGenerations(Practical):
         return Rows(size, lambda: ((x, y, number) for x, row in counted.items() for y, number in row))
 
     def check(self) -> None:
-        assert self.after == successors_of(self.given["edge"]), "I1"
+        assert self.after == successors_of(self.base["edge"]), "I1"
         entering = dict.fromkeys(self.after, 0)
         expected: dict[Any, dict[Any, int]] = {x: {x: 1} for x in self.after}
-        for a, x in self.given["edge"]:
+        for a, x in self.base["edge"]:
             entering[x] += 1
             _add(expected[x], self._carried(self.counts[a]))
         assert self.entering == entering, "I1"

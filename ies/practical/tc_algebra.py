@@ -1,22 +1,22 @@
 """Transitive closure of any graph by the inverse of a matrix over a prime field.
 
 Give each edge a random weight from Z_p, and let A be the matrix of weights.  (I − A)⁻¹ − I is the
-sum of all walks of one edge or more, each the product of its weights; as a polynomial in the
-weights its entry at (x, y) is zero if and only if x does not reach y.  So a pair that is not
-reached has an entry of zero for certain, and one that is reached has one only by bad luck in
-drawing the weights.  One edge changes the inverse by rank one, whatever the graph is: an update
-costs at most n² multiplications, no matter how much of the closure hangs on the edge.
+sum over all walks of one edge or more of the product of their weights.  As a polynomial in the
+weights its entry at (x, y) is zero if and only if x does not reach y.  So an unreachable pair
+always has an entry of zero, and a reachable pair has one only for unlucky weights.  One edge
+changes the inverse by rank one in any graph: an update costs at most n² multiplications,
+independent of how much of the closure depends on the edge.
 
-The chance of bad luck is small and known.  Times the determinant of I − A, an entry is a polynomial
-of degree n at most with coefficients 1 and −1, so it vanishes for at most n out of p − 1 weightings
-(Schwartz and Zippel).  The weights are such that no determinant so far was zero, which excludes at
-most a `risk` of all weightings, the sum of n/(p − 1) over the determinants; so the chance is n/(p −
-1)/(1 − risk).  Two independent weightings are kept; a pair is missed only if both miss it, and the
-chance is squared.  When risk comes to a half, weights are drawn anew.  All this is for updates that
-are not chosen by somebody who looks at the weights.
+The probability of unlucky weights is small and known.  Times the determinant of I − A, an entry is
+a polynomial of degree n at most with coefficients 1 and −1, so it vanishes for at most n out of p −
+1 weightings (Schwartz and Zippel).  The weights are such that no determinant so far was zero, which
+excludes at most a `risk` of all weightings, the sum of n/(p − 1) over the determinants; so the
+probability is n/(p − 1)/(1 − risk).  Two independent weightings are stored; a pair is missing only
+if both miss it, and the probability is squared.  When `risk` reaches a half, new weights are drawn.
+The bound assumes that updates do not depend on the weights.
 
-Where an insert makes the matrix singular, another weight is drawn for the edge; where a delete
-does, all weights are.
+If an insert makes the matrix singular, the edge gets another weight; if a delete does, all edges
+get new weights.
 
 Source: Sankowski, FOCS 2004; Datta, Kulkarni, Mukherjee, Schwentick, Zeume, J. ACM 65(5), 2018.
 """
@@ -47,17 +47,20 @@ from everlog.ies.practical.field_matrices import (
 )
 from everlog.ies.practical.protocol import Changes, Described, Practical, Row, Rows, kept
 
-DENSE = 32  # arrays where at least one entry in so many is there, dictionaries where fewer than an 8th of that
-LEAST = 4096  # entries, below which dictionaries always do
-BEARABLE = 0.5  # the risk at which weights are drawn anew
+DENSE = 32  # arrays if at least one entry in DENSE is present, dictionaries below an 8th of that
+LEAST = 4096  # with fewer entries, always dictionaries
+BEARABLE = 0.5  # the risk at which new weights are drawn
 EXAMPLES = (100, 1_000, 10_000)  # numbers of nodes for which the bound is shown
 
 
 class AlgebraicClosure(Practical):
-    """Invariants, verified by `check`:  I1  `weights` has a weight other than zero in each field
-    for each edge that is given, and for no other; I2  (M + I)·(I − A) = I in both fields, with M
-    the matrix that is kept; I3  nodes are those of edges, and the rows and columns of free numbers
-    are empty; I4  the number of pairs is that of the entries.
+    """Transitive closure by a matrix inverse.
+
+    Invariants, verified by `check`:
+      I1  `weights` has nonzero weights, one per field, for each base edge, and for no other;
+      I2  (M + I)·(I − A) = I in both fields, with M the stored matrix;
+      I3  nodes are those of edges, and the rows and columns of free numbers are empty;
+      I4  the number of pairs is that of the entries.
     """
 
     described = Described(
@@ -87,7 +90,7 @@ class AlgebraicClosure(Practical):
     # ── how sure it is ───────────────────────────────────────────────────────────────────────
 
     def pair_error_bound(self) -> float:
-        """At most so likely is a given pair missing from the answer as it is now."""
+        """An upper bound on the probability that a given pair is missing now."""
         return self._pair_bound(len(self._nodes.numbers), self.risk, self.drawn)
 
     @staticmethod
@@ -98,7 +101,7 @@ class AlgebraicClosure(Practical):
         return min(1.0, one**FIELDS)
 
     def error_bound(self) -> float:
-        """At most so likely is any pair missing from the answer as it is now.
+        """An upper bound on the probability that any pair is missing now.
 
         >>> system = AlgebraicClosure()
         >>> system.load({"edge": [(x, x + 1) for x in range(999)]})
@@ -109,11 +112,10 @@ class AlgebraicClosure(Practical):
 
     @classmethod
     def highest_error_bound(cls, nodes: int) -> float:
-        """What `error_bound` comes to right before weights are drawn anew, a million inserts after
-        the last time.
+        """The largest `error_bound` before new weights are drawn, in a million inserts.
 
-        More is possible only where many edges on cycles, about p/(4n), were loaded at once and
-        numpy is not there.
+        It can be exceeded only if many edges on cycles, about p/(4n), are loaded at once without
+        numpy.
 
         >>> [f"{AlgebraicClosure.highest_error_bound(nodes):.1e}" for nodes in (100, 1_000, 10_000)]
         ['8.7e-11', '8.7e-07', '8.7e-03']
@@ -134,21 +136,21 @@ class AlgebraicClosure(Practical):
 
     def _load(self) -> None:
         self._nodes = Numbering()
-        for edge in self.given["edge"]:
+        for edge in self.base["edge"]:
             for name in edge:
                 if name not in self._nodes.numbers:
                     self._nodes.take(name)
         self.degree = [0] * len(self._nodes)
-        for edge in self.given["edge"]:
+        for edge in self.base["edge"]:
             for name in edge:
                 self.degree[self._nodes.numbers[name]] += 1
         self._weigh()
 
     def _weigh(self) -> None:
-        """Draw all weights, and the matrix for them."""
+        """Draw all weights, and compute their matrix."""
         numbers = self._nodes.numbers
         after: list[list[int]] = [[] for _ in self._nodes.names]
-        for x, y in self.given["edge"]:
+        for x, y in self.base["edge"]:
             after[numbers[x]].append(numbers[y])
         np = numpy_or_none()
         nodes = len(after)
@@ -162,12 +164,12 @@ class AlgebraicClosure(Practical):
             matrix: Matrix | None
             if dense:
                 weights = self._many_weights(len(edges))
-                self.risk = nodes * nodes / (P - 1)  # one pivot for each node
+                self.risk = nodes * nodes / (P - 1)  # one pivot per node
                 matrix = inverse(np, nodes, edges, weights)
             else:
                 self.matrix = matrix = SparseMatrix()
                 weights = []
-                # sinks first: then little leads to an edge when it comes
+                # sinks first: then few paths lead to an edge when it is added
                 graph = dict(enumerate(after))
                 edges = [(x, y) for x in sinks_first(graph, graph) for y in after[x]]
                 for u, v in edges:
@@ -183,9 +185,7 @@ class AlgebraicClosure(Practical):
         return tuple(self._draw.randrange(1, P) for _ in range(FIELDS))
 
     def _many_weights(self, number: int) -> list[Entry]:
-        """As `_weight` so many times, but drawn together: of 31 random bits, all but 0 and p are
-        weights.
-        """
+        """Like `_weight`, `number` times: of 31 random bits, all but 0 and p are weights."""
         found: list[int] = []
         while len(found) < FIELDS * number:
             words = array("I", self._draw.randbytes(array("I").itemsize * (FIELDS * number - len(found))))
@@ -193,7 +193,7 @@ class AlgebraicClosure(Practical):
         return list(zip(*(found[k::FIELDS] for k in range(FIELDS)), strict=True))
 
     def _fit(self, more: int = 0) -> None:
-        """Room for all nodes, in the form that fits; so many entries are about to come."""
+        """Make room for all nodes, in the form that fits with `more` entries."""
         nodes, matrix = len(self._nodes), self.matrix
         if isinstance(matrix, DenseMatrix):
             if nodes > matrix.capacity:
@@ -254,11 +254,11 @@ class AlgebraicClosure(Practical):
                 return weight, self.matrix.change(u, v, scales)
 
     def _scales(self, u: int, v: int, weight: Entry) -> Entry | None:
-        """weight / (1 − weight·(M + I)[v, u]) in each field; None where that divides by zero."""
+        """weight / (1 − weight·(M + I)[v, u]) in each field; None on division by zero."""
         entry = self.matrix.entry(v, u)
         if u == v:
             entry = tuple((value + 1) % P for value in entry)
-        if any(entry):  # otherwise the determinant stays what it is
+        if any(entry):  # otherwise the determinant does not change
             self.risk += len(self._nodes.numbers) / (P - 1)
         below = [(1 - w * value) % P for w, value in zip(weight, entry, strict=True)]
         if not all(below):
@@ -266,7 +266,7 @@ class AlgebraicClosure(Practical):
         return tuple(w * pow(b, -1, P) % P for w, b in zip(weight, below, strict=True))
 
     def _refreshed(self) -> Changes:
-        """Other weights for what is given now; told is the difference of all that was before."""
+        """New weights for the current edges; the changes since the state before."""
         names = self._nodes.names
         before = [set(self._view(name)) for name in ("weight", "inverse")] if self.track_auxiliaries else []
         was = set(self.matrix.pairs())
@@ -284,7 +284,7 @@ class AlgebraicClosure(Practical):
     # ── telling ──────────────────────────────────────────────────────────────────────────────
 
     def _touched(self, u: int, v: int) -> dict[tuple[int, int], Entry]:
-        """The entries that are about to change; none if nobody asks."""
+        """The entries that are about to change; none if changes are not tracked."""
         if not self.track_auxiliaries:
             return {}
         xs, ys = self.matrix.changes_in(u, v)
@@ -314,7 +314,7 @@ class AlgebraicClosure(Practical):
 
     def check(self) -> None:
         numbers = self._nodes.numbers
-        edges = {(numbers[x], numbers[y]) for x, y in self.given["edge"]}
+        edges = {(numbers[x], numbers[y]) for x, y in self.base["edge"]}
         assert self.weights.keys() == edges, "I1"
         assert all(0 < w < P for weight in self.weights.values() for w in weight), "I1"
         assert set(numbers.values()) == {n for edge in edges for n in edge}, "I3"
@@ -333,7 +333,7 @@ class AlgebraicClosure(Practical):
 
 
 def _rounded_up(chance: float) -> str:
-    """Two digits, never less than what is given.
+    """The number rounded up to two digits.
 
     >>> _rounded_up(0.00121), _rounded_up(0.0), _rounded_up(1.0)
     ('1.3e-03', '0', '1')
@@ -345,9 +345,9 @@ def _rounded_up(chance: float) -> str:
 
 
 def _named(pairs: Flips, names: list[Any]) -> Collection[Row]:
-    """Pairs of numbers, given names when somebody looks."""
+    """Pairs of numbers, which get their names when they are read."""
 
     def rows() -> Iterator[Row]:
         return ((names[x], names[y]) for x, y in pairs)
 
-    return Rows(pairs.size, rows, {key: partial(pairs.fans, key, names) for key in (0, 1)}) if pairs.size else ()
+    return Rows(pairs.size, rows, {key: partial(pairs.by_key, key, names) for key in (0, 1)}) if pairs.size else ()

@@ -1,12 +1,12 @@
 """Transitive closure of acyclic graphs by path counts.
 
-Beside path(x, y) stands how many paths lead from x to y.  In an acyclic graph a path passes an edge
-at most once, so an edge u → v brings, or takes, as many paths from x to y as there are from x to u,
-times those from v to y.  A pair is in the answer while its count is not zero.  Counts are exact
-whole numbers of any size.
+The system stores the number of paths from x to y beside path(x, y).  In an acyclic graph a path
+passes an edge at most once, so an edge u → v adds or removes, for each pair, the number of paths
+from x to u times the number from v to y.  A pair is in the answer while its count is not zero.
+Counts are exact integers of any size.
 
-Source: Dong and Su, Information and Computation 120(1), 1995 (acyclic graphs); the counts:
-../shared/notes/recursion.md.
+Source: Dong and Su, Information and Computation 120(1), 1995 (acyclic graphs); with counts: Dong,
+Libkin, Su and Wong, Maintaining transitive closure of graphs in SQL, 1999.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from everlog.ies.practical.protocol import Changes, Described, Practical, Row, R
 
 
 class CountedClosure(Practical):
-    """Invariants, verified by `check`:
-    I1  `after` has the edges that are given, and no nodes but theirs;
-    I2  `counts[x][y]` is the number of paths from x to y, and is there only where it is not zero;
-    I3  `origins[y]` are the x with a count for y;
-    I4  `pairs` is the number of pairs.
+    """Transitive closure by path counts.
+
+    Invariants, verified by `check`:
+      I1  `after` has the base edges, and no nodes but theirs;
+      I2  `counts[x][y]` is the number of paths from x to y, and is stored only if it is not zero;
+      I3  `origins[y]` are the x with a count for y;
+      I4  `pairs` is the number of pairs.
     """
 
     described = Described(
@@ -35,9 +37,9 @@ class CountedClosure(Practical):
         about="The number of paths for each pair.  An edge that would close a cycle is refused.",
         inputs=(kept("edge", "x y", "an acyclic graph"),),
         answer=kept("path", "x y", "y is reached from x by one edge or more"),
-        auxiliaries=(kept("ways", "x y number:num", "how many paths lead from x to y"),),
+        auxiliaries=(kept("ways", "x y number:num", "number of paths from x to y"),),
         growth="as many rows as the answer, at most n²/2; a count has at most n bits",
-        cost="the nodes before the edge times the nodes behind it",
+        cost="the nodes before the edge times the nodes after it",
         query="path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z).",
         acyclic=True,
     )
@@ -52,7 +54,7 @@ class CountedClosure(Practical):
 
     def _load(self) -> None:
         with collector_paused():
-            self.after = successors_of(self.given["edge"])
+            self.after = successors_of(self.base["edge"])
             self.counts: dict[Any, dict[Any, int]] = {}
             self.origins: dict[Any, set[Any]] = {x: set() for x in self.after}
             for x in sinks_first(self.after, self.after):
@@ -118,7 +120,7 @@ class CountedClosure(Practical):
         return changes
 
     def _before(self, u: Any) -> list[tuple[Any, int]]:
-        """The nodes from which paths come to u, with their number; u itself with one."""
+        """The nodes with paths to u, with their number; u itself with one."""
         return [(u, 1), *((x, self.counts[x][u]) for x in self.origins[u])]
 
     # ── telling ──────────────────────────────────────────────────────────────────────────────
@@ -148,7 +150,7 @@ class CountedClosure(Practical):
         return Rows(self.pairs, lambda: ((x, y, number) for x, row in counted.items() for y, number in row))
 
     def check(self) -> None:
-        assert self.after == successors_of(self.given["edge"]), "I1"
+        assert self.after == successors_of(self.base["edge"]), "I1"
         for x, after in self.after.items():
             number: dict[Any, int] = dict.fromkeys(after, 1)
             for y in after:
@@ -161,16 +163,16 @@ class CountedClosure(Practical):
         assert self.pairs == sum(map(len, self.counts.values())), "I4"
 
 
-def pairs(fans: Mapping[Any, Collection[Any]]) -> Collection[Row]:
-    """The pairs of each key with its values; neither may change any more.
+def pairs(sets: Mapping[Any, Collection[Any]]) -> Collection[Row]:
+    """The pairs of each key with its values; neither may change afterwards.
 
     >>> sorted(pairs({1: [2, 3]}))
     [(1, 2), (1, 3)]
     """
-    if not fans:
+    if not sets:
         return ()
     return Rows(
-        sum(map(len, fans.values())),
-        lambda: chain.from_iterable(zip(repeat(x), ys) for x, ys in fans.items()),
-        {0: lambda: {x: set(ys) for x, ys in fans.items() if ys}},
+        sum(map(len, sets.values())),
+        lambda: chain.from_iterable(zip(repeat(x), ys) for x, ys in sets.items()),
+        {0: lambda: {x: set(ys) for x, ys in sets.items() if ys}},
     )

@@ -1,8 +1,8 @@
-"""How the columns of a relation are called in a database.
+"""The names of a relation's columns in a database.
 
-A system names no columns, but its text does: the Datalog query says path(x, y), what a relation
-holds is told as "(x, y, n): n paths …", and an update binds (u, v).  The first of these that fits
-is taken, else c1, c2, ….
+A system names no columns, but its text does: the Datalog query has path(x, y), the meaning of a
+relation reads "(x, y, n): n paths …", and an update binds (u, v).  The first of these that fits is
+taken, else c1, c2, ….
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ def tables(system: System) -> dict[str, Table]:
 
 def _names(system: System, stored: Stored, width: int) -> tuple[str, ...]:
     atom = re.compile(rf"\b{re.escape(stored.name)}\(([^()]*)\)")
-    told = [match.group(1) for match in atom.finditer(system.query)][:1]
+    candidates = [match.group(1) for match in atom.finditer(system.query)][:1]
     meant = re.match(r"\(([^()]*)\)", stored.meaning)
     if meant is not None:
-        told.append(meant.group(1))
-    for words in told:
+        candidates.append(meant.group(1))
+    for words in candidates:
         names = tuple(word.strip() for word in words.split(","))
         if _fit(names, width):
             return names

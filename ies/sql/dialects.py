@@ -1,9 +1,9 @@
-"""The four dialects: names, types, constants, and arithmetic that is exact or fails.
+"""The four dialects: names, types, constants, and exact arithmetic.
 
-Numbers of the calculus are exact rationals.  PostgreSQL has them as NUMERIC, whole or with
-decimals; the others as whole numbers of 64 or 128 bits.  A quotient that a dialect cannot hold, and
-an overflow, end the statement with an error: SQLite, which would go on with a float, is asked for
-the type of each result.
+Numbers of the calculus are exact rationals.  PostgreSQL stores them as NUMERIC, whole or with
+decimals; the others as integers of 64 or 128 bits.  A quotient that a dialect cannot hold, and an
+overflow, end the statement with an error.  SQLite would go on with a float, so its scripts test the
+type of each result.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ RESERVED = frozenset(
     update user using values view when where window with without""".split()
 )
 
-DEFAULT_NODE = -(2**63 - 1)  # what "" is among integers: the value that fills unused columns, and is no node
+DEFAULT_NODE = -(2**63 - 1)  # "" among integers: fills unused columns, and is no node
 
-WHOLE = "a result is no whole number of 64 bits"
+WHOLE = "a result is not a whole number of 64 bits"
 ZERO = "division by zero"
-NOT_WHOLE = "a quotient is no whole number, and this database has no exact fractions"
+NOT_WHOLE = "a quotient is not a whole number, and this database has no exact fractions"
 
 
 def printable(text: str) -> str:
-    r"""The text in one line: nothing in it ends a comment, or shows it in another order.
+    r"""The text on one line, without characters that end or reorder a comment.
 
     >>> printable("a\nDROP TABLE b;\u2028-- \u202ec")
     'a DROP TABLE b; --  c'
@@ -60,24 +60,28 @@ class Dialect:
     node_type: str  # integer | text
 
     def quoted(self, name: str) -> str:
-        """The name as an identifier, in quotes where it needs them.
+        """The name as an identifier, quoted if needed.
 
         >>> Dialect("sqlite", "text").quoted("edge"), Dialect("sqlite", "text").quoted("order")
         ('edge', '"order"')
         """
-        plain = re.fullmatch(r"[a-z_][a-z0-9_]*", name) and not re.fullmatch(r"t\d+", name)  # an alias of ours
+        plain = re.fullmatch(r"[a-z_][a-z0-9_]*", name) and not re.fullmatch(
+            r"t\d+", name
+        )  # not one of our aliases
         if plain and name not in RESERVED:
             return name
         quote = "`" if self.name == "spark" else '"'
         return quote + name.replace(quote, 2 * quote) + quote
 
     def string(self, text: str) -> str:
-        r"""The text as a literal that is one line of printable characters, whatever the text has.
+        r"""The text as a literal on one line of printable characters.
 
         >>> Dialect("sqlite", "text").string("it's"), Dialect("sqlite", "text").string("a\nb")
         ("'it''s'", "('a' || char(10) || 'b')")
-        >>> print(Dialect("postgres", "text").string("a\nb\\"), Dialect("spark", "text").string("it's"))
-        E'a\u000Ab\\' 'it\u0027s'
+        >>> print(Dialect("postgres", "text").string("a\nb\\"))
+        E'a\u000Ab\\'
+        >>> print(Dialect("spark", "text").string("it's"))
+        'it\u0027s'
         """
         if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
             raise SqlError(f"the text {text!r} has a character that no database can hold")
@@ -139,7 +143,7 @@ class Dialect:
             text = whole[: len(whole) - digits] + ("." + whole[len(whole) - digits :] if digits else "")
             return ("-" if value < 0 else "") + text + "::NUMERIC"
         if value.denominator != 1:
-            raise SqlError(f"the constant {value} is no whole number: {self.name} has no exact fractions here")
+            raise SqlError(f"the constant {value} is not a whole number: {self.name} has no exact fractions here")
         bits = 127 if self.name == "duckdb" else 63
         if not -(2**bits) < value < 2**bits:
             raise SqlError(
@@ -150,7 +154,7 @@ class Dialect:
     # ── arithmetic ───────────────────────────────────────────────────────────────────────────────
 
     def arithmetic(self, op: str, left: Scalar, right: Scalar, modulus: int, in_trigger: bool) -> Scalar:
-        """left op right, folded where both are constants."""
+        """left op right, folded if both are constants."""
         if modulus:
             return self._modular(op, left, right, modulus, in_trigger)
         a, b = left.constant, right.constant
@@ -175,7 +179,7 @@ class Dialect:
         match self.name:
             case "sqlite":
                 if not in_trigger:
-                    raise SqlError("sqlite: a division in an initial value, where it could not be refused")
+                    raise SqlError("sqlite: a division in an initial value cannot raise an error")
                 a, b = self.sure(left, in_trigger), self.sure(right, in_trigger)
                 return (
                     f"(SELECT CASE WHEN q.b = 0 THEN RAISE(ABORT, '{ZERO}') WHEN q.a % q.b <> 0 "
@@ -193,7 +197,7 @@ class Dialect:
                 return f"everlog_divide({left.text}, {right.text})"
 
     def _modular(self, op: str, left: Scalar, right: Scalar, p: int, in_trigger: bool) -> Scalar:
-        """In the field of p elements; both sides are first brought between 0 and p - 1."""
+        """Arithmetic in the field of p elements; both sides are first reduced to 0..p - 1."""
         roots = {"sqlite": 31, "spark": 31, "duckdb": 63}
         if self.name in roots and p > 2 ** roots[self.name]:
             raise SqlError(
@@ -225,7 +229,7 @@ class Dialect:
 
     def _inverse(self, value: Scalar, p: int) -> str:
         match self.name:
-            case "sqlite":  # Euclid, one row a step; r and t are the remainders, s and u what multiplies the value
+            case "sqlite":  # Euclid, one row per step; r and t are the remainders, s and u factors of the value
                 return (
                     "(WITH RECURSIVE euclid(r, t, s, u) AS "
                     f"(SELECT {p}, {value.text}, 0, 1 UNION ALL "
@@ -244,7 +248,7 @@ class Dialect:
                 return f"everlog_inverse({value.text}, {p})"
 
     def sure(self, value: Scalar, in_trigger: bool = True) -> Scalar:
-        """The value, or the end of the statement where SQLite has made a float of a large number."""
+        """The value, or an error if SQLite made a float of a large number."""
         if value.whole or not in_trigger:
             return value
         text = (
@@ -254,7 +258,7 @@ class Dialect:
         return Scalar(text, "num", columns=value.columns, heavy=value.heavy)
 
     def functions(self, text: str) -> list[str]:
-        """Definitions of those functions of ours that a text calls."""
+        """Definitions of our functions that a text calls."""
         return [made for name, made in FUNCTIONS.get(self.name, {}).items() if name in text]
 
 
@@ -299,7 +303,7 @@ END $$""",
 CREATE OR REPLACE MACRO everlog_divide(a, b) AS (SELECT
   CASE WHEN q.d = 0 THEN error('{ZERO}') WHEN q.n % q.d <> 0 THEN error('{NOT_WHOLE}') ELSE q.n // q.d END
   FROM (SELECT a AS n, b AS d) AS q)""",
-        # repeated squaring: a^(p - 2); a pair of each bit and what there is so far
+        # repeated squaring: a^(p - 2); pairs of a bit and the result so far
         "everlog_inverse(": f"""\
 CREATE OR REPLACE MACRO everlog_inverse(a, p) AS (SELECT CASE WHEN q.d = 0 THEN error('{ZERO} modulo ' || p) ELSE
   list_reduce(list_transform(range(64), lambda i: (1::HUGEINT, (((p - 2)::BIGINT) >> (63 - i)::INTEGER) & 1)),

@@ -1,4 +1,4 @@
-"""What is raised where a dialect cannot say something."""
+"""The error for terms that a dialect cannot express."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""Values that are computed once: a translator that keeps what a name stands for in tables of their
-own.
+"""A translator that stores named values in tables, so that each is computed once.
 
-Inlining is right but repeats itself.  A value that depends on nothing but the update is kept while
-the update runs, if it is named (by a binding, a `let` or a parameter) and used more than once: a
-flat set as a table, a scalar as a table of one row, and a set of sets *shredded*: a table of the
-outer rows, and for each inner set a table of its elements beside the columns of the outer row that
-it depends on.
+Inlining is correct but repeats work.  A value that depends only on the update is stored while the
+update runs, if it is named (by a binding, a `let` or a parameter) and used more than once: a flat
+set as a table, a scalar as a table of one row, and a set of sets *shredded*: a table of the outer
+rows, and for each inner set a table of its elements beside the columns of the outer row that it
+depends on.
 
 Source: Cheney, Lindley, Wadler, Query shredding, 2014 (here with the columns themselves as the
 indices).
@@ -40,7 +39,7 @@ from everlog.ies.sql.translate import Environment, Translator
 
 @frozen
 class Kept:
-    """A query whose rows are kept under a name while the update runs."""
+    """A query whose rows are stored under a name while the update runs."""
 
     table: Table
     query: str
@@ -49,8 +48,9 @@ class Kept:
 
 @define(eq=False)
 class Keeping(Translator):
-    """A translator that keeps closed sets and costly scalars in tables, whose names begin with
-    `prefix`.
+    """A translator that stores closed sets and costly scalars in tables.
+
+    The names of the tables begin with `prefix`.
     """
 
     prefix: str = field(default="", kw_only=True)
@@ -71,20 +71,20 @@ class Keeping(Translator):
                 return self.value(body, self.bound(pattern, made, env))
             case nrc.Call(function, arguments):
                 definition = self.definitions[function]
-                given: dict[str, Val] = {}
+                parameters: dict[str, Val] = {}
                 for name, argument in zip(definition.parameters, arguments, strict=True):
-                    given[name] = self.value(argument, env)
-                    if occurrences(name, definition.body) > isinstance(given[name], SetVal):
-                        given[name] = self.kept(name, given[name])
-                return self.value(definition.body, {**self.tables, **given})
+                    parameters[name] = self.value(argument, env)
+                    if occurrences(name, definition.body) > isinstance(parameters[name], SetVal):
+                        parameters[name] = self.kept(name, parameters[name])
+                return self.value(definition.body, {**self.tables, **parameters})
             case _:
                 return super().value(term, env)
 
     def kept(self, name: str, value: Val, always: bool = False) -> Val:
-        """The same value, from a table if it is a closed flat set or a closed query of a scalar.
+        """The same value from a table, if it is a closed flat set or scalar query.
 
-        What may fail (a division) is not computed before its time, unless the text computes it
-        `always`.
+        A value that may fail (a division) is computed only where the text computes it, unless the
+        text computes it `always`.
         """
         match value:
             case Tup(parts):
@@ -109,11 +109,10 @@ class Keeping(Translator):
     # ── sets of sets ─────────────────────────────────────────────────────────────────────────────
 
     def _shredded(self, name: str, value: SetVal, always: bool) -> SetVal:
-        """The same set of sets, from a table of its rows and one for the elements of each inner
-        set.
+        """The same set of sets from tables: one of its rows, one per inner set.
 
-        The columns that a row of a branch depends on, after the number of the branch, tell which
-        elements are its own.
+        The number of a branch and the columns that its row depends on identify the elements of the
+        row.
         """
         if self._open_ended(value):
             return value
@@ -157,7 +156,7 @@ class Keeping(Translator):
         return SetVal(opened)
 
     def _of(self, key: Sequence[Val], elements: Val) -> SetVal:
-        """The elements that stand beside this key."""
+        """The elements beside this key."""
         assert isinstance(elements, SetVal)
 
         def opened() -> list[Branch]:
@@ -186,7 +185,7 @@ class Keeping(Translator):
         return _Outer(branch, keys, scalars, sets)
 
     def _widths(self, branches: Sequence[Branch]) -> dict[Kind, int]:
-        """How many columns of each kind a key has, for the longest branch."""
+        """The number of columns of each kind in a key, for the longest branch."""
         out: dict[Kind, int] = {}
         for one in map(self._outer, branches):
             for kind, cells in one.keys.items():
@@ -202,7 +201,7 @@ class Keeping(Translator):
         return out
 
     def _free(self, value: Val) -> frozenset[Column]:
-        """The columns of tables around that a value mentions."""
+        """The columns of outer tables that a value mentions."""
         match value:
             case Scalar():
                 return value.columns
@@ -227,7 +226,7 @@ class Keeping(Translator):
         reads, self.read = self.read, set()
         query, free = self.select(opened(), names)
         read, self.read = frozenset(self.read), reads
-        query = _renumbered(query)  # so that the same closed query has the same text
+        query = _renumbered(query)  # equal closed queries get equal text
         if free or not query or (_fails(query) and not always):
             return None
         if query not in self._known:
@@ -244,9 +243,7 @@ class Keeping(Translator):
 
 @frozen
 class _Outer:
-    """A branch of a set of sets: the columns that its head depends on, by kind; the head's scalars
-    and sets.
-    """
+    """A branch of a set of sets: the columns it depends on, its scalars and sets."""
 
     branch: Branch
     keys: dict[Kind, list[Scalar]]
@@ -272,7 +269,7 @@ def _again(value: Val, parts: Iterator[Val]) -> Val:
 
 
 def _renumbered(query: str) -> str:
-    """A closed query with its aliases counted from t1; what stands in quotes is no alias.
+    """A closed query with its aliases counted from t1; quoted text stays.
 
     >>> _renumbered("SELECT t7.x FROM edge AS t7 WHERE t7.y = 't7'")
     "SELECT t1.x FROM edge AS t1 WHERE t1.y = 't7'"
@@ -287,7 +284,7 @@ def _renumbered(query: str) -> str:
 
 
 def _fails(query: str) -> bool:
-    """Whether evaluating it early could refuse what the text only asks for under a condition."""
+    """Whether early evaluation could fail where the text tests a condition first."""
     return any(word in query for word in ("division", "everlog_divide(", "everlog_inverse("))
 
 
@@ -302,5 +299,5 @@ def _type_of(value: Val) -> Type:
 
 
 def occurrences(name: str, *terms: Term) -> int:
-    """How often a variable stands in some terms."""
+    """How often a variable occurs in some terms."""
     return sum(1 for term in terms for one in everywhere(term) if isinstance(one, nrc.Var) and one.name == name)

@@ -1,11 +1,11 @@
 """PostgreSQL: trigger functions whose work is one statement.
 
-All parts of one statement see the same state, so an update is one WITH whose parts compute what
-goes and comes from the old state and move it; nothing needs a table in between.  What would go and
-come stays, for a row is moved once in a statement.  Two transactions that update the input take
-turns by an advisory lock, and one whose snapshot may be older than its turn is refused.  TRUNCATE
-is refused.  The functions find their tables in the schema that the script was run in, whatever the
-search_path of those who update, and whatever `$user` is for them.
+All parts of one statement see the same state, so an update is one WITH whose parts compute the
+changes from the old state and apply them; no table is needed in between.  A row that would be
+deleted and inserted stays, since one statement moves a row once.  An advisory lock serializes two
+transactions that update the input, and one whose snapshot may be older than its turn is refused.
+TRUNCATE is refused.  The functions find their tables in the schema in which the script ran,
+independent of the caller's search_path and `$user`.
 
 Source: https://www.postgresql.org/docs/15/queries-with.html (data-modifying statements in WITH).
 """
@@ -52,11 +52,11 @@ def cells(dialect: Dialect, table: Table, of: str) -> list[str]:
 def function(
     dialect: Dialect, event: str, table: Table, body: Sequence[str], declared: str = "", level: str = "ROW"
 ) -> list[str]:
-    """A trigger function and its trigger; the function ends with what lets the row pass."""
+    """A trigger function and its trigger; the function ends by passing the row."""
     name = dialect.quoted(f"{table.name}_before_{event}")
     lines = "\n".join(indented(f"{statement};") for statement in body)
     return [
-        # compiling a query that runs for a row would take longer than the row
+        # compiling a query that runs for one row would take longer than the row
         f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql SET jit = off AS "
         + dollar_quoted(f"\n{declared}BEGIN\n{lines}\nEND "),
         f"CREATE TRIGGER {name} BEFORE {event.upper()} ON {dialect.quoted(table.name)}\n"
@@ -65,7 +65,7 @@ def function(
 
 
 def around(dialect: Dialect, system: str, table: Table) -> list[str]:
-    """Taking turns, UPDATE as DELETE and INSERT, no TRUNCATE."""
+    """Serialized transactions, UPDATE as DELETE and INSERT, no TRUNCATE."""
     name = dialect.quoted(table.name)
     old = same(dialect, table, cells(dialect, table, "OLD"))
     new = ", ".join(cells(dialect, table, "NEW"))
@@ -103,7 +103,7 @@ def around(dialect: Dialect, system: str, table: Table) -> list[str]:
 
 
 def _at_home(dialect: Dialect, table: Table) -> str:
-    """The functions of a table look into the schema where they are, and at temporary tables last."""
+    """Set the search path of a table's functions: their schema, then temporary tables."""
     made = ", ".join(dialect.string(f"{table.name}_before_{e}") for e in ("insert", "delete", "update", "all"))
     return "DO " + dollar_quoted(
         "\nDECLARE\n  name TEXT;\n  home TEXT := current_schema();\nBEGIN\n"
@@ -139,7 +139,7 @@ def kept(dialect: Dialect, name: str, columns: Sequence[str], query: str) -> str
 
 
 def _statement(dialect: Dialect, moved: Sequence[Moved], known: Sequence[str]) -> str:
-    """One statement that moves everything."""
+    """One statement that applies all changes."""
     parts = list(known)
     parts += [kept(dialect, m.stage, m.table.columns, m.query or _nothing(dialect, m.table)) for m in moved]
     actions: list[tuple[str, str]] = []
@@ -168,7 +168,7 @@ def _statement(dialect: Dialect, moved: Sequence[Moved], known: Sequence[str]) -
 
 
 def dollar_quoted(body: str) -> str:
-    """The body of a function as a literal; what ends it occurs nowhere in it.
+    """The body of a function as a literal, with a tag that does not occur in it.
 
     >>> dollar_quoted("SELECT 1"), dollar_quoted("SELECT '$everlog$'")
     ('$everlog$SELECT 1$everlog$', "$everlog1$SELECT '$everlog$'$everlog1$")

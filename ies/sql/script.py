@@ -1,5 +1,6 @@
-"""A script: the statements that make the tables, and those of each update where a database has no
-triggers.
+"""A script: statements that create the tables, and those of each update.
+
+Only databases without triggers have statements of updates.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ class Script:
     """Statements without the semicolon at their end.
 
     `updates` are, for DuckDB and Spark, the statements of one update, to be run with the updated
-    row's cells as variables or parameters; SQLite and PostgreSQL have triggers, which stand in
+    row's cells as variables or parameters; SQLite and PostgreSQL have triggers, which are in
     `schema`.
     """
 
@@ -30,7 +31,7 @@ class Script:
     notes: tuple[str, ...] = ()
 
     def text(self) -> str:
-        """All of it, as one text."""
+        """The whole script as one text."""
         out = [comment(line) for line in (self.title, *self.notes)]
         out += ["", *(f"{statement};\n" for statement in self.schema)]
         for (event, relation), statements in self.updates.items():
@@ -40,7 +41,7 @@ class Script:
 
 
 def comment(text: str) -> str:
-    """The text as a comment of one line, which nothing in it ends."""
+    """The text as a comment of one line."""
     return f"-- {printable(text)}"
 
 
@@ -64,15 +65,15 @@ def create(dialect: Dialect, table: Table) -> str:
 
 
 def indices(dialect: Dialect, table: Table, lookups: Iterable[frozenset[str]]) -> list[str]:
-    """Indices for the lookups that the primary key does not serve, as they lack its first column."""
+    """Indexes for lookups that lack the first column of the primary key."""
     wanted = sorted(
-        (asked for asked in lookups if table.columns[0] not in asked), key=lambda a: (-len(a), sorted(a))
+        (lookup for lookup in lookups if table.columns[0] not in lookup), key=lambda a: (-len(a), sorted(a))
     )
     out: dict[tuple[str, ...], None] = {}
-    for asked in wanted:
-        key = tuple(column for column in table.columns if column in asked)
+    for lookup in wanted:
+        key = tuple(column for column in table.columns if column in lookup)
         if not any(known[: len(key)] == key for known in out):
-            out[(*key, *(column for column in table.columns if column not in asked))] = None
+            out[(*key, *(column for column in table.columns if column not in lookup))] = None
     made: list[str] = []
     for key in out:
         name = dialect.quoted(
@@ -84,13 +85,13 @@ def indices(dialect: Dialect, table: Table, lookups: Iterable[frozenset[str]]) -
 
 
 def same(dialect: Dialect, table: Table, row: Sequence[str]) -> str:
-    """The condition that a row of a table is this one."""
+    """The condition that a row of a table equals this one."""
     cells = zip(table.columns, row, strict=True)
     return " AND ".join(f"{dialect.quoted(column)} = {text}" for column, text in cells)
 
 
 def listed(dialect: Dialect, table: Table) -> str:
-    """The columns as something that may stand on the left of IN."""
+    """The columns as the left side of IN."""
     return names(dialect, table) if len(table.columns) == 1 else f"({names(dialect, table)})"
 
 

@@ -1,11 +1,10 @@
-"""DuckDB and Spark, which have no triggers: the statements of one update, to be run with the row's
-cells given.
+"""DuckDB and Spark, which have no triggers: the statements of one update.
 
-DuckDB takes them as variables (SET VARIABLE x = 1) and does all in one transaction, with temporary
-tables for what is computed from the old state.  Spark takes them as named parameters (:x); plain
-tables there can only be overwritten, and not while they are read, so the next value of each table
-is written beside it first.  Spark has no transaction over several tables: an update that is
-interrupted must be run again from the same row.
+The caller passes the cells of the updated row.  DuckDB takes them as variables (SET VARIABLE x = 1)
+and does everything in one transaction, with temporary tables for values computed from the old
+state.  Spark takes them as named parameters (:x).  Plain tables there can only be overwritten, and
+not while they are read, so the next value of each table is first written beside it.  Spark has no
+transaction over several tables: an interrupted update must be run again from the same row.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def write(system: System, dialect: Dialect) -> Script:
 
 
 def parameters(dialect: Dialect, table: Table) -> list[str]:
-    """How the cells of the updated row are called."""
+    """The names of the cells of the updated row."""
     if dialect.name == "spark":
         return [f":{column}" for column in table.columns]
     types = [dialect.column_type(base) for base in columns(table.row)]
@@ -73,7 +72,7 @@ def _duckdb(dialect: Dialect, plan: Plan, row: Sequence[str], _staged: Mapping[s
         condition, message = one
         wrong = " AND ".join(f"({text})" for text in (guard, f"NOT ({condition.text})") if text)
         out.append(f"SELECT CASE WHEN {wrong} THEN error({dialect.message(message)}) END")
-    # A guard reads the input, which changes last; what it forbids to move is not even computed.
+    # A guard reads the input, which changes last; a guarded change is not even computed.
     for moved in plan.moved:
         empty = f"SELECT * FROM {dialect.quoted(moved.table.name)} WHERE FALSE"
         query = moved.query or empty

@@ -1,7 +1,7 @@
-"""Queries of symbolic sets: tables to range over, conditions between values, SELECT.
+"""Queries of symbolic sets: tables to range over, conditions, SELECT.
 
-`in`, `subset` and equality of sets become [NOT] EXISTS.  While it writes, it notes which tables are
-read, and by which columns rows are looked up, for the indices.
+`in`, `subset` and equality of sets become [NOT] EXISTS.  The writer records which tables are read,
+and by which columns rows are looked up, to create indexes.
 """
 
 from __future__ import annotations
@@ -105,15 +105,15 @@ class Queries:
                 raise SqlError("equality between values of different types; the system was not type-checked")
 
     def subset(self, left: SetVal, right: SetVal) -> Scalar:
-        """No element of the left is missing on the right."""
+        """Whether no element of the left is missing on the right."""
         each = left.open()
         return negation(self.any_of(with_condition(negation(self.member(one.head, right)), one) for one in each))
 
     def member(self, element: Val, of: SetVal) -> Scalar:
         """Whether an element is in a set.
 
-        A set of joins that depends on nothing around is best computed once, with IN; others are
-        looked into.
+        A set of joins that depends on nothing outside is best computed once, with IN; others are
+        probed.
         """
         cells = flat(element)
         branches = of.open()
@@ -141,7 +141,7 @@ class Queries:
         return Scalar(f"EXISTS (SELECT 1{rest})", "bool", columns=columns, heavy=True)
 
     def before(self, these: Sequence[From], those: Sequence[From]) -> Scalar:
-        """Whether the rows of these tables come before those, in the order of their columns."""
+        """Whether the rows of these tables come before those, by their columns."""
         left = [self.cell(one.alias, name, "named") for one in these for name in one.columns]
         right = [self.cell(one.alias, name, "named") for one in those for name in one.columns]
         if not left:
@@ -155,7 +155,7 @@ class Queries:
     # ── queries ──────────────────────────────────────────────────────────────────────────────────
 
     def clauses(self, froms: Sequence[From], where: Scalar) -> tuple[str, frozenset[tuple[str, str]]]:
-        """FROM and WHERE, and the columns of the queries around that they mention."""
+        """FROM and WHERE, and the columns of outer queries that they mention."""
         inner = {one.alias for one in froms}
         free = {column for column in where.columns if column[0] not in inner}
         for one in froms:
@@ -165,7 +165,7 @@ class Queries:
         return text + (f" WHERE {where.text}" if where.constant is not True else ""), frozenset(free)
 
     def select(self, branches: Iterable[Branch], names: Sequence[str]) -> tuple[str, frozenset[tuple[str, str]]]:
-        """The query for a flat set, and the columns of the queries around that it mentions."""
+        """The query for a flat set, and the columns of outer queries that it mentions."""
         each: list[tuple[Branch, Scalar]] = []
         for branch in branches:
             where = conjunction(branch.conditions)
@@ -187,20 +187,20 @@ class Queries:
         return "\nUNION\n".join(texts), frozenset(free)
 
     def _looked_up(self, froms: Sequence[From], where: Scalar) -> None:
-        """Remember by which columns each table is asked for rows."""
+        """Record by which columns each table is looked up."""
         for one in froms:
             if one.table is None:
                 continue
-            asked: set[str] = set()
+            columns: set[str] = set()
             for condition in where.parts or (where,):
                 if condition.equals is None:
                     continue
                 for a, b in (condition.equals, condition.equals[::-1]):
                     outside = one.alias not in {alias for alias, _ in b.columns}
                     if a.column is not None and a.column[0] == one.alias and outside:
-                        asked.add(a.column[1])
-            if asked:
-                self.lookups.setdefault(one.table.name, set()).add(frozenset(asked))
+                        columns.add(a.column[1])
+            if columns:
+                self.lookups.setdefault(one.table.name, set()).add(frozenset(columns))
 
 
 def with_condition(condition: Scalar, branch: Branch) -> Branch:

@@ -1,16 +1,16 @@
 """SQLite: BEFORE triggers on the input tables.
 
-A BEFORE trigger sees the input as it was.  What several functions need, and what must be computed
-before a table changes although it is applied after, goes to tables that are empty between updates;
+A BEFORE trigger sees the old input.  Values that several functions need, and values that must be
+computed before a table changes but applied after, go to tables that are empty between updates;
 everything else is one statement that reads and writes at once.  No statement relies on a conflict
-clause that `INSERT OR …` around the trigger would replace, and a wrong type ends the statement
-before the functions run, since OR IGNORE would skip the row but not them.  An UPDATE is a DELETE
-and an INSERT, after which the row itself is left alone.
+clause that an outer `INSERT OR …` would replace.  A wrong type ends the statement before the
+functions run, since OR IGNORE would skip the row but not them.  An UPDATE is a DELETE and an
+INSERT, after which the row itself is left alone.
 
-An INSERT OR REPLACE of a row that is there takes it away and puts it back.  With PRAGMA
-recursive_triggers the delete trigger runs in between, after the insert trigger found nothing to do;
-so a table of one row says how far a replacement is, and an AFTER trigger then takes the row away
-once more, quietly, and inserts it as new.
+An INSERT OR REPLACE of a present row deletes it and inserts it again.  With PRAGMA
+recursive_triggers the delete trigger runs in between, after the insert trigger found nothing to do.
+So a table of one row records the progress of a replacement, and an AFTER trigger then deletes the
+row once more, without effects, and inserts it as new.
 
 Source: https://sqlite.org/lang_createtrigger.html.
 """
@@ -56,9 +56,7 @@ def cells(dialect: Dialect, table: Table, of: str) -> list[str]:
 
 
 def scratch(dialect: Dialect, table: Table) -> str:
-    """A table that is empty between updates.  It has types, else an index would not serve
-    comparisons.
-    """
+    """A table that is empty between updates; typed, so that an index serves it."""
     typed = zip(map(dialect.quoted, table.columns), map(dialect.column_type, columns(table.row)), strict=True)
     listing = ", ".join(f"{name} {type_}" for name, type_ in typed)
     key = names(dialect, table)
@@ -66,7 +64,7 @@ def scratch(dialect: Dialect, table: Table) -> str:
 
 
 def trigger(dialect: Dialect, event: str, table: Table, body: Sequence[str], when: str | None = None) -> str:
-    """The trigger in which the work of an update is done; a delete says that it was, for `around`."""
+    """The trigger that does an update; a delete records that it ran, for `around`."""
     if event == "delete":
         old = cells(dialect, table, "OLD")
         body = [_went(dialect, table, old, _THERE, _GONE), *body]
@@ -84,7 +82,7 @@ def _written(
 
 
 def types_hold(dialect: Dialect, table: Table, row: Sequence[str]) -> str:
-    """End the statement unless the row is of the table's type."""
+    """Raise an error unless the row is of the table's type."""
     wrong: list[str] = []
     for cell, base in zip(row, columns(table.row), strict=True):
         kind = kind_of(base)
@@ -93,19 +91,19 @@ def types_hold(dialect: Dialect, table: Table, row: Sequence[str]) -> str:
         if kind == "bool":
             wrong.append(f"{cell} NOT IN (0, 1)")
     types = ", ".join(dialect.column_type(base) for base in columns(table.row))
-    message = dialect.message(f"{table.name}: a row of the type ({types}) is wanted")
+    message = dialect.message(f"{table.name}: a row of the type ({types}) is expected")
     return f"SELECT RAISE(ABORT, {message}) WHERE {' OR '.join(wrong)}"
 
 
 # ── INSERT OR REPLACE, UPDATE ────────────────────────────────────────────────────────────────────
 
-# The row that is being inserted was not there; was; was, and is deleted since; is to be deleted
-# without work.
+# The row being inserted was absent; was present; was present and is deleted since; is to be deleted
+# without effects.
 _ABSENT, _THERE, _GONE, _QUIET = range(4)
 
 
 def replacement(dialect: Dialect, table: Table) -> list[str]:
-    """The table that says how far the insert of a row is, with its one row."""
+    """The table with one row that records the progress of an insert."""
     name, step = _replacement(dialect, table)
     typed = zip(map(dialect.quoted, table.columns), map(dialect.column_type, columns(table.row)), strict=True)
     listing = ", ".join(f"{column} {type_}" for column, type_ in typed)
@@ -113,7 +111,7 @@ def replacement(dialect: Dialect, table: Table) -> list[str]:
 
 
 def around(dialect: Dialect, table: Table) -> list[str]:
-    """INSERT OR REPLACE as nothing where the row is there, UPDATE as DELETE and INSERT."""
+    """INSERT OR REPLACE of a present row does nothing; UPDATE is DELETE and INSERT."""
     name, new = dialect.quoted(table.name), cells(dialect, table, "NEW")
     replaced, step = _replacement(dialect, table)
     cells_ = ", ".join(f"{dialect.quoted(c)} = {cell}" for c, cell in zip(table.columns, new, strict=True))
@@ -189,7 +187,7 @@ def _trigger(dialect: Dialect, plan: Plan, row: Sequence[str], stages: dict[str,
 
 
 def applied(dialect: Dialect, moved: Moved, source: str) -> list[str]:
-    """The statements that bring to a table what moves."""
+    """The statements that apply a change to a table."""
     table, columns_ = dialect.quoted(moved.table.name), listed(dialect, moved.table)
     insert = f"INSERT INTO {table}\nSELECT * FROM (\n{indented(source)}\n) WHERE TRUE\nON CONFLICT DO NOTHING"
     match moved.kind:
@@ -204,9 +202,9 @@ def applied(dialect: Dialect, moved: Moved, source: str) -> list[str]:
 def ordered(moved: Sequence[Moved]) -> list[tuple[str, Moved]]:
     """An order in which every query is computed before a table that it reads changes.
 
-    A query is applied as it is computed (`direct`) where no other that is still to be computed
-    reads its table; where there is none such, one is computed now (`stage`) and applied when all
-    are computed (`apply`). What goes from a table goes before what comes to it.
+    A query is applied as it is computed (`direct`) if no query still to be computed reads its
+    table. If there is none such, one is computed now (`stage`) and applied when all are computed
+    (`apply`). Deletes of a table come before its inserts.
     """
     out: list[tuple[str, Moved]] = []
     waiting = list(moved)

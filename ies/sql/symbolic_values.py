@@ -1,10 +1,10 @@
-"""Symbolic values: what a term of the calculus stands for while its SQL is written.
+"""Symbolic values: what a term stands for while its SQL is written.
 
-A scalar is a piece of SQL text that knows the columns it mentions.  A set is not a table but a
-*recipe*: each time it is opened it gives, with fresh aliases, the branches of a union: tables to
-range over, conditions, and a head, which may hold sets again.  Ranging over such a set puts its
-tables and conditions into the query at hand; so comprehensions fuse, nested sets need no table, and
-every FROM names a stored flat relation in the end.
+A scalar is a piece of SQL text with the columns it mentions.  A set is not a table but a *recipe*:
+each time it is opened it gives, with fresh aliases, the branches of a union: tables to range over,
+conditions, and a head, which may hold sets again.  A generator over such a set puts its tables and
+conditions into the current query.  So comprehensions fuse, nested sets need no table, and in the
+end every FROM names a stored flat relation.
 
 Source: Wong, Normal forms and conservative extension properties for query languages over collection
 types, 1996 (intermediate nested data can always be removed).
@@ -32,9 +32,9 @@ OR, AND, COMPARE, ADD, MULTIPLY, ATOM = range(6)  # how tightly a text binds
 class Scalar:
     """A value of a base type, as SQL.
 
-    `columns` are those of the tables around it that the text mentions; `column` is set where it is
-    nothing but that column; `heavy` says that it holds a query; `whole` is false while a 64-bit
-    database may have overflowed in it.
+    `columns` are the outer columns that the text mentions; `column` is set if it is just that
+    column; `heavy` says that it contains a query; `whole` is false while a 64-bit database may have
+    overflowed in it.
     """
 
     text: str
@@ -49,7 +49,7 @@ class Scalar:
     equals: tuple[Scalar, Scalar] | None = None
 
     def at(self, level: int) -> str:
-        """The text, in parentheses unless it binds at least so tightly."""
+        """The text, in parentheses if it binds more loosely than `level`."""
         return self.text if self.level >= level else f"({self.text})"
 
 
@@ -60,9 +60,7 @@ class Tup:
 
 @frozen
 class Table:
-    """A stored flat relation, or one that holds what an update computed: its name, columns and row
-    type.
-    """
+    """A stored flat relation, or a table with a result of an update."""
 
     name: str
     columns: tuple[str, ...]
@@ -71,9 +69,7 @@ class Table:
 
 @frozen
 class From:
-    """Something to range over: a table, or a query without duplicates; `free` are columns around
-    it.
-    """
+    """A table or a query without duplicates to range over; `free`: outer columns."""
 
     alias: str
     text: str
@@ -94,7 +90,7 @@ class Branch:
 
 @frozen(eq=False)
 class SetVal:
-    """A set; `table` where it is just that table."""
+    """A set; `table` if it is just that table."""
 
     open: Callable[[], list[Branch]]
     table: Table | None = field(default=None)
@@ -112,7 +108,7 @@ def kind_of(base: Base) -> Kind:
 
 
 def shape(type_: Type, scalars: Iterator[Scalar]) -> Val:
-    """The value of a flat type whose parts are these scalars, from left to right."""
+    """The value of a flat type with these scalars, from left to right."""
     match type_:
         case Base():
             return next(scalars)
@@ -123,7 +119,7 @@ def shape(type_: Type, scalars: Iterator[Scalar]) -> Val:
 
 
 def flat(value: Val) -> tuple[Scalar, ...] | None:
-    """The scalars of a value from left to right; None where it holds a set."""
+    """The scalars of a value from left to right; None if it holds a set."""
     match value:
         case Scalar():
             return (value,)
@@ -140,7 +136,7 @@ def flat(value: Val) -> tuple[Scalar, ...] | None:
 
 
 def like(value: Val, scalars: Iterator[Scalar]) -> Val:
-    """A flat value of the same shape as this one, of other scalars."""
+    """A flat value of the same shape with other scalars."""
     match value:
         case Scalar():
             return next(scalars)
@@ -152,13 +148,13 @@ def like(value: Val, scalars: Iterator[Scalar]) -> Val:
 
 def scalar(value: Val) -> Scalar:
     if not isinstance(value, Scalar):
-        raise SqlError("a value of a base type is wanted here; the system was not type-checked")
+        raise SqlError("a value of a base type is expected here; the system was not type-checked")
     return value
 
 
 def as_set(value: Val) -> SetVal:
     if not isinstance(value, SetVal):
-        raise SqlError("a set is wanted here; the system was not type-checked")
+        raise SqlError("a set is expected here; the system was not type-checked")
     return value
 
 
@@ -170,7 +166,7 @@ def mentioned(scalars: Iterable[Scalar]) -> frozenset[Column]:
 
 
 def conjunction(conditions: Iterable[Scalar]) -> Scalar:
-    """All of them, without those that are true anyway and repetitions."""
+    """The conjunction, without trivial and repeated conditions."""
     parts: dict[str, Scalar] = {}
     for condition in conditions:
         for part in condition.parts or (condition,):
@@ -213,21 +209,22 @@ def negation(condition: Scalar) -> Scalar:
 
 
 def determined(froms: Iterable[From], conditions: Iterable[Scalar], head: Iterable[Scalar]) -> bool:
-    """Whether the head tells the row of every table, so that no two rows give the same.
+    """Whether the head determines the row of every table, so that rows are distinct.
 
-    A column is told when it stands in the head, or when a condition equates it with what is told.
+    The head determines its columns, and a condition that equates a column with a determined value
+    determines it, too.
     """
     local = {(one.alias, name) for one in froms for name in one.columns}
-    told = {one.column for one in head if one.column is not None} & local
+    fixed = {one.column for one in head if one.column is not None} & local
     equations = [condition.equals for condition in conditions if condition.equals is not None]
     grows = True
-    while grows and told != local:
+    while grows and fixed != local:
         grows = False
         for left, right in equations:
             for one, other in ((left, right), (right, left)):
-                new = one.column in local and one.column not in told
-                if new and other.columns & local <= told:
+                new = one.column in local and one.column not in fixed
+                if new and other.columns & local <= fixed:
                     assert one.column is not None
-                    told.add(one.column)
+                    fixed.add(one.column)
                     grows = True
-    return told == local
+    return fixed == local

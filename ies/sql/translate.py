@@ -1,11 +1,10 @@
 """From terms of the calculus to SQL, by evaluating them symbolically.
 
-A comprehension opens its generators and puts their tables and conditions together; `exists`, `all`,
+A comprehension opens its generators and combines their tables and conditions; `exists`, `all`,
 `in`, `subset` and equality of sets become [NOT] EXISTS; a conditional becomes CASE, or a condition
 in each branch of a set; a function is inlined.  Σ adds over elements, not over rows: where two rows
-of the tables may give one element, a SELECT DISTINCT stands between, and where elements hold sets,
-the least row among those that give equal elements counts (which tables have, since their rows are
-ordered).
+of the tables may give one element, the query uses SELECT DISTINCT; where elements hold sets, only
+the least row among those that give equal elements counts (rows of tables are ordered).
 
 Source: Libkin and Wong, Section 2; Wong 1996 (normal forms).
 """
@@ -45,14 +44,14 @@ Environment = Mapping[str, Val]
 
 @define(eq=False)
 class Translator(Queries):
-    """Writes terms in one dialect; `tables` is what the names of relations stand for."""
+    """Writes terms in one dialect; `tables` maps the names of relations."""
 
     definitions: Mapping[str, Definition]
     tables: Environment = field(factory=dict, kw_only=True)
 
     # ── terms ────────────────────────────────────────────────────────────────────────────────────
 
-    def value(self, term: Term, env: Environment) -> Val:  # one case for each construct
+    def value(self, term: Term, env: Environment) -> Val:
         match term:
             case nrc.Var(name):
                 return env[name]
@@ -75,12 +74,8 @@ class Translator(Queries):
                 return SetVal(lambda: [branch for one in both for branch in one.open()])
             case nrc.BigUnion(body, pattern, source):
                 return self._union_over(body, pattern, self.set(source, env), env)
-            case nrc.Comprehension(head, qualifiers):
-                return SetVal(lambda: self.branches(head, qualifiers, env))
             case nrc.Sum(body, pattern, source):
                 return self._total(body, (nrc.Generator(pattern, source),), env)
-            case nrc.SumOf(head, qualifiers):
-                return self._total(head, qualifiers, env)
             case nrc.Equal(left, right):
                 return self.equal(self.value(left, env), self.value(right, env))
             case nrc.If(condition, then, other):
@@ -90,6 +85,15 @@ class Translator(Queries):
                 return self.dialect.arithmetic(op, a, b, modulus, self.in_trigger)
             case nrc.AtMost(left, right):
                 return self.compared("<=", self.value(left, env), self.value(right, env))
+            case _:
+                return self._short(term, env)
+
+    def _short(self, term: nrc.Short, env: Environment) -> Val:
+        match term:
+            case nrc.Comprehension(head, qualifiers):
+                return SetVal(lambda: self.branches(head, qualifiers, env))
+            case nrc.SumOf(head, qualifiers):
+                return self._total(head, qualifiers, env)
             case nrc.Less(left, right):
                 return self.compared("<", self.value(left, env), self.value(right, env))
             case nrc.Exists(qualifiers):
@@ -128,7 +132,7 @@ class Translator(Queries):
         return scalar(self.value(term, env))
 
     def bound(self, pattern: Pattern, value: Val, env: Environment) -> Environment:
-        """The environment in which a pattern's names stand for the parts of a value."""
+        """The environment in which a pattern's names are bound to the parts of a value."""
         out = dict(env)
 
         def bind(pattern: Pattern, value: Val) -> None:
@@ -255,11 +259,11 @@ class Translator(Queries):
                 more = self._sum(head, rest, inner, branch.froms, branch.conditions)
                 out = self.dialect.arithmetic("+", out, more, 0, self.in_trigger)
             return out
-        # it depends on the tables at hand: the rest is a sum of its own for each of their rows
+        # it depends on the current tables: the rest is a separate sum for each of their rows
         return self._added(self._sum(head, qualifiers, env, (), ()), froms, conditions)
 
     def _derived(self, branches: Sequence[Branch]) -> tuple[From, Val]:
-        """The elements of flat branches, each once, as a query to range over."""
+        """The distinct elements of flat branches, as a query to range over."""
         width = len(flat(branches[0].head) or ())
         names = tuple(f"c{n}" for n in range(1, width + 1))
         text, free = self.select(branches, names)
@@ -269,9 +273,7 @@ class Translator(Queries):
         return From(alias, f"({text})", names, kinds, free=free), element
 
     def _representative(self, source: SetVal, number: int) -> Branch:
-        """One branch of a set, without rows that give an element which an earlier branch or row
-        gives.
-        """
+        """One branch of a set, without rows whose element an earlier branch or row gives."""
         here = source.open()[number]
         conditions = list(here.conditions)
         for earlier, other in enumerate(source.open()[: number + 1]):
@@ -282,7 +284,7 @@ class Translator(Queries):
         return Branch(here.froms, tuple(conditions), here.head)
 
     def _added(self, body: Scalar, froms: Sequence[From], conditions: Sequence[Scalar]) -> Scalar:
-        """The sum of the body over the rows that fulfil the conditions."""
+        """The sum of the body over the rows that satisfy the conditions."""
         where = conjunction(conditions)
         if where.constant is False or body.constant == 0:
             return self.dialect.constant(0)
@@ -294,8 +296,8 @@ class Translator(Queries):
         if body.constant == 1:
             counted = "count(*)" if self.dialect.name != "postgres" else "count(*)::NUMERIC"
             return Scalar(f"(SELECT {counted}{rest})", "num", columns=columns, heavy=True)
-        # The body in a query of its own: a sum of outer columns only would else belong to the query
-        # around.
+        # The body needs a query of its own: a sum of outer columns only would belong to the outer
+        # query.
         alias = self.fresh()
         text = f"(SELECT COALESCE(SUM({alias}.v), 0) FROM (SELECT {body.text} AS v{rest}) AS {alias})"
         return Scalar(text, "num", columns=columns, heavy=True, whole=body.whole)
@@ -308,7 +310,7 @@ def _one_row_each(branch: Branch) -> bool:
 
 
 def _columns_of(value: Val) -> list[Scalar]:
-    """The scalars of a value that stand outside sets."""
+    """The scalars of a value outside its sets."""
     match value:
         case Scalar():
             return [value]

@@ -1,9 +1,8 @@
-"""What an update does, as queries: values to keep for a while, requirements, what goes from and
-comes to tables.
+"""An update as queries: temporary values, requirements, and changes of tables.
 
-All of it reads the old state.  What a binding stands for is kept in a table of its own while the
-update runs (ies.sql.keeping).  `relation := relation union e` and its likes are read as what goes
-and what comes, so that an update costs what changes.
+All queries read the old state.  The value of a binding is stored in a temporary table while the
+update runs (ies.sql.keeping).  `relation := relation union e` and similar forms are split into
+deleted and inserted rows, so that an update costs what it changes.
 
 Source: Libkin and Wong, Section 3 (all functions see the old state).
 """
@@ -28,9 +27,7 @@ from everlog.ies.validation import definitions_of
 
 @frozen
 class Moved:
-    """Rows that leave a table (`gone`), come to it (`new`), or are all that it holds afterwards
-    (`next`).
-    """
+    """Rows deleted from a table (`gone`), inserted (`new`), or all of it (`next`)."""
 
     kind: str
     table: Table
@@ -44,7 +41,7 @@ class Moved:
 
 @frozen
 class Plan:
-    """One update: the queries in order; `guard` is the condition under which it changes anything."""
+    """One update: its queries in order, and the condition `guard` for any change."""
 
     event: Event
     table: Table
@@ -54,7 +51,7 @@ class Plan:
     moved: tuple[Moved, ...]
 
     def before(self) -> list[Kept | tuple[Scalar, str]]:
-        """What is kept and what is required, each requirement as soon as it can be tested."""
+        """Temporary values and requirements; each requirement as early as possible."""
         waiting = list(self.requirements)
         out: list[Kept | tuple[Scalar, str]] = []
         for number in range(len(self.kept) + 1):
@@ -68,7 +65,7 @@ class Plan:
 
 @define(eq=False)
 class Planner:
-    """Plans the updates of one system in one dialect; `lookups` collects what indices should serve."""
+    """Plans the updates of one system; `lookups` collects columns to index."""
 
     system: System
     dialect: Dialect
@@ -81,7 +78,7 @@ class Planner:
         self._definitions = dict(definitions_of(self.system))
 
     def initial(self) -> dict[str, str]:
-        """The query for each relation that is not empty at first."""
+        """The query for each relation with an initial value."""
         out: dict[str, str] = {}
         for name, term in self.system.initial.items():
             writer = self._translator(in_trigger=False)
@@ -92,7 +89,7 @@ class Planner:
         return out
 
     def plan(self, update: Update, row: Sequence[str], in_trigger: bool) -> Plan:
-        """The plan of one update; `row` is how the dialect calls the cells of the updated tuple."""
+        """The plan of one update; `row` are the dialect's names of the updated cells."""
         prefix = f"{update.relation}_{update.event}"
         writer = Keeping(
             self.dialect, self._definitions, in_trigger=in_trigger, lookups=self.lookups, prefix=prefix
@@ -100,9 +97,9 @@ class Planner:
         writer.stored(self.tables)
         table = self.tables[update.relation]
         kinds = map(kind_of, columns(table.row))
-        given = shape(table.row, (Scalar(text, kind) for text, kind in zip(row, kinds, strict=True)))
-        env: Environment = writer.bound(update.tuple_, given, writer.tables)
-        there = writer.member(given, writer.table(table))
+        updated = shape(table.row, (Scalar(text, kind) for text, kind in zip(row, kinds, strict=True)))
+        env: Environment = writer.bound(update.tuple_, updated, writer.tables)
+        there = writer.member(updated, writer.table(table))
         guard = (negation(there) if update.event == "insert" else there) if update.effective else None
         writer.read.clear()
         for number, (pattern, term) in enumerate(update.bindings):
@@ -152,7 +149,7 @@ def _binds(pattern: nrc.Pattern) -> list[nrc.Bind]:
 
 
 def _differences(name: str, change: Change) -> list[tuple[str, Term]]:
-    """What goes and comes; or the whole next value, where that cannot be told from its text."""
+    """Deleted and inserted rows; or the next value, if the term has no such form."""
     match change:
         case Differs(gone, new):
             return [(kind, term) for kind, term in (("gone", gone), ("new", new)) if term is not None]

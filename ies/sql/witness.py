@@ -1,21 +1,20 @@
-"""Transitive closure of arbitrary graphs in SQL, with one witness for each pair: written by hand,
-not translated.
+"""Transitive closure in SQL with one witness for each pair, written by hand.
 
-`path_tree` says of each pair (x, y) of `path` by which node before y it is reached: path(x, parent)
-and edge(parent, y), or parent = x and the edge alone.  For each x these are the branches of a tree
-with its root in x.
+`path_tree` gives for each pair (x, y) of `path` the node before y on a path: path(x, parent) and
+edge(parent, y), or parent = x and the edge alone.  For each x these are the branches of a tree with
+its root in x.
 
-- Insert (u, v): what reaches u now reaches what v reaches, by the branches of v's own tree: one
-  statement, no recursion. If u reached v already, nothing is new.
-- Delete (u, v): suspect is what hangs below this edge in any tree.  A suspect that an edge reaches
-  from what is trusted is saved, and may save others; the rest goes.  A recursive query gives a row
+- Insert (u, v): every node that reaches u now reaches every node that v reaches, by the branches of
+  v's own tree: one statement, no recursion. If u reached v already, nothing is new.
+- Delete (u, v): the nodes below this edge in any tree are suspects.  A suspect with an edge from a
+  trusted node is saved, and may save others; the rest is deleted.  A recursive query produces a row
   only after the row that it was made from, and the first row of a pair becomes its witness, so that
   no witness rests on itself.
 
 SQLite has WITH RECURSIVE in subqueries of a trigger; PostgreSQL runs the same in a loop of plpgsql,
-each round of which saves what the round before made safe.
+and each round saves the suspects that the previous round made safe.
 
-Source: our notes on recursion; the system in Python is ies.practical.tc_witness.
+The same system in Python is ies.practical.tc_witness.
 """
 
 from __future__ import annotations
@@ -99,7 +98,7 @@ SELECT x, y FROM (
 
 _TRUSTED = "(e.x = s.x OR EXISTS (SELECT 1 FROM path_tree AS w WHERE w.x = s.x AND w.y = e.x))"
 
-# Whom an edge reaches from what is trusted.
+# Suspects with an edge from a trusted node.
 _SQLITE_ROUND = [
     f"""\
 INSERT INTO path_tree
@@ -111,8 +110,8 @@ GROUP BY s.x, s.y""",
 DELETE FROM path_suspect
 WHERE EXISTS (SELECT 1 FROM path_tree AS w WHERE w.x = path_suspect.x AND w.y = path_suspect.y)""",
 ]
-# A round makes one row of a pair, and shallow trees; the recursion a row of every way.  Most are
-# saved early.
+# A round makes one row per pair, and shallow trees; the recursion makes a row for every path.  Most
+# suspects are saved early.
 _ROUNDS = 4
 
 _SQLITE_REST = f"""\

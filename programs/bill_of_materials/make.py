@@ -1,5 +1,4 @@
-"""Make facts of bill_of_materials.dl: a plant with products, assemblies on a few levels, and
-suppliers.
+"""Make facts of bill_of_materials.dl: products, assemblies, parts, suppliers.
 
 python3 make.py FOLDER [--size PARTS] [--seed N]
 """
@@ -14,9 +13,7 @@ LEVELS = 4
 
 
 def make(chance: random.Random, size: int) -> Facts:
-    """Parts on levels; what is on one is made of two to five parts of those below, the lowest are
-    bought.
-    """
+    """Parts on levels: each is made of two to five lower parts; the lowest are bought."""
     levels = [
         [f"{'part' if level == 0 else f'assembly {level}'}.{i + 1:04}" for i in range(max(2, size >> level))]
         for level in range(LEVELS)

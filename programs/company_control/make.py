@@ -1,4 +1,4 @@
-"""Make facts of company_control.dl: companies in groups, with cross-holdings and scattered shares.
+"""Make facts of company_control.dl: groups of companies with cross-holdings.
 
 python3 make.py FOLDER [--size COMPANIES] [--seed N]
 """
@@ -11,9 +11,7 @@ from everlog.programs.fact_scripts import Facts, main
 
 
 def make(chance: random.Random, size: int) -> Facts:
-    """Each company has up to six owners, most of them of older companies; some shares go the other
-    way.
-    """
+    """Each company has up to six owners, mostly older companies; some shares go back."""
     names = [f"company {i:04}" for i in range(1, size + 1)]
     rows: list[tuple[str | int, ...]] = []
     for i, name in enumerate(names):

@@ -1,20 +1,20 @@
-"""Write the facts of debian_packages.dl from the package lists of a Debian machine.
+"""Write the facts of debian_packages.dl from a Debian machine's package lists.
 
     python3 extract.py FOLDER                                the shipped excerpt
-    python3 extract.py FOLDER --all --remove libssl3,perl    this machine: what breaks without these?
-    python3 extract.py FOLDER --all --install postfix        this machine: what would come along?
+    python3 extract.py FOLDER --all --remove libssl3,perl    this machine: what breaks?
+    python3 extract.py FOLDER --all --install postfix        this machine: what comes along?
     python3 extract.py FOLDER --wanted git,vim --offered nginx --install nginx    another one
 
-With `--all` the facts describe this machine as it is: what is installed, what a person asked for
-(`apt-mark showmanual`), and the packages that `--install` names with what they need.  Otherwise
-they describe a machine on which the `--wanted` packages were asked for, besides those that are
-essential, and what they need came along; on which the `--left` ones were left behind by something
-that is gone; and where the `--offered` ones could be installed too.
+With `--all` the facts describe this machine: the installed packages, those that a person asked for
+(`apt-mark showmanual`), and the packages that `--install` names with their dependencies. Otherwise
+they describe a machine on which a person installed the `--wanted` packages besides the essential
+ones, with their dependencies; on which the `--left` packages remain from something that was
+removed; and where the `--offered` packages could be installed too.
 
 Needs plain Python and `dpkg-query`.  Packages that are not on this machine are looked up by
-`apt-cache dumpavail`, where there are package lists.  Versions are as in the lists; that a
-dependency asks for a version is left out, since a release satisfies its own, and a conflict with
-some versions of a package is kept only where it is with the version at hand.
+`apt-cache dumpavail`, if there are package lists.  Versions are as in the lists.  Version
+constraints of dependencies are left out, since a release satisfies its own.  A conflict with some
+versions of a package is included only if it concerns the version in the lists.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _COMPARE = {"<<": "lt", "<=": "le", "=": "eq", ">=": "ge", ">>": "gt"}
 
 
 def installed_records() -> dict[str, Record]:
-    """The packages of this machine by name, those that are fully installed."""
+    """The fully installed packages of this machine, by name."""
     layout = "\t".join(f"${{{field}}}" for field in ("db:Status-Status", "Package", *FIELDS)) + "\n"
     records = {}
     for line in _output("dpkg-query", "-W", "-f", layout).splitlines():
@@ -54,7 +54,7 @@ def installed_records() -> dict[str, Record]:
 
 
 def available_records() -> dict[str, Record]:
-    """What the package lists offer, by name; of several versions, the one that is listed first."""
+    """The packages in the package lists, by name; of several versions, the first."""
     records: dict[str, Record] = {}
     try:
         text = _output("apt-cache", "dumpavail")
@@ -84,7 +84,7 @@ def clauses(record: Record, *fields: str) -> list[list[Alternative]]:
 
 
 class World:
-    """Packages by name, and who provides what."""
+    """Packages by name, and the packages that provide a name."""
 
     def __init__(self, records: dict[str, Record]) -> None:
         self.records = records
@@ -94,8 +94,9 @@ class World:
                 self.providers.setdefault(virtual, []).append(name)
 
     def closure(self, roots: Iterable[str], have: set[str]) -> set[str]:
-        """`have`, the roots, and what they need: of several alternatives one that is there, else
-        the first.
+        """`have`, the roots, and their dependencies.
+
+        Of several alternatives, a present one is taken, else the first.
         """
         chosen, todo = set(have), [root for root in roots if root not in have]
         while todo:
@@ -112,7 +113,7 @@ class World:
         return chosen
 
     def satisfying(self, target: str) -> list[str]:
-        """The package of that name, if there is one; then who provides it, by priority."""
+        """The package of that name, if there is one; then its providers, by priority."""
         return [target] * (target in self.records) + sorted(self.providers.get(target, []), key=self._rank)
 
     def _rank(self, name: str) -> tuple[int, str]:
@@ -121,7 +122,7 @@ class World:
 
 
 def facts(world: World, chosen: set[str]) -> Iterator[tuple[str, tuple[object, ...]]]:
-    """The facts about the chosen packages, but for what is installed and wanted."""
+    """The facts about the chosen packages, except what is installed and wanted."""
     targets: set[str] = set()
     for name in sorted(chosen):
         record = world.records[name]
@@ -140,7 +141,7 @@ def facts(world: World, chosen: set[str]) -> Iterator[tuple[str, tuple[object, .
 
 
 def _concerned(world: World, target: str, relation: str, version: str) -> bool:
-    """Does a conflict with some versions of a package concern the one that there is?"""
+    """Whether a conflict with some versions concerns the version in the lists."""
     if not relation or target not in world.records:
         return not relation
     known = world.records[target]["Version"]
@@ -157,7 +158,7 @@ def _output(*command: str) -> str:
 
 
 def manual() -> set[str]:
-    """What a person asked for on this machine; nothing where apt does not know."""
+    """The manually installed packages of this machine; none if apt does not know."""
     try:
         return set(_output("apt-mark", "showmanual").split())
     except (OSError, subprocess.CalledProcessError):
@@ -165,7 +166,7 @@ def manual() -> set[str]:
 
 
 def _chosen(arguments: argparse.Namespace) -> tuple[World, set[str], set[str], set[str]]:
-    """All packages, and of them those that are wanted, installed, and told of."""
+    """All packages, and which of them are wanted, installed and described."""
     try:
         here = installed_records()
     except (OSError, subprocess.CalledProcessError) as error:
@@ -185,7 +186,7 @@ def _chosen(arguments: argparse.Namespace) -> tuple[World, set[str], set[str], s
 
 
 def _questions(asked: str | None, usual: str, chosen: set[str]) -> list[str]:
-    """The packages that are asked about; where nobody asked, the usual ones, if they are there."""
+    """The packages in question; by default the usual ones, if they are present."""
     if asked is None:
         return [name for name in _names(usual) if name in chosen]
     for name in _names(asked):
@@ -201,7 +202,7 @@ def main() -> None:
     parser.add_argument("--remove", metavar="A,B,…", help="what breaks without these? (none, with --all)")
     parser.add_argument("--install", metavar="A,B,…", help="what comes along with these? (none, with --all)")
     parser.add_argument("--wanted", default=WANTED, metavar="A,B,…", help="packages that a person asked for")
-    parser.add_argument("--left", default=LEFT, metavar="A,B,…", help="packages that nobody needs any more")
+    parser.add_argument("--left", default=LEFT, metavar="A,B,…", help="packages that are no longer needed")
     parser.add_argument("--offered", default=OFFERED, metavar="A,B,…", help="packages that could be installed")
     arguments = parser.parse_args()
     world, wanted, installed, chosen = _chosen(arguments)

@@ -2,8 +2,8 @@
 
     python3 make.py FOLDER [--size PEOPLE] [--seed N]
 
-People are paid by employers and pay shops and landlords, so a few accounts have very many partners.
-One ring is put in for every twelve people: three or four of them pass a sum on, each keeping a
+Employers pay people, and people pay shops and landlords, so a few accounts have very many partners.
+There is one ring for every twelve people: three or four of them pass a sum on, and each keeps a
 little.
 """
 
@@ -39,7 +39,7 @@ def honest(chance: random.Random, size: int) -> Iterator[Payment]:
 
 
 def rings(chance: random.Random, size: int) -> Iterator[Payment]:
-    """Among a third of the people; each begins at some day, and goes on up to two days later."""
+    """Rings among a third of the people; each continues for up to two days."""
     crooks = chance.sample(_people(size), max(4, size // 3))
     for _ in range(max(1, size // 12)):
         members = chance.sample(crooks, chance.choice([3, 3, 4]))

@@ -1,4 +1,4 @@
-"""Make facts of link_failures.dl: a ring of cities with chords, of which a few lines are down.
+"""Make facts of link_failures.dl: a ring of cities with chords and failed lines.
 
 python3 make.py FOLDER [--size CITIES] [--seed N]
 """
@@ -11,9 +11,7 @@ from everlog.programs.fact_scripts import Facts, main
 
 
 def make(chance: random.Random, size: int) -> Facts:
-    """Cities on a ring, each joined to the next; every third has a line across; one line of twelve
-    is down.
-    """
+    """A ring of cities; every third has a line across; one line of twelve is down."""
     cities = [f"city {i:04}" for i in range(size)]
     pairs = {(i, (i + 1) % size) for i in range(size)}
     while len(pairs) < min(size + size // 3, size * (size - 1) // 2):

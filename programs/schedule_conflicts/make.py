@@ -1,4 +1,4 @@
-"""Make facts of schedule_conflicts.dl: a week of lectures, planned by somebody in a hurry.
+"""Make facts of schedule_conflicts.dl: a hastily planned week of lectures.
 
 python3 make.py FOLDER [--size COURSES] [--seed N]
 """
@@ -16,9 +16,7 @@ SEATS = [20, 30, 40, 60]
 
 
 def make(chance: random.Random, size: int) -> Facts:
-    """Two sessions a course; mostly in a room and at a time that are free, if one was found in two
-    tries.
-    """
+    """Two sessions per course, in a free room and time if two tries find one."""
     courses = [f"{SUBJECTS[i % len(SUBJECTS)]} {i // len(SUBJECTS) + 1}" for i in range(size)]
     rooms: list[tuple[Value, ...]] = [(f"room {i + 1:02}", SEATS[i % 4]) for i in range(max(3, size // 6))]
     taken: set[tuple[str, str, int]] = set()

@@ -1,12 +1,13 @@
 """Write the facts of wordnet.dl from the nouns of WordNet.
 
     python3 extract.py FOLDER                      the shipped excerpt
-    python3 extract.py FOLDER --words dog,oak.2    what these words mean, and all that is broader
+    python3 extract.py FOLDER --words dog,oak.2    these words, and all broader concepts
     python3 extract.py FOLDER --all                every noun
 
-WordNet is looked for in /usr/share/wordnet, or where `--wordnet` says.  If it is not there,
-Debian's package wordnet-base is fetched by `apt-get download` and unpacked to a temporary folder;
-nothing is installed.  Its licence asks to be on all copies: it is written to FOLDER/LICENSE.
+The script looks for WordNet in /usr/share/wordnet, or in the folder of `--wordnet`.  If it is not
+there, the script fetches Debian's package wordnet-base by `apt-get download` and unpacks it to a
+temporary folder; it installs nothing.  The licence must accompany all copies: the script writes it
+to FOLDER/LICENSE.
 
 Source: wndb(5WN), the format of the files data.noun and index.noun.
 """
@@ -29,7 +30,7 @@ COMPARE = "dog.1/cat.1,dog.1/wolf.1,dog.1/whale.2,violin.1/piano.1,oak.2/rose.1,
 
 
 class Nouns:
-    """The concepts by their offsets in data.noun: names, words, and where their links lead."""
+    """The concepts by their offsets in data.noun: names, words and links."""
 
     def __init__(self, folder: Path) -> None:
         self.words: dict[str, list[str]] = {}
@@ -39,7 +40,7 @@ class Nouns:
         self.licence = ""
         with (folder / "data.noun").open(encoding="utf-8") as lines:
             for line in lines:
-                if line.startswith("  "):  # the licence, with numbers before its lines
+                if line.startswith("  "):  # the licence, with line numbers
                     self.licence += line.strip().partition(" ")[2].rstrip() + "\n"
                 else:
                     self._concept(line.split(" | ")[0].split())
@@ -50,9 +51,7 @@ class Nouns:
                     self.senses[fields[0]] = fields[-int(fields[2]) :]
 
     def _concept(self, fields: list[str]) -> None:
-        """Offset, file, type, number of words (hexadecimal), words with ids, number of links, the
-        links.
-        """
+        """The fields: offset, file, type, number of words (hex), words, links."""
         offset, count = fields[0], int(fields[3], 16)
         self.words[offset] = fields[4 : 4 + 2 * count : 2]
         links = fields[5 + 2 * count :]
@@ -81,23 +80,21 @@ class Nouns:
         return senses[place - 1]
 
     def upwards(self, words: Iterable[str]) -> set[str]:
-        """The sense that is asked for of each word, or else the first, all that is broader, and
-        their parts.
-        """
+        """The requested sense of each word, or the first; broader concepts; their parts."""
         todo, chosen = [self.sense(word) for word in words], set[str]()
         while todo:
             offset = todo.pop()
             if offset not in chosen:
                 chosen.add(offset)
                 todo += self.broader[offset]
-        # the parts of what was chosen are concepts of their own, but not the reason for more
+        # parts of chosen concepts are included, but not expanded
         parts = {part for offset in chosen for part in self.parts[offset]}
         return chosen | parts
 
 
 @contextmanager
 def wordnet_folder(given: Path | None) -> Iterator[Path]:
-    """The folder that has data.noun: as given, or installed, or out of Debian's package."""
+    """The folder with data.noun: as given, or installed, or from Debian's package."""
     for folder in [given] if given is not None else [INSTALLED]:
         if (folder / "data.noun").is_file():
             yield folder

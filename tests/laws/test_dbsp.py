@@ -1,4 +1,4 @@
-"""The propositions of DBSP as properties, and the delta rules against counting by brute force.
+"""The propositions of DBSP as properties, and delta rules against brute force.
 
 Numbers of propositions and theorems are those of Budiu et al., PVLDB 16(7), 2023.  Streams are
 compared on a prefix: all operators are causal, so a longer input has the same prefix of output.
@@ -67,6 +67,7 @@ from everlog.core.program import (
     Term,
     Variable,
     Wildcard,
+    computed_arguments,
 )
 
 N = 6  # the prefix on which streams are compared
@@ -239,7 +240,7 @@ def test_set_operations_by_distinct(a: ZSet[Any], b: ZSet[Any]) -> None:
 @few
 @given(positive, zset)
 def test_aggregates_follow_a_change(m: ZSet[Any], change: ZSet[Any]) -> None:
-    """Counts and sums are linear; their relation of rows (group, number) changes by `graph_delta`."""
+    """Counts and sums are linear; their rows (group, number) change by `graph_delta`."""
     count, total_of = LINEAR["count"], LINEAR["sum"]
 
     def aggregated(m: ZSet[Any]) -> ZSet[Any]:
@@ -300,7 +301,7 @@ def test_a_lifted_function_is_time_invariant_if_it_maps_zero_to_zero(s: Stream[i
 @few
 @given(st.lists(number, min_size=N, max_size=N), st.lists(number, min_size=N, max_size=N), st.integers(0, N))
 def test_operators_are_causal_and_behind_a_delay_strict(q: Op, a: list[int], b: list[int], t: int) -> None:
-    """What comes at `t` or later changes nothing before `t`; behind a delay, nothing at `t`."""
+    """Input from `t` on changes nothing before `t`; after a delay, nothing at `t`."""
     one, other = stream(a, 0), stream(a[:t] + b[t:], 0)
     assert q(one).prefix(t) == q(other).prefix(t)
     assert delay(q(one)).prefix(t + 1) == delay(q(other)).prefix(t + 1)
@@ -458,9 +459,7 @@ def test_the_two_clocks_of_nested_streams_commute(s: Stream[Any]) -> None:
 @few
 @given(st.lists(numbers, max_size=3), st.lists(numbers, max_size=3))
 def test_bilinear_theorem_on_both_clocks(a: list[Any], b: list[Any]) -> None:
-    """The theorem used twice: the incremental form of a product is bilinear again, in four
-    products.
-    """
+    """Applied twice, the incremental form of a product is bilinear, in four products."""
     times = lift(lambda x, y: x * y)
     one, other = stream(a, stream([], 0)), stream(b, stream([], 0))
     twice = bilinear_incremental(lift(bilinear_incremental(times)))
@@ -603,7 +602,7 @@ others = st.one_of(
 
 @st.composite
 def rules(draw: st.DrawFn) -> Rule:
-    """One to four occurrences of `e`, other literals among them; a rule need not be grounded."""
+    """One to four occurrences of `e` among other literals; perhaps not grounded."""
     body: list[Literal] = [*draw(st.lists(st.one_of(e_atom, e_atom.map(Negation)), min_size=1, max_size=4))]
     body += draw(st.lists(others, max_size=3))
     head = Atom("q", tuple(draw(st.lists(variable, max_size=2))))
@@ -637,6 +636,8 @@ def holds(literal: Literal, binding: Mapping[Variable, int], tables: Tables) -> 
             return not holds(atom, binding, tables)
         case Aggregate(result=result, outer=outer, body=(Atom(group, _),)):
             return holds(Atom(group, (*outer, result)), binding, tables)
+        case Comparison("=", left, right):
+            return bool(value(left, binding) == value(right, binding))
         case Comparison(left=left, right=right):
             return bool(value(left, binding) < value(right, binding))
         case Range(result=result, stop=stop):
@@ -646,7 +647,11 @@ def holds(literal: Literal, binding: Mapping[Variable, int], tables: Tables) -> 
 
 def derivations(head: Atom, body: tuple[Literal, ...], tables: Tables) -> ZSet[Any]:
     """How many bindings of all variables derive each head row."""
-    bindings = (dict(zip(VARIABLES, values, strict=True)) for values in product(DOMAIN, repeat=4))
+    bindings = [dict(zip(VARIABLES, values, strict=True)) for values in product(DOMAIN, repeat=4)]
+    for computed, term in computed_arguments(body).items():
+        assert isinstance(computed, Variable)
+        for b in bindings:
+            b[computed] = value(term, b)
     return ZSet.of(
         tuple(value(arg, b) for arg in head.args)
         for b in bindings
@@ -668,7 +673,7 @@ def gained(delta: DeltaRule, tables: Tables, change: set[Any]) -> ZSet[Any]:
 def test_delta_rules_sum_to_the_change_of_derivations(
     rule: Rule, tables: Tables, relation: str, data: st.DataObject
 ) -> None:
-    """Deletes, then inserts: old count + Σ sign · bindings = new count, for each head row."""
+    """Deletes, then inserts: old count + Σ sign · bindings = new count, per head row."""
     note(str(rule))
     deltas = delta_rules(rule, relation)
     present = sorted(tables[relation])

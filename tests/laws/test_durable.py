@@ -1,10 +1,8 @@
-"""One database in a file, in which facts and rules come and go, and which is closed, opened,
-compacted and looked at.
+"""One database in a file under random moves, closed, opened, compacted and read.
 
-The model is the list of all states that were: what was given, the rules, and what follows by the
-reference evaluator.  After each move the database is in the last of them, memory and file agree,
-and every state that history still reaches is what it was.  A move that fails, because a rule does
-or because the disk does, has changed nothing.
+The model is the list of all past states: base facts, rules, and what follows by the reference
+evaluator.  After each move the database is in the last one, memory and file agree, and every state
+of the history is unchanged.  A move that fails, because of a rule or the disk, has changed nothing.
 """
 
 from __future__ import annotations
@@ -115,9 +113,7 @@ class DurableMachine(RuleBasedStateMachine):
         return self.past[-1]
 
     def attempt(self, after: State, move: Callable[[], object], *failures: type[Exception]) -> bool:
-        """Make a move that leads to a state, in one step or in none if it is the same; or that
-        fails.
-        """
+        """Make a move to a state, in one step, or in none if it is the same; or fail."""
         try:
             move()
         except failures:

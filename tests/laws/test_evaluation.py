@@ -70,9 +70,7 @@ p(y, z) :- s(x, w), p(x, y), p(w, z).
     inputs={"e": [(1, 2), (2, 3), (3, 1)], "s": [(1, 1), (2, 1), (3, 2)]},
 )
 def test_rules_that_read_what_is_new_late_agree_with_the_reference(text: str, inputs: Any) -> None:
-    """Whether a rule goes from Δ outwards or through another atom is a matter of time, not of what
-    it means.
-    """
+    """The join order, from Δ or from another atom, does not change the meaning."""
     try:
         program = compile_text(text)
     except DatalogError:
@@ -114,7 +112,7 @@ def test_a_recursion_of_many_nodes_shares_sets() -> None:
     ring = [(x, (x + 1) % 5000) for x in range(5000)]
     found = seminaive.evaluate(compile_text(text), {"e": ring})
     assert found.size("p") == 5000 * 5000
-    assert len({id(fan) for fan in found.tables["p"].facts.values()}) == 1
+    assert len({id(values) for values in found.tables["p"].facts.values()}) == 1
 
 
 @given(
@@ -142,9 +140,7 @@ def test_a_recursion_of_many_nodes_shares_sets() -> None:
 def test_keys_that_move_along_steps_end_with_what_rounds_give(
     ahead: list[Row], more: list[Row], anywhere: list[Row], rules: list[str]
 ) -> None:
-    """Steps lead ahead, but for a few: most keys are complete when their turn comes, some are in or
-    behind a cycle.
-    """
+    """Most steps lead forward; most keys are complete in time, some are in a cycle."""
     text = """.decl e(x:number, y:number)  .decl f(x:number, y:number, z:number)  .decl r(x:number, y:number)
         r(x, y) :- e(p, x), e(p, y), x != y.  r(0, 1).  .decl turned(x:number)  turned(y) :- r(_, y), r(y, x), x < y."""
     steps = [(x, x + by) for x, by in ahead] + anywhere
@@ -156,8 +152,8 @@ GENERATIONS = """.decl parent(x:number, p:number)  .decl same(x:number, y:number
     same(x, y) :- parent(x, p), parent(y, q), same(p, q), x != y."""
 
 
-def test_each_generation_has_one_turn() -> None:
-    """A binary tree of ten generations: no rounds after the first, and all facts are told."""
+def test_each_generation_is_settled_once() -> None:
+    """A binary tree of ten generations: no rounds after the first, all facts reported."""
     told: list[tuple[int, int]] = []
     program = compile_text(GENERATIONS)
     parents = [(x, x // 2) for x in range(2, 1024)]
@@ -178,7 +174,7 @@ def test_facts_are_counted_once_whether_or_not_rounds_find_them(cycle: list[Row]
 
 
 def test_a_body_of_many_atoms_is_cut_into_functions() -> None:
-    """More loops than Python nests in one function: a walk of 40 steps on a path of 60."""
+    """More loops than Python nests in a function: a walk of 40 steps on a path."""
     walk = ", ".join(f"e(x{i}, x{i + 1})" for i in range(40))
     text = (
         f".decl e(a:number, b:number)\n.decl p(a:number, b:number)\np(x0, x40) :- {walk}, x0 < x39, !e(x40, x0).\n"

@@ -1,6 +1,4 @@
-"""What a functor that is not defined means: the same for all executors, in whatever order a body is
-written.
-"""
+"""A failing functor means the same for all executors, in any order of a body."""
 
 from __future__ import annotations
 

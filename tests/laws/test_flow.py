@@ -1,6 +1,4 @@
-"""Units that carry a column along: the engine equals the reference after every step, whatever comes
-and goes.
-"""
+"""Units that carry a column along: the engine equals the reference."""
 
 from __future__ import annotations
 
@@ -64,9 +62,7 @@ def rows_for(program: Any, name: str) -> st.SearchStrategy[tuple[int, ...]]:
 
 @st.composite
 def streams(draw: st.DrawFn, program: Any) -> tuple[dict[str, list[Any]], list[list[Any]]]:
-    """Facts to begin with, and steps of one change or a few: those there go as often as others
-    come.
-    """
+    """Initial facts, and steps of one or a few changes, half of them deletes."""
     inputs = [d.relation for d in program.inputs]
     there = {name: set(draw(st.lists(rows_for(program, name), max_size=9))) for name in inputs}
     start = {name: sorted(rows) for name, rows in there.items()}
@@ -116,10 +112,10 @@ class _Full(Exception):
 @given(seed=st.integers(0, 2**32), nodes=st.sampled_from([12, 30, 60]), large=st.booleans())
 @examples(20)
 def test_larger_graphs_are_followed_step_by_step(seed: int, nodes: int, large: bool) -> None:
-    """One large component, as random graphs have: what it loses and gains, and what is behind it.
+    """One large component, as in random graphs, with its successors.
 
-    Some steps are refused at their end, and then nothing has changed.  What is told is read last,
-    after all steps.
+    Some steps are refused at their end, and change nothing.  Changes are read last, after all
+    steps.
     """
     draw = Random(seed)
     engine = Engine(program_of(PROGRAMS["closure"]))
@@ -184,9 +180,9 @@ def follow_steps(start: set[Any], steps: list[list[Any]]) -> None:
 
     def toggle(a: Any, b: Any) -> None:
         for index, key, value in ((forth, a, b), (back, b, a)):
-            fan = index.setdefault(key, set())
-            fan ^= {value}
-            if not fan:
+            values = index.setdefault(key, set())
+            values ^= {value}
+            if not values:
                 del index[key]
 
     for a, b in start:

@@ -1,8 +1,8 @@
-"""Incremental evaluation systems: for any updates U, F_Q(U) = Q(U(∅)); encodings keep answers;
-errors change nothing.
+"""Incremental evaluation systems: for any updates U, F_Q(U) = Q(U(∅)).
 
-Updates are drawn from a small pool of tuples, so inserts of what is there and deletes of what is
-not are frequent; over a few nodes self-loops, cycles and pieces without connection are too.
+Encodings keep answers, and errors change nothing.  Updates are drawn from a small pool of tuples,
+so inserts of existing tuples and deletes of missing ones are frequent; over a few nodes self-loops,
+cycles and unconnected pieces are too.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from everlog.ies.encodings.binarize import binarize
 from everlog.ies.encodings.flatten import Flat, columns_of, flatten
 from everlog.ies.encodings.orders import Names, Ordering
 from everlog.ies.files import datalog
-from everlog.ies.nrc.evaluate import evaluate
+from everlog.ies.nrc.compiled_terms import evaluate
 from everlog.ies.nrc.parser import parse_system
 from everlog.ies.nrc.printer import system_text
 from everlog.ies.nrc.terms import Minus, Union, Var
@@ -111,7 +111,7 @@ def closes_a_cycle(running: Running, edge: tuple[Any, Any]) -> bool:
 
 @pytest.mark.parametrize("name", ASKED)
 def test_the_answer_is_the_query_of_the_input(name: str) -> None:
-    """Whatever was inserted or deleted, and refused: the answer is that of the query from scratch."""
+    """After any inserts, deletes and refusals, the answer is that from scratch."""
     exponential = name in EXPONENTIAL
     size = (5, 9, 3) if exponential else (9, 16, 5)
 
@@ -161,7 +161,7 @@ def test_the_maintained_order_is_linear_and_ranks_every_constant(steps: list[Ste
 
 
 def walks_of(edges: frozenset[Any]) -> list[list[Any]]:
-    """The walks that repeat no node, but that the first may be the last: as lists of nodes."""
+    """The walks without repeated nodes, except that the last may be the first."""
     found = [[x, y] for x, y in edges]
     for walk in found:  # grows while it is gone through
         if walk[0] != walk[-1]:
@@ -218,7 +218,7 @@ def inverse_holds(running: Running) -> bool:
 
 
 def answers_of_subsets(running: Running) -> bool:
-    """(X, O) for each subset O of the input, with an X that the system itself comes to for O alone."""
+    """(X, O) for each subset O of the input, with the X that the system has for O."""
     input_ = running.system.inputs[0].name
     kept = {part: value for value, part in running.view("subsets")}
     assert len(kept) == len(running.view("subsets"))
@@ -320,9 +320,7 @@ def refusal(running: Running, step: Step) -> NotPermissible | TooLarge | None:
 
 @pytest.mark.parametrize("name", EXPONENTIAL)
 def test_past_the_limit_nothing_is_lost(name: str) -> None:
-    """An update that would make the auxiliaries too large is refused; answer and auxiliaries stay,
-    deletes go on.
-    """
+    """An update that makes the auxiliaries too large is refused; deletes still work."""
 
     @few(10)
     @given(steps=updates(name, 6, 10, 3), limit=st.integers(4, 60))
@@ -387,7 +385,7 @@ def test_a_wrong_tuple_changes_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("name", SRI)
 def test_the_step_of_a_recursion_obeys_its_laws(name: str) -> None:
-    """f(x, f(x, y)) = f(x, y) and f(x, f(y, z)) = f(y, f(x, z)), on what the recursion reaches."""
+    """f(x, f(x, y)) = f(x, y) and f(x, f(y, z)) = f(y, f(x, z)), on reachable values."""
     text = registry.resources.files("everlog.ies").joinpath("systems", f"{name}.nrc").read_text("utf-8")
     system = parse_system(text)
     assert system.sri is not None
@@ -452,9 +450,7 @@ def test_an_encoded_system_gives_the_same_answers(encoding: str, name: str) -> N
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_encodings_take_what_encodings_make(name: str) -> None:
-    """Of what is flat, or of arity two, there is nothing to encode; nested systems are flattened
-    first.
-    """
+    """Flat systems, or those of arity two, stay; nested systems are flattened first."""
     flat, binary = registry.system_of(f"flatten({name})"), registry.system_of(f"binarize({name})")
     assert flatten(flat) == flat
     assert binarize(flat) == binary
@@ -503,7 +499,7 @@ def orders(ranking: Sequence[str]) -> dict[str, Value]:
 
 @given(data=st.data(), element=types, ranking=st.permutations(["", "a", "b", "c"]))
 def test_q_undoes_p(data: st.DataObject, element: Type, ranking: list[str]) -> None:
-    """Proposition 11, over any types and values; what p makes is flat, and never empty."""
+    """Proposition 11, over any types and values; the image of p is flat and not empty."""
     type_ = SetOf(element)
     value = data.draw(values(type_))
     ordering = Ordering(ORDERS, Names({"O", "R"}))
@@ -518,7 +514,7 @@ def test_q_undoes_p(data: st.DataObject, element: Type, ranking: list[str]) -> N
 
 @given(data=st.data(), type_=types, ranking=st.permutations(["", "a", "b", "c"]))
 def test_every_type_has_a_linear_order(data: st.DataObject, type_: Type, ranking: list[str]) -> None:
-    """Of two different values just one is smaller, and ranks count from 0: so the order is linear."""
+    """Of two different values exactly one is smaller, and ranks count from 0."""
     some = data.draw(st.frozensets(values(type_), max_size=5))
     ordering = Ordering(ORDERS, Names({"O"}))
     less, rank = ordering.less(type_, Var("a"), Var("b")), ordering.rank(type_, Var("O"))
@@ -539,7 +535,7 @@ def test_every_type_has_a_linear_order(data: st.DataObject, type_: Type, ranking
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_only_what_keeps_an_order_of_arrival_depends_on_the_history(name: str) -> None:
-    """Corollary 7 for the paper's systems; the order and the weights of tc_algebra are by arrival."""
+    """Corollary 7 for the paper's systems; tc_algebra orders and weighs by arrival."""
     found = determinism(registry.system_of(name), histories=12)
     assert found.histories >= 2
     assert found.holds == (name not in ("linear_order", "tc_algebra"))

@@ -1,6 +1,4 @@
-"""Practical systems: after any updates the answer is that of the query, and what is told adds up to
-what is stored.
-"""
+"""Practical systems: the query's answer, and changes that sum to the state."""
 
 from __future__ import annotations
 
@@ -63,11 +61,9 @@ def program_of(cls: type[Practical]) -> Program:
 
 
 def answer(system: Practical, evaluate: Callable[[Program, Mapping[str, Any]], Mapping[str, Any]]) -> set[Row]:
-    """The answer to the query of what is given, from scratch.  The oracle has a number for each
-    node.
-    """
+    """The query's answer on the input, from scratch; the oracle numbers nodes."""
     place = {node: n for n, node in enumerate(NODES)}
-    rows = {name: {tuple(place[v] for v in row) for row in given} for name, given in system.given.items()}
+    rows = {name: {tuple(place[v] for v in row) for row in given} for name, given in system.base.items()}
     found = evaluate(program_of(type(system)), rows)[system.described.answer.name]
     return {tuple(NODES[n] for n in row) for row in found}
 
@@ -81,7 +77,7 @@ def by_rounds(program: Program, rows: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def stored(system: Practical) -> dict[str, set[Row]]:
-    names = (*system.given, system.described.answer.name, *(a.name for a in system.described.auxiliaries))
+    names = (*system.base, system.described.answer.name, *(a.name for a in system.described.auxiliaries))
     return {name: set(system.view(name)) for name in names}
 
 
@@ -96,14 +92,14 @@ def closes_a_cycle(edges: set[Row], row: Row) -> bool:
 
 
 class Followed:
-    """A system, and what it told added up."""
+    """A system, and the sum of its reported changes."""
 
     def __init__(self, system: Practical) -> None:
         self.system, self.sum = system, stored(system)
 
     def step(self, step: Step) -> dict[str, tuple[set[Row], set[Row]]]:
         insert, relation, row = step
-        system, given_ = self.system, self.system.given[relation]
+        system, given_ = self.system, self.system.base[relation]
         there = row in given_
         refused = system.described.acyclic and insert and not there and closes_a_cycle(given_, row)
         try:
@@ -123,8 +119,8 @@ class Followed:
             assert told_gone or told_new
             for rows in (gone, new):
                 if isinstance(rows, Rows) and name == system.described.answer.name:
-                    assert {(x, y) for x, ys in rows.fans(0).items() for y in ys} == set(rows)
-                    assert {(x, y) for y, xs in rows.fans(1).items() for x in xs} == set(rows)
+                    assert {(x, y) for x, ys in rows.by_key(0).items() for y in ys} == set(rows)
+                    assert {(x, y) for y, xs in rows.by_key(1).items() for x in xs} == set(rows)
             assert told_gone <= self.sum[name]
             self.sum[name] -= told_gone
             assert not told_new & self.sum[name] or name not in (relation, system.described.answer.name)
@@ -134,7 +130,7 @@ class Followed:
 
 @st.composite
 def steps(draw: st.DrawFn, cls: type[Practical], most: int = 12) -> list[Step]:
-    """Updates of few rows, so that they meet; duplicates and rows that are not there among them."""
+    """Updates of few rows, so that they meet, with duplicates and missing rows."""
     nodes = st.sampled_from(NODES[:5])
     relations = {one.name: st.tuples(*[nodes] * one.arity) for one in cls.described.inputs}
     rows = st.one_of([st.tuples(st.just(name), row) for name, row in relations.items()])
@@ -144,12 +140,8 @@ def steps(draw: st.DrawFn, cls: type[Practical], most: int = 12) -> list[Step]:
 
 
 @pytest.mark.parametrize(("cls", "form_"), CASES)
-def test_the_answer_is_the_query_of_the_input_and_the_told_changes_add_up(
-    cls: type[Practical], form_: str
-) -> None:
-    """F_Q(U) = Q(U(∅)) after each update, for answer and auxiliary relations; refusals change
-    nothing.
-    """
+def test_the_answer_is_the_query_of_the_input_and_the_changes_add_up(cls: type[Practical], form_: str) -> None:
+    """F_Q(U) = Q(U(∅)) after each update, also for auxiliaries."""
 
     @given(steps=steps(cls))
     def law(steps: list[Step]) -> None:
@@ -168,9 +160,7 @@ def test_the_answer_is_the_query_of_the_input_and_the_told_changes_add_up(
 
 @pytest.mark.parametrize(("cls", "form_"), CASES)
 def test_it_may_begin_anywhere_and_untracked_changes_are_the_same(cls: type[Practical], form_: str) -> None:
-    """Loaded at once and then updated, it tells of input and answer what one tells that heard of
-    each update.
-    """
+    """Loaded at once and then updated, it reports the same changes."""
 
     @given(before=steps(cls, 9), after=steps(cls, 6))
     def law(before: list[Step], after: list[Step]) -> None:
@@ -179,9 +169,9 @@ def test_it_may_begin_anywhere_and_untracked_changes_are_the_same(cls: type[Prac
             for step in before:
                 one.step(step)
             other = Followed(cls())
-            other.system.load(one.system.given)
+            other.system.load(one.system.base)
             other.system.check()
-            public = {*one.system.given, cls.described.answer.name}
+            public = {*one.system.base, cls.described.answer.name}
             other.sum = stored(other.system)
             assert {name: rows for name, rows in one.sum.items() if name in public} == {
                 name: rows for name, rows in other.sum.items() if name in public
@@ -210,8 +200,8 @@ def test_long_histories_of_larger_graphs(cls: type[Practical], form_: str) -> No
             if cls.described.acyclic and draw.random() < 0.8 and NODES.index(row[0]) > NODES.index(row[1]):
                 row = row[::-1]
             insert = draw.random() < (0.7 if number < 150 else 0.45)
-            if not insert and system.given[relation.name]:
-                row = draw.choice(sorted(system.given[relation.name], key=repr))
+            if not insert and system.base[relation.name]:
+                row = draw.choice(sorted(system.base[relation.name], key=repr))
             followed.step((insert, relation.name, row))
             if number % 8 == 0:
                 system.check()

@@ -1,9 +1,7 @@
-"""A step that is interrupted, at whatever line, leaves the state of before; the same step then
-succeeds.
+"""A step that is interrupted at any line is undone; the same step then succeeds.
 
 Ctrl-C and the timer of the limits raise between two instructions of the step.  Here a tracer counts
-the lines of the engine and of the rules that it runs, and delivers an interruption at the one that
-is asked for.
+the executed lines of the engine and its rules, and raises at a chosen one.
 """
 
 from __future__ import annotations
@@ -31,6 +29,8 @@ from everlog.dsl.check import compile_text
 
 _ENGINE = (
     everlog.core.engine.__path__[0],
+    everlog.core.storage.shape.__file__,
+    everlog.core.storage.table_shapes.__file__,
     everlog.core.storage.tables.__file__,
     everlog.core.storage.equivalence.__file__,
     "<",
@@ -67,7 +67,7 @@ class Interruption(BaseException):
 
 @contextmanager
 def interrupted_at(engine: Engine, line: int) -> Iterator[None]:
-    """Inside, the engine is interrupted before its line of this number, as a signal would do it."""
+    """Interrupt the engine before its n-th line, as a signal would."""
     count = 0
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
@@ -124,10 +124,9 @@ def assert_sound(engine: Engine) -> None:
 def assert_interruptible(
     engine: Engine, twin: Engine, work: Callable[[Engine], Any], back: Callable[[Engine], Any], first: int
 ) -> None:
-    """Interrupt `work` on an engine at many lines; each time it has done nothing, or all of it.
+    """Interrupt `work` at many lines; each time it has done nothing, or all of it.
 
-    First while rules are compiled and indexes built on the way; then again, when all of that is
-    there.
+    First while rules are compiled and indexes built; then again, when they exist.
     """
     _interrupt_often(engine, twin, work, first)
     back(engine)
@@ -220,7 +219,7 @@ def test_a_tiny_step_is_interrupted_at_each_line(executor: str, monkeypatch: pyt
 
 
 def test_a_search_that_was_interrupted_has_left_no_rows_to_drop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Found by the law above: the rows were noted where they are used, but not yet remembered."""
+    """Found by the law above: the rows were used, but not yet recorded for undo."""
     monkeypatch.setattr(sys.modules[__name__], "MOST", 120)
     program = compile_text(f"{generators.DECLARATIONS}\n{SHAPES['an outer variable bound outside']}\n")
     facts = {"e": [(0, 0), (0, 1), (1, 1)], "v": [(0,), (2,), (3,), (1,), (4,)], "t": [(0, 0, 0)]}

@@ -1,4 +1,4 @@
-"""Every strategy for joins: told deltas sum to the answers from scratch, whatever query and stream."""
+"""Every strategy for joins: reported changes sum to the answers from scratch."""
 
 from __future__ import annotations
 
@@ -81,9 +81,7 @@ def test_a_bulk_load_is_the_same_as_single_inserts(strategy: str, case: tuple[Qu
 def test_ranges_only_leave_out_what_a_filter_would(
     strategy: str, case: tuple[Query, list[Step]], low: int, data: st.DataObject
 ) -> None:
-    """Leapfrog over sorted tries: with bounds a view may skip answers that break them, and no
-    others.
-    """
+    """Leapfrog over sorted tries: bounds skip only answers that violate them."""
     query, stream = case
     variables = query.variables
     if not variables or not served(strategy, query):

@@ -1,4 +1,4 @@
-"""The living engine: after every step every relation is what the reference evaluator says."""
+"""The living engine: after every step it equals the reference evaluator."""
 
 from __future__ import annotations
 
@@ -41,9 +41,7 @@ def test_every_relation_follows(executor: str, case: Case) -> None:
 @examples(25)
 @given(generators.dense_cases())
 def test_dense_programs_follow(executor: str, case: Case) -> None:
-    """Random programs in which every rule derives something, and relations are read twice, or
-    negated too.
-    """
+    """Random programs in which every rule derives facts, with self-joins and negation."""
     text, inputs, stream = case
     follows(program_of(text), inputs, stream, [executor])
 
@@ -94,7 +92,7 @@ def started(text: str, inputs: Any, executor: str) -> Engine:
 @examples(20)
 @given(any_case, st.randoms(use_true_random=False))
 def test_a_batch_is_its_updates_one_by_one(executor: str, case: Case, random: Random) -> None:
-    """In any order, if they are of distinct facts; what is told has the same sum."""
+    """In any order, for updates of distinct facts; the changes have the same sum."""
     text, inputs, stream = case
     batch, single = started(text, inputs, executor), started(text, inputs, executor)
     for step in stream:
@@ -113,9 +111,7 @@ def test_a_batch_is_its_updates_one_by_one(executor: str, case: Case, random: Ra
 @examples(10)
 @given(any_case)
 def test_what_comes_and_goes_leaves_nothing(executor: str, case: Case) -> None:
-    """A step and its inverse, in two steps or in one: the state of before, and told changes that
-    cancel.
-    """
+    """A step and its inverse, apart or in one: the old state, and no net change."""
     text, inputs, stream = case
     engine = started(text, inputs, executor)
     for step in stream:
@@ -135,7 +131,7 @@ def test_what_comes_and_goes_leaves_nothing(executor: str, case: Case) -> None:
 @pytest.mark.parametrize("executor", ["follow", "mixed"])
 @examples(10)
 @given(any_case)
-def test_redundant_updates_tell_nothing(executor: str, case: Case) -> None:
+def test_redundant_updates_report_nothing(executor: str, case: Case) -> None:
     text, inputs, stream = case
     engine = started(text, inputs, executor)
     for step in stream:
@@ -191,9 +187,7 @@ FAILING = {
 @examples(6, share=10)
 @given(st.data())
 def test_a_step_that_fails_leaves_no_trace_and_the_stream_goes_on(name: str, data: st.DataObject) -> None:
-    """These fail in whatever order a body is read, so all engines fail where the reference does,
-    and only there.
-    """
+    """These fail in any order of the body: engines fail where the reference does."""
     rules = FAILING[name]
     program = bind(program_of(f"{generators.DECLARATIONS}\n{rules}\n"), {"picky": _picky})
     read = {name: kinds for name, kinds in generators.BASE.items() if f" {name}(" in rules}
@@ -217,7 +211,7 @@ def test_an_error_of_a_state_in_between_is_none() -> None:
 @examples(25)
 @given(any_case, st.data())
 def test_rules_come_and_go(case: Case, data: st.DataObject) -> None:
-    """A live engine with some of the rules is what a new one would be, and told the difference."""
+    """An engine whose rules change equals a new one, and reports the difference."""
     text, inputs, stream = case
     program = program_of(text)
     engine = EXECUTORS["follow"].start(program)
@@ -248,7 +242,7 @@ def test_rules_come_and_go(case: Case, data: st.DataObject) -> None:
 @pytest.mark.parametrize("executor", ["follow", "witness"])
 @examples(12)
 @given(any_case, st.randoms(use_true_random=False))
-def test_every_fact_has_a_proof_that_stands(executor: str, case: Case, random: Random) -> None:
+def test_every_fact_has_a_valid_proof(executor: str, case: Case, random: Random) -> None:
     text, inputs, stream = case
     engine = started(text, inputs, executor)
     for step in stream:

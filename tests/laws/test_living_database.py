@@ -1,8 +1,8 @@
 """One database, in which facts, rules, declarations and subscribers come and go.
 
-The model is a list of statements and the facts that are given; the reference evaluator says what
-follows.  After each move every relation is what it says, whoever listens has been told exactly
-that, and the invariants of the engine hold.  A move that fails has changed nothing.
+The model is a list of statements and the base facts; the reference evaluator derives the rest.
+After each move every relation agrees with it, subscribers got exactly the changes, and the
+invariants of the engine hold.  A move that fails has changed nothing.
 """
 
 from __future__ import annotations
@@ -98,9 +98,7 @@ class LivingDatabase(RuleBasedStateMachine):
         return {name: set(self.db.view(name)) for name in self.db.relations}
 
     def fitting(self, step: Iterable[tuple[str, Row, bool]]) -> list[Update]:
-        """Updates with as many columns as the relation has now; those of relations that have gone
-        are left out.
-        """
+        """Updates that fit the current columns; those of dropped relations are removed."""
         return [
             Update(name, row[: self.db.relations[name].arity], insert)
             for name, row, insert in step

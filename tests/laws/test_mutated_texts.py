@@ -1,4 +1,4 @@
-"""Nothing breaks it: any text ends in diagnostics, in a documented error of a step, or in a result."""
+"""Any text ends in diagnostics, in a documented error of a step, or in a result."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""MVIVM: the literal algorithm and the fast one tell the same changes as recomputation, on every
-kind of stream.
-"""
+"""MVIVM: the literal and the fast algorithm agree with recomputation."""
 
 from __future__ import annotations
 
@@ -77,7 +75,7 @@ def test_theorem_b_3_the_partition_of_the_answers_is_the_answer_on_the_partition
 
 @given(case=cases(most_atoms=3, most_steps=14))
 @settings(max_examples=25)
-def test_algorithm_1_tells_what_recomputation_tells(case: tuple[Query, list[Step]]) -> None:
+def test_algorithm_1_reports_what_recomputation_reports(case: tuple[Query, list[Step]]) -> None:
     query, stream = case
     literal = Literal(query)
     total: Counter[Row] = Counter()
@@ -95,9 +93,7 @@ def test_algorithm_1_tells_what_recomputation_tells(case: tuple[Query, list[Step
 
 @st.composite
 def hostile_cases(draw: st.DrawFn) -> tuple[Query, list[Step]]:
-    """A query and a stream of a kind that strains a clock: undo, windows, one hot row, clearing and
-    refilling.
-    """
+    """A query and a stream that strains a clock: undo, windows, one hot row, refills."""
     query, stream = draw(cases(most_steps=20))
     kind = draw(st.sampled_from(["as it is", "undo", "window", "hot", "clear and refill"]))
     inserts = [(atom, row, True) for atom, row, _ in stream]
@@ -125,12 +121,10 @@ def hostile_cases(draw: st.DrawFn) -> tuple[Query, list[Step]]:
     between=st.integers(0, 30),
 )
 @settings(max_examples=settings().max_examples * 2)
-def test_generations_tell_what_recomputation_tells(
+def test_generations_report_what_recomputation_reports(
     case: tuple[Query, list[Step]], fan_out: int, shortest: int, bulk: int, between: int
 ) -> None:
-    """With ticks and resets at every few updates; parts of the stream are loaded at once, at first
-    and in between.
-    """
+    """With ticks and resets at every few updates; parts of the stream are bulk loads."""
     query, stream = case
     view = Generations(Asked.full(query), fan_out, shortest)
     relations: list[set[Row]] = [set() for _ in query.atoms]
@@ -159,7 +153,7 @@ def test_generations_tell_what_recomputation_tells(
 
 @given(case=cases(most_atoms=3, most_steps=12))
 @settings(max_examples=20)
-def test_fast_and_literal_tell_the_same(case: tuple[Query, list[Step]]) -> None:
+def test_fast_and_literal_report_the_same(case: tuple[Query, list[Step]]) -> None:
     query, stream = case
     literal, fast = Literal(query), Generations(Asked.full(query), 2, 4)
     for atom, row, insert in stream:
@@ -171,9 +165,7 @@ def test_fast_and_literal_tell_the_same(case: tuple[Query, list[Step]]) -> None:
 
 
 def test_a_toggled_row_finds_its_residual_as_it_was() -> None:
-    """Hubs with disjoint neighbourhoods: first-order delta walks them each time, generations do so
-    once a phase.
-    """
+    """Disjoint neighbourhoods, which first-order deltas scan each time."""
     query = Query.of("R(a, b)", "S(b, c)", "T(a, c)")
     steps = {}
     for size in (1000, 8000):
@@ -190,10 +182,8 @@ def test_a_toggled_row_finds_its_residual_as_it_was() -> None:
     "atoms", ["E(x, y) F(z, y) G(x, z)", "R(a, b) S(b, c) T(c, d)", "T(p, q) R(q, r) S(s, p)"]
 )
 @given(data=st.data())
-def test_heavy_and_light_values_tell_what_recomputation_tells(atoms: str, data: st.DataObject) -> None:
-    """Few values and many updates, so that values turn heavy and light again, and the threshold is
-    chosen anew.
-    """
+def test_heavy_and_light_values_report_what_recomputation_reports(atoms: str, data: st.DataObject) -> None:
+    """Few values and many updates, so that values and the threshold change often."""
     query = Query.of(*re.findall(r"\w\([^)]*\)", atoms))
     most = data.draw(st.integers(1, 6))
     update = st.tuples(st.integers(0, 2), st.tuples(st.integers(0, most), st.integers(0, most)), st.integers(0, 3))

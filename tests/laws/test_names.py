@@ -1,6 +1,4 @@
-"""Whatever a program calls its variables, relations, columns, components and functors, it means the
-same.
-"""
+"""Names of variables, relations, columns, components and functors do not matter."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from hostile_names import ROLES, agrees, hostile, identifiers, names_of, shuffle
 
 
 def _failures(first: int, last: int, everywhere: bool) -> list[str]:
-    """What fails of programs with these seeds, on every executor, or on one of them in turn."""
+    """The failures of programs with these seeds, on every executor, or on one in turn."""
     names = sorted(EXECUTORS)
     found = []
     for seed in range(first, last):

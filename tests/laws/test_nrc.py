@@ -15,9 +15,9 @@ from everlog.dsl.diagnostics import DatalogError, Report
 from everlog.dsl.source import Source
 from everlog.ies.nrc import terms as t
 from everlog.ies.nrc.check import check, height_of, type_of
+from everlog.ies.nrc.compiled_terms import evaluate
 from everlog.ies.nrc.desugar import desugar
 from everlog.ies.nrc.errors import CODES, CalculusError
-from everlog.ies.nrc.evaluate import evaluate
 from everlog.ies.nrc.lexer import BEFORE_BRACE, MARKS, RESERVED, SOFT
 from everlog.ies.nrc.meaning import meaning
 from everlog.ies.nrc.parser import parse_definitions, parse_system, parse_term
@@ -71,9 +71,7 @@ def test_the_core_of_a_term_has_only_the_constructs_of_the_paper(drawn: tuple[t.
 def test_a_term_and_its_core_evaluate_to_what_the_term_means(
     drawn: tuple[t.Term, Type], environment: dict[str, Any]
 ) -> None:
-    """Where the plain reading divides by zero, the evaluator may find a value; never the other way
-    round.
-    """
+    """The evaluator may find a value where the plain reading divides by zero only."""
     term, type_ = drawn
     note(term_text(term))
     meant = value_of(meaning, term, environment, DEFINITIONS)
@@ -94,7 +92,7 @@ def fractions(value: Any) -> list[Fraction]:
 
 
 @given(typed_terms(), st.sampled_from(sorted(ENVIRONMENT)), st.data())
-def test_ill_typed_terms_are_told_with_a_known_code(
+def test_ill_typed_terms_are_reported_with_a_known_code(
     drawn: tuple[t.Term, Type], name: str, data: st.DataObject
 ) -> None:
     """A variable of another type: no type and reasons, or a type and none."""
@@ -138,7 +136,7 @@ def test_aggregates_of_the_prelude_are_those_of_python(X: frozenset[Any]) -> Non
 
 @given(sets, sets)
 def test_counts_and_extremes_by_an_order_are_those_of_python(X: frozenset[Any], Y: frozenset[Any]) -> None:
-    """Every way to say it: these are answered by a sorted list and by a least or greatest element."""
+    """Every way to write it: a sorted list, or a least or greatest element, answers."""
     for sign in ("<", "<=", ">", ">="):
         compared = {"<": lt, "<=": le, ">": gt, ">=": ge}[sign]
         counted = {(x, sum(compared(y, x) for y in Y)) for x in X}

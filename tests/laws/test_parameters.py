@@ -1,4 +1,4 @@
-"""A parameter means its value: what the value is, and how it would be written, does not matter."""
+"""A parameter means its value, whatever the value is and however it is written."""
 
 from __future__ import annotations
 
@@ -37,16 +37,14 @@ NASTY = [
     "{x}",
     "%s",
     "ü€😀",
-    "\udc80",  # a byte that is no UTF-8, as files and arguments have it
+    "\udc80",  # a byte that is not UTF-8, as files and arguments have it
     "a" * 5000,
 ]
 texts = st.sampled_from(NASTY) | st.text(max_size=20) | st.text(alphabet='"\\$(),.?-_xy\n \x00', max_size=12)
 
 
 def storable(text: str) -> bool:
-    """Surrogates other than those that stand for bytes have no form in UTF-8, and are refused as
-    facts.
-    """
+    """Whether a text has a form in UTF-8; other surrogates are refused as facts."""
     try:
         text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -56,9 +54,7 @@ def storable(text: str) -> bool:
 
 @given(said=st.lists(st.tuples(texts, texts), max_size=8), value=texts)
 def test_a_symbol_is_found_whatever_its_characters_are(said: list[tuple[str, str]], value: str) -> None:
-    """As an atom, in a conjunction, under `!`, in an aggregate, in a functor, in the head of an
-    answer.
-    """
+    """In an atom, a conjunction, under `!`, in an aggregate, a functor and a head."""
     assume(storable(value) and all(storable(text) for row in said for text in row))
     db = Database.from_text(PROGRAM, facts={"said": [*said, (value, "me")]})
     rows = {(who, what) for who, what in db.view("said")}
@@ -123,10 +119,9 @@ def test_a_value_is_taken_exactly_if_it_is_as_a_fact(relation: str, value: Any) 
 
 
 def with_parameters(body: str) -> tuple[str, dict[str, object]]:
-    """A body with a parameter in the place of each literal, and their values.
+    """A body with a parameter in place of each literal, and their values.
 
-    A literal after `-` or `as(` is left: those are of the kind that stands beside them, and no
-    values.
+    A literal after `-` or `as(` stays, since its kind depends on what is beside it.
     """
     words = list(lex(body, Report(Source(body))))
     values: dict[str, object] = {}
@@ -150,7 +145,7 @@ def with_parameters(body: str) -> tuple[str, dict[str, object]]:
 
 @given(text=generators.programs(), inputs=generators.facts())
 def test_a_query_with_parameters_finds_what_it_finds_with_their_values(text: str, inputs: Any) -> None:
-    """The bodies of random rules, with each literal in the text, and with each beside it."""
+    """The bodies of random rules, with literals in the text, and as parameters."""
     try:
         db = Database.from_text(text, facts=inputs)
     except (DatalogError, EvaluationError):

@@ -1,4 +1,4 @@
-"""The parser never crashes and never hangs: whatever it is given, a program or diagnostics."""
+"""The parser never crashes or hangs: any text is a program or has errors."""
 
 from __future__ import annotations
 

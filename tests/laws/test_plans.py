@@ -12,7 +12,7 @@ from oracles.join_steps import Steps
 from everlog.core.codegen.ordering import Ordering
 from everlog.core.program import Atom, Comparison, Constant, Kind, Literal, Negation, Variable, Wildcard
 from everlog.core.storage.statistics import statistics_of
-from everlog.core.storage.tables import Shape, Table, facts_of
+from everlog.core.storage.table_shapes import shape_of
 
 MOST = 300_000  # steps that are counted: a body that no order joins in fewer is left out
 
@@ -64,8 +64,8 @@ def times_the_best(seed: int) -> float:
     body, tables = random_case(seed)
     known = {}
     for name, rows in tables.items():
-        shape = Shape(len(next(iter(rows))))
-        known[name] = statistics_of(Table(shape, facts_of(shape, rows)))
+        shape = shape_of(len(next(iter(rows))))
+        known[name] = statistics_of(shape, shape.facts_of(rows), {})
     steps = Steps(body, tables)
     chosen = steps.of([estimate.position for estimate in Ordering(body, known).chosen()], MOST)
     atoms = [i for i, x in enumerate(body) if isinstance(x, Atom)]
@@ -93,8 +93,8 @@ def test_of_many_orders_few_are_4_times_and_hardly_any_20_times_the_best() -> No
 
 def test_wildcards_match_per_value() -> None:
     """`r(x, _)` gives each x once, however many rows have it."""
-    shape = Shape(3)
-    table = Table(shape, facts_of(shape, [(x, y, 0) for x in range(10) for y in range(100)]))
+    shape = shape_of(3)
+    known = statistics_of(shape, shape.facts_of([(x, y, 0) for x in range(10) for y in range(100)]), {})
     x = Variable("x")
-    (estimate,) = Ordering([Atom("r", (x, Wildcard(), Wildcard()))], {"r": statistics_of(table)}).chosen()
+    (estimate,) = Ordering([Atom("r", (x, Wildcard(), Wildcard()))], {"r": known}).chosen()
     assert 9 <= estimate.matches <= 11

@@ -1,7 +1,7 @@
-"""Laws of printing and formatting, over random trees and over every program we ship.
+"""Laws of printing and formatting, over random trees and shipped programs.
 
 The trees are those that the parser can make: a minus before a literal is part of the literal, an
-`And` has two parts or more, a `FactLine` stands below something that ends in a dot.
+`And` has two parts or more, a `FactLine` is below something that ends in a dot.
 """
 
 from __future__ import annotations
@@ -253,7 +253,7 @@ lines = st.sampled_from(LINES).map(lambda text: f"\n{text}\n")
 
 @st.composite
 def files(draw: st.DrawFn, gap: Any, inside: Any) -> str:
-    """A program as somebody may have typed it, with gaps where lines end and inside of lines."""
+    """A program as a user may type it, with gaps at line ends and inside of lines."""
     out = [draw(gap)]
     for word in re.findall(r'"(?:[^"\\]|\\.)*"|[^\s"]+|\s', print_program(draw(programs))):
         out.append(word)

@@ -16,7 +16,7 @@ from everlog.core.evaluate import reference
 from everlog.core.program.values import EvaluationError
 from everlog.dsl.check import compile_text
 from everlog.dsl.diagnostics import DatalogError
-from everlog.dsl.query_check import parameters_of
+from everlog.dsl.query_text import parameters_of
 
 _WRONG = {"DL041", "DL042", "DL040", "DL057"}  # what a random aggregate may be: see test_evaluation
 
@@ -71,7 +71,7 @@ def agree(db: Database, text: str, body: str) -> None:
 @pytest.mark.parametrize("large", [-1, 10_000], ids=["indexes on the way", "indexes at once"])
 @given(text=generators.programs(), inputs=generators.facts(), data=st.data())
 def test_a_query_finds_what_a_rule_would_derive(large: int, text: str, inputs: Any, data: st.DataObject) -> None:
-    """The bodies of random rules, asked of the program that they stand in; before and after steps."""
+    """The bodies of random rules as queries of their program, before and after steps."""
     note(text)
     with patch("everlog.core.engine.compiled_query._LARGE", large):
         asked_before_and_after(_opened(text, inputs), text, inputs, data)
@@ -94,9 +94,7 @@ def asked_before_and_after(db: Database, text: str, inputs: Any, data: st.DataOb
 @given(st.data())
 @example(None)
 def test_a_result_is_of_the_state_in_which_it_was_asked(data: st.DataObject | None) -> None:
-    """However far it was read, a result gives all rows of then, each once: steps in between change
-    nothing.
-    """
+    """A result gives all rows of its state, each once, whatever steps come in between."""
     chance = random.Random(0) if data is None else data.draw(st.randoms())
     rows = {(chance.randrange(6), chance.randrange(6)) for _ in range(12)}
     db = Database.from_text(".decl e(x:number, y:number)", facts={"e": rows})
@@ -122,7 +120,7 @@ WORDS = [
 
 @given(st.lists(st.sampled_from(WORDS), max_size=12))
 def test_any_text_is_a_query_or_has_diagnostics_in_it(words: list[str]) -> None:
-    """Whatever is asked: rows, or an error whose places lie in the text; never a crash."""
+    """Any query has rows, or an error whose places lie in the text; never a crash."""
     db = Database.from_text(
         ".decl e(x:number, y:number)  e(1, 2).  .decl v(x:number)  v(2)."
         ".decl small(x:number) inline  small(x) :- x < 3.  .functor f(number):number",

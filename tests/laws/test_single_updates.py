@@ -1,6 +1,4 @@
-"""Single updates, which take ways of their own, leave every relation as the reference evaluator has
-it.
-"""
+"""Single updates, which have fast paths of their own, agree with the reference."""
 
 from __future__ import annotations
 

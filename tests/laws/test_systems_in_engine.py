@@ -1,6 +1,4 @@
-"""A relation that a system of auxiliary relations keeps is the relation that its rules mean,
-however they are written.
-"""
+"""A relation that a system maintains equals the meaning of its rules."""
 
 from __future__ import annotations
 
@@ -64,9 +62,7 @@ updates = st.tuples(st.booleans(), facts)
 def test_a_system_keeps_what_the_rules_mean(
     system: str, text: str, steps: list[list[tuple[bool, tuple[str, tuple[int, ...]]]]]
 ) -> None:
-    """Steps of inserts and deletes, of facts that are there or not; a step that is refused changes
-    nothing.
-    """
+    """Inserts and deletes of present and absent facts; a refused step changes nothing."""
     program = compile_text(DECLARED + text)
     db = Database(program, strategies={"r": system})
     assert db._engine.strategy_of("r")[0] == system

@@ -1,5 +1,4 @@
-"""The propositions about classes and widths, on random queries, and each search against brute
-force.
+"""Propositions about classes and widths, against brute force.
 
 Section numbers are those of Abo Khamis, Kara, Olteanu, Suciu, PACMMOD 2(5), 2024.
 """
@@ -52,9 +51,7 @@ def w(query: Query) -> Fraction:
 
 @given(query=queries(), data=st.data())
 def test_a_cover_proves_itself(query: Query, data: st.DataObject) -> None:
-    """Weights that cover and a packing that fits have equal sums, so both are optimal (weak
-    duality).
-    """
+    """A cover and a packing with equal sums are both optimal (weak duality)."""
     bag = frozenset(data.draw(st.sets(st.sampled_from(query.variables)))) if query.variables else frozenset()
     edges = [frozenset(atom.variables) for atom in query.atoms]
     cover = fractional_cover(edges, bag)

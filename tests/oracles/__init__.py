@@ -1,4 +1,4 @@
-"""The papers' own objects, to the letter: what the engine's structures are compared with.
+"""The papers' own objects, to the letter, as oracles for the engine's structures.
 
 | module | holds |
 |---|---|

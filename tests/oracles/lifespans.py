@@ -26,8 +26,10 @@ Lived: TypeAlias = tuple[Lifespan, Row]  # a tuple of the time extension
 def canonical_partition(born: int, died: int, depth: int) -> tuple[Node, ...]:
     """Cover the lifespan by the fewest tree nodes, from left to right.
 
-    >>> canonical_partition(2, 8, depth=3), canonical_partition(2, 5, depth=3)       # Eq. (15) of the paper
-    (('001', '01', '1'), ('001', '01', '100'))
+    >>> canonical_partition(2, 8, depth=3)       # Eq. (15) of the paper
+    ('001', '01', '1')
+    >>> canonical_partition(2, 5, depth=3)
+    ('001', '01', '100')
 
     Cost: O(depth), at most two nodes per level.
     """
@@ -61,7 +63,7 @@ def interval(node: Node, depth: int) -> Lifespan:
 
 
 def splits(node: Node, parts: int) -> Iterator[tuple[Node, ...]]:
-    """All ways to cut a bit string into so many parts, which may be empty.
+    """All ways to cut a bit string into this number of parts, which may be empty.
 
     >>> list(splits("01", 2))
     [('', '01'), ('0', '1'), ('01', '')]
@@ -72,7 +74,7 @@ def splits(node: Node, parts: int) -> Iterator[tuple[Node, ...]]:
 
 
 def partition_of_tuple(lived: Lived, parts: int, depth: int) -> set[Row]:
-    """CP_N^(i) of one tuple (Definition B.1): its nodes, each cut into i parts in every way.
+    """CP_N^(i) of one tuple (Definition B.1): all cuts of its nodes into i parts.
 
     >>> sorted(partition_of_tuple(((3, 5), ("a",)), 1, 3))
     [('01', 'a'), ('100', 'a')]
@@ -84,9 +86,7 @@ def partition_of_tuple(lived: Lived, parts: int, depth: int) -> set[Row]:
 def partition_of_database(
     query: Query, order: Sequence[int], database: Mapping[int, Iterable[Lived]], depth: int
 ) -> list[set[Row]]:
-    """CP_N^σ of a database (Definition B.2): for each atom, in the order of the query, the instance
-    for Q̂σ.
-    """
+    """CP_N^σ of a database (Definition B.2): the instance of each atom for Q̂σ."""
     out: list[set[Row]] = [set() for _ in query.atoms]
     for position, atom in enumerate(order, 1):
         for lived in database.get(atom, ()):
@@ -104,9 +104,7 @@ def glued(row: Row, parts: int) -> Row:
 
 
 def time_join(query: Query, database: Mapping[int, Iterable[Lived]]) -> set[Lived]:
-    """The time extension of a query on tuples with lifespans: answers with the time when all are
-    alive.
-    """
+    """The time extension of a query: answers with the time when all tuples are alive."""
     found: list[tuple[Lifespan, dict[str, object]]] = [((1, 1 << 62), {})]
     for number, atom in enumerate(query.atoms):
         tuples = list(database.get(number, ()))

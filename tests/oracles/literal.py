@@ -1,18 +1,18 @@
-"""Algorithm 1, to the letter: one calibrated decomposition for each order of the atoms, over time.
+"""Algorithm 1, to the letter: one calibrated decomposition per order of the atoms.
 
-At time τ an inserted tuple begins to live, until further notice for ever; a delete at τ ends its
-lifespan there.  The canonical partition of all lifespans feeds each component Q̂σ, which Theorem
-4.1 maintains (`core.joins.calibrated`).  A truncation keeps what the tuple joins with: whatever
-begins after τ is not there yet.  With each update the tuple is also put at the single moment τ
-(C.2): the answers at that moment are the change.
+At time τ an inserted tuple begins to live, without an end; a delete at τ ends its lifespan there.
+The canonical partition of all lifespans feeds each component Q̂σ, which Theorem 4.1 maintains
+(`core.joins.calibrated`).  A truncation keeps the join partners of the tuple: later tuples do not
+exist yet.  With each update the tuple is also put at the single moment τ (C.2): the answers at that
+moment are the change.
 
 A delete at τ ends the lifespan at τ, so what holds after it is what lives at τ + 1.
 
-Every |D| / 2 updates the clock begins anew with the tuples that are alive (C.3), so that the cost
+Every |D| / 2 updates the clock restarts with the tuples that are alive (C.3), so that the cost
 follows the database and not the length of the stream.
 
-This is a reference: it is short, keeps k! structures, and looks through answers to find those of
-one moment.
+This is a reference: it is short, keeps k! structures, and scans the answers for those of one
+moment.
 
 Source: Algorithm 1, Lemma 7.1, Appendix C of Abo Khamis, Kara, Olteanu, Suciu, PACMMOD 2(5), 2024.
 """
@@ -31,9 +31,11 @@ from oracles.lifespans import Lived, canonical_partition, partition_of_tuple
 
 
 class Literal(CountedView):
-    """Invariants:
-    I1  every component holds the canonical partition of the lifespans in `lived`;
-    I2  a tuple is alive exactly if its lifespan ends with time itself.
+    """Algorithm 1.
+
+    Invariants:
+      I1  every component holds the canonical partition of the lifespans in `lived`;
+      I2  a tuple is alive exactly if its lifespan ends with time itself.
     """
 
     def __init__(self, query: Query) -> None:
@@ -44,7 +46,7 @@ class Literal(CountedView):
         self._begin(8)
 
     def _begin(self, most: int) -> None:
-        """An empty time of so many moments, a power of two."""
+        """Start an empty time of this many moments, a power of two."""
         self.depth = most.bit_length() - 1
         self.now = 0
         self.until_reset = 0
@@ -57,7 +59,7 @@ class Literal(CountedView):
 
     @property
     def end(self) -> int:
-        """The last moment of time, which stands for ever."""
+        """The last moment of time, which means for ever."""
         return 1 << self.depth
 
     # ── updates ──────────────────────────────────────────────────────────────────────────────
@@ -87,7 +89,7 @@ class Literal(CountedView):
         self.until_reset -= 1
 
     def _reset(self) -> None:
-        """Begin anew: what is alive comes once more, one by one (C.3)."""
+        """Restart the clock with the living tuples (C.3)."""
         alive = [list(rows) for rows in self.alive]
         size = sum(map(len, alive))
         self.resets += 1
@@ -131,9 +133,9 @@ class Literal(CountedView):
     # ── answers ──────────────────────────────────────────────────────────────────────────────
 
     def _at(self, moment: int, whole: bool) -> set[Row]:
-        """The answers at a moment: those whose nodes lead to it; or (`not whole`) end there.
+        """The answers at a moment, whose nodes lead to it, or (`not whole`) end there.
 
-        Two tuples at one node stand in either order, so two components may have the same answer.
+        Two tuples at one node are in either order, so two components may have the same answer.
         """
         found: set[Row] = set()
         (leaf,) = canonical_partition(moment, moment, self.depth)

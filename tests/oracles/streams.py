@@ -1,4 +1,4 @@
-"""Streams over an abelian group: incremental computation as an equation between operators.
+"""Streams over an abelian group: incremental computation as operators.
 
 A view that stays current is an operator on streams: changes in, changes out.  Its definition is
 simple and useless: add up the changes (I), ask the query for everything (Q), subtract what was
@@ -37,11 +37,11 @@ T = TypeVar("T", bound=Hashable)
 
 
 class NotStrict(ValueError):
-    """A value of a feedback loop asks for itself: the operator inside `fix` is not strict."""
+    """A feedback value depends on itself: the operator in `fix` is not strict."""
 
 
 class Stream(Generic[A]):
-    """A function from time 0, 1, 2, … to a group, computed on demand and in order of time.
+    """A function from time 0, 1, 2, … to a group, computed on demand, in order.
 
     Invariants:
       I1  `_known` holds the values of the times 0, …, len(_known) - 1; each is computed once;
@@ -91,7 +91,7 @@ Operator: TypeAlias = Callable[..., Stream[B]]
 
 
 def stream(values: Iterable[A], zero: A) -> Stream[A]:
-    """The given values, and zero ever after: how a test writes a stream.
+    """These values, and zero ever after.
 
     >>> stream([3, 1], 0).prefix(4)
     [3, 1, 0, 0]
@@ -104,7 +104,7 @@ def stream(values: Iterable[A], zero: A) -> Stream[A]:
 
 
 def lift(function: Callable[..., B]) -> Operator[B]:
-    """↑f: apply a function at each time.  Of a stream operator it makes one on streams of streams.
+    """↑f: apply a function at each time; lifts stream operators to streams of streams.
 
     >>> lift(lambda a, b: a * b)(stream([1, 2, 3], 0), stream([4, 5, 6], 0)).prefix(3)
     [4, 10, 18]
@@ -141,7 +141,7 @@ def fix(operator: Callable[[Stream[A]], Stream[A]], zero: A) -> Stream[A]:
 
 
 def _deferred(get: Callable[[], Any], zero: Any) -> Any:
-    """The value of `get`; if it is a stream, one that calls `get` when a value is asked for."""
+    """The value of `get`; if it is a stream, one that calls `get` on demand."""
     if not isinstance(zero, Stream):
         return get()
     return Stream(lambda t: _deferred(lambda: get()[t], zero.zero), zero.zero)
@@ -179,7 +179,7 @@ def incremental(operator: Operator[B]) -> Operator[B]:
 
 
 def cumulative(operator: Operator[B]) -> Operator[B]:
-    """I ∘ Q ∘ D: the operator of which Q is the incremental form.  The inverse of `incremental`."""
+    """I ∘ Q ∘ D: the operator whose incremental form is Q; inverse of `incremental`."""
     return lambda *streams: integrate(operator(*map(differentiate, streams)))
 
 
@@ -207,7 +207,7 @@ def bilinear_incremental_of_three(times: Operator[B]) -> Operator[B]:
 
 
 def distinct_incremental(s: Stream[ZSet[T]]) -> Stream[ZSet[T]]:
-    """(↑distinct)^Δ: what H says of the state so far and the change.
+    """(↑distinct)^Δ: H of the state so far and the change.
 
     >>> a = ZSet({"a": 1})
     >>> distinct_incremental(stream([a, a, -a, -a], ZSet())).prefix(4)
@@ -225,7 +225,7 @@ def impulse(value: A) -> Stream[A]:
 
 
 def total(s: Stream[A], rounds: int) -> A:
-    """∫: the sum of a stream that is zero from time `rounds` on.  Out of the inner clock."""
+    """∫: the sum of a stream that is zero from time `rounds` on."""
     result = s.zero
     for value in s.prefix(rounds):
         result = result + value
@@ -254,7 +254,7 @@ def naive(step: Callable[[Any, B], B], zero: B) -> Callable[[Any], Stream[B]]:
 
 
 def seminaive(step: Operator[B], zero: B) -> Callable[[Any], Stream[B]]:
-    """What is new in each round: fix α. step(δ₀(i), z⁻¹ α), for the incremental form of a step.
+    """The new values of each round: fix α. step(δ₀(i), z⁻¹ α).
 
     By the cycle rule this is D of `naive`.  `limit` of it is the value of the recursion.
 
@@ -266,9 +266,10 @@ def seminaive(step: Operator[B], zero: B) -> Callable[[Any], Stream[B]]:
 
 
 def maintained(step: Operator[Stream[B]], zero: B, rounds: int) -> Callable[[Stream[Any]], Stream[B]]:
-    """Changes of the input of a recursion to changes of its value, when `rounds` rounds are enough.
+    """From changes of the input of a recursion to changes of its value.
 
-    `step` is incremental on both clocks: (↑(↑step)^Δ)^Δ.  By the cycle rule on the outer clock,
+    `rounds` rounds must suffice.  `step` is incremental on both clocks: (↑(↑step)^Δ)^Δ.  By the
+    cycle rule on the outer clock,
     ↑∫ (fix α. step(↑δ₀(s), ↑z⁻¹ α)) is the incremental form of the whole recursion.
 
     A round without a change does not end a step: a later round of the step before may be affected.

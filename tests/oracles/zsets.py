@@ -1,4 +1,4 @@
-"""Z-sets: sets with signed weights, so that a change is a value of the same type as a relation.
+"""Z-sets: sets with signed weights, so that a change is like a relation.
 
 A relation has no inverse: nothing added to a set takes an element away.  Give every element a
 weight in ℤ and it has one.  A relation is a Z-set with weights 1, an insert is weight 1, a delete
@@ -24,7 +24,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class ZSet(Generic[T]):
-    """A function from elements to ℤ that is zero almost everywhere.  Nobody changes one once made.
+    """An immutable function from elements to ℤ that is zero almost everywhere.
 
     Invariant, verified by `check`:
       I1  a stored weight is a nonzero integer; absence is the only form of zero.
@@ -109,7 +109,8 @@ class ZSet(Generic[T]):
         return self + -other
 
     def __mul__(self, factor: int) -> ZSet[T]:
-        """
+        """Multiply all weights by a number.
+
         >>> ZSet({"a": 1, "b": -1}) * -2
         ZSet({'a': -2, 'b': 2})
         """
@@ -150,14 +151,14 @@ def distinct(m: ZSet[T]) -> ZSet[T]:
 
 
 def distinct_delta(state: ZSet[T], change: ZSet[T]) -> ZSet[T]:
-    """How `distinct` changes when `change` is added to `state`: the function H of the paper.
+    """The change of `distinct` if `change` is added to `state`: H of the paper.
 
     An element appears when its weight becomes positive, and disappears when it ceases to be.
 
     >>> distinct_delta(ZSet({"a": 2, "b": 1}), ZSet({"a": -1, "b": -1, "c": 5}))
     ZSet({'b': -1, 'c': 1})
 
-    Cost: O(change), whatever the size of the state.
+    Cost: O(change), independent of the state.
     """
     weights: dict[T, int] = {}
     for x, w in change.items():
@@ -171,7 +172,7 @@ def distinct_delta(state: ZSet[T], change: ZSet[T]) -> ZSet[T]:
 
 
 def mapped(m: ZSet[T], function: Callable[[T], U]) -> ZSet[U]:
-    """The image of every element, weights added where images meet: map, and projection.
+    """The image of every element; weights of equal images are added: map, projection.
 
     >>> mapped(ZSet({(1, 2): 1, (1, 3): 1}), lambda row: row[0])
     ZSet({1: 2})
@@ -220,9 +221,9 @@ def product(left: ZSet[T], right: ZSet[U]) -> ZSet[tuple[T, U]]:
 # ── aggregates over an abelian group ─────────────────────────────────────────────────────────────
 #
 # A table of integers, one for each group, is itself a Z-set: the weight of a group is its number.
-# So `group_count` and `group_sum` are linear.  A relation of rows (group, number) is made of them by
-# `graph`, which is not linear; it needs the counts to know which groups have elements at all,
-# because a sum of zero is still a sum.
+# So `group_count` and `group_sum` are linear.  `graph` makes a relation of rows (group, number) of
+# them, which is not linear; it needs the counts to know which groups have elements at all, because
+# a sum of zero is still a sum.
 
 
 def group_count(m: ZSet[T], key: Callable[[T], K]) -> ZSet[K]:
@@ -255,10 +256,10 @@ def graph(counts: ZSet[K], totals: ZSet[K]) -> ZSet[tuple[K, int]]:
 def graph_delta(
     counts: ZSet[K], totals: ZSet[K], counts_change: ZSet[K], totals_change: ZSet[K]
 ) -> ZSet[tuple[K, int]]:
-    """How `graph` changes when counts and totals do: for each group touched, out the old row, in
-    the new.
+    """The change of `graph` if counts and totals change: old rows out, new rows in.
 
-    >>> graph_delta(ZSet({"a": 2, "b": 1}), ZSet({"a": 5}), ZSet({"a": -1, "b": -1}), ZSet({"a": -2}))
+    >>> counts, totals = ZSet({"a": 2, "b": 1}), ZSet({"a": 5})
+    >>> graph_delta(counts, totals, ZSet({"a": -1, "b": -1}), ZSet({"a": -2}))
     ZSet({('a', 3): 1, ('a', 5): -1, ('b', 0): -1})
 
     Cost: O(groups touched).

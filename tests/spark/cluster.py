@@ -1,9 +1,8 @@
-"""A real cluster on loopback, from the pip-installed pyspark: a Master and its Workers, each its
-own process.
+"""A real cluster on loopback from the installed pyspark: Master and Workers.
 
-`spark-class` starts them as on any machine.  Ports are the system's choice: the Master's is read
-from its log, so two test runs do not meet.  Every process is ended by its own pid, executors with
-the worker that started them.
+`spark-class` starts each as its own process, as on any machine.  The system chooses ports: the
+Master's is read from its log, so two test runs do not collide.  Every process is ended by its own
+pid, executors with the worker that started them.
 """
 
 from __future__ import annotations
@@ -49,9 +48,7 @@ class Node:
         raise RuntimeError(f"{self.log.name} does not come up:\n{self.log.read_text(errors='replace')[-3000:]}")
 
     def kill(self) -> None:
-        """End the process and what it started (the executors of a worker) at once, as a machine
-        that goes down.
-        """
+        """Kill the process and those it started, as when a machine goes down."""
         for pid in [self.process.pid, *descendants(self.process.pid)]:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

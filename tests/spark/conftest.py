@@ -1,7 +1,6 @@
-"""What the tests on Spark share: one session for all of them, and one cluster for those that need
-it.
+"""Fixtures of the tests on Spark: one session for all, one cluster where needed.
 
-Where pyspark or Java is missing the tests are skipped, and say which.
+If pyspark or Java is missing, the tests are skipped, and say which.
 """
 
 from __future__ import annotations
@@ -46,9 +45,7 @@ LIMITS = {"usual": 300, "deep": 1800}  # seconds of a test, a start of Spark amo
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """A test that stands still fails, and shows where each thread is: Java may leave a Python that
-    waits for it.
-    """
+    """Fail a test that hangs, and show the stacks: Python may wait for a dead Java."""
     if not item.get_closest_marker("spark"):
         return (yield)
     seconds = LIMITS["deep" if item.get_closest_marker("deep") else "usual"]
@@ -68,9 +65,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 @pytest.fixture(scope="session", autouse=True)
 def _nothing_is_left_behind() -> Iterator[None]:
-    """Java does not follow `chdir`: a relative path that reaches Spark would make a folder right
-    here.
-    """
+    """Java ignores `chdir`: with a relative path, Spark would make a folder here."""
     before = set(os.listdir())
     yield
     left = {name for name in set(os.listdir()) - before if not name.startswith(".")}

@@ -1,8 +1,7 @@
-"""A driver of its own for tests on a cluster: a process has one Spark, and that of the tests is a
-local one.
+"""A separate driver for tests on a cluster: a process can have only one Spark.
 
-    python driver.py specs MASTER FOLDER FILE…    every specification on the cluster; prints what differs
-    python driver.py closure MASTER LENGTH WAY    a transitive closure, telling each round; prints what came out
+    python driver.py specs MASTER FOLDER FILE…    runs specifications; prints differences
+    python driver.py closure MASTER LENGTH WAY    runs a transitive closure; prints rounds, result
 
 Facts reach the cluster as Parquet files, so that executors read and compute them, not the driver's
 optimizer.
@@ -31,7 +30,7 @@ from everlog.dsl.check import compile_text  # noqa: E402
 from everlog.dsl.fact_text import FactTextError, read_update  # noqa: E402
 from everlog.spark_backend.column_types import arrow_table, fetch, kinds_of, schema_of  # noqa: E402
 from everlog.spark_backend.evaluate import evaluate  # noqa: E402
-from everlog.spark_backend.expressions import NotOnSpark  # noqa: E402
+from everlog.spark_backend.frames.expressions import NotOnSpark  # noqa: E402
 from everlog.spark_backend.settings import Settings  # noqa: E402
 from everlog.spark_backend.spark_session import spark_session  # noqa: E402
 
@@ -43,7 +42,7 @@ _AT_ONCE = 12  # programs whose relations are fetched by one job
 
 
 def specified(path: Path, folder: Path) -> Iterator[tuple[str, Program, Engine]]:
-    """The programs of a specification, each with the engine after the last of its steps."""
+    """The programs of a specification, each with the engine after its last step."""
     _, blocks = read_blocks(path.read_text(encoding="utf-8"))
     reader, engine = Session(folder), None
     for block in blocks:
@@ -66,7 +65,7 @@ def specified(path: Path, folder: Path) -> Iterator[tuple[str, Program, Engine]]
 
 
 def as_files(spark: SparkSession, engine: Engine, folder: Path) -> dict[str, DataFrame]:
-    """The facts that are given, as frames over Parquet."""
+    """The base facts, as frames over Parquet."""
     import pyarrow.parquet as pq
     from pyspark.sql import functions as F
 

@@ -1,4 +1,4 @@
-"""Specification files on Spark: the reference evaluator beside it, and nothing of the command line.
+"""Specification files on Spark, beside the reference evaluator, without commands.
 
 Nearly all of what a specification computes is tiny, so the session is set up for tiny plans: one
 part, no generated code.  `tests/spark/test_expressions.py` runs with Spark's usual settings.
@@ -22,7 +22,7 @@ from everlog.dsl.fact_text import FactTextError, read_update
 from everlog.spark_backend.column_types import fetch, kinds_of
 from everlog.spark_backend.evaluate import evaluate
 from everlog.spark_backend.executor import SparkExecutor
-from everlog.spark_backend.expressions import NotOnSpark
+from everlog.spark_backend.frames.expressions import NotOnSpark
 from everlog.spark_backend.plan import plan
 from everlog.spark_backend.settings import tuned
 
@@ -49,8 +49,9 @@ _COMPUTING = ("program", "file", "step", "query", "view", "skip")
 
 
 def every_step(executor: SparkExecutor) -> type[Session]:
-    """A session that runs steps and questions on the reference and on `executor`, one after the
-    other and as one.
+    """A session that runs steps and queries on the reference and on `executor`.
+
+    Steps run one by one, and once more as a single step.
     """
 
     class EveryStep(Session):
@@ -68,10 +69,9 @@ def every_step(executor: SparkExecutor) -> type[Session]:
 
 
 def last_state(executor: SparkExecutor, by_itself: bool = True) -> type[Session]:
-    """A session in which `executor` takes all steps of a program at once, and each step that must
-    fail by itself.
+    """A session in which `executor` takes all steps at once, and failing steps alone.
 
-    Not `by_itself`, the program is evaluated on the facts after the last step, which is half the
+    Unless `by_itself`, the program is evaluated on the facts after the last step, which is half the
     work.
     """
 

@@ -1,6 +1,4 @@
-"""Random programs of every construct, and the shapes of the other laws, equal the reference
-evaluator on Spark.
-"""
+"""Random programs of every construct equal the reference evaluator on Spark."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ from everlog.core.program.values import EvaluationError
 from everlog.dsl.check import compile_text
 from everlog.spark_backend.column_types import fetch, kinds_of
 from everlog.spark_backend.evaluate import evaluate, telling
-from everlog.spark_backend.expressions import NotOnSpark
+from everlog.spark_backend.frames.expressions import NotOnSpark
 from everlog.spark_backend.settings import Settings
 
 if TYPE_CHECKING:
@@ -34,7 +32,7 @@ _HEALTH = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.functio
 
 
 def agree(spark: SparkSession, program: Program, inputs: Any, way: str) -> None:
-    """Spark has the relations of the reference, and fails where that does, and only there."""
+    """Spark has the relations of the reference, and fails exactly where it fails."""
     expected: Any = None
     with suppress(EvaluationError):
         expected = reference.evaluate(program, inputs)
@@ -76,7 +74,7 @@ test_many_random_programs_decomposed = pytest.mark.deep(random_programs("decompo
 
 def hostile_programs(first: int, last: int) -> Any:
     def test(spark: SparkSession) -> None:
-        """Names and constants of users that are names and code of ours."""
+        """Users' names and constants that equal our identifiers and code."""
         for seed in range(first, last):
             case = hostile(seed)
             facts: dict[str, list[Row]] = {}

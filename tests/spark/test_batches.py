@@ -1,5 +1,6 @@
-"""Batches on Spark: the state after each is the program on the facts so far, what is told is the
-difference, and a driver that is killed in the middle leaves the old state or the new one.
+"""Batches on Spark: the state is the program on the facts so far.
+
+The reported changes are the difference, and a killed driver leaves the old state or the new one.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from everlog.core.program.fact_rows import FactError
 from everlog.core.program.values import EvaluationError
 from everlog.dsl.check import compile_text
 from everlog.spark_backend.batches import SparkState
+from everlog.spark_backend.batches.parquet_state import Folder, StateError
 from everlog.spark_backend.column_types import fetch, kinds_of
 from everlog.spark_backend.evaluate import evaluate
-from everlog.spark_backend.parquet_state import Folder, StateError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -182,7 +183,7 @@ DRIVER = """
 import os, signal, sys
 from pathlib import Path
 from everlog.dsl.check import compile_text
-from everlog.spark_backend import parquet_state as states
+from everlog.spark_backend.batches import parquet_state as states
 from everlog.spark_backend.batches import SparkState
 from everlog.spark_backend.spark_session import spark_session
 
@@ -248,7 +249,7 @@ def test_rows_that_are_no_facts_are_refused_and_change_nothing(
         evaluate(spark, program, {"e": [row]})  # type: ignore[list-item]
 
 
-def test_names_that_are_unknown_are_told(spark: SparkSession, tmp_path: Path) -> None:
+def test_names_that_are_unknown_are_reported(spark: SparkSession, tmp_path: Path) -> None:
     program = compile_text(SMALL)
     state = SparkState(spark, program, tmp_path)
     for ask in (

@@ -1,4 +1,4 @@
-"""A real cluster: a Master and two Workers, each its own Java process, on loopback."""
+"""A real cluster on loopback: a Master and two Workers, each its own process."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SOME = SPECS[::90] + [
 
 @contextmanager
 def driver(*arguments: object) -> Iterator[subprocess.Popen[str]]:
-    """A driver in a process of its own, which ends with the test whatever happens."""
+    """A driver in a separate process, which ends with the test."""
     command = [sys.executable, "-P", str(DRIVER), *map(str, arguments)]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
@@ -59,9 +59,7 @@ def test_specified_programs_give_the_same_on_the_cluster(
 
 @pytest.mark.parametrize("way", ["iterated"])
 def test_a_worker_that_dies_in_the_middle_of_a_recursion_changes_nothing(cluster: Cluster, way: str) -> None:
-    """Machine and executor go at round 4 of 12, without a word; the result is that of a cluster
-    that lives.
-    """
+    """A worker and its executor die at round 4 of 12; the result is the same."""
     length, killed = 12, False
     lines: list[str] = []
     with driver("closure", cluster.url, length, way) as running:
@@ -97,9 +95,7 @@ def test_the_command_line_on_a_cluster_writes_the_same_files(cluster: Cluster, t
 
 
 def test_submit_ships_the_program_and_the_package(cluster: Cluster, tmp_path: Path) -> None:
-    """The functors of the program run on the executors, which have neither them nor this package
-    installed.
-    """
+    """The program's functors run on executors that have neither them nor this package."""
     (tmp_path / "edge.facts").write_text("1\t2\n2\t3\n")
     (tmp_path / "functors.py").write_text(
         "def twice(x: int) -> int:\n    return helper(x)\n\ndef helper(x):\n    return 2 * x\n"
@@ -115,7 +111,7 @@ def test_submit_ships_the_program_and_the_package(cluster: Cluster, tmp_path: Pa
 
 
 @pytest.mark.deep
-def test_more_memory_than_any_worker_has_is_told(cluster: Cluster, tmp_path: Path) -> None:
+def test_more_memory_than_any_worker_has_is_reported(cluster: Cluster, tmp_path: Path) -> None:
     (tmp_path / "prog.dl").write_text(".decl p(x:number)\np(1).\n.output p\n")
     places = ["-D", tmp_path, "--master", cluster.url, "--memory", "50g"]
     places += ["--conf", "spark.scheduler.maxRegisteredResourcesWaitingTime=8s"]
@@ -127,10 +123,8 @@ def test_more_memory_than_any_worker_has_is_told(cluster: Cluster, tmp_path: Pat
 
 
 @pytest.mark.deep
-def test_an_executor_that_runs_out_of_memory_is_told(cluster: Cluster, tmp_path: Path) -> None:
-    """A symbol of a gigabyte in an executor of 700 MiB; the executor dies of it, and nothing is
-    written.
-    """
+def test_an_executor_that_runs_out_of_memory_is_reported(cluster: Cluster, tmp_path: Path) -> None:
+    """A symbol of a gigabyte kills an executor of 700 MiB, and nothing is written."""
     (tmp_path / "p0.facts").write_text("x" * 1024 + "\n")
     steps = "".join(f".decl p{n}(s:symbol)\np{n}(cat(s, s)) :- p{n - 1}(s).\n" for n in range(1, 21))
     (tmp_path / "prog.dl").write_text(f".decl p0(s:symbol)\n.input p0\n{steps}.output p20\n")

@@ -1,6 +1,4 @@
-"""Spark Connect: a server in a process of its own, a driver in another, and nothing but gRPC
-between them.
-"""
+"""Spark Connect: a server and a driver in separate processes."""
 
 from __future__ import annotations
 

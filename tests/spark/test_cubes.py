@@ -1,6 +1,4 @@
-"""A cyclic join inside the tasks finds what the reference finds, each answer once, however it is
-cut into cells.
-"""
+"""A cyclic join inside the tasks finds each answer of the reference exactly once."""
 
 from __future__ import annotations
 
@@ -14,9 +12,18 @@ from specs import tiny
 from everlog.core.evaluate import reference
 from everlog.core.program import Program, Variable
 from everlog.dsl.check import compile_text
-from everlog.spark_backend.cells import Load, Reading, best_split, even_codes, in_cells, load_of, murmur3, role_of
 from everlog.spark_backend.column_types import fetch, kinds_of
-from everlog.spark_backend.cyclic import cyclic_join
+from everlog.spark_backend.cyclic.cells import (
+    Load,
+    Reading,
+    best_split,
+    even_codes,
+    in_cells,
+    load_of,
+    murmur3,
+    role_of,
+)
+from everlog.spark_backend.cyclic.cyclic_joins import cyclic_join
 from everlog.spark_backend.evaluate import evaluate
 from everlog.spark_backend.plan import explain
 from everlog.spark_backend.settings import Settings
@@ -113,7 +120,7 @@ def test_a_cell_that_would_be_too_large_is_cut_further() -> None:
 
 
 def test_atoms_of_one_relation_share_its_rows(spark: SparkSession) -> None:
-    """Two cells need one copy of each edge, and two relations there, though three atoms read edges."""
+    """Two cells need one copy of each edge, though three atoms read edges."""
     x, y, z = map(Variable, "xyz")
     readings = [Reading(0, (x, y)), Reading(0, (y, z)), Reading(0, (x, z))]
     split = best_split(readings, [1000], 2, 5000)
@@ -149,5 +156,5 @@ def test_each_cell_has_a_partition_of_its_own(spark: SparkSession) -> None:
     assert parts.count() == 7
 
 
-def test_explain_tells_of_cyclic_joins() -> None:
+def test_explain_mentions_cyclic_joins() -> None:
     assert "cyclic" in explain(compile_text(E + BODIES["triangle"]))

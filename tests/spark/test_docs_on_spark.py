@@ -1,4 +1,4 @@
-"""The Python of docs/spark.md runs as it stands, with the files and frames that it speaks of."""
+"""The Python of docs/spark.md runs as written, with the files and frames it names."""
 
 from __future__ import annotations
 
@@ -36,9 +36,7 @@ warm(x) :- hot(x, _).
 
 
 def placed(block: str, folder: Path, *names: str) -> str:
-    """The block with these names as paths under a folder: Java stays in the folder that it was
-    started in.
-    """
+    """The block with absolute paths: Java stays in the folder where it was started."""
     for name in names:
         assert f'"{name}"' in block
         block = block.replace(f'"{name}"', repr(str(folder / name)))

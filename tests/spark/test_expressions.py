@@ -1,8 +1,7 @@
-"""Functors and comparisons as Column expressions: the same values as in process, in both modes of
-Spark's arithmetic.
+"""Functors and comparisons as Column expressions: the same values as in process.
 
-All values of a kind go through every functor of that kind, by one program for each kind; with
-generated code, as users have it.
+They hold in both modes of Spark's arithmetic.  One program per kind applies every functor to all
+values of the kind, with generated code, as for users.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ from everlog.dsl.check import compile_text
 from everlog.spark_backend.column_types import fetch, kinds_of
 from everlog.spark_backend.evaluate import evaluate, telling
 from everlog.spark_backend.executor import SparkExecutor
-from everlog.spark_backend.expressions import NotOnSpark
+from everlog.spark_backend.frames.expressions import NotOnSpark
+from everlog.spark_backend.frames.marks import evaluation_error
 from everlog.spark_backend.inputs import WrongInput
-from everlog.spark_backend.marks import evaluation_error
 from everlog.spark_backend.plan import explain
 from everlog.spark_backend.settings import Settings, tuned
 
@@ -96,9 +95,7 @@ def arity(name: str) -> int:
 
 
 def program_of_functors(kind: Kind) -> Program:
-    """Every functor on this kind, each in a relation of its own, on all values that it has an
-    answer for.
-    """
+    """Every functor on this kind, each in its own relation, on all values it accepts."""
     relations = {"v": Relation("v", (Column("x", kind),)), "n": Relation("n", (Column("x", N),))}
     rules = []
     for number, ((name, operand), builtin) in enumerate(BUILTINS.items()):
@@ -213,9 +210,7 @@ def test_a_literal_that_may_fail_is_not_tried_before_the_others(spark: SparkSess
 
 
 def test_rules_nested_deep_have_an_answer(spark: SparkSession) -> None:
-    """Spark merges the steps into one term of depth 800; a thread of Java with its usual stack dies
-    of it.
-    """
+    """Spark merges steps into one term of depth 800, too deep for Java's stack."""
     term = "x"
     for depth in range(20):
         term = f"bnot({term})" if depth % 2 else f"({term} bxor y)"
@@ -241,7 +236,7 @@ def test_what_cannot_run_on_spark_is_refused_before_anything_runs(rule: str, rea
         explain(program)
 
 
-def test_inputs_that_do_not_fit_are_told(spark: SparkSession) -> None:
+def test_inputs_that_do_not_fit_are_reported(spark: SparkSession) -> None:
     program = compile_text(".decl e(x:number, y:symbol)\n.decl p(x:number)\np(x) :- e(x, _).\n")
     with pytest.raises(WrongInput, match="has 2 columns, its input has 1: id bigint"):
         evaluate(spark, program, {"e": spark.range(3)})
@@ -259,7 +254,7 @@ def test_a_frame_of_floats_has_no_minus_zero_and_no_nulls(spark: SparkSession) -
     assert not found.schema[0].nullable
 
 
-def test_explain_tells_which_unit_runs_how(spark: SparkSession) -> None:
+def test_explain_reports_which_unit_runs_how(spark: SparkSession) -> None:
     program = compile_text(
         ".decl e(x:number, y:number)\n.decl p(x:number, y:number)\n.decl s(x:number, y:number)\n"
         ".decl c(x:number, y:number) choice-domain x\n.decl t(x:number)\n"

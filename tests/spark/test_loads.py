@@ -1,4 +1,4 @@
-"""Facts from and to wherever Spark reads and writes: the same as in process, errors included."""
+"""Facts from and to Spark's sources: the same as in process, including errors."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_delimited_text_means_the_same_on_spark(spark: SparkSession, tmp_path: P
         (EDGE, {"query": "SELECT 1"}, b""),
     ],
 )
-def test_a_mistake_in_a_file_is_told_in_the_same_words(
+def test_a_mistake_in_a_file_is_reported_in_the_same_words(
     spark: SparkSession, tmp_path: Path, relation: Relation, params: dict[str, str], text: bytes
 ) -> None:
     (tmp_path / f"{relation.name}.facts").write_bytes(text)
@@ -188,9 +188,11 @@ def test_columns_nulls_and_floats_mean_what_they_mean_in_process(
         assert sorted(loaded(spark, other, swapped, tmp_path)) == [(-5.0, 2), (2.0**53, 1)]
         with pytest.raises(Exception, match="has no column 7, counted from 0"):
             loaded(spark, other, {**params, "columns": "7:0"}, tmp_path)
-        with pytest.raises(Exception, match=r"there is a null or nothing.*null=VALUE says what it becomes"):
+        with pytest.raises(Exception, match=r"there is a null or nothing.*set null=VALUE to replace it"):
             loaded(spark, other, {key: v for key, v in swapped.items() if key != "null"}, tmp_path)
-        with pytest.raises(FactsError, match=f"IO={way} reads no parameter `query`; it takes IO, columns"):
+        with pytest.raises(
+            FactsError, match=f"IO={way} has no parameter `query` for reading; it takes IO, columns"
+        ):
             loaded(spark, named, {**params, "query": "SELECT 1"}, tmp_path)
     finally:
         spark.sql(f"DROP TABLE IF EXISTS {table}")
@@ -208,7 +210,7 @@ def test_an_integer_that_no_float_is_equal_to_is_an_error(spark: SparkSession, t
         if number == 0:
             assert sorted(loaded(spark, weight, {"IO": "parquet"}, path)) == sorted((float(v),) for v in good)
         else:
-            with pytest.raises(Exception, match=f"{wholes[0]} is exactly no float"):
+            with pytest.raises(Exception, match=f"{wholes[0]} is not an exact float"):
                 loaded(spark, weight, {"IO": "parquet"}, path)
 
 
@@ -236,9 +238,7 @@ def test_a_missing_file_is_an_error_unless_that_is_fine(spark: SparkSession, tmp
 def test_a_file_that_is_cut_among_tasks_keeps_its_header_and_its_errors(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Three splits or more: the header is skipped in the first alone; an error far in has its
-    line's text.
-    """
+    """Three splits or more: only the first skips the header; errors quote their line."""
     draw = random.Random(5)
     rows = [(draw.randrange(10**6), n) for n in range(60_000)]
     lines = ["x\ty", *(f"{x}\t{y}" for x, y in rows)]
@@ -388,14 +388,14 @@ def test_columns_that_do_not_fit_are_an_error(
         loaded(spark, EDGE, {"IO": "parquet"}, tmp_path)
 
 
-def test_an_unknown_io_and_missing_parameters_are_told_before_anything_runs(
+def test_an_unknown_io_and_missing_parameters_are_reported_before_anything_runs(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    with pytest.raises(FactsError, match="with IO='carrier-pigeon': known are arrow, duckdb, file, jdbc"):
+    with pytest.raises(FactsError, match="with IO='carrier-pigeon'; use arrow, duckdb, file, jdbc"):
         loaded(spark, EDGE, {"IO": "carrier-pigeon"}, tmp_path)
     with pytest.raises(FactsError, match="IO=jdbc needs the parameter `url`"):
         loaded(spark, EDGE, {"IO": "jdbc"}, tmp_path)
-    with pytest.raises(FactsError, match="mode='sometimes': known are"):
+    with pytest.raises(FactsError, match="mode='sometimes': use"):
         stored(spark, EDGE, [], {"IO": "parquet", "mode": "sometimes"}, tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""Starting Spark: what is told when it cannot be done, and what goes wrong on the way."""
+"""Starting Spark: the errors if it cannot start, and failures while it runs."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ pytestmark = pytest.mark.spark
         ("local[1]", "100m", "100m of memory is too little for Spark"),
     ],
 )
-def test_what_cannot_be_started_is_told_at_once(master: str, memory: str | None, message: str) -> None:
+def test_a_failing_start_is_reported_at_once(master: str, memory: str | None, message: str) -> None:
     require_spark()
     with pytest.raises(SparkError, match=message):
         spark_session(master, memory=memory)
 
 
-def test_pyspark_that_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pyspark_that_is_missing_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
     with pytest.raises(SparkError, match=r"pyspark cannot be imported: `pip install 'everlog\[spark\]'`"):
         spark_session("local[1]")

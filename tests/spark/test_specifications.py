@@ -1,6 +1,4 @@
-"""Every specification file that computes something, on Spark: each step against the reference
-evaluator.
-"""
+"""Every specification that computes something, on Spark, against the reference."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ def deep(path: Path) -> Any:
 
 @pytest.mark.parametrize("path", [path if path in USUAL else deep(path) for path in FILES], ids=name_of)
 def test_the_last_state_of_a_specification(path: Path, spark: SparkSession) -> None:
-    """Some files by the protocol of executors, `start` and `apply`; the others are evaluated once."""
+    """Some files with `start` and `apply`; the others are evaluated once."""
     by_itself = "programs" not in path.parts and FILES.index(path) % 3 == 0
     with tiny(spark):
         run_file(path, session=last_state(SparkExecutor(spark), by_itself))

@@ -1,4 +1,4 @@
-"""The benchmarks run, at small sizes, as users call them; what they measure is not asserted here."""
+"""The benchmarks run at small sizes, as users call them; figures are not asserted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_a_benchmark_runs_at_its_small_size(name: str) -> None:
     assert f"── {name} ──" in done.stdout
 
 
-def test_unknown_benchmarks_are_told() -> None:
+def test_unknown_benchmarks_are_reported() -> None:
     done = subprocess.run(
         [sys.executable, "-P", "-m", "everlog", "bench", "nonsense"], capture_output=True, text=True, check=False
     )

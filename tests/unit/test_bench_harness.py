@@ -1,9 +1,7 @@
-"""The benchmarks side by side: every workload on every side that is installed, at small sizes,
-answers compared.
+"""Benchmarks side by side: every workload on every installed system.
 
-What is measured is not asserted.  Sides are measured in this process, which is quick, but for those
-that need one for themselves (Pathway, where it is installed), and for the test that runs the
-command.
+Answers are compared; measurements are not asserted.  Systems are measured in this process, which is
+quick, except those that need their own (Pathway, if installed), and the test that runs the command.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ from everlog.bench.harness.soak import growth_of, soaked
 from everlog.bench.harness.streams import make_stream
 from everlog.bench.harness.workload import Case, Row, Side, Static, Told, Update
 
-HERE = Limits(rounds=1, apart=False)
+HERE = Limits(rounds=1, own_process=False)
 SIDES = list(installed()[0])
 
 
@@ -36,7 +34,7 @@ SIDES = list(installed()[0])
 
 
 @pytest.mark.parametrize("name", workloads())
-def test_every_side_gives_our_answers_and_tells_our_changes(name: str) -> None:
+def test_every_side_gives_our_answers_and_reports_our_changes(name: str) -> None:
     workload = workloads()[name]
     wanted = Wanted(workload, workload.small, SIDES, SIDES, all_plays(workload, small=True))
     record = work(wanted, HERE, lambda line: None)
@@ -96,7 +94,7 @@ def bench(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_what_is_not_there_is_told(tmp_path: Path) -> None:
+def test_missing_things_are_reported(tmp_path: Path) -> None:
     done = bench(["--only", "nonsense"], tmp_path)
     assert done.returncode == 2
     assert "no workload or part nonsense; there are aggregates, " in done.stderr
@@ -111,7 +109,7 @@ def test_what_is_not_there_is_told(tmp_path: Path) -> None:
 
 
 class Mistaken:
-    """Ours, with one answer missing, or one change not told."""
+    """Our engine, with one answer or one change missing."""
 
     def __init__(self, case: Case) -> None:
         from everlog.bench.competitors.everlog import Loaded
@@ -153,7 +151,7 @@ class Failing(Mistaken):
     ("side", "living", "status", "why"),
     [
         (Side("mistaken", "", str, static=Mistaken), False, WRONG, "rows, ours"),
-        (Side("mistaken", "", str, living=Silent), True, WRONG, "told other changes in step "),
+        (Side("mistaken", "", str, living=Silent), True, WRONG, "gave other changes in step "),
         (Side("mistaken", "", str, static=Failing), False, "failed", "ValueError: no such thing"),
     ],
 )
@@ -284,7 +282,7 @@ def test_souffle_is_called_as_its_manual_says(compiled: bool, fake_souffle: Path
         assert calls == [f"{path} {folders}" for path in programs]
 
 
-def test_an_error_of_souffle_is_told(fake_souffle: Path, tmp_path: Path) -> None:
+def test_an_error_of_souffle_is_reported(fake_souffle: Path, tmp_path: Path) -> None:
     workload = workloads()["triangles"]
     case = make_case(tmp_path / "case", workload, workload.small)
     case.facts("edge").write_text("1\tx\n")
@@ -325,6 +323,6 @@ def test_what_did_not_finish_is_a_bound() -> None:
     assert (found["ratio"], found["only_bound"], found["verdict"]) == (120.0, True, bars.HOLDS)
 
 
-def test_an_unknown_part_of_a_page_is_told() -> None:
+def test_an_unknown_part_of_a_page_is_reported() -> None:
     with pytest.raises(markdown_page.NoSuchPart, match="no part `nonsense`; there are machine, bars"):
         markdown_page.rewritten("<!-- generated: nonsense -->\n<!-- end -->", {})

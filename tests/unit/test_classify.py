@@ -1,4 +1,4 @@
-"""The classes and the widths of known queries, foremost those of Figure 4 of the MVIVM paper."""
+"""The classes and widths of known queries, such as those of Figure 4 of MVIVM."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def test_every_atom_has_a_home() -> None:
         (["AB", "BC"], [None, 0], "I1"),  # no bag has A and C
         (["ABC", "D"], [None, None], "I1"),  # no such variable
         (["ABC", "A"], [None, None], "I2"),  # A is in two parts
-        (["ABC", "A"], [1, None], "I3"),  # the child stands first
+        (["ABC", "A"], [1, None], "I3"),  # the child comes first
     ],
 )
 def test_check_refuses_what_is_no_decomposition(bags: list[str], parents: list[int | None], wrong: str) -> None:

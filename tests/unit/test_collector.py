@@ -1,4 +1,4 @@
-"""Pauses of the garbage collector: what is dropped goes, though all that pauses make counts as old."""
+"""Pauses of the garbage collector: dropped objects are still freed."""
 
 from __future__ import annotations
 

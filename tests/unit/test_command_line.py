@@ -1,6 +1,4 @@
-"""The command line as a user meets it: help, exit status, why and why-not, completion in a real
-shell, progress.
-"""
+"""The command line: help, exit status, why, why-not, completion, progress."""
 
 from __future__ import annotations
 
@@ -61,7 +59,7 @@ def test_every_command_helps_with_examples(name: str, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize("words", [["--help"], ["-h"], ["help"]])
-def test_help_tells_all_commands(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_lists_all_commands(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words) == 0
     text = capsys.readouterr().out
     assert all(re.search(rf"^  {name} +\S", text, re.MULTILINE) for name in COMMANDS)
@@ -100,7 +98,7 @@ def test_examples_of_help_are_understood(capsys: pytest.CaptureFixture[str]) -> 
         (["chekc", "paths.dl"], 2, "did you mean `check`?"),
         (["run"], 2, "required: FILE"),
         (["run", "paths.dl", "--no-such-flag"], 2, "unrecognized arguments"),
-        (["run", "paths.dl", "--watch", "--updates", "-"], 2, "exclude each other"),
+        (["run", "paths.dl", "--watch", "--updates", "-"], 2, "cannot be combined"),
         (["run", "paths.dl", "--poll", "0"], 2, "invalid seconds value"),
         (["completion", "tcsh"], 2, "invalid choice"),
         (["run", "missing.dl"], 1, "cannot read `missing.dl`"),
@@ -257,15 +255,13 @@ class Screen:
         os.write(self._end, keys.encode())
 
     def wait_for(self, wanted: str) -> str:
-        """All that was written, once it has this text; at the end of the process, or of patience,
-        as it is.
-        """
+        """The output, once it has this text, or at the end of the process or the timeout."""
         until = time.monotonic() + PATIENCE
         while wanted not in self.text and time.monotonic() < until:
             if select.select([self._end], [], [], 0.1)[0]:
                 try:
                     data = os.read(self._end, 65536)
-                except OSError:  # so Linux says that nobody is at the other end
+                except OSError:  # Linux: the other end is closed
                     break
                 if not data:
                     break

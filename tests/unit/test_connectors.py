@@ -1,6 +1,4 @@
-"""Facts in files and databases of other programs: what is written comes back, what does not fit is
-told.
-"""
+"""Facts in files and databases of other programs: round trips, and errors."""
 
 from __future__ import annotations
 
@@ -29,10 +27,10 @@ from everlog import Database, FactError, FactsError
 from everlog.cli import main
 from everlog.core.program import Column, Kind, Relation, Row
 from everlog.core.program.values import MASK, NAN
-from everlog.dsl.directives import PARAMETERS
+from everlog.dsl.checks.directives import PARAMETERS
 from everlog.files import KNOWN_PARAMETERS
 from everlog.files.connect import read_facts, write_facts
-from everlog.files.formats import FORMATS, way_of
+from everlog.files.formats import FORMATS, format_of
 from everlog.files.text_values import sorted_rows
 from everlog.files.typed_values import typed_value
 from everlog.files.zipped import zipped
@@ -100,9 +98,9 @@ def test_a_name_stands_for_its_format() -> None:
         "e.sqlite": "sqlite",
         "e.duckdb": "duckdb",
     }
-    assert {name: way_of({"filename": name}) for name in names} == names
-    assert way_of({"filename": "e.parquet", "IO": "file"}) == "file"
-    assert way_of({"url": "postgres://host/db"}) == "postgres"
+    assert {name: format_of({"filename": name}) for name in names} == names
+    assert format_of({"filename": "e.parquet", "IO": "file"}) == "file"
+    assert format_of({"url": "postgres://host/db"}) == "postgres"
 
 
 def test_the_language_knows_every_parameter() -> None:
@@ -116,19 +114,17 @@ def test_a_format_has_one_entry_that_reads_or_writes() -> None:
 
 
 def test_a_tab_in_a_csv_of_one_column_is_no_guess(tmp_path: Path) -> None:
-    """Found by the fuzz: what stood behind the tab was lost."""
+    """Found by fuzzing: the text after the tab was lost."""
     (tmp_path / "word.csv").write_bytes(b"a\tb\nc\n")
     db = Database.from_text(".decl word(x:symbol)")
-    with pytest.raises(FactsError, match="a tab stands in a line without commas; say delimiter="):
+    with pytest.raises(FactsError, match="the line has a tab and no commas; set delimiter="):
         db.load("word", tmp_path / "word.csv")
     db.load("word", tmp_path / "word.csv", rfc4180=True, headers=False)
     assert list(db.rows("word")) == [("a\tb",), ("c",)]
 
 
 def test_csv_means_commas_and_quotes_from_python(tmp_path: Path) -> None:
-    """A first line with the names of the columns is a header; tabs are seen, as Soufflé writes
-    them.
-    """
+    """A first line with column names is a header; tabs are detected."""
     (tmp_path / "e.csv").write_text('x,y\n1,"a, ""b"""\n')
     assert read_facts(relation(N, S), tmp_path / "e.csv") == [(1, 'a, "b"')]
     for text in ("x;y\n1;a\n", "1;a\n"):
@@ -152,7 +148,7 @@ def test_a_float_is_never_minus_zero(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
-def test_the_first_line_of_a_csv_tells_what_is_not_given(tmp_path: Path, suffix: str) -> None:
+def test_the_first_line_of_a_csv_decides_without_parameters(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"e.csv{suffix}"
     for text in ("1\t2\n", "1,2\n", "x,y\r\n1,2\r\n", '"x","y"\n1,2\n', "x\ty\n1\t2\n"):
         path.write_bytes(zipped(text.encode(), {"": None, ".gz": "gzip", ".zst": "zstd"}[suffix], ""))
@@ -163,9 +159,7 @@ def test_the_first_line_of_a_csv_tells_what_is_not_given(tmp_path: Path, suffix:
         assert read_facts(of, path, headers=headers) == [("x", "y")]
         write_facts(relation(S), [("a\tb",)], path, headers=headers)
         assert read_facts(relation(S), path, headers=headers) == [("a\tb",)]
-    with pytest.raises(
-        FactsError, match=r"may be a header, and has not all names of .x:symbol.: say headers=true"
-    ):
+    with pytest.raises(FactsError, match=r"may be a header, but lacks some names of .x:symbol.: set headers=true"):
         read_facts(relation(S), path)
     write_facts(of, [("x", "y")], path)
     assert read_facts(of, path) == [("x", "y")]
@@ -174,14 +168,14 @@ def test_the_first_line_of_a_csv_tells_what_is_not_given(tmp_path: Path, suffix:
         read_facts(EDGE, path)
 
 
-def test_the_wrong_delimiter_is_told(tmp_path: Path) -> None:
+def test_the_wrong_delimiter_is_reported(tmp_path: Path) -> None:
     (tmp_path / "e.tsv").write_text("1,2\n")
     with pytest.raises(FactsError, match=r"e.tsv:1: column 2 .* is missing from '1,2': .* separated by '\\t'"):
         read_facts(EDGE, tmp_path / "e.tsv")
 
 
 def test_a_name_that_says_nothing_needs_a_parameter(tmp_path: Path) -> None:
-    with pytest.raises(FactsError, match=r"does not say how facts are written: known are \.csv, .*\.parquet"):
+    with pytest.raises(FactsError, match=r"does not determine a format: use \.csv, .*\.parquet"):
         write_facts(EDGE, [], tmp_path / "edges")
     write_facts(EDGE, [(1, 2)], tmp_path / "edges", IO="parquet")
     assert read_facts(EDGE, tmp_path / "edges", IO="parquet") == [(1, 2)]
@@ -190,7 +184,7 @@ def test_a_name_that_says_nothing_needs_a_parameter(tmp_path: Path) -> None:
 def test_an_unknown_parameter_is_refused_from_python(tmp_path: Path) -> None:
     with pytest.raises(FactsError, match="unknown parameter `header`; did you mean `headers`"):
         read_facts(EDGE, tmp_path / "e.csv", header=True)
-    with pytest.raises(FactsError, match="is no value of a parameter"):
+    with pytest.raises(FactsError, match="is not a value of a parameter"):
         read_facts(EDGE, tmp_path / "e.csv", headers=1.5)  # type: ignore[arg-type]
 
 
@@ -236,11 +230,11 @@ def test_compression_is_asked_for_by_parameter_or_name(tmp_path: Path) -> None:
     ]:
         write_facts(EDGE, [(1, 2)], tmp_path / "e.txt", **params)
         assert (tmp_path / "e.txt").read_bytes()[:2] == magic
-    with pytest.raises(FactsError, match="cannot compress by 'lz4': known are"):
+    with pytest.raises(FactsError, match="cannot compress with 'lz4'; use"):
         write_facts(EDGE, [(1, 2)], tmp_path / "e.txt", compress="lz4")
 
 
-def test_what_is_not_installed_is_told_with_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_installed_is_reported_with_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for package, name, extra in [
         ("zstandard", "e.csv.zst", "zstd"),
         ("pyarrow", "e.parquet", "arrow"),
@@ -299,7 +293,7 @@ def test_columns_are_found_by_name_in_any_case_else_by_position(tmp_path: Path, 
         (pa.array(["1.5"]), F, "type `string` of `x` is not a float"),
     ],
 )
-def test_a_type_that_does_not_fit_is_told_before_anything_is_read(
+def test_a_type_that_does_not_fit_is_reported_before_anything_is_read(
     tmp_path: Path, name: str, column: pa.Array, kind: Kind, what: str
 ) -> None:
     path = stored(tmp_path, name, pa.table({"x": column}))
@@ -332,14 +326,14 @@ def test_types_that_fit_are_taken(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("values", "type_", "kind", "what"),
     [
-        ([1, None], pa.int64(), N, "null is not a number; null=VALUE says what it becomes"),
-        (["a", None], pa.string(), S, "null is not a symbol; null=VALUE says what it becomes"),
-        ([1.0, None], pa.float64(), F, "null is not a float; null=VALUE says what it becomes"),
+        ([1, None], pa.int64(), N, "null is not a number; set null=VALUE to replace it"),
+        (["a", None], pa.string(), S, "null is not a symbol; set null=VALUE to replace it"),
+        ([1.0, None], pa.float64(), F, "null is not a float; set null=VALUE to replace it"),
         ([1, 2**63], pa.uint64(), N, "9223372036854775808 is out of range for a 64-bit number"),
         ([1, -1], pa.int64(), U, "-1 is out of range for a 64-bit unsigned"),
     ],
 )
-def test_a_value_that_does_not_fit_is_told_with_its_row(
+def test_a_value_that_does_not_fit_is_reported_with_its_row(
     tmp_path: Path, name: str, values: list[object], type_: pa.DataType, kind: Kind, what: str
 ) -> None:
     path = stored(tmp_path, name, pa.table({"x": pa.array(values, type_)}))
@@ -393,7 +387,9 @@ def test_a_name_that_stands_twice_or_in_part_is_refused(tmp_path: Path) -> None:
 
 def test_a_query_on_parquet_is_refused(tmp_path: Path) -> None:
     write_facts(EDGE, [(1, 2)], tmp_path / "e.parquet")
-    with pytest.raises(FactsError, match="IO=parquet reads no parameter `query`; it takes IO, columns, "):
+    with pytest.raises(
+        FactsError, match="IO=parquet has no parameter `query` for reading; it takes IO, columns, "
+    ):
         read_facts(EDGE, tmp_path / "e.parquet", query="SELECT 1")
 
 
@@ -541,11 +537,11 @@ def test_sqlite_has_rejects_too(tmp_path: Path) -> None:
     assert [bad["row"] for bad in bad_lines(tmp_path)] == [2, 3, 4]
     assert (
         bad_lines(tmp_path)[2]["reason"]
-        == "column 1 (`x`:number): null is not a number; null=VALUE says what it becomes"
+        == "column 1 (`x`:number): null is not a number; set null=VALUE to replace it"
     )
 
 
-def test_the_command_line_tells_of_rejects(
+def test_the_command_line_reports_rejects(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -554,7 +550,7 @@ def test_the_command_line_tells_of_rejects(
     Path("facts/e.facts").write_text("1\na\n")
     assert main(["run", "p.dl", "-F", "facts"]) == 0
     told = capsys.readouterr()
-    assert "note: 1 row(s) of e.facts are no facts of e: see facts/bad.jsonl" in told.err
+    assert "note: 1 row(s) of e.facts do not fit e: see facts/bad.jsonl" in told.err
     assert "\n1\n" in told.out
     assert len(Path("facts/bad.jsonl").read_text().splitlines()) == 1
 
@@ -578,7 +574,7 @@ def test_a_table_is_replaced_or_added_to(tmp_path: Path, name: str) -> None:
     write_facts(EDGE, [(3, 3)], path, mode="append")
     write_facts(EDGE, [(4, 4)], path, mode="ignore")
     assert read_facts(EDGE, path) == [(2, 2), (3, 3)]
-    with pytest.raises(FactsError, match="there is a table edge already"):
+    with pytest.raises(FactsError, match="a table edge already exists"):
         write_facts(EDGE, [], path, mode="errorifexists")
     write_facts(EDGE, [(5, 5)], path, mode="errorifexists", table="fresh")
     assert read_facts(EDGE, path, table="fresh") == [(5, 5)]
@@ -590,9 +586,9 @@ def test_a_table_is_replaced_or_added_to(tmp_path: Path, name: str) -> None:
 
 def test_files_are_not_appended_to(tmp_path: Path) -> None:
     for name in ("e.csv", "e.jsonl", "e.parquet"):
-        with pytest.raises(FactsError, match="mode=append is not for IO="):
+        with pytest.raises(FactsError, match="does not support mode=append"):
             write_facts(EDGE, [], tmp_path / name, mode="append")
-    with pytest.raises(FactsError, match="mode='more': known are overwrite, append"):
+    with pytest.raises(FactsError, match="mode='more': use overwrite, append"):
         write_facts(EDGE, [], tmp_path / "e.sqlite", mode="more")
     write_facts(EDGE, [(1, 1)], tmp_path / "e.parquet")
     write_facts(EDGE, [(2, 2)], tmp_path / "e.parquet", mode="ignore")
@@ -616,13 +612,13 @@ def test_a_failed_write_leaves_the_table(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("table", ["edge", "log"])
 @pytest.mark.parametrize("mode", ["overwrite", "append", "ignore"])
-def test_a_database_of_our_own_is_no_place_for_tables(tmp_path: Path, table: str, mode: str) -> None:
-    """Whatever the name: it might be that of a table that the database itself needs."""
+def test_an_everlog_database_takes_no_tables(tmp_path: Path, table: str, mode: str) -> None:
+    """Any name might be that of a table that the database itself needs."""
     path = tmp_path / "roads.db"
     with Database.open(path, text=".decl edge(x:number, y:number)  edge(1, 2).") as db:
-        with pytest.raises(FactsError, match=r"roads\.db is a database of everlog's own, and is left as it is"):
+        with pytest.raises(FactsError, match=r"roads\.db is an everlog database, and is not changed"):
             db.export("edge", path, dbtable=table, mode=mode)
-        with pytest.raises(FactsError, match=r"no table or view edge; it is a database of everlog's own"):
+        with pytest.raises(FactsError, match=r"no table or view edge; it is an everlog database"):
             db.load("edge", path)
     with Database.open(path) as db:
         assert db.view("edge") == [(1, 2)]
@@ -641,7 +637,9 @@ def test_jdbc_urls_of_files_mean_these_files(tmp_path: Path) -> None:
         write_facts(EDGE, [(1, 2)], f"jdbc:{kind}:{tmp_path}/e.{kind}", dbtable="t")
         assert read_facts(EDGE, tmp_path / f"e.{kind}", dbtable="t") == [(1, 2)]
         assert read_facts(EDGE, f"jdbc:{kind}:{tmp_path}/e.{kind}", dbtable="t") == [(1, 2)]
-    with pytest.raises(FactsError, match=r"IO=jdbc in this process knows jdbc:postgresql:….*not 'jdbc:oracle:x'"):
+    with pytest.raises(
+        FactsError, match=r"IO=jdbc in this process supports jdbc:postgresql:….*not 'jdbc:oracle:x'"
+    ):
         read_facts(EDGE, "jdbc:oracle:x")
 
 
@@ -703,7 +701,7 @@ def test_nothing_heavy_is_loaded_before_it_is_needed() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.text(max_size=4)), max_size=8), st.randoms())
 def test_rejects_and_facts_are_all_rows(rows: list[tuple[int, str]], random: object) -> None:
-    """Whatever the rows, each is a fact or a reject, and the others are as without it."""
+    """Each row is a fact or a reject, and does not affect the others."""
     good = [(number, text) for number, text in rows if number < 7]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "e.jsonl"

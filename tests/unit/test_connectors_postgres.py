@@ -55,7 +55,7 @@ def test_what_is_written_is_read_back(url: str, case: tuple[Relation, list[Row]]
 
 
 def test_a_table_keeps_what_others_made_of_it(url: str, connection: Any) -> None:
-    """Overwriting empties the table and fills it: indexes, views and further columns stay."""
+    """Overwriting empties and fills the table: indexes, views and other columns stay."""
     connection.execute(
         "CREATE TABLE edge (y int NOT NULL, note text DEFAULT 'new', x int PRIMARY KEY);"
         "CREATE VIEW big AS SELECT x FROM edge WHERE x > 1; INSERT INTO edge VALUES (7, 'old', 7)"
@@ -73,7 +73,7 @@ def test_a_table_keeps_what_others_made_of_it(url: str, connection: Any) -> None
         write_facts(EDGE, [(8, 8), (2**40, 1)], url)
     assert read_facts(EDGE, url) == [(1, 2), (3, 4), (5, 6)], "nothing of a failed write is left"
     write_facts(EDGE, [(0, 0)], url, mode="ignore")
-    with pytest.raises(FactsError, match="there is a table edge already"):
+    with pytest.raises(FactsError, match="a table edge already exists"):
         write_facts(EDGE, [(0, 0)], url, mode="errorifexists")
     assert len(read_facts(EDGE, url)) == 3
 
@@ -106,7 +106,7 @@ def test_schemas_queries_and_names(url: str, connection: Any) -> None:
         ("int[]", F, "is not a float"),
     ],
 )
-def test_a_type_that_does_not_fit_is_told_before_anything_is_read(
+def test_a_type_that_does_not_fit_is_reported_before_anything_is_read(
     url: str, connection: Any, declared: str, kind: Kind, what: str
 ) -> None:
     connection.execute(f"CREATE TABLE edge (x {declared})")
@@ -126,7 +126,7 @@ def test_types_that_fit_are_taken(url: str, connection: Any) -> None:
     assert z != z
 
 
-def test_a_value_that_does_not_fit_is_told_with_its_row(url: str, connection: Any, tmp_path: Path) -> None:
+def test_a_value_that_does_not_fit_is_reported_with_its_row(url: str, connection: Any, tmp_path: Path) -> None:
     connection.execute(
         "CREATE TABLE edge (x numeric, y text); INSERT INTO edge VALUES (1, 'a'), (1.5, 'b'), (2, NULL)"
     )
@@ -140,7 +140,7 @@ def test_a_value_that_does_not_fit_is_told_with_its_row(url: str, connection: An
 
 
 @pytest.mark.parametrize("symbol", ["a\0b", "\udcff"])
-def test_a_symbol_that_cannot_be_stored_is_told_and_nothing_is_written(
+def test_a_symbol_that_cannot_be_stored_is_reported_and_nothing_is_written(
     url: str, connection: Any, symbol: str
 ) -> None:
     write_facts(relation(S), [("old",)], url)
@@ -155,7 +155,7 @@ def test_columns_that_differ_only_in_case_come_back(url: str, connection: Any) -
     assert read_facts(both, url) == [(1, 2)]
 
 
-def test_a_server_that_is_not_there_is_told_without_the_password(tmp_path: Path) -> None:
+def test_a_server_that_is_not_there_is_reported_without_the_password(tmp_path: Path) -> None:
     with pytest.raises(FactsError) as caught:
         read_facts(EDGE, f"postgresql://ada:secret@/shop?host={tmp_path}")
     assert "secret" not in str(caught.value)

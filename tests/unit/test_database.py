@@ -87,7 +87,7 @@ def test_a_file_with_the_facts_that_its_inputs_name(tmp_path: Path) -> None:
         Database.from_file(tmp_path / "missing.dl")
 
 
-def test_facts_given_from_the_start_are_checked() -> None:
+def test_initial_facts_are_checked() -> None:
     db = Database.from_text(PATHS, facts={"edge": [(1, 2), [2, 3]]})
     assert db.view("path") == [(1, 2), (1, 3), (2, 3)]
     with pytest.raises(FactError):
@@ -96,7 +96,7 @@ def test_facts_given_from_the_start_are_checked() -> None:
         Database.from_text(PATHS, facts={"edges": []})
 
 
-def test_the_facts_of_the_text_are_given_facts(db: Database) -> None:
+def test_the_facts_of_the_text_are_base_facts(db: Database) -> None:
     db = Database.from_text(PATHS + "edge(1, 2).")
     assert db.given("edge") == [(1, 2)]
     assert db.delete("edge", (1, 2)) == {"edge": {(1, 2): -1}, "path": {(1, 2): -1}}
@@ -288,7 +288,7 @@ def test_every_nan_is_the_same() -> None:
         (iter(["abcd"]), "'abcd' is not a row"),
     ],
 )
-def test_a_value_that_does_not_fit_is_told_with_its_column(row: object, message: str) -> None:
+def test_a_value_that_does_not_fit_is_reported_with_its_column(row: object, message: str) -> None:
     db = Database.from_text(VALUES)
     rows = row if isinstance(row, Iterator) else list(row) if isinstance(row, tuple) else row
     with pytest.raises(FactError) as caught:
@@ -314,7 +314,7 @@ def test_a_unary_relation_says_how_rows_are_written() -> None:
     assert db.view("n") == [(1,)]
 
 
-def test_an_undefined_relation_is_told_with_the_nearest_one(db: Database) -> None:
+def test_an_undefined_relation_is_reported_with_the_nearest_one(db: Database) -> None:
     for ask in (
         lambda: db.insert("edges", (1, 2)),
         lambda: db.delete("edges", (1, 2)),
@@ -360,7 +360,7 @@ def test_an_exception_discards_a_transaction(db: Database) -> None:
     assert db.view("edge") == [(3, 4)]
 
 
-def test_a_wrong_fact_is_told_where_it_is_given(db: Database) -> None:
+def test_a_wrong_fact_is_reported_at_its_place(db: Database) -> None:
     with db.transaction() as tx:
         tx.insert("edge", (1, 2))
         with pytest.raises(FactError):
@@ -383,9 +383,7 @@ def test_a_step_that_fails_at_the_end_of_a_transaction() -> None:
 
 
 def test_what_the_thread_writes_joins_its_open_transaction(db: Database, tmp_path: Path) -> None:
-    """By whatever method, in the order in which it is written; nothing changes, and nobody is told,
-    before the end.
-    """
+    """With any method, in order; nothing changes or is reported before the end."""
     db.insert("edge", [(1, 2), (5, 6)])
     db.save(tmp_path)
     told: list[Changes] = []
@@ -408,7 +406,7 @@ def test_what_the_thread_writes_joins_its_open_transaction(db: Database, tmp_pat
     assert tx.changes is db.changes
     with db.transaction():
         db.insert("edge", (0, 1))
-        db["edge"] = [(0, 1), (5, 6)]  # instead of what will be given then
+        db["edge"] = [(0, 1), (5, 6)]  # replaces the base facts of that moment
     assert db.view("edge") == [(0, 1), (5, 6)]
     with db.transaction():
         db.delete("edge", (5, 6))
@@ -454,7 +452,7 @@ def test_a_transaction_is_used_once_and_inside_its_block(db: Database) -> None:
         tx.insert("edge", (1, 2))
     with pytest.raises(NestedWrite, match="not open"):
         tx.insert("edge", (2, 3))
-    with pytest.raises(NestedWrite, match="used once"), tx:
+    with pytest.raises(NestedWrite, match="used only once"), tx:
         pass
     db.insert("edge", (5, 6))
 
@@ -511,7 +509,7 @@ def test_a_view_is_sorted_and_a_copy(db: Database) -> None:
     assert list(db.rows("edge")) == [(1, 2), (2, 2), (3, 1)]
 
 
-def test_what_a_database_tells_of_itself(db: Database) -> None:
+def test_what_a_database_says_about_itself(db: Database) -> None:
     db.insert("edge", [(1, 2), (2, 3)])
     assert list(db.relations) == ["edge", "path"]
     assert str(db.relations["edge"]) == "edge(x:number, y:number)"
@@ -561,7 +559,7 @@ def test_changes_are_a_mapping(db: Database) -> None:
 # ── subscriptions ────────────────────────────────────────────────────────────────────────────
 
 
-def test_subscribers_hear_of_their_relation_in_order(db: Database) -> None:
+def test_subscribers_get_changes_of_their_relation_in_order(db: Database) -> None:
     heard: list[tuple[str, Changes]] = []
     db.subscribe("path", lambda c: heard.append(("first", c)))
     db.subscribe("*", lambda c: heard.append(("all", c)))
@@ -659,7 +657,7 @@ def test_a_functor_does_not_write() -> None:
 
     text = ".functor spoil(number):number  .decl p(x:number)  .decl q(x:number)  q(@spoil(x)) :- p(x)."
     db = Database.from_text(text, functors={"spoil": spoil})
-    with pytest.raises(Exception, match="a step is under way"):
+    with pytest.raises(Exception, match="a step is in progress"):
         db.insert("p", (1,))
     assert db.size("p") == db.size("q") == 0
 
@@ -824,7 +822,7 @@ def test_what_cannot_be_dropped_by_itself() -> None:
 
 
 def test_rules_that_stay_are_the_same_rules() -> None:
-    """The checker numbers the variables that it makes; nothing may look changed by that."""
+    """The checker numbers generated variables; that must not make a rule look changed."""
     db = Database.from_text("""
         .decl a(x:number, y:number)  .decl p(n:number)  .decl q(n:number)
         p(n) :- n = count : { a(_, _) }.
@@ -984,7 +982,7 @@ def test_limits_end_a_step_and_leave_no_trace() -> None:
         assert db.view("n") == []
 
 
-def test_progress_is_told() -> None:
+def test_progress_is_reported() -> None:
     heard: list[tuple[str, int, int]] = []
     db = Database.from_text(PATHS, progress=lambda *told: heard.append(told))
     db.insert("edge", [(i, i + 1) for i in range(50)])
@@ -1062,11 +1060,11 @@ _updates = st.tuples(
 
 
 class Living(RuleBasedStateMachine):
-    """One database under random changes.  After each of them:
+    """One database under random changes.
 
-    its relations are those of the reference evaluator on what is given; what was given is what was
-    inserted and not deleted; what was told sums to the relations; a change that was refused left no
-    trace.
+    After each of them its relations are those of the reference evaluator on the base facts; the
+    base facts are those inserted and not deleted; changes sum to the relations; a refused change
+    left no trace.
     """
 
     def __init__(self) -> None:

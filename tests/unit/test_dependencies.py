@@ -59,7 +59,7 @@ def groups(of: Program) -> list[str]:
 # ── edges and units ──────────────────────────────────────────────────────────────────────────
 
 
-def test_an_edge_tells_how_the_head_uses_the_body() -> None:
+def test_an_edge_says_how_the_head_uses_the_body() -> None:
     of = program("pqrs", rule("p", "q", "!r", "#s"))
     assert list(edges(of)) == [Edge("p", "q", "positive"), Edge("p", "r", "negative"), Edge("p", "s", "aggregate")]
 

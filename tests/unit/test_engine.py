@@ -1,4 +1,4 @@
-"""The engine by itself: what it refuses, what it plans, and mistakes that it made once."""
+"""The engine by itself: what it refuses and plans, and its past bugs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from witnesses import assert_witnessed
 
 from everlog.core.engine import Engine, Incremental, NoSuchStrategy
 from everlog.core.engine.keepers.counted import CountKeeper
+from everlog.core.engine.keepers.recursive.proofs import ProofsOf
 from everlog.core.evaluate import reference
 from everlog.core.program import Program
 from everlog.core.program.executor import NotABaseRelation, Update
 from everlog.core.program.values import NAN, EvaluationError
-from everlog.core.storage.tables import Shape, Table
+from everlog.core.runtime.guards import Limits
+from everlog.core.storage.table_shapes import RowShape
+from everlog.core.storage.tables import Table
 from everlog.dsl.check import compile_text
 
 CLOSURE = """.decl e(x:number, y:number)  .decl p(x:number, y:number)
@@ -151,7 +154,7 @@ def test_changes_of_auxiliary_relations_are_not_told() -> None:
 # ── aggregates ───────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_group_that_nobody_asks_for_does_not_fail() -> None:
+def test_an_unused_group_does_not_fail() -> None:
     text = """.decl e(x:number, y:number)  .decl v(x:number)  .decl q(x:number, n:number)
     q(x, n) :- v(x), n = sum 12 / y : { e(x, y) }."""
     engine = engine_of(text)
@@ -244,13 +247,13 @@ class Interruption(BaseException):
 
 
 def test_an_index_that_is_half_built_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = Table(Shape(3), {(1, 2, 3), (4, 5, 6)})
+    table = Table(RowShape(3), {(1, 2, 3), (4, 5, 6)})
 
     def interrupted(*arguments: Any) -> None:
         raise Interruption
 
     with monkeypatch.context() as patch:
-        patch.setattr("everlog.core.storage.tables._group", interrupted)
+        patch.setattr("everlog.core.storage.shape.group", interrupted)
         with pytest.raises(Interruption):
             table.index((0,), (1, 2))
     assert table.index((0,), (1, 2)) == {1: {(2, 3)}, 4: {(5, 6)}}
@@ -310,3 +313,78 @@ def test_bulk_and_small_steps_end_in_the_same_counts_and_totals() -> None:
             one, other = small._network.home[name], bulk._network.home[name]
             assert getattr(one, "counts", None) == getattr(other, "counts", None), name
             assert getattr(one, "values", None) == getattr(other, "values", None), name
+
+
+# ── witnesses are made when they are first needed ────────────────────────────────────────────
+
+SAME = """.decl parent(x:number, y:number)  .decl same(x:number, y:number)
+    same(x, y) :- parent(x, p), parent(y, p).
+    same(x, y) :- parent(x, p), parent(y, q), same(p, q).
+    .decl banned(x:number)  .decl known(x:number)  known(x) :- parent(x, _), !banned(x).
+    .decl near(x:number, y:number)  near(x, y) :- known(x), same(x, y).  near(x, z) :- near(x, y), near(y, z)."""
+
+
+def _family(**more: Any) -> Engine:
+    parents = [(child, child // 2) for child in range(2, 40)]
+    return Engine(compile_text(SAME), given={"parent": parents, "banned": [(7,)]}, **more)
+
+
+def _proven(engine: Engine) -> set[str]:
+    keepers = [k for k in engine._network.keepers if k.planned.strategy == "witness" and k.proven]
+    return {name for keeper in keepers for name in keeper.relations}
+
+
+@pytest.mark.parametrize(
+    ("update", "proven"),
+    [
+        (Update("parent", (40, 20)), set()),
+        (Update("parent", (39, 19), insert=False), {"same", "near"}),
+        (Update("banned", (9,)), {"near"}),
+        (Update("banned", (7,), insert=False), {"near"}),
+    ],
+    ids=str,
+)
+def test_a_step_makes_the_witnesses_of_what_it_may_take_away(update: Update, proven: set[str]) -> None:
+    engine = _family()
+    assert _proven(engine) == set()
+    engine.apply([update])
+    assert _proven(engine) == proven
+    engine.check()
+    for back in (True, False, True):
+        engine.apply([Update(update.relation, update.row, back), Update("parent", (41, 3), back)])
+        assert_current(engine)
+
+
+def test_a_question_why_makes_witnesses_and_changes_no_fact() -> None:
+    engine = _family()
+    before = engine.view("same")
+    assert engine.witness("same", (38, 39)) is not None
+    assert _proven(engine) == {"same"}
+    assert engine.view("same") == before
+    engine.check()
+
+
+def test_witnesses_that_cannot_be_made_leave_the_facts_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = _family()
+    before = engine.view("same")
+
+    def fails(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ProofsOf, "merge", fails)
+        with pytest.raises(KeyboardInterrupt):
+            engine.update("parent", (39, 19), insert=False)
+    assert engine.view("same") == before
+    assert (39, 19) in engine.given("parent")
+    engine.check()
+    engine.update("parent", (39, 19), insert=False)
+    assert_witnessed(engine)
+
+
+def test_witnesses_do_not_count_as_facts_that_a_step_derives() -> None:
+    engine = _family()
+    engine.guard.limits = Limits(facts=30)
+    engine.update("parent", (39, 19), insert=False)
+    assert engine.size("same") > 30
+    assert_witnessed(engine)

@@ -1,16 +1,18 @@
-"""`everlog explain`: classes and costs in text, as JSON and as a page, from the command line and
-from Python.
-"""
+"""`everlog explain`: classes and costs as text, JSON and a page."""
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from everlog import Database
 from everlog.cli import main
+from everlog.core.engine import explain, statistics
+from everlog.core.engine.keepers.unit_strategies import KEEPERS, STRATEGIES
 
 # Figure 4 of the paper: atoms, class, w, ŵ, and what they promise
 FIGURE_4 = {
@@ -47,7 +49,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("name", FIGURE_4)
-def test_json_tells_figure_4(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_shows_figure_4(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     atoms, query_class, w, w_hat, inserts, deletes = FIGURE_4[name]
     (folder / "q.dl").write_text(program_of(atoms))
     assert main(["explain", "q.dl", "--json"]) == 0
@@ -142,3 +144,12 @@ def test_a_flow_that_cannot_be_had_is_refused_with_the_reason(
     (tmp_path / "paths.dl").write_text(PATHS.replace("path(x, y), edge(y, z)", "path(x, y), path(y, z)"))
     assert main(["explain", str(tmp_path / "paths.dl"), "--strategy", "path=flow"]) == 1
     assert "`flow` cannot keep path: no column that all recursive rules carry along" in capsys.readouterr().err
+
+
+def test_a_strategy_says_itself_what_is_told_of_it() -> None:
+    """`explain` and `stats` ask no keeper for its type: a strategy is a file and a line of a table."""
+    assert KEEPERS.keys() == STRATEGIES.keys()
+    assert all(STRATEGIES.values())
+    for module in (explain, statistics):
+        text = inspect.getsource(module)
+        assert not re.search(r"isinstance\(\w*keeper|import \w+Keeper|\bFLOW\b|\bRECOMPUTE\b", text)

@@ -1,4 +1,4 @@
-"""The page of `everlog explain --html`: sound HTML, and what a person sees of it in a browser."""
+"""The page of `everlog explain --html`: valid HTML, and its look in a browser."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_the_page_needs_nothing_from_outside() -> None:
     assert "@import" not in written
 
 
-def test_widths_that_are_bounds_are_told_as_such() -> None:
+def test_widths_that_are_bounds_are_reported_as_such() -> None:
     told = explanation()
     told["rules"][0].update(w_exact=True, w_hat_exact=False)
     card = page(told, "test.dl").split('<article id="rule-triangle#1"')[1].split("</article>")[0]

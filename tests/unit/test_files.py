@@ -1,4 +1,4 @@
-"""Facts in files, on the screen and in databases: what Soufflé reads and writes, and our errors."""
+"""Facts in files, streams and databases: Soufflé's formats, and errors."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ from everlog.core.program.values import MASK, NAN, SIGNED_MAX, SIGNED_MIN, decod
 from everlog.files import KNOWN_PARAMETERS, FactsError, read_facts, write_facts, write_size
 from everlog.files.bulk import bulk_rows
 from everlog.files.delimited import careful_rows, read_delimited
-from everlog.files.formats import FORMATS
+from everlog.files.formats import FILE_NAMES, FORMATS, IN_FOLDER, LAYOUT_PARAMETERS
 from everlog.files.layout import layout_of
 from everlog.files.location import Place
 from everlog.files.text_values import sorted_rows
+from everlog.files.within import named_place
 
 N, U, F, S = Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT, Kind.SYMBOL
 
@@ -121,11 +122,9 @@ def test_an_output_directory_must_exist(tmp_path: Path, way: str) -> None:
 
 
 def test_an_unknown_io_lists_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(FactsError, match=r"IO='ftp': known are arrow, duckdb, file, .*, postgres, sqlite, stdin"):
+    with pytest.raises(FactsError, match=r"IO='ftp'; use arrow, duckdb, file, .*, postgres, sqlite, stdin"):
         read_facts(EDGE, {"IO": "ftp"}, tmp_path)
-    with pytest.raises(
-        FactsError, match=r"IO='stdin': known are arrow, duckdb, file, .*, postgres, sqlite, stdout"
-    ):
+    with pytest.raises(FactsError, match=r"IO='stdin'; use arrow, duckdb, file, .*, postgres, sqlite, stdout"):
         write_facts(EDGE, [], {"IO": "stdin"}, tmp_path, io.StringIO())
 
 
@@ -134,11 +133,13 @@ def test_a_parameter_that_means_nothing_is_refused_with_those_that_do(tmp_path: 
     for key in ("colour", "query", "delimiter", "format"):
         taken = FORMATS[way].taken("read")
         if key not in taken:
-            with pytest.raises(FactsError, match=rf"IO={way} reads no parameter `{key}`.*; it takes IO, .*null"):
+            with pytest.raises(
+                FactsError, match=rf"IO={way} has no parameter `{key}` for reading.*; it takes IO, .*null"
+            ):
                 read_facts(EDGE, {"IO": way, key: "x"}, tmp_path)
     if FORMATS[way].write:
         for key in ("colour", "columns", "query", "null", "encoding", "rejects"):
-            with pytest.raises(FactsError, match=rf"IO={way} writes with no parameter `{key}`"):
+            with pytest.raises(FactsError, match=rf"IO={way} has no parameter `{key}` for writing"):
                 write_facts(EDGE, [], {"IO": way, key: "1:0"}, tmp_path, io.StringIO())
     assert list(tmp_path.iterdir()) == []
 
@@ -151,8 +152,8 @@ def test_what_souffle_adds_to_a_directive_is_passed_over(tmp_path: Path) -> None
 
 
 def test_a_flag_is_true_or_false() -> None:
-    assert "headers='yes': known are true, false, auto" in mistake("1\n", N, headers="yes")
-    assert "rfc4180='1': known are true, false" in mistake("1\n", N, rfc4180="1")
+    assert "headers='yes': use true, false, auto" in mistake("1\n", N, headers="yes")
+    assert "rfc4180='1': use true or false" in mistake("1\n", N, rfc4180="1")
 
 
 # ── lines and fields ─────────────────────────────────────────────────────────────────────────
@@ -352,14 +353,14 @@ def test_a_float_out_of_range_is_an_error_and_infinity_is_none(text: str, size: 
 def test_bytes_that_are_no_utf8_are_an_error_unless_an_encoding_is_said() -> None:
     for params in ({}, {"rfc4180": "true"}):
         told = mistake(b"caf\xc3\xa9\ncaf\xe9\n", S, **params)
-        assert told.startswith(r"edge.facts:2: the byte 0xe9 in 'caf\udce9' is not UTF-8; say encoding=latin-1")
+        assert told.startswith(r"edge.facts:2: the byte 0xe9 in 'caf\udce9' is not UTF-8; set encoding=latin-1")
     assert mistake(b'"a"\n"caf\xe9"\n', S, rfc4180="true").startswith("edge.facts:2: the byte 0xe9")
     assert facts(b"caf\xe9\n", S, encoding="latin-1") == [("café",)]
     assert facts("é\n".encode("utf-16"), S, encoding="utf-16") == [("é",)]
     assert facts(b"caf\xe9\n", S, encoding="bytes") == [("caf\udce9",)]
     assert "encoding=utf-16" in mistake("é\n".encode("utf-16"), S)
     assert "edge.facts:2: the file is not ascii" in mistake("a\né\n", S, encoding="ascii")
-    assert "encoding='hex' is not known" in mistake("a", S, encoding="hex")
+    assert "unknown encoding='hex'" in mistake("a", S, encoding="hex")
     assert "begins with the byte order mark of UTF-8" in mistake("\ufeffa", S, encoding="latin-1")
 
 
@@ -379,7 +380,7 @@ def test_an_empty_field_of_a_csv_is_a_null_and_an_empty_symbol_has_quotes() -> N
         told = mistake(text, N, S, rfc4180="true")
         assert told == (
             'edge.facts:1: column 2 (`y`:symbol): an empty field is not a symbol (the empty one is written "");'
-            " null=VALUE says what it becomes"
+            " set null=VALUE to replace it"
         )
         assert facts(text, N, S, rfc4180="true", null="")[0] == (1, "")
         assert facts(text, N, S, rfc4180="true", null="n/a")[0] == (1, "n/a")
@@ -388,7 +389,7 @@ def test_an_empty_field_of_a_csv_is_a_null_and_an_empty_symbol_has_quotes() -> N
     assert facts("\ta\n", N, S, null="0") == [(0, "a")]
     assert facts(",[a,b]\n", N, S, null="0", delimiter=",") == [(0, "[a,b]")]
     assert facts("\ta\n", S, S) == [("", "a")]  # as Soufflé has it
-    assert "null='x' is a value of no column" in mistake("1\n", N, null="x")
+    assert "null='x' fits no column" in mistake("1\n", N, null="x")
 
 
 def test_columns_are_found_by_the_names_of_the_header() -> None:
@@ -405,10 +406,10 @@ def test_columns_are_found_by_the_names_of_the_header() -> None:
         assert mistake(f"x,y\n1,2\n{line}\n", N, N, rfc4180="true", headers="true").startswith("edge.facts:3: ")
 
 
-def test_a_header_that_nobody_has_announced_is_no_fact() -> None:
+def test_an_unannounced_header_is_not_a_fact() -> None:
     for line in ("x,y", "y,x", "Y, X", '"x","y"', "x,other,y"):
         told = mistake(f"{line}\n1,2,3\n", S, S, rfc4180="true")
-        assert "has the names of the columns: say headers=true if it is a header, or headers=false" in told
+        assert "has the names of the columns: set headers=true if it is a header, or headers=false" in told
         assert "has the names of the columns" in mistake(f"{line}\n1,2,3\n", S, S, delimiter=",")
     assert facts("x,y\n", S, S, rfc4180="true", headers="false") == [("x", "y")]
     assert facts("x,y\n", S, S, delimiter=",", headers="false") == [("x", "y")]
@@ -423,8 +424,8 @@ def test_a_header_that_nobody_has_announced_is_no_fact() -> None:
         ('"y","x"\n1,a\n', (S, N), [("a", 1)]),
         ("a,1\nb,2\n", (S, N), [("a", 1), ("b", 2)]),
         ('"x","y"\na,b\n', (S, S), "has the names of the columns, and may be a fact"),
-        ("from,to\na,b\n", (S, S), "may be a header, and has not all names of"),
-        ("from,to\na,1\n", (S, N), "may be a header, and has not all names of"),
+        ("from,to\na,b\n", (S, S), "may be a header, but lacks some names of"),
+        ("from,to\na,1\n", (S, N), "may be a header, but lacks some names of"),
         ("a,1x\nb,2\n", (S, N), "edge.facts:1: column 2 (`y`:number): '1x' is not a number"),
     ],
 )
@@ -768,7 +769,7 @@ def test_sqlite_columns_that_differ_only_in_case_are_kept_apart() -> None:
 
 def test_sqlite_text_is_read_as_in_a_fact_file_and_null_as_it_is_said(tmp_path: Path) -> None:
     database(tmp_path / "edge.sqlite", "CREATE TABLE edge (x, y); INSERT INTO edge VALUES ('7', NULL), (8, 5);")
-    with pytest.raises(FactsError, match=r"row 1: column 2 .* null is not a symbol; null=VALUE says"):
+    with pytest.raises(FactsError, match=r"row 1: column 2 .* null is not a symbol; set null=VALUE"):
         read_facts(relation(N, S), {"IO": "sqlite"}, tmp_path)
     assert read_facts(relation(N, S), {"IO": "sqlite", "null": "n/a"}, tmp_path) == [(7, "n/a"), (8, "5")]
     assert read_facts(relation(F), {"IO": "sqlite"}, tmp_path) == [(7.0,), (8.0,)]
@@ -957,3 +958,14 @@ def test_io_json_is_the_screen_and_standard_input_unless_a_file_is_named(tmp_pat
     ]
     write_facts(EDGE, [(1, 2)], {"IO": "json", "filename": "e.json"}, tmp_path, screen)
     assert list(read_facts(EDGE, {"IO": "json", "filename": "e.json"}, tmp_path)) == [(1, 2)]
+
+
+def test_what_leads_out_of_a_folder_follows_from_the_table_of_formats() -> None:
+    """A format that is added is refused in foreign directives until its entry says `in_folder`."""
+    assert {"arrow", "file", "jsonfile", "jsonl", "parquet", "stdout"} == IN_FOLDER
+    for way, entry in FORMATS.items():
+        assert (named_place({"IO": way}) is None) == entry.in_folder
+        for parameter in (*entry.parameters.split(), *FILE_NAMES, "fact-dir", "output-dir", "no-such"):
+            leads_out = named_place({parameter: "x"}) is not None
+            assert leads_out == (parameter not in LAYOUT_PARAMETERS)
+    assert LAYOUT_PARAMETERS.isdisjoint({*FILE_NAMES, "fact-dir", "output-dir", "dbname", "url", "query", "table"})

@@ -1,6 +1,4 @@
-"""Delimited text to columns of Arrow: the fast way and the careful reader agree on whatever is
-thrown at them.
-"""
+"""Delimited text to Arrow columns: the fast and the careful reader agree."""
 
 from __future__ import annotations
 

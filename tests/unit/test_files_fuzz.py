@@ -1,6 +1,4 @@
-"""Whatever a table looks like that somebody else has written, it is read exactly, or refused: never
-changed.
-"""
+"""A table of another program is read exactly, or refused: never changed."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ EXTREMES = st.sampled_from(["1e400", "-1e400", "1e-400", "0", "1e308", "90071992
 
 @frozen
 class Export:
-    """A table as text, and what it says: rows by the names of columns, of which none may be wrong."""
+    """A table as text, and its rows by column name, of which none may be wrong."""
 
     of: Relation
     data: bytes
@@ -49,9 +47,7 @@ def _mixed_case(draw: st.DrawFn, name: str) -> str:
 
 @st.composite
 def exports(draw: st.DrawFn) -> Export:
-    """What other programs write: any columns in any order, any quoting, any encoding, nulls, a byte
-    order mark.
-    """
+    """Exports of other programs: any columns, order, quoting, encoding, nulls, marks."""
     kinds = draw(st.lists(st.sampled_from(list(Kind)), min_size=1, max_size=3))
     of = relation(*kinds)
     wanted = [column.name for column in of.columns]
@@ -116,9 +112,7 @@ def _field(draw: st.DrawFn, kind: Kind, is_odd: bool) -> tuple[str | None, int |
 
 
 def _line(line: list[str | None], quote_all: bool) -> str:
-    """A line of fields, in quotes where they must be, or all; an empty text has some, and a null
-    has none.
-    """
+    """A line of fields, with quotes where needed or everywhere; a null has none."""
     texts = []
     for field in line:
         bare = bool(field) and not quote_all and not set(field or "") & set(',"\r\n\ufeff')
@@ -139,12 +133,12 @@ def test_a_table_of_others_is_read_exactly_or_refused(export: Export) -> None:
     assert export.rows is not None
     wanted = [column.name for column in export.of.columns]
     if not export.has_header and (export.order[: len(wanted)] != wanted or _looks_like_header(export, wanted)):
-        return  # nobody can know better
+        return  # ambiguous
     assert _texts(export.of, found) == _texts(export.of, export.rows)
 
 
 def _looks_like_header(export: Export, wanted: list[str]) -> bool:
-    """Whether the first fact is the names of the columns, and nobody has said that it is none."""
+    """Whether the first fact is the column names, and no parameter says it is a fact."""
     first = {str(value).strip().strip('"').strip().lower() for row in export.rows or [] for value in row}
     return "headers" not in export.parameters and first >= set(wanted)
 

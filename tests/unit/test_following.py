@@ -1,6 +1,4 @@
-"""Fact files that are followed: what changes in them becomes a step, whoever writes them and
-however.
-"""
+"""Fact files that are followed: a change becomes a step, however they are written."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ path(x, z) :- path(x, y), edge(y, z).
 
 
 class Followed:
-    """A database whose files are looked at when the test says so, by a clock of its own."""
+    """A database whose files are polled when the test says so, with its own clock."""
 
     def __init__(self, folder: Path, text: str = PROGRAM, missing_ok: bool = False) -> None:
         program = compile_text(text)
@@ -50,9 +48,7 @@ class Followed:
         return "\n--\n".join(found) or None
 
     def write(self, text: str, name: str = "edge.facts") -> None:
-        """Change a file; its time is set apart, since two writes may come within one tick of the
-        clock.
-        """
+        """Change a file and its time, since two writes may share one tick of the clock."""
         path = self.folder / name
         before = path.stat().st_mtime_ns if path.exists() else 0
         path.write_text(text)
@@ -121,7 +117,7 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(
     assert followed.settled() == "+edge(5, 5).\n+path(5, 5)."
 
 
-def test_a_wrong_file_is_told_once_and_its_facts_stay(followed: Followed) -> None:
+def test_a_wrong_file_is_reported_once_and_its_facts_stay(followed: Followed) -> None:
     followed.write("1\t2\n2\tthree\n")
     assert followed.settled() is None
     assert followed.told == [
@@ -133,7 +129,7 @@ def test_a_wrong_file_is_told_once_and_its_facts_stay(followed: Followed) -> Non
     assert len(followed.told) == 1
 
 
-def test_a_file_that_goes_is_told_and_may_come_back(followed: Followed) -> None:
+def test_a_file_that_goes_is_reported_and_may_come_back(followed: Followed) -> None:
     (followed.folder / "edge.facts").unlink()
     assert followed.settled() is None
     assert "there is no such file" in followed.told[0]
@@ -257,9 +253,7 @@ def command(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_everlog_run_watch(command: subprocess.Popen[str], tmp_path: Path) -> None:
-    """Files change under a running command, by a rename as editors do; it answers, writes outputs,
-    and ends by Ctrl-C.
-    """
+    """Files are renamed into place under a running command; it answers until Ctrl-C."""
     assert command.stdout is not None
     lines: Queue[str] = Queue()
     Thread(target=lambda: [lines.put(line) for line in command.stdout or ()], daemon=True).start()

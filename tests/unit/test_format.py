@@ -1,4 +1,4 @@
-"""The formatter: a file as written, in the house style; and `everlog fmt`, which calls it."""
+"""The formatter, and `everlog fmt`, which calls it."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_a_text_that_is_no_program_before_its_macros_is_left_alone() -> None:
     assert [report.source.locate(d.pos).line for d in report.errors] == [3]
 
 
-def test_a_syntax_error_is_told_at_its_place_and_nothing_is_changed() -> None:
+def test_a_syntax_error_is_reported_at_its_place_and_nothing_is_changed() -> None:
     text = "p(1).\n/* a */ q(x :- r(x).\n"
     out, report = format_text(text, "x.dl")
     assert out == text
@@ -227,7 +227,7 @@ def test_fmt_check_names_the_files_that_would_change(file: Path, capsys: pytest.
 
 
 @pytest.mark.parametrize("flags", [[], ["-i"], ["--check"]])
-def test_fmt_tells_syntax_errors_and_goes_on(
+def test_fmt_reports_syntax_errors_and_goes_on(
     flags: list[str], file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bad = file.with_name("bad.dl")

@@ -1,6 +1,4 @@
-"""Where the Python files of functors are looked for: what lies about in the current folder is not
-run.
-"""
+"""The search for functor files: untrusted files in the current folder are not run."""
 
 from __future__ import annotations
 
@@ -24,9 +22,7 @@ RIGHT = "def twice(x):\n    return 2 * x\n"
 
 @pytest.fixture
 def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a program; the current folder is another one, with a file that nobody asked
-    for.
-    """
+    """The folder of a program; the current folder is another, with an unwanted file."""
     (tmp_path / "here").mkdir()
     (tmp_path / "there").mkdir()
     (tmp_path / "here" / "functors.py").write_text(HOSTILE)

@@ -51,10 +51,8 @@ def test_a_limit_is_told_once_and_no_guard_stays_on_watch() -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.mark.parametrize("signalled", [guards._watch._ticked, guards._watch._interrupted])
-def test_a_step_that_takes_itself_back_hears_of_nothing_else(signalled: Callable[..., None]) -> None:
-    """A limit was found between two rounds; the timer, or Ctrl-C, comes just before the shield is
-    held.
-    """
+def test_a_step_that_is_being_undone_is_not_interrupted_again(signalled: Callable[..., None]) -> None:
+    """A limit was found between two rounds; then the timer or Ctrl-C comes."""
     guard = Guard(Limits(seconds=0.0))
     guard.__enter__()
     with pytest.raises(LimitExceeded):
@@ -99,7 +97,7 @@ def state_of(engine: Engine) -> dict[str, Any]:
 
 
 def refused(engine: Engine, step: list[Update]) -> str:
-    """The message of the limit that ends a step, without a trace; the steps here would take hours."""
+    """The message of the limit that ends a step; these steps would take hours."""
     before = state_of(engine)
     with pytest.raises(LimitExceeded) as caught:
         engine.apply(step)
@@ -286,7 +284,7 @@ def test_a_database_may_be_handed_to_another_thread() -> None:
 # ── progress ─────────────────────────────────────────────────────────────────────────────────
 
 
-def test_progress_hears_of_units_iterations_and_facts() -> None:
+def test_progress_gets_units_iterations_and_facts() -> None:
     heard: list[tuple[str, int, int]] = []
     program = compile_text(CLOSURE + " .decl c(n:number)  c(n) :- n = count : { p(_, _) }.")
     engine = Engine(program, progress=lambda *told: heard.append(told), strategies={"p": "witness"})
@@ -469,7 +467,7 @@ print(*heard)
 
 
 def test_an_alarm_set_between_steps_is_left_alone_and_then_the_limit_holds_again() -> None:
-    """The process has one timer: who sets a handler, or an alarm, after a first step gets it."""
+    """The process has one timer: a handler or alarm set after the first step keeps it."""
     script = f"""
 import signal, time
 from everlog.core.engine import Engine

@@ -1,6 +1,4 @@
-"""Systems as their users meet them: the catalogue, what is refused when one is made or run, what is
-found out about one.
-"""
+"""Systems for users: the catalogue, refusals, and properties."""
 
 from __future__ import annotations
 
@@ -60,7 +58,7 @@ def test_the_examples_hold_for_the_encodings_too(encoding: str, name: str) -> No
         assert list(mismatches(system, example)) == []
 
 
-def test_an_example_that_is_not_so_is_told() -> None:
+def test_an_example_that_is_not_so_is_reported() -> None:
     text = """system same "What is there"
 input r : {num}  answer s : {num}
 on insert x into r  s += {x}
@@ -106,7 +104,7 @@ def test_a_name_that_is_not_there(name: str, message: str) -> None:
         registry.system(name)
 
 
-def test_a_file_of_ones_own(tmp_path: Path) -> None:
+def test_a_file_of_the_user(tmp_path: Path) -> None:
     path = tmp_path / "mine.nrc"
     path.write_text(
         'system mine "Mine" input r : {num} answer s : {num} on insert x into r s += {x} on delete x from r s -= {x}'
@@ -118,7 +116,7 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted(registry.SYSTEMS))
 def test_every_system_runs_behind_one_protocol(name: str) -> None:
-    """Rows are tuples, also of one column; what is told is what changed; `load` begins anew."""
+    """Rows are tuples, also of one column; changes are reported; `load` starts anew."""
     entry, running = registry.entry(name), registry.running(name)
     assert entry.title
     assert entry.kept or "no auxiliary" in entry.growth
@@ -163,7 +161,7 @@ on delete (x, c) from r
 
 @pytest.mark.parametrize("encoding", [flatten, binarize])
 def test_constants_of_the_text_are_in_the_maintained_orders(encoding: Any) -> None:
-    """Texts and numbers of named types, in initial values and in functions that are called."""
+    """Texts and numbers of named types, in initial values and in called functions."""
     plain = system_of(HUBS)
     one, two = Running(plain), Running(encoding(plain))
     order = next(stored.name for stored in two.system.auxiliaries if stored.name.startswith("upto_node"))
@@ -262,7 +260,7 @@ def test_the_system_that_the_mistakes_below_are_made_in_is_good() -> None:
         ("path -= {(u, v)}\n", "example\n  +edge(1, 2).\n  path = {1}\nend", "NRC030", "12:", "node * node"),
     ],
 )
-def test_a_mistake_is_told_at_its_place(old: str, new: str, code: str, place: str, message: str) -> None:
+def test_a_mistake_is_reported_at_its_place(old: str, new: str, code: str, place: str, message: str) -> None:
     assert old in GOOD
     with pytest.raises(DatalogError) as caught:
         system_of(GOOD.replace(old, new, 1), "s.nrc")
@@ -272,8 +270,8 @@ def test_a_mistake_is_told_at_its_place(old: str, new: str, code: str, place: st
     assert f"s.nrc:{place}" in str(caught.value)
 
 
-def test_a_name_that_two_relations_have_is_told_at_the_second() -> None:
-    """In a file the parser tells it; a system that is made of another may have it too."""
+def test_a_name_that_two_relations_have_is_reported_at_the_second() -> None:
+    """The parser reports it in a file; a system derived from another may have it too."""
     text = GOOD.replace("aux seen", "aux path'")
     system = parse_system(text.replace("seen +=", "path' +="))
     twice = evolve(system, auxiliaries=(evolve(system.auxiliaries[0], name="path"),))
@@ -284,7 +282,7 @@ def test_a_name_that_two_relations_have_is_told_at_the_second() -> None:
     assert "the first" in str(caught.value)
 
 
-def test_all_mistakes_are_told_at_once() -> None:
+def test_all_mistakes_are_reported_at_once() -> None:
     wrong = GOOD.replace("path += {(u, v)}", "path += {u}").replace("path -= {(u, v)}", "path -= {v}")
     with pytest.raises(DatalogError) as caught:
         system_of(wrong)
@@ -433,9 +431,7 @@ def test_an_unlucky_weight_is_passed_over() -> None:
 
 
 def test_a_delete_that_would_leave_a_singular_matrix_is_refused() -> None:
-    """All weights are 1, so (I - A)^-1 is ((-1, -1), (-1, 0)); without (2, 1) the loop alone has no
-    inverse.
-    """
+    """All weights are 1; without (2, 1) the loop alone makes I - A singular."""
     entries = [(1, 1, PRIME - 2), (1, 2, PRIME - 1), (2, 1, PRIME - 1), (2, 2, PRIME - 1)]
     edges = [(1, 1), (1, 2), (2, 1)]
     state = {
@@ -493,7 +489,7 @@ def test_a_wrong_tuple_is_shown_as_the_calculus_writes_it(row: Any, shown: str) 
         f"+edge({'(' * 3000}1{')' * 3000}, 2).",
     ],
 )
-def test_what_is_no_update_is_told_in_one_line(text: str) -> None:
+def test_a_line_that_is_not_an_update_is_reported_in_one_line(text: str) -> None:
     with pytest.raises(ValueError, match="is not an update") as caught:
         parse_step(text)
     assert "\n" not in str(caught.value)

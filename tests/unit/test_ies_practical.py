@@ -116,10 +116,8 @@ def test_relations_that_a_system_does_not_have_are_refused(cls: type[Practical])
 
 
 @pytest.mark.parametrize("cls", ALL)
-def test_what_was_told_stays_what_it_was(cls: type[Practical]) -> None:
-    """Rows that are made late are those of their time, though numbers of nodes were used anew
-    since.
-    """
+def test_reported_changes_stay_the_same(cls: type[Practical]) -> None:
+    """Lazy rows of an old change stay correct, though node numbers were reused since."""
     system = cls()
     system.load({"edge": [(1, 2), (2, 3)]})
     answer = cls.described.answer.name
@@ -136,7 +134,7 @@ def test_what_was_told_stays_what_it_was(cls: type[Practical]) -> None:
 
 
 @pytest.mark.parametrize("cls", ALL)
-def test_auxiliary_changes_are_told_once_somebody_asks(cls: type[Practical]) -> None:
+def test_auxiliary_changes_are_reported_once_they_are_read(cls: type[Practical]) -> None:
     system = cls()
     public = {"edge", cls.described.answer.name}
     assert set(system.insert("edge", (1, 2))) == public
@@ -205,7 +203,7 @@ def test_a_route_is_a_path_of_the_graph() -> None:
     system.load({"edge": edges})
     for edge in sorted(edges)[::3]:
         system.delete("edge", edge)
-    left, pairs = system.given["edge"], set(system.view("path"))
+    left, pairs = system.base["edge"], set(system.view("path"))
     for x in range(30):
         for y in range(30):
             route = system.route(x, y)
@@ -219,7 +217,7 @@ def test_a_route_is_a_path_of_the_graph() -> None:
 
 
 class Rigged(random.Random):
-    """First some given weights, then random ones."""
+    """First fixed weights, then random ones."""
 
     def __init__(self, *given: int) -> None:
         super().__init__(1)
@@ -289,7 +287,7 @@ def test_how_sure_an_answer_is_can_be_read() -> None:
     for n in range(99):
         system.insert("edge", (n, 99 - n))
     assert 0 < system.error_bound() <= AlgebraicClosure.highest_error_bound(100)
-    system.risk = 0.5  # the most before weights are drawn anew
+    system.risk = 0.5  # the largest before weights are redrawn
     assert system.error_bound() == pytest.approx(AlgebraicClosure.highest_error_bound(100), rel=0.01)
     (before,) = AlgebraicClosure.prospects()
     assert "8.7e-11 for 100 nodes, 8.7e-07 for 1,000 nodes, 8.7e-03 for 10,000 nodes" in before
@@ -345,7 +343,7 @@ def test_the_same_seed_draws_the_same_weights_and_without_one_they_differ() -> N
 
 
 def test_a_universal_node_is_not_held_up_by_itself() -> None:
-    """x universal has y by z; once x → w → x is there, w would have y only by x: both lose it."""
+    """x universal has y by z; after x → w → x, w would have y only by x: both lose it."""
     system = AlternatingPaths()
     system.load({"edge": [("x", "z"), ("z", "y")], "universal": [("x",)]})
     system.insert("edge", ("w", "x"))

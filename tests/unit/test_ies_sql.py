@@ -1,6 +1,4 @@
-"""Systems as SQL, in real databases: the tables hold what the calculus says, after every update by
-plain SQL.
-"""
+"""Systems as SQL, in real databases: tables agree with the calculus."""
 
 from __future__ import annotations
 
@@ -52,7 +50,7 @@ def target() -> Iterator[str]:
 
 
 def replayed(database: Any, system: System, steps: int, nodes: int = 5, seed: int = 1) -> int:
-    """Random updates of the database and of the calculus; all relations are equal after each."""
+    """Apply random updates to the database and the calculus; relations stay equal."""
     draw = random.Random(seed)
     running = Running(system, limit=None)
     refused = 0
@@ -134,7 +132,7 @@ def test_nodes_may_be_texts() -> None:
 
 
 def closed(database: Any, steps: int, nodes: int, acyclic: bool, seed: int = 7) -> None:
-    """Random single-edge inserts and deletes by plain SQL; the closure table is right after each."""
+    """Insert and delete random edges with plain SQL; the closure table stays right."""
     draw = random.Random(seed)
     for step in range(steps):
         row = (draw.randrange(nodes), draw.randrange(nodes))
@@ -158,7 +156,7 @@ def test_closure_in_postgres_equals_its_own_recursive_query(name: str, steps: in
 
 
 def witnessed(database: Any, steps: int, nodes: int, seed: int) -> None:
-    """The closure is right, and each pair's witness leads back to an edge, after every update."""
+    """The closure is right, and each pair's witness leads back to an edge."""
     draw = random.Random(seed)
     share = 0.5
     for step in range(steps):
@@ -215,7 +213,7 @@ def test_conflict_clauses_around_a_sqlite_trigger_change_nothing(name: str, how:
 
 
 class Replacing(Sqlite):
-    """Inserts by INSERT OR REPLACE, where a row that is there is deleted and comes back."""
+    """Inserts with INSERT OR REPLACE, which deletes and reinserts an existing row."""
 
     def __init__(self, script_: Script, recursive: bool) -> None:
         super().__init__(script_)
@@ -242,7 +240,7 @@ def test_closures_stay_when_rows_are_replaced(recursive: bool) -> None:
 
 @pytest.mark.parametrize("name", ["tc_counts", "tc_witness"])
 def test_an_insert_that_was_ignored_is_no_replacement(name: str) -> None:
-    """What an ignored insert leaves noted has no effect on a delete and an insert that follow."""
+    """An ignored insert has no effect on a later delete and insert."""
     database = Sqlite(script(name, "sqlite"))
     database.run("PRAGMA recursive_triggers = 1")
     for row in [(1, 2), (2, 3)]:
@@ -297,9 +295,7 @@ def test_postgres_refuses_truncate_and_stale_snapshots(target: str) -> None:
 
 @pytest.mark.parametrize("name", ["tc_acyclic", "tc_witness", "tc_algebra"])
 def test_the_search_path_of_who_updates_is_no_matter_in_postgres(name: str, target: str) -> None:
-    """The tables are those beside `edge`, for a session that does not see them, and for one that
-    sees others.
-    """
+    """Sessions with another search path still update the tables beside `edge`."""
     import psycopg
 
     text = sql_text(name, "postgres")
@@ -331,7 +327,7 @@ def test_the_search_path_of_who_updates_is_no_matter_in_postgres(name: str, targ
 
 @pytest.mark.parametrize("name", ["tc_acyclic", "tc_witness"])
 def test_transactions_in_postgres_take_turns(name: str, target: str) -> None:
-    """Two edges that meet, inserted by two transactions at once: the path over both is found."""
+    """Two transactions insert adjacent edges at once: the path over both is found."""
     from concurrent.futures import ThreadPoolExecutor
 
     import psycopg
@@ -372,7 +368,7 @@ def test_an_overflow_in_sqlite_is_an_error_and_never_a_float(term: str) -> None:
         database = Sqlite(script(numbers(term), "sqlite"))
         database.run("INSERT INTO r VALUES (3)")
         before = database.rows("a")
-        with pytest.raises(Refused, match="no whole number of 64 bits"):
+        with pytest.raises(Refused, match="not a whole number of 64 bits"):
             database.run(f"{how} INTO r VALUES ({2**62 + 12345})")
         assert database.rows("a") == before
 
@@ -509,7 +505,7 @@ def test_each_dialect_has_a_text(name: str, dialect: str) -> None:
             r"in Python, .*; `flatten\(alternating_paths\)` keeps the same answer in SQL, .* grow exponentially$",
         ),
         (numbers("x / 2 + 1 / 3"), "postgres", "integer", "1/3 has no exact decimals"),
-        (numbers("x + 1 / 2"), "sqlite", "integer", "1/2 is no whole number"),
+        (numbers("x + 1 / 2"), "sqlite", "integer", "1/2 is not a whole number"),
         (numbers("x *[4294967311] x"), "sqlite", "integer", "modulo 4294967311: sqlite .* less than 2\\^31"),
         (numbers('if exists{ y in {"a"}, y = "b" } then 1 else 2'), "sqlite", "integer", '"a" is text'),
     ],
@@ -519,7 +515,7 @@ def test_what_cannot_be_said_gets_an_error(system: Any, dialect: str, node_type:
         sql_text(system, dialect, node_type=node_type)
 
 
-# ── texts of whoever wrote the system ────────────────────────────────────────────────────────
+# ── texts of the author of a system ──────────────────────────────────────────────────────────
 
 BREAKS = ["\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x85", "\u2028", "\u2029", "\0", "\ud800", "\u202e"]
 HOSTILE = [
@@ -561,7 +557,7 @@ def test_a_title_does_not_leave_its_comment(dialect: str, end: str) -> None:
 
 
 def check_constants(database: Any, text: str) -> None:
-    """The database takes the text for a value, and for the same one as the calculus does."""
+    """The database reads the text as the same value as the calculus."""
     database.insert("r", (text,))
     assert database.rows("s") == set()
     database.insert("r", ("other",))

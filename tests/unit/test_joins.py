@@ -1,4 +1,4 @@
-"""Views of joins by themselves: the examples of the paper, delays, what a strategy refuses."""
+"""Views of joins by themselves: the paper's examples, delays, refusals."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def inserted(view: JoinView, atom: int, row: Row) -> list[Row]:
 # ── Example 5.3 ──────────────────────────────────────────────────────────────────────────────
 
 
-def test_example_5_3_every_insert_of_table_1_tells_its_delta() -> None:
+def test_example_5_3_every_insert_of_table_1_reports_its_delta() -> None:
     """The inserts of Table 1, in its order."""
     view = view_of("calibrated", Asked.full(TRIANGLE))
     assert inserted(view, 0, ("a1", "b1")) == []
@@ -43,7 +43,7 @@ def test_example_5_3_every_insert_of_table_1_tells_its_delta() -> None:
 
 
 def test_example_5_3_each_relation_is_indexed_by_either_column_first() -> None:
-    """An insert into R needs S by B and T by A; one into S needs R by B and T by C; and so on."""
+    """An insert into R needs S by B and T by A; one into S R by B and T by C; etc."""
     view = view_of("calibrated", Asked.full(TRIANGLE))
     assert isinstance(view, Calibrated)
     (bag,) = view.bags
@@ -80,9 +80,7 @@ def test_example_5_4_the_decomposition_has_the_two_triangles_as_bags() -> None:
 
 
 def test_examples_5_4_and_5_5_bags_hold_the_projections_of_the_answers() -> None:
-    """Q′₂ is calibrated by P₁, and Q″₁ by P′₁: both are projections of Q, so neither has a dead
-    end.
-    """
+    """Q′₂ is calibrated by P₁, and Q″₁ by P′₁: projections of Q, so no dead ends."""
     view = view_of("calibrated", Asked.full(TWO_TRIANGLES))
     assert isinstance(view, Calibrated)
     view.load(DATA)
@@ -98,7 +96,7 @@ def test_examples_5_4_and_5_5_bags_hold_the_projections_of_the_answers() -> None
     assert ("a3", "b2", "c2") not in triangles.alive
 
 
-def test_example_5_5_an_insert_into_r_is_told_from_the_other_bag() -> None:
+def test_example_5_5_an_insert_into_r_is_reported_from_the_other_bag() -> None:
     view = view_of("calibrated", Asked.full(TWO_TRIANGLES))
     view.load({**DATA, 0: DATA[0][1:]})
     assert sorted(inserted(view, 0, ("a1", "b1"))) == [("a1", "b1", "c1", "d1"), ("a1", "b1", "c1", "d2")]
@@ -159,7 +157,7 @@ def test_variables_of_the_same_atoms_are_one_node() -> None:
 # ── refusals ─────────────────────────────────────────────────────────────────────────────────
 
 
-def test_heavy_and_light_values_are_refused_where_nobody_worked_them_out() -> None:
+def test_heavy_and_light_values_are_refused_for_other_queries() -> None:
     with pytest.raises(CannotServe, match="triangle and the 3-path"):
         view_of("heavy_light", Asked.full(Query.of("R(a, b)", "S(b, c)", "T(c, d)", "U(a, d)")))
 

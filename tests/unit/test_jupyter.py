@@ -1,6 +1,4 @@
-"""Datalog in notebooks: cells cut into pieces, HTML that is escaped and short, a real notebook
-executed.
-"""
+"""Datalog in notebooks: pieces of cells, escaped short HTML, a real notebook."""
 
 from __future__ import annotations
 
@@ -187,5 +185,5 @@ def test_a_notebook_runs(executed: list[Any]) -> None:
     assert ["+", "4", "5"] in _html(changes[0]).rows
     assert _html(other[0]).rows == [["", "x"], ["+", "7"]]
     assert both[0]["data"]["text/plain"] == "([(7,)], 4)"
-    assert "no Database" in no_database[0]["text"]
+    assert "not a Database" in no_database[0]["text"]
     assert "text/html" in frame[0]["data"]

@@ -1,6 +1,4 @@
-"""Programs in colour: the lexer is found by its names, loses no character, and knows the words of
-the language.
-"""
+"""The Pygments lexer: found by name, loses no character, knows all keywords."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The paper's own objects, to the letter: Table 1, Table 2, Figure 1, Eq. (15), Example 6.4."""
+"""The paper's own objects: Table 1, Table 2, Figure 1, Eq. (15), Example 6.4."""
 
 from __future__ import annotations
 
@@ -58,9 +58,7 @@ def test_table_1_full_and_delta_results() -> None:
 
 
 def test_table_2_updates_of_the_time_extension() -> None:
-    """For ever is the end of time: here 16, since the paper's 8 updates are followed by the moment
-    after them.
-    """
+    """For ever is the end of time, 16 here: one moment follows the paper's 8 updates."""
     literal = Literal(TRIANGLE)
     literal._begin(16)
     literal.until_reset = 100
@@ -126,9 +124,7 @@ def test_resets_begin_anew_with_what_is_alive() -> None:
 
 
 def longest_gap(view: Generations, answers: Iterator[object]) -> int:
-    """Steps between two answers, after the first one: what is looked for before it belongs to the
-    update.
-    """
+    """The steps between two answers; those before the first belong to the update."""
     next(answers)
     gap, before = 0, view.steps
     for _ in answers:
@@ -173,10 +169,10 @@ def hub_updates(number: int) -> list[tuple[str, tuple[int, int]]]:
 
 
 @pytest.mark.parametrize(("above", "strategy"), [("", "heavy_light"), (", u(a)", "generations")])
-def test_a_rule_moves_between_two_steps_and_tells_on(
+def test_a_rule_changes_its_strategy_between_two_steps(
     above: str, strategy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every update counts as too slow here, so that the move does not depend on the machine."""
+    """Every update counts as too slow, so the move does not depend on the machine."""
     monkeypatch.setattr(watch, "FAIR", -1.0)
     text = RINGS.replace("t(a, c).", f"t(a, c){above}.") + " .decl u(a:number)  u(0). u(1). u(3)."
     moving = Database.from_text(text)
@@ -197,7 +193,7 @@ def test_a_rule_that_moved_survives_large_steps_and_other_rules(monkeypatch: pyt
     for name, row in hub_updates(1000):
         (db.delete if db.holds(name, row) else db.insert)(name, row)
     assert "now " in db.explain("q#1")
-    db.insert("s", [(n % 7, n) for n in range(3000)])  # a large step is computed anew
+    db.insert("s", [(n % 7, n) for n in range(3000)])  # a large step is recomputed
     db.add_rule(".decl p(a:number)  p(a) :- q(a, _, _).")
     fresh = Database.from_text(RINGS, facts={name: db.given(name) for name in "rst"})
     assert db.view("q") == fresh.view("q")

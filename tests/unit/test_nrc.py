@@ -1,6 +1,4 @@
-"""The calculus by examples: what terms say and mean, what is told of a mistake, how they are
-evaluated.
-"""
+"""The calculus by examples: syntax, meaning, errors, and evaluation of terms."""
 
 from __future__ import annotations
 
@@ -13,9 +11,9 @@ from everlog.dsl.diagnostics import DatalogError, Report
 from everlog.dsl.source import Source
 from everlog.ies.nrc import terms as t
 from everlog.ies.nrc.check import check, height_of, type_of
+from everlog.ies.nrc.compiled_terms import compile_term, evaluate, source_of
 from everlog.ies.nrc.desugar import desugar
 from everlog.ies.nrc.errors import CODES, MAX_DEPTH, CalculusError
-from everlog.ies.nrc.evaluate import compile_term, evaluate, source_of
 from everlog.ies.nrc.indexes import _KEPT, carry, index, probe
 from everlog.ies.nrc.meaning import meaning
 from everlog.ies.nrc.parser import parse_definitions, parse_system, parse_term
@@ -202,13 +200,13 @@ def test_the_type_of_an_empty_set_is_found_where_it_is_wanted() -> None:
         ("{n} minus b", "NRC031", "this must be {num}, like the other, and is bool", "b"),
     ],
 )
-def test_a_mistake_is_told_at_its_place(text: str, code: str, message: str, place: str) -> None:
+def test_a_mistake_is_reported_at_its_place(text: str, code: str, message: str, place: str) -> None:
     first = told(text).errors[0]
     assert (first.code, first.message) == (code, message)
     assert text[first.pos : first.end] == place
 
 
-def test_all_mistakes_are_told_at_once_and_each_once() -> None:
+def test_all_mistakes_are_reported_at_once_and_each_once() -> None:
     report = told("{(x + b, q) | (x, y) in X, n, z in R, z.3 = 1}")
     assert [d.code for d in report.errors] == ["NRC030", "NRC020", "NRC033", "NRC030", "NRC032"]
 
@@ -340,7 +338,7 @@ def test_hints_say_what_to_write() -> None:
         "{ " + "(" * 500 + "a, b" + ", c)" * 500 + " | " + "(" * 500 + "a, b" + ", c)" * 500 + " in R }",
     ],
 )
-def test_deep_nesting_is_told(text: str) -> None:
+def test_deep_nesting_is_reported(text: str) -> None:
     with pytest.raises(DatalogError) as caught:
         parse_term(text)
     (only,) = caught.value.report.errors
@@ -375,7 +373,7 @@ def test_what_the_parser_takes_every_stage_takes(text: str) -> None:
     found = type_of(term, ENVIRONMENT, prelude(), report)
     assert parse_term(term_text(term)) == term
     desugar(term)
-    if found is not None:  # some of these are not well typed, and that is told
+    if found is not None:  # some of these are not well typed, and have an error
         value = evaluate(term, VALUES, prelude())
         assert value == meaning(term, VALUES, prelude())
     else:
@@ -456,7 +454,7 @@ def test_the_text_of_a_system_parses_to_the_system() -> None:
     assert parse_system(system_text(recursion)) == recursion
 
 
-def test_all_syntax_errors_of_a_file_are_told() -> None:
+def test_all_syntax_errors_of_a_file_are_reported() -> None:
     text = SYSTEM.replace("let P = path union", "let P = path union union").replace("input edge :", "input edge")
     text = text.replace("path -= {e}", "path -= {e").replace("cost = {}\n  -edge", "cost = \n  -edge")
     with pytest.raises(DatalogError) as caught:
@@ -475,7 +473,7 @@ def test_all_syntax_errors_of_a_file_are_told() -> None:
         ("on insert new into new", "on delete x from new", "update `on delete … new` a second time"),
         ("def both(A, B)", "def both(A, A)", "parameter `A` stands twice"),
         ("input new : {node}", "input new : node", "a relation has a set type, not node"),
-        ("example", "sri x, X => X from {}\nexample", "`on` cannot stand beside `sri`, which says it all"),
+        ("example", "sri x, X => X from {}\nexample", "`on` cannot stand beside `sri`, which defines it"),
         ("example", "shows X => X\nexample", "`shows` is the last step of `sri`, which is missing"),
         ("(u, v) into", "(u, u) into", "pattern variable `u` stands twice"),
     ],

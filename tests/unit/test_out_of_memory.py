@@ -1,6 +1,4 @@
-"""Whatever allocation of a step fails: the state is as before, or the engine says that it is
-broken.
-"""
+"""If an allocation of a step fails, the step is undone, or the engine is broken."""
 
 from __future__ import annotations
 
@@ -39,9 +37,7 @@ needs_testcapi = pytest.mark.skipif(memory_faults._testcapi is None, reason="thi
 
 
 def every_allocation(name: str, kind: str, every: int) -> None:
-    """Python itself may crash where memory fails, as in `for … in d.items()`; that leaves nothing
-    behind.
-    """
+    """Python itself may crash without memory (`for … in d.items()`); ignored."""
     before = [_rows(0, 8), ONE, ONE_BACK, GONE, GONE_BACK, SEVERAL, SEVERAL_BACK]
     ends = faults(compile_text(PROGRAMS[name]), before, STEPS[kind], kind == "anew", every)
     bad = {word: number for word, number in ends.items() if word not in GOOD and not word.startswith("signal -11")}

@@ -1,4 +1,4 @@
-"""Parameters of queries: values beside the text, in every place where a query can be asked."""
+"""Parameters of queries: values beside the text, wherever a query can be asked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from everlog.api.shared import SharedDatabase
 from everlog.core.engine import compiled_query
 from everlog.dsl.check import compile_text
 from everlog.dsl.diagnostics import DatalogError
-from everlog.dsl.query_check import parameters_of
+from everlog.dsl.query_text import parameters_of
 from everlog.repl.loop import run_script
 from everlog.repl.session import Session
 
@@ -93,7 +93,7 @@ def test_facts_as_text_have_parameters(db: Database) -> None:
     ]:
         with pytest.raises(FactError, match=message):
             db.holds(wrong, **values)
-    with pytest.raises(FactError, match="values are given for parameters"):
+    with pytest.raises(FactError, match="parameters need a fact as text"):
         db.holds("path", (1, 3), x=1)
 
 
@@ -116,7 +116,7 @@ def test_facts_as_text_have_parameters(db: Database) -> None:
         ("x = to_string($v)", {"v": [1]}, ["1: parameter `$v`: its value is no str, int or float"]),
     ],
 )
-def test_what_is_wrong_with_a_parameter_is_told_by_its_name(
+def test_what_is_wrong_with_a_parameter_is_reported_by_its_name(
     db: Database, text: str, values: dict[str, object], messages: list[str]
 ) -> None:
     with pytest.raises(QueryError) as caught:
@@ -160,7 +160,7 @@ def test_a_dollar_in_a_query_is_a_parameter_only_before_a_name(db: Database) -> 
         assert code in [d.code for d in caught.value.report.errors]
 
 
-def test_facts_that_are_given_have_no_parameters(db: Database) -> None:
+def test_inserted_facts_have_no_parameters(db: Database) -> None:
     for write in (db.insert, db.delete):
         with pytest.raises(FactError, match="a parameter stands in a query; a fact has the value itself"):
             write("edge($x, 2)")
@@ -225,11 +225,11 @@ def test_the_prompt_has_parameters_for_queries_and_reasons() -> None:
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
-        (["age($who, x)?"], "error: parameter `$who` has no value; give it one: .param who VALUE"),
-        ([".why age($who, 40)"], "error: parameter `$who` has no value; give it one: .param who VALUE"),
-        ([".param who ann"], "error: `ann` is no constant; usage: .param NAME VALUE"),
-        (['.param who "ann", 5'], 'error: `"ann", 5` is no constant; usage: .param NAME VALUE'),
-        ([".param 5 5"], "error: `5` is no name of a parameter; usage: .param NAME VALUE"),
+        (["age($who, x)?"], "error: parameter `$who` has no value; set one: .param who VALUE"),
+        ([".why age($who, 40)"], "error: parameter `$who` has no value; set one: .param who VALUE"),
+        ([".param who ann"], "error: `ann` is not a constant; usage: .param NAME VALUE"),
+        (['.param who "ann", 5'], 'error: `"ann", 5` is not a constant; usage: .param NAME VALUE'),
+        ([".param 5 5"], "error: `5` is not a parameter name; usage: .param NAME VALUE"),
         ([".param who 5", "age($who, x)?"], "error[DL120]: parameter `$who`: 5 is not a symbol"),
         (["+edge($x, 2)."], "error: `edge($x, 2).`: a parameter stands in a query; a fact has the value itself"),
     ],

@@ -1,4 +1,4 @@
-"""The preprocessor: what C's does for Soufflé's programs, with line numbers that stay true."""
+"""The preprocessor: the part of C's that Soufflé uses, with line numbers."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def test_more_macros_than_can_be_tried_one_by_one_work_as_well() -> None:
         ("#define F(x) x\n#define L F(\n#define G(x) x\nG(L 1)", 4),
     ],
 )
-def test_a_wrong_call_is_told_at_its_line_and_left_as_it_is(text: str, line: int) -> None:
+def test_a_wrong_call_is_reported_at_its_line_and_left_as_it_is(text: str, line: int) -> None:
     source, (problem,) = preprocess_text(text)
     assert (problem.code, problem.line) == ("DL106", line)
     where = source.locate(problem.offset)
@@ -286,7 +286,7 @@ def test_a_condition_is_an_integer_expression(condition: str) -> None:
         "9" * 200,
     ],
 )
-def test_a_condition_that_is_none_is_told_and_does_not_hold(condition: str) -> None:
+def test_a_malformed_condition_is_reported_and_does_not_hold(condition: str) -> None:
     source, problems = preprocess_text(f"a.\n#if {condition}\nno\n#else\nyes\n#endif\n")
     assert [(p.code, p.line, p.offset) for p in problems] == [("DL102", 2, 3)]
     assert source.text == "a.\n\n\n\nyes\n\n"
@@ -331,7 +331,7 @@ def test_conditions_must_be_closed_and_closed_once(text: str, expected: list[tup
 # ── other directives ─────────────────────────────────────────────────────────────────────────
 
 
-def test_error_is_told_and_warning_pragma_and_the_empty_directive_are_not() -> None:
+def test_error_is_reported_and_warning_pragma_and_the_empty_directive_are_not() -> None:
     text = '#\n#warning careful\n#pragma whatever\n#error no "way" // really\na.'
     source, problems = preprocess_text(text, "x.dl")
     assert problems == [Problem("x.dl", 4, '#error no "way"', "", "DL104", 3)]
@@ -361,7 +361,7 @@ def test_error_is_told_and_warning_pragma_and_the_empty_directive_are_not() -> N
         "# 12345678901",
     ],
 )
-def test_a_directive_that_is_none_is_told_and_left_out(line: str) -> None:
+def test_an_unknown_directive_is_reported_and_left_out(line: str) -> None:
     source, problems = preprocess_text(f"a.\n  {line}\n")
     assert [(p.code, p.line, p.offset) for p in problems] == [("DL102", 2, 3)]
     assert source.text == "a.\n\n"
@@ -456,7 +456,7 @@ def test_an_include_guard_works_also_in_a_cycle(tree) -> None:
 
 
 @pytest.mark.parametrize("include", ['#include "no.dl"', "#include <no.dl>", '.include "no.dl"', '.include "."'])
-def test_a_file_that_is_not_there_is_told_with_where_it_was_sought(tree, tmp_path: Path, include: str) -> None:
+def test_a_file_that_is_not_there_is_reported_with_where_it_was_sought(tree, tmp_path: Path, include: str) -> None:
     source, (problem,) = tree({"main.dl": f"a.\n{include}\nb.\n"}, include_dirs=[Path("/nowhere")])
     assert (problem.code, problem.line, problem.offset) == ("DL101", 2, 3)
     assert str(tmp_path) in problem.hint
@@ -513,7 +513,7 @@ def test_without_the_preprocessor_only_native_includes_and_line_markers_act(tree
     assert places == [("main.dl", 3), ("lib.dl", 3), ("y.dl", 7), ("y.dl", 9), ("y.dl", 10)]
 
 
-# ── whatever is written ──────────────────────────────────────────────────────────────────────
+# ── any text ─────────────────────────────────────────────────────────────────────────────────
 
 FRAGMENTS = st.sampled_from(
     [

@@ -16,7 +16,7 @@ def read(text: str) -> ast.Program:
 
 
 def printed(text: str) -> str:
-    """The text after reading and printing; that it reads back equal is checked on the way."""
+    """The printed text of a program, after checking that it reads back equal."""
     program = read(text)
     out = print_program(program)
     assert read(out) == program
@@ -213,7 +213,7 @@ def test_facts_that_shared_a_line_share_a_line() -> None:
     assert printed("p(1). p(2).p(3).") == "p(1). p(2). p(3).\n"
 
 
-def test_a_fact_that_is_no_line_stands_apart_from_one_that_is() -> None:
+def test_a_fact_that_is_not_a_line_is_separated_from_one_that_is() -> None:
     text = "p(1).\np( 2 ).\n"
     assert isinstance(read(text).statements[1], ast.Clause)
     assert printed(text) == "p(1).\n\np(2).\n"

@@ -1,6 +1,4 @@
-"""The scripts that make facts for the programs that ship: seeded generators, and readers of
-Debian's data.
-"""
+"""The scripts that make facts for shipped programs: generators, Debian's data."""
 
 from __future__ import annotations
 
@@ -89,9 +87,7 @@ def test_debian_packages_of_this_machine(tmp_path: Path, capfd: pytest.CaptureFi
 @needs_dpkg
 @pytest.mark.deep
 def test_debian_packages_break_what_apt_would_remove(tmp_path: Path) -> None:
-    """Of packages that nobody depends on from the essential ones: apt removes what we say breaks,
-    and nothing else.
-    """
+    """For packages that no essential one needs, apt removes what we say breaks."""
     names = [n for n in ("curl", "git", "libxml2", "gcc-12", "perl", "less") if _installed(n)]
     assert main(["programs", "make", "debian_packages", str(tmp_path), "--all", "--remove", ",".join(names)]) == 0
     db = Database.from_file(PROGRAMS / "debian_packages" / "debian_packages.dl", facts=tmp_path)

@@ -1,4 +1,4 @@
-"""The programs that ship with everlog: each checks, runs on its own facts, and answers rightly."""
+"""The shipped programs: each checks, runs on its own facts, and answers correctly."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def _size_of(package: str) -> str:
 
 
 def test_debian_packages_agree_with_a_program_in_python(tmp_path: Path) -> None:
-    """What breaks, by trying: take away, again and again, what has a clause that nothing serves."""
+    """By trial: remove packages with an unsatisfied clause until nothing changes."""
     facts = facts_of(PROGRAMS / "debian_packages" / "facts")
     served_by: dict[str, set[str]] = {}
     for name, *_ in facts["package"]:
@@ -223,7 +223,7 @@ def test_access_control_takes_back_what_rested_on_a_loan() -> None:
     assert not borrowers & {row[0] for row in db.query('may(who, "restart", "web-server")')}
 
 
-def test_link_failures_tell_which_line_the_west_hangs_on(tmp_path: Path) -> None:
+def test_link_failures_report_which_line_the_west_hangs_on(tmp_path: Path) -> None:
     written = outputs("link_failures", tmp_path)
     assert written["cut_off"] == []
     assert ("10", "Houston", "Los Angeles", "28") in written["critical"]  # four cities by seven
@@ -249,9 +249,7 @@ def pieces(lines: list[tuple[str, str]], everything: object) -> int:
 
 
 def test_fraud_rings_finds_every_ring_there_is(tmp_path: Path) -> None:
-    """By trying all walks of three and four payments; and all rings that were put there are among
-    them.
-    """
+    """By trying all walks of three and four payments; planted rings are found."""
     written = outputs("fraud_rings", tmp_path)
     paid: dict[str, set[str]] = {}
     for _, a, b, euros, _ in facts_of(PROGRAMS / "fraud_rings" / "facts")["payment"]:
@@ -294,7 +292,7 @@ def test_bill_of_materials_agrees_with_a_recursive_function(tmp_path: Path) -> N
 
 
 def test_company_control_agrees_with_the_natural_rule(tmp_path: Path) -> None:
-    """Sums inside a recursion, as one would write them in Python: repeat until nothing changes."""
+    """Sums inside a recursion, as in Python: repeat until nothing changes."""
     folder = tmp_path / "facts"
     subprocess.run(
         [sys.executable, "-P", PROGRAMS / "company_control" / "make.py", folder, "--size", "60"],
@@ -318,9 +316,7 @@ def test_company_control_agrees_with_the_natural_rule(tmp_path: Path) -> None:
 
 
 def test_alternating_paths_agree_with_a_game(tmp_path: Path) -> None:
-    """From the end backwards: a state is safe if we have one safe step, or if all steps of others
-    are.
-    """
+    """Backwards: a state is safe if one step of ours, or all of the others', is safe."""
     facts = facts_of(PROGRAMS / "alternating_paths" / "facts")
     steps_of: dict[str, set[str]] = {}
     for x, y in facts["step"]:

@@ -1,6 +1,4 @@
-"""`everlog programs`: what a user sees who lists, reads, runs, copies and feeds the programs that
-ship.
-"""
+"""`everlog programs`: list, show, run, copy and feed the shipped programs."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ def test_the_list_as_json_has_the_remarks(capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.parametrize("name", names())
-def test_the_page_of_a_program_tells_all_of_it(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_of_a_program_is_complete(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = told(capsys, "show", name)
     lines = text.splitlines()
     assert lines[0].startswith(f"{name}: ")
@@ -48,7 +46,7 @@ def test_the_page_of_a_program_tells_all_of_it(name: str, capsys: pytest.Capture
     assert (f"  everlog programs make {name} DIR" in text) == (shipped(name).maker is not None)
 
 
-def test_the_page_tells_class_and_cost_of_each_rule(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_shows_class_and_cost_of_each_rule(capsys: pytest.CaptureFixture[str]) -> None:
     text = told(capsys, "show", "fraud_rings")
     assert "ring3#1           cyclic, Õ(D^1/2) amortized   ring3(a, b, c) :- paid(a, b)" in text
     assert "ring4#1           cyclic, O(D) " in text
@@ -130,7 +128,7 @@ def test_a_copy_overwrites_nothing(capsys: pytest.CaptureFixture[str], tmp_path:
     assert [p.name for p in tmp_path.iterdir()] == ["precious"]
 
 
-def test_mistakes_are_told(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_mistakes_are_reported(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["programs", "show", "triangle"]) == 1
     assert capfd.readouterr().err == "error: no program `triangle`; did you mean `triangles`?\n"
     assert main(["programs", "run", "xyzzy"]) == 1

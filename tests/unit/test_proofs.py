@@ -24,7 +24,8 @@ from everlog.core.proofs import Condition, Evidence, NotDerived, Proof, verify, 
 from everlog.core.proofs.reader import ORDERED, Reader
 from everlog.core.proofs.solve import Solver
 from everlog.core.storage.equivalence import Equivalence
-from everlog.core.storage.tables import Shape, Table, facts_of
+from everlog.core.storage.table_shapes import PairShape, RowShape, ValueShape
+from everlog.core.storage.tables import Table
 from everlog.dsl.check import compile_text
 from everlog.dsl.diagnostics import DatalogError
 
@@ -44,7 +45,7 @@ class Hint:
 
 
 class Standing:
-    """Evidence without an engine: whole-program evaluation, and the witnesses that a test gives."""
+    """Evidence without an engine: whole evaluation, and witnesses from the test."""
 
     def __init__(self, program: Program, inputs: Mapping[str, Iterable[Row]]) -> None:
         self.program = program
@@ -71,7 +72,7 @@ INPUTS: Mapping[str, Iterable[Row]] = {}
 
 @pytest.fixture(params=MAKERS)
 def make(request: pytest.FixtureRequest) -> Any:
-    """Makes evidence of a text and inputs, with and without the witnesses of an engine."""
+    """Makes evidence from a text and inputs, with and without an engine's witnesses."""
     maker = MAKERS[request.param]
     return lambda text, inputs=INPUTS: maker(compile_text(dedent(text), "prog.dl"), inputs)
 
@@ -95,7 +96,7 @@ def lines(text: str) -> str:
 # ── why ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_proof_goes_down_to_given_facts(make: Any) -> None:
+def test_a_proof_goes_down_to_base_facts(make: Any) -> None:
     evidence = make(CLOSURE, {"edge": [(1, 2), (2, 3)]})
     assert proved(evidence, "path", 1, 3).text() == lines("""
         path(1, 3)   path#2 at prog.dl:5:  path(x, z) :- path(x, y), edge(y, z).
@@ -105,7 +106,7 @@ def test_a_proof_goes_down_to_given_facts(make: Any) -> None:
     """)
 
 
-def test_a_given_fact_is_a_leaf(make: Any) -> None:
+def test_a_base_fact_is_a_leaf(make: Any) -> None:
     proof = proved(make(CLOSURE, {"edge": [(1, 2)]}), "edge", 1, 2)
     assert (proof.reason, proof.rule, proof.children, str(proof)) == ("given", None, (), "edge(1, 2)   given")
 
@@ -407,7 +408,7 @@ def test_witnesses_in_a_circle_are_a_mistake_of_ours() -> None:
 
 @pytest.mark.parametrize("maker", MAKERS)
 def test_a_deep_proof_is_an_ordinary_proof(maker: str) -> None:
-    """A chain of 20 000 facts: built, verified and shown without calls as deep as that."""
+    """A chain of 20 000 facts: built, verified and shown without deep recursion."""
     length = 20_000 if maker == "engine" else 3_000
     program = compile_text(".decl e(x:number, y:number)  .decl r(x:number)  r(0).  r(y) :- r(x), e(x, y).")
     evidence = MAKERS[maker](program, {"e": [(x, x + 1) for x in range(length)]})
@@ -486,7 +487,7 @@ def test_an_equivalence_says_what_is_not_connected(make: Any) -> None:
     assert "5 is in no pair of q" in why_not(evidence, "q", (1, 5)).text()
 
 
-def test_a_given_fact_may_be_kept_out(make: Any) -> None:
+def test_a_base_fact_may_be_kept_out(make: Any) -> None:
     evidence = make(".decl m(x:number, y:number) choice-domain x", {"m": [(1, 2), (1, 3)]})
     assert why_not(evidence, "m", (1, 3)).remarks == (
         "it is given, but something keeps it out:",
@@ -558,9 +559,9 @@ def test_dot_is_escaped(make: Any) -> None:
 
 
 def test_a_reader_leaves_no_index_behind() -> None:
-    shape = Shape(2, fan=0)
+    shape = PairShape(value=0)
     rows = [(x, y) for x in range(60) for y in range(60)]
-    table = Table(shape, facts_of(shape, rows))
+    table = Table(shape, shape.facts_of(rows))
     assert len(rows) > ORDERED
     reader = Reader(table)
     for _ in range(300):  # first by scans, then by an index of its own
@@ -573,7 +574,7 @@ def test_a_reader_leaves_no_index_behind() -> None:
 
 @given(st.lists(st.tuples(*[st.integers(0, 3)] * 3), max_size=12), st.sets(st.integers(0, 2)), st.booleans())
 def test_a_reader_finds_what_a_filter_finds(rows: list[Row], columns: set[int], indexed: bool) -> None:
-    table = Table(Shape(3), set(rows))
+    table = Table(RowShape(3), set(rows))
     if indexed:
         table.index((1,), (0, 2))
         table.index((2, 0), (1,))
@@ -584,14 +585,14 @@ def test_a_reader_finds_what_a_filter_finds(rows: list[Row], columns: set[int], 
 
 
 def test_an_equivalence_is_read_from_both_sides() -> None:
-    table = Equivalence(Shape(2))
+    table = Equivalence(PairShape())
     table.merge({1: {2}, 2: {3}})
     assert list(Reader(table).matching({1: 1})) == [(1, 1), (2, 1), (3, 1)]
 
 
 def test_a_solver_is_lazy() -> None:
     program = compile_text(".decl n(x:number)  .decl p(x:number, y:number)  p(x, y) :- n(x), n(y), x <= y.")
-    table = Table(Shape(1), set(range(100_000)))
+    table = Table(ValueShape(), set(range(100_000)))
     solver = Solver(program, {"n": table})
     found = solver.solve(program.rules[0].body, {})
     assert all(int(one["x"]) <= int(one["y"]) for one in islice(found, 100))

@@ -101,7 +101,7 @@ def declared(**kinds: str) -> dict[str, Relation]:
 
 
 def answer(relations: dict[str, Relation], *rules: Rule, of: str = "p", **inputs: list[Any]) -> list[Row]:
-    """Relation `of`, sorted.  An input row of one column may be given as its bare value."""
+    """Relation `of`, sorted; an input row of one column may be its bare value."""
     return ordered(evaluate(Program(relations, rules), _rows(inputs))[of])
 
 

@@ -1,4 +1,4 @@
-"""`db["edge"]`: a relation as a set of rows; and changes as an asynchronous iterator."""
+"""`db["edge"]`: a relation as a set of rows; changes as an asynchronous iterator."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_rows_come_and_go(db: Database) -> None:
     assert path.given() == []
 
 
-def test_assignment_replaces_what_was_given_in_one_step(db: Database) -> None:
+def test_assignment_replaces_base_facts_in_one_step(db: Database) -> None:
     db["edge"] = [(1, 2), (2, 3)]
     told: list[Changes] = []
     db["path"].subscribe(told.append)
@@ -59,7 +59,7 @@ def test_assignment_replaces_what_was_given_in_one_step(db: Database) -> None:
     assert db["edge"].rows() == [(7, 8)]
 
 
-def test_what_is_wrong_is_told(db: Database) -> None:
+def test_errors_are_reported(db: Database) -> None:
     with pytest.raises(FactError, match="did you mean `edge`"):
         db["egde"]
     with pytest.raises(FactError, match="undefined"):
@@ -114,7 +114,7 @@ def test_each_step_is_awaited(db: Database) -> None:
             steps.close()
             async for changes in steps:
                 found.append(str(changes))
-        db["edge"] += (3, 4)  # nobody listens
+        db["edge"] += (3, 4)  # no subscriber
         return found
 
     assert asyncio.run(main()) == ["+path(1, 2).", "+path(1, 3).\n+path(2, 3)."]
@@ -136,7 +136,7 @@ def test_a_reader_waits_for_a_step_of_another_thread(db: Database) -> None:
     assert asyncio.run(main()) == ["+edge(1, 2)."]
 
 
-def test_closing_wakes_whoever_waits(db: Database) -> None:
+def test_closing_wakes_waiting_readers(db: Database) -> None:
     async def main() -> None:
         steps = db.watch()
         reading = asyncio.ensure_future(anext(steps, None))  # type: ignore[arg-type]
@@ -168,7 +168,7 @@ def test_a_watch_outlives_its_event_loop(db: Database) -> None:
 
 
 def test_a_reader_may_write(db: Database) -> None:
-    """Unlike a callback: the step is over when the reader is told."""
+    """Unlike a callback: the step is over when the reader gets its changes."""
 
     async def main() -> None:
         async with db.watch("edge") as steps:
@@ -197,7 +197,7 @@ def test_a_reader_may_write(db: Database) -> None:
 def test_a_slow_reader_misses_nothing(
     steps: list[list[tuple[int, int, bool]]], limit: int, reads: list[int]
 ) -> None:
-    """What is read sums up to the relation, and no more steps wait than the limit allows."""
+    """What is read sums to the relation, and at most `limit` steps wait."""
     db = Database.from_text(PATHS)
 
     async def main() -> None:
@@ -229,5 +229,5 @@ def test_a_slow_reader_misses_nothing(
 def test_a_watch_of_nothing_is_refused(db: Database) -> None:
     with pytest.raises(FactError, match="undefined"):
         db.watch("pth")
-    with pytest.raises(ValueError, match="one step at least"):
+    with pytest.raises(ValueError, match="at least 1"):
         db.watch("path", limit=0)

@@ -67,7 +67,7 @@ def test_a_declaration_and_a_rule_are_answered_with_what_they_are_and_cost() -> 
     )
 
 
-def test_a_rule_that_is_added_tells_the_facts_that_it_derives() -> None:
+def test_a_rule_that_is_added_reports_the_facts_that_it_derives() -> None:
     talk = Talk(*PATHS[:3], "edge(1, 2). edge(2, 3).")
     assert talk.say(PATHS[3]).split("\n")[1:] == ["+path(1, 3)."]
 
@@ -80,7 +80,7 @@ def test_a_rule_is_dropped_by_its_name_and_by_its_text() -> None:
     assert "no rule is named `path#2`" in talk.say("-path#2.")
 
 
-def test_facts_come_and_go_and_tell_what_they_caused() -> None:
+def test_facts_come_and_go_and_report_what_they_caused() -> None:
     talk = Talk(*PATHS)
     assert talk.say("edge(1, 2).") == "+edge(1, 2).\n+path(1, 2)."
     assert talk.say("+edge(2, 3).") == "+edge(2, 3).\n+path(1, 3).\n+path(2, 3)."
@@ -186,7 +186,7 @@ def test_an_input_directive_reads_its_file_at_once(folder: Path) -> None:
     assert "`path` is empty: cannot open fact file path.facts" in talk.say(".input path")
 
 
-def test_a_remark_of_the_checker_is_told_with_the_rule() -> None:
+def test_a_remark_of_the_checker_is_reported_with_the_rule() -> None:
     talk = Talk(*EDGES, ".decl q(x:number)")
     assert "variable `y` occurs only once" in talk.say("q(x) :- edge(x, y).")
     assert "only once" not in talk.say("q(x) :- edge(_, x).")
@@ -211,38 +211,38 @@ def test_a_remark_of_the_checker_is_told_with_the_rule() -> None:
         ("nowhere(x)?", "undefined relation `nowhere`"),
         ("commit", "no transaction is open"),
         ("insert edge(1, 2;", "still open"),
-        (".plan 0:(2,1)", "stands on the line of that rule"),
-        (".strategy delta", "stands on the line of that rule"),
+        (".plan 0:(2,1)", "belongs on the line of its rule"),
+        (".strategy delta", "belongs on the line of its rule"),
         (".foo", "no command `.foo`"),
         (".tabels", "did you mean `.tables`?"),
-        (".m", "`.m` may be `.mode`, `.maxrows` or `.mem`"),
+        (".m", "`.m` is ambiguous: `.mode`, `.maxrows` or `.mem`"),
         (".count nowhere", "undefined relation `nowhere`"),
         (".import", "usage: .import FILE REL [KEY=VALUE …]"),
         ('.load "a', "no closing quotation"),
         (".load none.dl", "cannot read none.dl: No such file"),
-        (".reload", "no program was loaded"),
+        (".reload", "no program is loaded"),
         (".read none.txt", "cannot read none.txt"),
         (".why path(9, 9)", "path(9, 9)"),
         (".why", "usage: .why FACT"),
         (".plan nothing", "no relation or rule `nothing`"),
         (".code edge", "`edge` has no rules"),
         (".class path#9", "no rule is named `path#9`"),
-        (".mode xml", "`mode` is table|csv|json|dl, not `xml`"),
-        (".maxrows 0", "`maxrows` is N|all, not `0`"),
+        (".mode xml", "invalid value `xml` for `mode`; use table|csv|json|dl"),
+        (".maxrows 0", "invalid value `0` for `maxrows`; use N|all"),
         (".set speed high", "no setting `speed`"),
         (".limit speed 3", "no limit `speed`"),
-        (".limit seconds fast", "`fast` is no limit of seconds"),
+        (".limit seconds fast", "invalid limit for seconds: `fast`; use `off` to remove it"),
         (".unwatch path", "`path` is not watched"),
-        (".output nowhere", "undefined relation `nowhere`; a file of this name is `./nowhere`"),
+        (".output nowhere", "undefined relation `nowhere`; write `./nowhere` for a file of this name"),
         (".output no/such/folder.txt", "cannot write to no/such/folder.txt"),
         (".export path x.parquet1", "does not say how facts are written"),
-        (".import x.csv edge speed=1", "`speed=1` is no parameter"),
-        (".quit now", "a status is a number up to 255"),
-        (".prof many", "`many` is no number of rules"),
+        (".import x.csv edge speed=1", "unknown parameter `speed=1`"),
+        (".quit now", "use a number up to 255"),
+        (".prof many", "`many` is not a number of rules"),
         (".drop edge", "edge"),
     ],
 )
-def test_a_mistake_is_told_and_nothing_is_lost(line: str, told: str) -> None:
+def test_a_mistake_is_reported_and_nothing_is_lost(line: str, told: str) -> None:
     talk = Talk(*EDGES)
     before = talk.say(".dump")
     answer = talk.say(line)
@@ -259,11 +259,11 @@ def test_what_fails_inside_a_step_changes_nothing() -> None:
     assert talk.say(".dump n") == "x\n-\n5\n(1 row)"
 
 
-def test_an_error_that_nobody_foresaw_is_told_with_its_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_error_is_reported_with_its_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     talk = Talk(*EDGES)
     monkeypatch.setattr(type(talk.session.db), "stats", lambda self: 1 // 0)
     answer = talk.say(".prof")
-    assert "this should not have happened" in answer
+    assert "this is a bug in everlog" in answer
     assert "ZeroDivisionError" in answer
     assert talk.say(".count edge") == "edge: 2"
 
@@ -280,7 +280,7 @@ def test_ctrl_c_takes_the_step_back_and_leaves_the_session(folder: Path) -> None
     assert talk.say(".count edge") == "edge: 2"
     assert talk.say("edge(8, 7).") == "+edge(8, 7).\n+path(8, 7)."
     talk.say("-s#1.")
-    assert talk.say(".check") == "3 relations, all as if computed from scratch"
+    assert talk.say(".check") == "3 relations, all as computed from scratch"
 
 
 def test_functors_come_from_files(folder: Path) -> None:
@@ -305,7 +305,7 @@ def test_a_transaction_is_one_step_at_commit() -> None:
     assert talk.session.waiting == ""
 
 
-def test_rollback_drops_what_was_given() -> None:
+def test_rollback_drops_the_updates() -> None:
     talk = Talk(*EDGES, "begin", "-edge(1, 2).")
     assert talk.say("rollback") == "1 update dropped"
     assert talk.say(".count edge") == "edge: 2"
@@ -320,11 +320,11 @@ def test_a_transaction_that_cannot_be_applied_stays_open_to_be_mended() -> None:
     assert talk.say("-n(0).", "commit") == "+n(5).\n+inverse(2)."
 
 
-def test_in_a_transaction_mistakes_are_told_at_once_and_rules_wait() -> None:
+def test_in_a_transaction_mistakes_are_reported_at_once_and_rules_wait() -> None:
     talk = Talk(*EDGES, ".decl log(x:number)", ".insert_only log", "log(1).", "begin")
     assert "a number constant is expected" in talk.say('edge("a", 1).')
     assert "`log` is `.insert_only`" in talk.say("-log(1).")
-    assert "a transaction is open already" in talk.say("begin")
+    assert "a transaction is already open" in talk.say("begin")
     for line in (".decl q(x:number)", "-path#2.", ".drop path", ".load x.dl", ".reload"):
         assert "a transaction is open: " in talk.say(line)
     assert talk.session.waiting == "[0 pending]"
@@ -424,7 +424,7 @@ EXAMPLES: dict[str, tuple[list[str], str]] = {
     ".why": ([".why path(1, 3)"], r"path\(1, 3\)   path#2 .*\n(.*\n)+.*edge\(2, 3\)   given"),
     ".why-not": ([".why-not path(3, 1)"], r"path\(3, 1\) is not there\n(.*\n)+.*no fact path\(3, _\)"),
     ".param": ([".param from 1", "path($from, x), x > 2?"], r"x\n-\n3\n\(1 row\)"),
-    ".watch": ([".watch path(1, x)", "edge(3, 4)."], r"\+path\(1, 4\)\.\n\(3 changes of what is not watched\)"),
+    ".watch": ([".watch path(1, x)", "edge(3, 4)."], r"\+path\(1, 4\)\.\n\(3 changes not watched\)"),
     ".unwatch": (
         [".watch edge", ".unwatch", "-edge(2, 3)."],
         r"-edge\(2, 3\)\.\n-path\(1, 3\)\.\n-path\(2, 3\)\.",
@@ -441,7 +441,7 @@ EXAMPLES: dict[str, tuple[list[str], str]] = {
     ),
     ".output": ([".output out.txt", ".count edge", ".output", ".read out.txt"], r".*out\.txt:1: error(.*\n?)*"),
     ".once": ([".once once.csv", ".count edge", ".count edge"], r"edge: 2"),
-    ".check": ([".check"], r"2 relations, all as if computed from scratch"),
+    ".check": ([".check"], r"2 relations, all as computed from scratch"),
     ".limit": ([".limit facts 5", ".limit facts"], r"facts: 5"),
     ".set": ([".set headers off", "edge(1, x)?"], r"2\n\(1 row\)"),
     ".show": ([".show"], r"setting +value +meaning\n(.*\n)+mode +table +(.*\n)+watched: everything"),
@@ -506,7 +506,7 @@ def test_reload_keeps_what_was_inserted_and_prints_what_was_typed(folder: Path) 
     talk = Talk(".load paths.dl", "edge(2, 3).", "path(y, x) :- edge(x, y).")
     program.write_text("\n".join([*PATHS, "edge(5, 6)."]))
     assert talk.say(".reload").split("\n") == [
-        "not in the file, and gone:",
+        "dropped, since it is not in the file:",
         "path(y, x) :- edge(x, y).",
         *("-edge(1, 2).", "-path(1, 2).", "-path(2, 1).", "-path(3, 2)."),
         *("+edge(5, 6).", "+path(5, 6)."),
@@ -542,9 +542,9 @@ def test_read_takes_a_program_as_one_and_a_script_line_by_line(folder: Path) -> 
     assert answer.startswith("+edge(8, 9).")
     assert "s.txt:3: error: undefined relation `wrong`" in answer
     assert "edge: 3" in answer
-    assert "not all lines of s.txt went well" in answer
+    assert "s.txt has lines with errors" in answer
     (folder / "loop.txt").write_text(".read loop.txt\n")
-    assert "inside itself" in talk.say(".read loop.txt")
+    assert "cannot read itself" in talk.say(".read loop.txt")
     talk.say(".set bail on")
     assert "edge: 3" not in talk.say(".read s.txt")
 
@@ -658,21 +658,21 @@ def test_answers_go_to_a_file_and_errors_to_the_screen(folder: Path) -> None:
 def test_maxrows_holds_for_changes_too() -> None:
     talk = Talk(*PATHS, ".maxrows 2")
     assert (
-        talk.say("edge(1, 2). edge(2, 3).") == "+edge(1, 2).\n+edge(2, 3).\n… and 3 more: .changes tells them all"
+        talk.say("edge(1, 2). edge(2, 3).") == "+edge(1, 2).\n+edge(2, 3).\n… and 3 more: .changes prints them all"
     )
     assert talk.say(".changes").count("\n") == 4
     talk.say(".set changes off")
     assert talk.say("edge(3, 4).") == ""
 
 
-def test_what_is_watched_is_told_and_the_rest_counted() -> None:
+def test_watched_changes_are_printed_and_the_rest_counted() -> None:
     talk = Talk(*PATHS, ".watch path(1, x)", ".watch edge")
     assert talk.say(".watch") == "path(1, x)\nedge"
     assert talk.say("edge(1, 2). edge(2, 3).") == (
-        "+edge(1, 2).\n+edge(2, 3).\n+path(1, 2).\n+path(1, 3).\n(1 change of what is not watched)"
+        "+edge(1, 2).\n+edge(2, 3).\n+path(1, 2).\n+path(1, 3).\n(1 change not watched)"
     )
-    assert talk.say(".unwatch edge", "-edge(2, 3).") == "-path(1, 3).\n(2 changes of what is not watched)"
-    assert talk.say(".unwatch", ".watch") == "nothing is watched: all changes are told"
+    assert talk.say(".unwatch edge", "-edge(2, 3).") == "-path(1, 3).\n(2 changes not watched)"
+    assert talk.say(".unwatch", ".watch") == "nothing is watched: all changes are printed"
 
 
 def test_a_limit_gives_a_step_up() -> None:
@@ -715,7 +715,7 @@ def test_check_finds_a_relation_that_has_gone_astray(monkeypatch: pytest.MonkeyP
 )
 def test_check_finds_nothing_to_say_of_any_construct(program: str, folder: Path) -> None:
     (folder / "p.dl").write_text(program)
-    assert Talk(".load p.dl").say(".check").endswith("all as if computed from scratch")
+    assert Talk(".load p.dl").say(".check").endswith("all as computed from scratch")
 
 
 # ── scripts ──────────────────────────────────────────────────────────────────────────────────
@@ -796,7 +796,7 @@ def test_a_database_in_a_file_is_opened_with_what_it_needs(
     assert main(["repl", "--db", "a.db", "-c", ".count"]) == 0
     shown = capsys.readouterr()
     assert shown.out.endswith("a.db: 1 relation, 0 rules, 1 fact, step 2\nn: 1\n")
-    assert "kept in a file: `.open FILE PROGRAM` goes on with another program there" in shown.err
+    assert "in a file: `.open FILE PROGRAM` replaces its program" in shown.err
     assert main(["repl", "paths.dl", "--db", "b.db", "-c", ".count edge", "-c", ".reload"]) == 0
     assert capsys.readouterr().out == "b.db: 2 relations, 2 rules, 2 facts, step 0\nedge: 1\n0 changed\n"
 

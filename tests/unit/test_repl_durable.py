@@ -1,4 +1,4 @@
-"""Databases in files at the prompt: what was told is there again the next time."""
+"""Databases in files at the prompt: reported steps are there the next time."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def everlog(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str
 # ── the prompt ───────────────────────────────────────────────────────────────────────────────
 
 
-def test_what_was_told_is_there_when_the_file_is_opened_again() -> None:
+def test_reported_steps_are_there_when_the_file_is_opened_again() -> None:
     with Talk() as talk:
         assert talk.say(".open roads.db paths.dl") == "roads.db: 2 relations, 2 rules, 2 facts, step 0"
         assert talk.say("edge(2, 3).") == "+edge(2, 3).\n+path(1, 3).\n+path(2, 3)."
@@ -79,16 +79,16 @@ def test_the_past_is_looked_at_and_cannot_be_changed() -> None:
         assert talk.say(".as-of 1 path(1, x)?") == "x\n-\n2\n3\n(2 rows)"
         assert talk.say("path(1, x)?") == "x\n-\n(0 rows)"
         assert talk.say(".as-of 1", ".count") == (
-            "after step 1: 2 relations, 2 rules, 5 facts; `.as-of now` comes back\nedge: 2\npath: 3"
+            "after step 1: 2 relations, 2 rules, 5 facts; `.as-of now` returns\nedge: 2\npath: 3"
         )
         assert talk.session.waiting == "[past]"
         assert talk.say("edge(8, 9).") == (
-            "script:1: error: this is the state after step 1, which is past: it cannot be changed"
+            "script:1: error: this is the past state after step 1: it cannot be changed"
         )
         assert talk.say(".as-of now .count") == "edge: 1\npath: 1"
         assert talk.say(".as-of 0 .count path", ".count path") == "path: 1\npath: 3"
         assert "there is no step 7 yet: the last one is 2" in talk.say(".as-of 7 .count")
-        assert "`x` is no step" in talk.say(".as-of x")
+        assert "`x` is not a step" in talk.say(".as-of x")
         assert talk.say(".as-of now", "edge(8, 9).") == (
             "step 2; history goes back to step 0\n+edge(8, 9).\n+path(8, 9)."
         )
@@ -106,7 +106,7 @@ def test_differences_and_the_history_of_a_relation() -> None:
         assert talk.say(".diff 0 now edge") == "-edge(1, 2).\n+edge(2, 3)."
         assert talk.say(".diff 2") == "0 changed"
         assert "undefined relation `road`" in talk.say(".diff 0 road")
-        assert "`1x` is no step" in talk.say(".diff 0 1x edge")
+        assert "`1x` is not a step" in talk.say(".diff 0 1x edge")
         steps = talk.say(".history path").split("\n")
         assert [line.split(",")[0] for line in steps if line.startswith("step")] == ["step 1", "step 2"]
         assert steps[1:3] == ["+path(1, 3).", "+path(2, 3)."]
@@ -151,14 +151,14 @@ def test_a_past_with_other_rules() -> None:
 def test_without_a_file_there_is_no_past() -> None:
     with Talk() as talk:
         for line in (".as-of 0", ".diff 0 0", ".history n", ".checkpoint"):
-            assert "the database is in memory alone, and has no past" in talk.say(line)
+            assert "the database is only in memory, and has no past" in talk.say(line)
 
 
 def test_a_database_that_is_left_is_free_for_others() -> None:
     with Talk() as talk:
         talk.say(".decl n(x:number)", "n(1).", ".save one.db", ".open one.db", "n(2).")
         assert "script:1: error: there is no folder" in talk.say(".open none/two.db")
-        assert "no everlog database" in talk.say(".open paths.dl")
+        assert "not an everlog database" in talk.say(".open paths.dl")
         assert talk.say("n(x)?") == "x\n-\n1\n2\n(2 rows)"  # nothing has changed
         with pytest.raises(AlreadyOpen):
             Database.open("one.db")
@@ -173,7 +173,7 @@ def test_a_database_that_is_left_is_free_for_others() -> None:
 def test_a_checkpoint_shortens_history() -> None:
     with Talk() as talk:
         talk.say(".open roads.db paths.dl", "edge(2, 3).", "-edge(1, 2).")
-        assert "`few` is no number of steps" in talk.say(".checkpoint few")
+        assert "`few` is not a number of steps" in talk.say(".checkpoint few")
         assert talk.say(".checkpoint all") == "step 2; history goes back to step 0"
         assert talk.say(".checkpoint 1") == "step 2; history goes back to step 1"
         assert "history goes back to step 1" in talk.say(".as-of 0 .count")
@@ -181,15 +181,15 @@ def test_a_checkpoint_shortens_history() -> None:
 
 def test_what_is_in_memory_is_saved_as_a_file_or_as_a_folder(folder: Path) -> None:
     with Talk() as talk:
-        assert "the database is in memory alone" in talk.say(".history path")
+        assert "the database is only in memory" in talk.say(".history path")
         talk.say(".load paths.dl", "edge(2, 3).")
         assert talk.say(".save roads.db") == "roads.db: 2 relations, 2 rules, 5 facts"
-        assert "roads.db is there already" in talk.say(".save roads.db")
+        assert "roads.db already exists" in talk.say(".save roads.db")
         talk.say(".save facts")
         assert (folder / "facts" / "edge.facts").read_text() == "1\t2\n2\t3\n"
         assert talk.say(".open roads.db") == "roads.db: 2 relations, 2 rules, 5 facts, step 0"
-        assert "is open already" in talk.say(".open roads.db")
-        assert "the database is kept in a file" in talk.say(".load paths.dl")
+        assert "is already open" in talk.say(".open roads.db")
+        assert "the database is in a file" in talk.say(".load paths.dl")
         talk.say("edge(3, 4).", ".as-of 0", ".save old.db")
         assert talk.say(".open", ".count") == "in memory"
         assert talk.say(".open old.db", ".count edge") == (
@@ -224,20 +224,20 @@ def test_another_program_goes_by_the_same_facts(folder: Path) -> None:
         assert talk.say(".open roads.db back.dl", "path(x, y)?") == (
             "roads.db: 2 relations, 2 rules, 3 facts, step 1\nx  y\n-  -\n2  1\n2  2\n(2 rows)"
         )
-        assert "1 given fact(s) of `edge(x:number, y:number)`" in talk.say(".open roads.db none.dl")
+        assert "1 base fact(s) of `edge(x:number, y:number)`" in talk.say(".open roads.db none.dl")
         assert "cannot read gone.dl" in talk.say(".open roads.db gone.dl")
         assert talk.say(".reload") == "0 changed"
-        assert "`.open FILE PROGRAM` goes on with another program" in talk.say(".load paths.dl")
+        assert "`.open FILE PROGRAM` replaces its program" in talk.say(".load paths.dl")
         assert talk.say(".as-of 0 path(x, y)") == "x  y\n-  -\n1  2\n(1 row)"
 
 
 def test_a_database_is_no_program(capsys: pytest.CaptureFixture[str]) -> None:
     Database.open("roads.db", file="paths.dl").close()
     with Talk() as talk:
-        told = "cannot read roads.db: it is a database, and no program: --db and .open open those"
+        told = "cannot read roads.db: it is a database, not a program; open it with --db or .open"
         assert talk.say(".load roads.db") == f"script:1: error: {told}"
     assert main(["run", "roads.db"]) == 1
-    assert "it is a database, and no program" in capsys.readouterr().err
+    assert "it is a database, not a program" in capsys.readouterr().err
 
 
 def test_one_writes_and_others_may_look() -> None:
@@ -266,4 +266,4 @@ def test_the_command_keeps_everything_in_the_file(capsys: pytest.CaptureFixture[
     assert "was opened with read_only=True" in look.err
     assert main(["repl", "paths.dl", "--read-only"]) == 2
     assert main(["repl", "--db", "paths.dl", "-c", ".count"]) == 1
-    assert "paths.dl is no everlog database" in capsys.readouterr().err
+    assert "paths.dl is not an everlog database" in capsys.readouterr().err

@@ -1,6 +1,4 @@
-"""The picture of the prompt in README is what the prompt looks like: a session is typed and
-compared with it.
-"""
+"""The picture of the prompt in README matches a real session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The prompt as a person has it: the real program in a pseudo-terminal, keys in, the screen out."""
+"""The prompt in a pseudo-terminal: the real program, keys in, the screen out."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ EXAMPLES: dict[str, tuple[list[str], str]] = {
     ".why": ([".why path(1, 3)"], r"├── path\(1, 2\)   path#1 at paths\.dl:3"),
     ".why-not": ([".why-not path(3, 1)"], r"✗ no fact edge\(3, 1\)"),
     ".param": ([".param from 1", "path($from, x), x > 2?"], r"│ x │\n├───┤\n│ 3 │"),
-    ".watch": ([".watch path(1, x)", "edge(3, 4)."], r"\n\+path\(1, 4\)\.\n\(3 changes of what is not watched\)"),
+    ".watch": ([".watch path(1, x)", "edge(3, 4)."], r"\n\+path\(1, 4\)\.\n\(3 changes not watched\)"),
     ".unwatch": ([".watch path", ".unwatch path", ".watch"], r"nothing is watched"),
     ".changes": (["edge(3, 4).", ".changes edge"], r"\n\+edge\(3, 4\)\.\neverlog"),
     ".prof": ([".prof"], r"│ path#2 +│ flow +│ +[0-9]+ │"),
@@ -120,7 +120,7 @@ EXAMPLES: dict[str, tuple[list[str], str]] = {
     ".maxrows": ([".maxrows"], r"\n1000\n"),
     ".output": ([".output out.txt", ".count edge", ".output", ".show timer"], r"\noff\n"),
     ".once": ([".once once.txt", ".count edge", ".count path"], r"\npath: 3\n"),
-    ".check": ([".check"], r"2 relations, all as if computed from scratch"),
+    ".check": ([".check"], r"2 relations, all as computed from scratch"),
     ".limit": ([".limit seconds 9", ".limit seconds"], r"seconds: 9\.0"),
     ".set": ([".set headers off", "path(1, x)?"], r"╭───╮\n│ 2 │\n│ 3 │\n╰───╯"),
     ".show": ([".show"], r"│ pager +│ on +│"),
@@ -152,7 +152,7 @@ def test_files_have_what_was_sent_to_them(terminal: Terminal, folder: Path) -> N
     assert (folder / "once.txt").read_text() == "x\n-\n2\n3\n(2 rows)\n"
 
 
-def test_the_timer_tells_how_long_a_line_took(terminal: Terminal) -> None:
+def test_the_timer_reports_how_long_a_line_took(terminal: Terminal) -> None:
     said(terminal, ".timer on")
     assert re.search(r"edge: 2\n[0-9]+\.[0-9]{3} s\n", said(terminal, ".count edge"))
     said(terminal, ".timer off")
@@ -229,7 +229,7 @@ def test_the_prompt_shows_that_it_looks_at_the_past(terminal: Terminal) -> None:
     terminal.enter(".as-of 0")
     terminal.wait_for("everlog [past]>")
     terminal.enter("edge(4, 5).")
-    terminal.wait_for("error: this is the state after step 0, which is past: it cannot be changed")
+    terminal.wait_for("error: this is the past state after step 0: it cannot be changed")
     terminal.enter(".as-of now")
     terminal.wait_for(is_ready)
     assert "\nedge: 3\n" in said(terminal, ".count edge")
@@ -297,7 +297,7 @@ def test_ctrl_c_cancels_a_long_step_and_nothing_else(folder: Path) -> None:
             terminal.wait_for("cancelled")
             assert "n: 0" in said(terminal, ".count n")
         assert "edge: 2\npath: 3" in said(terminal, ".count edge path")
-        assert "all as if computed from scratch" in said(terminal, ".check")
+        assert "all as computed from scratch" in said(terminal, ".check")
         terminal.enter("?- path(x, _), a = range(0, 1000000), b = range(0, 1000000), a + b < 0.")
         for _ in range(60):  # what comes too early is taken for a key of the next line
             terminal.read(0.5)

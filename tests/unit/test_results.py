@@ -1,4 +1,4 @@
-"""Queries and their results: what they mean, when rows are found, what steps do to them."""
+"""Queries and results: their meaning, laziness, and the effect of steps."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ TOKEN = "a-secret-of-sufficient-length"
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """For tests that only read, or change what nobody else looks at."""
+    """A service for tests that only read, or change what no other test uses."""
     folder = tmp_path_factory.mktemp("served")
     with served(folder, "--db", "paths.db", program=PATHS + KINDS) as one:
         yield one
@@ -176,7 +176,7 @@ def test_bytes_that_are_no_text_come_back_as_they_were(service: Served) -> None:
         ({"insert": {"edge": [[1, 2**63]]}}, "out of range"),
         ({"insert": {"edge": [[1, str(2**63)]]}}, "out of range"),
         ({"insert": {"edge": [{"x": 1}]}}, "has no `y`"),
-        ({"insert": {"edge": [{"x": 1, "y": 2, "z": 3}]}}, "no column"),
+        ({"insert": {"edge": [{"x": 1, "y": 2, "z": 3}]}}, "not a column"),
         ({"insert": {"wide": [[1, -1, 1.0, ""]]}}, "out of range"),
         ({"insert": {"wide": [[1, 1, 1.0, 7]]}}, "7 is not a symbol"),
         ({"text": "+edge(1, 2"}, "expected"),
@@ -192,7 +192,7 @@ def test_a_step_with_a_fact_that_does_not_fit_changes_nothing(service: Served, b
 # ── steps, rules, the past ───────────────────────────────────────────────────────────────────
 
 
-def test_a_step_tells_exactly_what_it_changed(tmp_path: Path) -> None:
+def test_a_step_reports_exactly_what_it_changed(tmp_path: Path) -> None:
     with served(tmp_path) as one:
         told = one.post(
             "/steps", {"delete": {"edge": [[1, 2]]}, "insert": {"edge": [[3, 4]]}, "text": "+edge(4, 5)."}
@@ -241,7 +241,7 @@ def test_rules_that_were_added_are_there_after_a_restart(tmp_path: Path) -> None
         assert one.query("back(x, y)") == [(2, 1), (3, 2)]
 
 
-def test_mistakes_of_rules_are_told_with_their_places_and_nothing_changes(tmp_path: Path) -> None:
+def test_mistakes_of_rules_are_reported_with_their_places_and_nothing_changes(tmp_path: Path) -> None:
     with served(tmp_path) as one:
         text = "path(x) :- edge(x, _).\n\npath(x, y) :- nope(x, y)."
         checked = one.post("/rules/check", {"text": text})
@@ -354,9 +354,7 @@ def test_large_requests_and_answers_are_bounded(tmp_path: Path) -> None:
 
 
 def test_bodies_of_requests_that_do_not_end_have_a_bound_together(tmp_path: Path) -> None:
-    """Nine clients send most of a body, and then nothing; the ninth is refused, and when they go
-    there is room.
-    """
+    """Nine clients send most of a body and stop; the ninth is refused until others go."""
     with served(tmp_path, "--max-body", "1M") as one, contextlib.ExitStack() as open_ones:
         host, port = one.url.removeprefix("http://").split(":")
         head = "POST /api/v1/steps HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -379,10 +377,8 @@ def test_bodies_of_requests_that_do_not_end_have_a_bound_together(tmp_path: Path
         b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n",
     ],
 )
-def test_who_sends_no_request_is_let_go(sent: bytes) -> None:
-    """Nothing at all, a head that does not end, a body after its answer; and more of it from time
-    to time.
-    """
+def test_a_connection_without_a_request_is_closed(sent: bytes) -> None:
+    """Connections with nothing, an endless head, or data after the answer are closed."""
 
     async def answer(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
@@ -508,7 +504,7 @@ def started(folder: Path, *flags: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-def test_what_stands_in_the_way_of_a_service_is_told(tmp_path: Path) -> None:
+def test_a_service_that_cannot_start_says_why(tmp_path: Path) -> None:
     (tmp_path / "prog.dl").write_text(PATHS)
     (tmp_path / "wrong.dl").write_text("path(x) :- edge(x).")
     (tmp_path / "short").write_text("abc")
@@ -544,7 +540,7 @@ def test_without_the_extra_it_says_how_to_get_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_stop_finishes_the_step_under_way(tmp_path: Path, number: int) -> None:
-    """A step of a second is under way when the signal comes: it is told, and in the file."""
+    """A step of a second is running when the signal comes: it is reported and stored."""
     slow = SLOW.replace("n(x) :- x = range(0, 400).", "n(x) :- x = range(0, 120).")
     answers: list[Any] = []
     with served(tmp_path, "--db", "stop.db", "--max-seconds", "300", program=slow) as one:
@@ -582,7 +578,7 @@ def test_a_second_signal_gives_the_step_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="no limits on the files of others")
-def test_a_step_that_cannot_be_written_is_told_undone_and_nobody_hears_of_it(tmp_path: Path) -> None:
+def test_a_step_that_cannot_be_written_is_undone_and_not_published(tmp_path: Path) -> None:
     with served(tmp_path, "--db", "full.db") as one:
         before = one.get("/relations")
         with one.events() as events:
@@ -602,7 +598,7 @@ def test_a_step_that_cannot_be_written_is_told_undone_and_nobody_hears_of_it(tmp
         assert not database.holds("edge", (7, 8))
 
 
-def test_a_service_that_was_killed_goes_on_with_all_that_was_told(tmp_path: Path) -> None:
+def test_a_service_that_was_killed_goes_on_with_all_that_was_reported(tmp_path: Path) -> None:
     with served(tmp_path, "--db", "kill.db") as one:
         steps = [one.insert("edge", (n, n + 1))["step"] for n in range(10, 20)]
         one.process.kill()

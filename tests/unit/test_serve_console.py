@@ -41,7 +41,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture
 def one(service: Served) -> Served:
-    """The service, with the facts that it began with, whatever other tests have done."""
+    """The service with its initial facts, whatever other tests have done."""
     edges = service.get("/relations/edge/facts", limit=1000)["rows"]
     names = service.get("/relations/named/facts", limit=1000)["rows"]
     service.post("/steps", {"delete": {"edge": edges, "named": names}, "text": FACTS})
@@ -212,9 +212,7 @@ def test_proofs_are_drawn(page: Page) -> None:
 
 
 def test_a_proof_that_is_too_wide_is_drawn_downwards(page: Page, one: Served) -> None:
-    """Whatever the width, the fact that is proved is in sight, boxes do not overlap, and nothing is
-    wider than it must be.
-    """
+    """At any width the proved fact is visible, and boxes do not overlap."""
     one.insert("edge", *[(n, n + 1) for n in range(3, 9)])
     page.write("#fact", "path(1, 9)\n")
     page.sees("#why-told", "path(1, 9) holds, after step")
@@ -323,7 +321,7 @@ def test_the_token_is_asked_for(browser: Any, tmp_path: Path) -> None:
         page = Page(browser, one.url)
         until(lambda: page.find("#token-dialog").is_displayed(), "it asks")
         page.write("#token", "a-wrong-one\n")
-        page.sees("#token-told", "not the token")
+        page.sees("#token-told", "token is wrong")
         until(lambda: page.find("#token-dialog").is_displayed(), "it asks again")
         page.write("#token", TOKEN + "\n")
         page.sees("#live", "live")
@@ -332,9 +330,7 @@ def test_the_token_is_asked_for(browser: Any, tmp_path: Path) -> None:
 
 
 def test_pages_that_were_left_are_not_followed(page: Page, one: Served) -> None:
-    """A browser may keep them, and has six connections for all; who comes back is told what was
-    missed.
-    """
+    """A browser may keep pages, with six connections for all."""
     for n in range(8):
         page.browser.get("about:blank")
         one.insert("edge", (50 + n, 60 + n))

@@ -1,6 +1,4 @@
-"""Following changes of a service: a consistent beginning, no step missed, and nobody who may fill
-the memory.
-"""
+"""Following a service: a consistent start, no step missed, bounded memory."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from starlette.types import Message
 
 from everlog import Database
 from everlog.serve.errors import ApiError
-from everlog.serve.events import Follower, Hub, Wish, event
+from everlog.serve.events import Follower, Hub, Interest, event
 from everlog.serve.service import Bounds, Service
 from everlog.serve.snapshots import Snapshots
 from everlog.serve.streaming import EventStream
@@ -38,7 +36,7 @@ def applied(rows: set[tuple[Any, ...]], change: Any) -> None:
 
 
 def test_a_snapshot_and_the_changes_after_it_are_the_state_at_every_step(tmp_path: Path) -> None:
-    """Others write meanwhile; whatever is told, `path` is the closure of `edge`."""
+    """Others write meanwhile; at every step, `path` is the closure of `edge`."""
     with served(tmp_path, "--db", "one.db") as one:
         stop = threading.Event()
 
@@ -151,19 +149,19 @@ def test_snapshots_of_one_step_are_shared_and_all_of_them_have_a_bound() -> None
     rows = [(n, "w") for n in range(600)]
     database.insert("word", rows)
     snapshots = Snapshots(most=1000)
-    first, second = (snapshots.events(database, 1, Wish()) for _ in range(2))
+    first, second = (snapshots.events(database, 1, Interest()) for _ in range(2))
     assert next(first) == next(second)
     assert snapshots.held == 600, "who comes at the same step reads the same copy"
     database.insert("word", (600, "w"))
-    third = snapshots.events(database, 2, Wish())
+    third = snapshots.events(database, 2, Interest())
     assert snapshots.held == 600 + 601, "two copies of everything are always allowed"
     database.insert("word", (601, "w"))
     with pytest.raises(ApiError, match="try again later"):
-        snapshots.events(database, 3, Wish())
+        snapshots.events(database, 3, Interest())
     for one in (first, second):
         list(one)
     assert snapshots.held == 601, "what was read is let go"
-    fourth = snapshots.events(database, 3, Wish())
+    fourth = snapshots.events(database, 3, Interest())
     assert [len(json.loads(part.partition(b"data: ")[2])["rows"]) for part in fourth] == [500, 102]
     del third
     assert snapshots.held == 0, "so is what nobody will read"
@@ -194,7 +192,7 @@ def lazy(one: Served) -> socket.socket:
 
 
 def test_a_client_that_does_not_read_costs_a_bounded_queue_and_is_let_go(tmp_path: Path) -> None:
-    """40 MB of changes go by; what waits stays below the bound, and so does what the process holds."""
+    """40 MB of changes pass; the queue and the process stay below their bounds."""
     with served(tmp_path, "--db", "slow.db", "--max-behind", "1M", program=WIDE) as one:
         with contextlib.closing(lazy(one)) as raw:
             until(lambda: one.get("/stats")["subscribers"] == 1, "it follows")
@@ -238,7 +236,7 @@ def test_a_client_that_does_not_read_holds_up_no_stop(tmp_path: Path) -> None:
 
 def test_a_queue_never_holds_more_than_its_bound() -> None:
     async def main() -> None:
-        follower = Follower(Wish(), 1000, asyncio.get_running_loop())
+        follower = Follower(Interest(), 1000, asyncio.get_running_loop())
         written = event("change", {"text": "x" * 100})
         for _ in range(1000):
             follower.offer(written)
@@ -250,12 +248,12 @@ def test_a_queue_never_holds_more_than_its_bound() -> None:
     asyncio.run(main())
 
 
-def test_one_who_takes_nothing_at_all_is_let_go_after_a_while() -> None:
-    """The sending of a part never ends, as it does where a client's window stays closed."""
+def test_a_client_that_reads_nothing_is_disconnected() -> None:
+    """Sending never ends, as with a client whose window stays closed."""
     hub = Hub(str)
 
     async def main() -> list[Message]:
-        follower = Follower(Wish(), 1000, asyncio.get_running_loop())
+        follower = Follower(Interest(), 1000, asyncio.get_running_loop())
         hub.add(follower)
         sent: list[Message] = []
 
@@ -278,11 +276,11 @@ def test_one_who_takes_nothing_at_all_is_let_go_after_a_while() -> None:
 
 
 def test_heartbeats_say_how_far_it_is() -> None:
-    """A step that changes nothing of interest moves the id on, so that less is looked up later."""
+    """A step without interesting changes still advances the id."""
     service = Service(Database.from_text(PATHS), Bounds(heartbeat=0.01))
 
     async def main() -> bytes:
-        follower, first = service.follow(Wish(frozenset({"path"})), False, None, asyncio.get_running_loop())
+        follower, first = service.follow(Interest(frozenset({"path"})), False, None, asyncio.get_running_loop())
         sent: list[bytes] = []
 
         async def send(message: Message) -> None:

@@ -1,6 +1,4 @@
-"""The service against its own description: whatever fits it or does not, no answer is other than it
-says.
-"""
+"""The service against its own description: every answer fits it, for any request."""
 
 from __future__ import annotations
 
@@ -34,9 +32,7 @@ def one(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serv
 
 
 def fuzz(one: Served, examples: int, seed: int) -> int:
-    """Every operation but the endless one, with data that fits and data that does not; how many
-    cases there were.
-    """
+    """Send fitting and unfitting data to every finite operation; the number of cases."""
     from hypothesis import seed as seeded
     from schemathesis import GenerationMode
     from schemathesis.checks import not_a_server_error

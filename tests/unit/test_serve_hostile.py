@@ -1,6 +1,7 @@
-"""A hostile client against a real service: it stays alive, quick and small, and loses no step.
+"""A hostile client against a real service, which stays alive, fast and small.
 
-The default run takes 20 seconds; `-m deep` takes five minutes and holds `/health` to one second.
+No step is lost.  The default run takes 20 seconds; `-m deep` takes five minutes and holds `/health`
+to one second.
 EVERLOG_HOSTILE_SEED and EVERLOG_HOSTILE_SECONDS choose another run.
 """
 
@@ -90,7 +91,7 @@ class Writer(threading.Thread):
 
 
 class Reader(threading.Thread):
-    """Follows `told` (or everything), comes back when it lags, and checks that nothing is left out."""
+    """Follows `told` (or all), reconnects when it lags, and checks completeness."""
 
     def __init__(self, one: Served, everything: bool) -> None:
         super().__init__(daemon=True)
@@ -98,7 +99,7 @@ class Reader(threading.Thread):
         self._everything = everything
         self.over = threading.Event()
         self.state: set[int] = set()
-        self.spans: list[tuple[int, int, frozenset[int]]] = []  # of each stream: from, to, what it was told
+        self.spans: list[tuple[int, int, frozenset[int]]] = []  # per stream: from, to, what it received
         self.ends: list[str] = []
         self.seen = 0  # the last step
 
@@ -141,7 +142,7 @@ def memory_of(pid: int) -> int:
 
 
 def attacked(folder: Path, seconds: float, seed: int) -> dict[str, object]:
-    """Run the hostile client against a service; the figures, after all that must hold was checked."""
+    """Run the hostile client against a service, check all invariants; the figures."""
     (folder / "prog.dl").write_text(PROGRAM, encoding="utf-8")
     (folder / "n.facts").write_text("".join(f"{x}\n" for x in range(NUMBERS)))
     flags = ("--db", "hostile.db", "--max-memory", "600M", "--max-seconds", "3")

@@ -17,7 +17,7 @@ from everlog.core.runtime.guards import Limits
 from everlog.files.text_values import FactsError, sorted_rows
 from everlog.serve import connections, wire
 from everlog.serve.errors import ApiError
-from everlog.serve.events import Follower, Hub, Wish
+from everlog.serve.events import Follower, Hub, Interest
 from everlog.serve.json_schema import misfit, quick_test
 from everlog.serve.ordering import in_order
 from everlog.serve.reading import Call
@@ -42,7 +42,7 @@ WIDE = """
 
 
 def test_an_answer_has_a_limit_in_bytes_and_pages_go_on_behind_it(tmp_path: Path) -> None:
-    """The product of one long symbol and many numbers comes in pages of the bytes that are allowed."""
+    """A product of a long symbol and many numbers comes in pages of limited bytes."""
     with served(tmp_path, "--max-answer", "100K", program=WIDE) as one:
         one.insert("s", ("é" * 10_000,))
         one.insert("n", *((x,) for x in range(20)))
@@ -67,7 +67,7 @@ def test_an_answer_has_a_limit_in_bytes_and_pages_go_on_behind_it(tmp_path: Path
 def test_a_row_that_fits_into_no_answer_is_refused_with_a_reason(tmp_path: Path) -> None:
     with served(tmp_path, "--max-answer", "64K", program=WIDE) as one:
         one.insert("s", ("\0" * 20_000,))  # each is six bytes in JSON
-        assert "one row alone" in refused(one.client.get("/relations/s/facts"), 422, "limit-exceeded")
+        assert "a single row" in refused(one.client.get("/relations/s/facts"), 422, "limit-exceeded")
         assert "bytes" in refused(
             one.client.post("/why", json={"fact": "s", "row": ["\0" * 20_000]}), 422, "limit-exceeded"
         )
@@ -150,9 +150,7 @@ def test_a_quick_test_and_the_one_that_explains_agree() -> None:
 
 
 def test_a_clock_runs_while_a_body_is_compared(tmp_path: Path) -> None:
-    """Millions of empty rows are stopped by the limit of time, and nobody waits for the event loop
-    meanwhile.
-    """
+    """The time limit stops millions of empty rows; the event loop stays fast."""
     body = '{"insert":{"n":[' + ",".join(["{}"] * 2_700_000) + "]}}"
     with served(tmp_path, "--max-seconds", "0.2", program=WIDE) as one:
         response = one.client.post("/steps", content=body, headers={"content-type": "application/json"})
@@ -168,16 +166,14 @@ def service_of(text: str, **bounds: int) -> Service:
 
 
 def test_a_step_is_done_even_if_its_answer_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is no memory for the answer, nor for any event: the step is told as done, and followers
-    lag.
-    """
+    """Without memory for answer and events the step is still done, and followers lag."""
 
     def fails(*_: object) -> None:
         raise MemoryError
 
     service = service_of(WIDE)
     loop = asyncio.new_event_loop()
-    follower, _ = service.follow(Wish(), False, None, loop)
+    follower, _ = service.follow(Interest(), False, None, loop)
     monkeypatch.setattr(ChangesWriter, "written", fails)
     done = make_step(service, Call({}, {}, {"insert": {"n": [[1]]}}))
     assert done == {"step": 1, "repeated": False, "changes": {}, "cut": True}
@@ -188,25 +184,27 @@ def test_a_step_is_done_even_if_its_answer_cannot_be_written(monkeypatch: pytest
     loop.close()
 
 
-def test_each_follower_is_told_or_lags_whatever_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One wish cannot be written; those who have another one hear of the step all the same."""
+def test_each_follower_gets_a_step_or_lags_on_any_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One interest cannot be encoded; followers with another one still get the step."""
     database = Database.from_text(WIDE)
     changes = database.insert("n", [(1,)])
     loop = asyncio.new_event_loop()
     hub = Hub(str)
-    good, bad = Wish(frozenset({"n"})), Wish(frozenset({"n"}), as_text=True)
-    followers = [Follower(wish, 1 << 20, loop) for wish in (bad, good, bad, good)]
+    good, bad = Interest(frozenset({"n"})), Interest(frozenset({"n"}), as_text=True)
+    followers = [Follower(interest, 1 << 20, loop) for interest in (bad, good, bad, good)]
     for follower in followers:
         hub.add(follower)
     written = Hub.written
 
-    def fails_for_bad(self: Hub, step: int, writer: ChangesWriter, wish: Wish, program: bool = False) -> bytes:
-        if wish == bad:
+    def fails_for_bad(
+        self: Hub, step: int, writer: ChangesWriter, interest: Interest, program: bool = False
+    ) -> bytes:
+        if interest == bad:
             raise MemoryError
-        return written(self, step, writer, wish, program)
+        return written(self, step, writer, interest, program)
 
     monkeypatch.setattr(Hub, "written", fails_for_bad)
-    hub.tell(1, changes)
+    hub.publish(1, changes)
     assert [follower.lagged for follower in followers] == [True, False, True, False]
     assert [bool(follower.take(1 << 20)) for follower in followers] == [False, True, False, True]
     loop.close()
@@ -232,9 +230,7 @@ def test_changes_are_too_large_before_any_row_is_sorted(monkeypatch: pytest.Monk
 
 
 def test_a_program_in_memory_that_was_changed_stays_changed_when_time_is_up() -> None:
-    """The clock runs out between the change and the end of the call: that is no reason to say it
-    failed.
-    """
+    """Time runs out between the change and the end of the call: that is not a failure."""
     database = Database.from_text(WIDE)
     database.limits = Limits(seconds=0.2)
     prepare = database._prepare
@@ -323,7 +319,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_stored_output_stays_within_the_folder_of_outputs(tmp_path: Path) -> None:
-    """What a database file holds is no word of the operator's; the program on his command line is."""
+    """A database file is not trusted; the program on the command line is."""
     out, other = tmp_path / "out", tmp_path / "other"
     out.mkdir()
     other.mkdir()
@@ -365,7 +361,7 @@ def silent(one: Served, data: bytes) -> socket.socket:
     return found
 
 
-def test_connections_that_send_half_a_request_keep_nobody_out(tmp_path: Path) -> None:
+def test_connections_that_send_half_a_request_lock_no_one_out(tmp_path: Path) -> None:
     head = f"POST {API}/steps HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     halves = (b"", b"GET / HT", f"{head}Content-Length: 100\r\n\r\n{{".encode())
     with served(tmp_path) as one, ExitStack() as stack:

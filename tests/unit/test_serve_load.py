@@ -1,6 +1,4 @@
-"""The load test of a service, short: no error, no torn read; and torn states are noticed where
-there are some.
-"""
+"""The load test of a service, short: no errors, and torn reads are found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Databases in files: what is written comes back, and what cannot be written has not happened."""
+"""Databases in files: written steps come back, unwritten ones have not happened."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_what_changes_nothing_is_no_step(path: Path) -> None:
         assert not db.delete("edge", (7, 7))
         assert not db.apply("+edge(8, 8).\n-edge(8, 8).")
         assert db.step == 0
-        db.insert("path", (1, 2))  # derived already, and now given as well: nothing is told, and yet it is a step
+        db.insert("path", (1, 2))  # derived already, and now a base fact too: a step without changes
         assert db.step == 1
         db.delete("edge", (1, 2))
     with Database.open(path) as db:
@@ -191,7 +191,7 @@ def test_facts_of_the_text_that_were_deleted_stay_deleted(path: Path) -> None:
 def test_the_same_program_again_changes_nothing(path: Path) -> None:
     db = Database.open(path, text=PATHS)
     db.add_rule("edge(5, 6).")
-    db = reopened(db, text=PATHS)  # which is what was given last, whatever has come since
+    db = reopened(db, text=PATHS)  # the last program that was passed, whatever has changed since
     assert db.step == 1
     assert db.holds("edge(5, 6)")
     db.close()
@@ -217,7 +217,7 @@ def test_another_program_must_not_lose_facts(path: Path, change: tuple[str, str]
     db.close()
     before = path.read_bytes()
     other = ".decl line(x:number, y:number)" if change[0] == "edge" else ".decl edge(x:number, y:symbol)"
-    with pytest.raises(OtherProgram, match="2 given fact"):
+    with pytest.raises(OtherProgram, match="2 base fact"):
         Database.open(path, text=other)
     assert path.read_bytes() == before
     with Database.open(path) as db:
@@ -376,9 +376,7 @@ class FullDisk:
 
 @pytest.mark.parametrize("strategies", [{}, {"tc": "witness"}, {"*": "generations"}, {"*": "calibrated"}])
 def test_a_step_that_is_not_written_is_undone(path: Path, strategies: dict[str, str]) -> None:
-    """Of any size, by any way through the engine, rules too: memory is as before, and nobody is
-    told.
-    """
+    """A step of any kind and size, also of rules: memory is as before, without notice."""
     db = grown(path, strategies=strategies)
     heard: list[Changes] = []
     db.subscribe("*", heard.append)
@@ -422,7 +420,7 @@ def failing(db: DurableDatabase) -> Iterator[None]:
 
 
 def test_a_full_file_lets_go_on_when_there_is_room(path: Path) -> None:
-    """SQLite's own limit on pages: the step is given up, and the next one that fits is written."""
+    """SQLite's limit on pages: the step is undone, the next that fits is written."""
     db = Database.open(path, text=PATHS, facts={"edge": [(x, x + 1) for x in range(1000, 1100)]})
     connection = db._file._connection
     (pages,) = connection.execute("PRAGMA page_count").fetchone()

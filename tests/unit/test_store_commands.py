@@ -1,4 +1,4 @@
-"""Databases in files on the command line: what was told is there again the next time."""
+"""Databases in files on the command line: reported steps are there the next time."""
 
 from __future__ import annotations
 
@@ -60,15 +60,15 @@ def test_an_edited_program_takes_the_place_of_the_one_before(
     assert (folder / "reach.csv").read_text() == "Basel\tUlm\nBern\tBasel\n"
     (folder / "p.dl").write_text(".decl other(x:number)")
     assert main(["run", "p.dl", "--db", "p.db"]) == 1
-    assert "2 given fact(s) of `line(a:symbol, b:symbol)`, which is not declared" in capsys.readouterr().err
+    assert "2 base fact(s) of `line(a:symbol, b:symbol)`, which is not declared" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        (["p.dl", "--db", "p.dl"], 1, "no everlog database"),
-        (["p.dl", "--db", "p.db", "--watch"], 2, "--db and --watch exclude each other"),
-        (["p.dl", "--db", "p.db", "--engine", "spark"], 2, "--db and --engine spark exclude each other"),
+        (["p.dl", "--db", "p.dl"], 1, "not an everlog database"),
+        (["p.dl", "--db", "p.db", "--watch"], 2, "--db and --watch cannot be combined"),
+        (["p.dl", "--db", "p.db", "--engine", "spark"], 2, "--db and --engine spark cannot be combined"),
         (["p.dl", "--db", "none/p.db"], 1, "no folder"),
         (["p.dl", "--db", "p.db", "--updates", "none"], 1, "cannot read the updates"),
         (["none.dl", "--db", "p.db"], 1, "cannot read `none.dl`"),
@@ -100,7 +100,7 @@ def test_another_process_has_it(folder: Path, capsys: pytest.CaptureFixture[str]
         assert child.stdout.readline() == '+reach("Basel", "Ulm").\n'
         assert main(["run", "p.dl", "--db", "p.db"]) == 1
         assert f"process {child.pid} writes to it" in capsys.readouterr().err
-        with Database.open("p.db", read_only=True) as reader:  # what was told is there
+        with Database.open("p.db", read_only=True) as reader:  # reported steps are there
             assert reader.size("line") == 2
         child.kill()
     assert main(["run", "p.dl", "--db", "p.db", "-D-"]) == 0
@@ -130,7 +130,7 @@ def test_a_stream_goes_on_after_a_step_that_could_not_be_written(
         assert (db.step, db.size("line")) == (1, 2)
 
 
-def test_a_run_that_is_killed_has_kept_each_step_that_it_told(folder: Path) -> None:
+def test_a_run_that_is_killed_has_kept_each_step_that_it_reported(folder: Path) -> None:
     command = [sys.executable, "-P", "-m", "everlog", "run", "p.dl", "--db", "p.db", "--updates", "-"]
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert child.stdin is not None

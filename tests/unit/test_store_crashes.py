@@ -1,6 +1,4 @@
-"""A process under load is killed (-9) at any instant: what it has told is there, and nothing is
-half there.
-"""
+"""A process under load is killed (-9) at any instant: reported steps stay."""
 
 from __future__ import annotations
 
@@ -36,18 +34,17 @@ def process(folder: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def killed(parent: subprocess.Popen[str], seed: int, path: Path, chance: random.Random) -> tuple[int | None, int]:
-    """Have a child work on the database and kill it; with which step it began, and the last one
-    that it told.
+    """Let a child work on the database and kill it; its first and last reported steps.
 
-    It is killed some time after it was made, while it opens the database, perhaps; or some time
-    after it has told some step: however slow the machine is, there is work that is cut off.
+    It is killed some time after its start, perhaps while it opens the database, or some time after
+    it has reported a step: so even on a slow machine work is cut off.
     """
     assert parent.stdin is not None
     assert parent.stdout is not None
     parent.stdin.write(f"{seed} {path}\n")
     parent.stdin.flush()
     began, told, child = None, -1, 0
-    wanted = chance.choice([0, 0, 3, 10, 30])  # lines that the child must have told
+    wanted = chance.choice([0, 0, 3, 10, 30])  # lines that the child must have printed
     words = [""]
     while not child or wanted > 0:
         words = parent.stdout.readline().split()

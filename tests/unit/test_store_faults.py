@@ -1,6 +1,6 @@
-"""Disks that fail: a step that could not be written is undone, and what was told stays.
+"""Disks that fail: an unwritten step is undone, and reported steps stay.
 
-What is covered, by what (see tests/disk.py):
+What is covered, and how (see tests/disk.py):
 
 - the calls to the operating system fail (I/O error, full, read-only, cut short), one at a time and
   all from one on, for every write, sync and truncation of a step and of a checkpoint:
@@ -67,7 +67,7 @@ def deaths(tmp_path: Path, cases: list[tuple[int, int, int, int]]) -> None:
         in_doubt = way >= len(WAYS) or (WAYS[way][0] & disk.SYNC and times == ALL)
         if "refused" in told and not in_doubt:
             assert step == last  # what was refused is not there
-        assert last <= step <= last + 1  # killed before it told; or the sync had failed, and who knows
+        assert last <= step <= last + 1  # killed before its report; or the sync failed, with unknown effect
 
 
 CASES = [(way, after, times) for way in range(len(WAYS) + 2) for after in (0, 1, 2, 3) for times in (1, ALL)]
@@ -98,7 +98,7 @@ def test_files_may_not_grow(tmp_path: Path) -> None:
 
 
 class Disk:
-    """Files as they are on a disk: what was synced, and what may or may not be there yet."""
+    """Files on a disk: what was synced, and what may or may not be there yet."""
 
     def __init__(self, files: dict[str, bytes]) -> None:
         self.safe = {name: bytearray(data) for name, data in files.items()}

@@ -1,4 +1,4 @@
-"""Whose a database file is: one writer, any readers, and what is not ours is left alone."""
+"""Access to a database file: one writer, any readers; others' files untouched."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def holding(path: Path) -> subprocess.Popen[str]:
     return child
 
 
-def test_a_second_writer_is_told_who_is_the_first(path: Path) -> None:
+def test_a_second_writer_learns_who_is_the_first(path: Path) -> None:
     Database.open(path, text=PATHS).close()
     with holding(path) as child:
         with pytest.raises(AlreadyOpen, match=f"process {child.pid} writes to it since .* read_only=True"):
@@ -60,7 +60,7 @@ def test_a_second_writer_is_told_who_is_the_first(path: Path) -> None:
         with Database.open(path, read_only=True) as reader:
             assert reader.size("path") == 1
         child.kill()
-    with Database.open(path) as db:  # the lock file is there, and nobody holds it
+    with Database.open(path) as db:  # the lock file exists, but is not locked
         assert db.size("path") == 1
         with pytest.raises(AlreadyOpen, match=f"this process, {os.getpid()},"):
             Database.open(path)
@@ -92,7 +92,7 @@ def test_a_forked_process_neither_writes_nor_holds_the_lock(path: Path) -> None:
             os.execv(sys.executable, [sys.executable, "-c", "import time; time.sleep(60)"])
     os.close(write)
     try:
-        assert b"open it anew" in os.read(read, 1000)
+        assert b"open it again" in os.read(read, 1000)
         db.insert("edge", (2, 3))
         db.close()
         Database.open(path).close()  # though the child is alive
@@ -201,8 +201,8 @@ def test_readers_do_not_hinder_the_writer(path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="needs root, to be somebody else")
-def test_somebody_who_may_only_read(path: Path) -> None:
-    """A folder and a file that are not ours: looking works, writing is refused with a reason."""
+def test_a_user_who_may_only_read(path: Path) -> None:
+    """A folder and a file of another user: reading works, writing is refused."""
     Database.open(path, text=PATHS).close()
     shutil.copy(path, path.with_name("warm.db"))
     os.chmod(path, 0o644)
@@ -228,8 +228,8 @@ except Exception as problem:
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs a system with rights")
-def test_a_file_that_is_read_only_is_told_when_it_is_opened(path: Path) -> None:
-    """Its folder is ours, but not the file: SQLite alone would tell that at the first step."""
+def test_a_file_that_is_read_only_is_reported_when_it_is_opened(path: Path) -> None:
+    """Its folder is writable, the file is not: SQLite would report that too late."""
     Database.open(path, text=PATHS).close()
     for folder in [path.parent, *path.parent.parents]:
         if str(folder).startswith("/tmp/"):
@@ -324,11 +324,11 @@ def value_changed(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "error", "words"),
     [
-        (foreign_text, ForeignFile, "no SQLite file"),
+        (foreign_text, ForeignFile, "not an SQLite file"),
         (foreign_empty, ForeignFile, "is empty"),
-        (foreign_sqlite, ForeignFile, "SQLite database of something else"),
-        (foreign_wal, ForeignFile, "SQLite database of something else"),
-        (lambda path: path.mkdir(), ForeignFile, "no file"),
+        (foreign_sqlite, ForeignFile, "SQLite database of another program"),
+        (foreign_wal, ForeignFile, "SQLite database of another program"),
+        (lambda path: path.mkdir(), ForeignFile, "not a regular file"),
         (newer, NewerFormat, "format 2.*use a newer everlog"),
         (cut_short, Damaged, "is damaged"),
         (table_missing, Damaged, "no such table"),
@@ -367,7 +367,7 @@ def damages(original: bytes, number: int) -> Iterator[bytes]:
 
 
 def test_a_damaged_file_is_refused_or_says_the_truth(tmp_path: Path, path: Path) -> None:
-    """Whatever bytes are wrong: the right relations, or an error and the bytes as they are."""
+    """With any wrong bytes: the right relations, or an error and unchanged bytes."""
     with Database.open(path, text=PATHS) as db:
         db.insert("edge", [(x, x + 1) for x in range(30)])
         db.checkpoint(state=True)
@@ -390,7 +390,7 @@ def test_a_damaged_file_is_refused_or_says_the_truth(tmp_path: Path, path: Path)
 
 
 def test_a_database_of_another_everlog_that_is_not_finished_is_no_database(tmp_path: Path, path: Path) -> None:
-    """What a crash leaves of a file in the making has another name, and is in nobody's way."""
+    """An unfinished file after a crash has another name, and does no harm."""
     (tmp_path / ".data.db.0123.tmp").write_bytes(b"SQLite format 3\0half")
     with Database.open(path, text=PATHS) as db:
         assert db.size("path") == 1

@@ -79,7 +79,7 @@ def test_states_of_the_past(path: Path) -> None:
     db.close()
 
 
-def test_history_of_given_facts_needs_no_evaluation(path: Path) -> None:
+def test_history_of_base_facts_needs_no_evaluation(path: Path) -> None:
     with Database.open(path, text=PATHS) as db:
         db.insert("edge", (2, 3))
         db.delete("edge", [(1, 2), (2, 3)])
@@ -141,9 +141,7 @@ def test_a_long_log_is_shortened_at_opening(path: Path, monkeypatch: pytest.Monk
 def test_the_state_of_a_checkpoint_is_as_good_as_evaluation(
     path: Path, strategies: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All units that are kept come back, with witnesses and counts, and go on under inserts and
-    deletes.
-    """
+    """All stored units come back with witnesses and counts, and follow updates."""
     db = grown(path, strategies=strategies)
     db.delete("e", db.view("e")[:3])
     db.checkpoint(state=True)
@@ -155,7 +153,7 @@ def test_the_state_of_a_checkpoint_is_as_good_as_evaluation(
         before = views(db)
         db = reopened(db, strategies=strategies)
         assert kept[-1] is not None
-        assert "tri" in kept[-1].units
+        assert "tri" in kept[-1]
         assert repr(views(db)) == repr(before)
         assert_right(db)
         for _ in range(15):
@@ -199,7 +197,7 @@ def test_a_state_is_believed_by_the_same_program_engine_and_strategies_only(
 
 
 def test_rules_that_came_and_went_before_a_checkpoint(path: Path) -> None:
-    """Witnesses call rules by numbers, which are others in an engine that has a history."""
+    """Witnesses refer to rules by numbers, which differ in an engine with a history."""
     db = grown(path)
     for _ in range(3):
         db.drop_rule("tc#2" if "tc#2" in db.rules else sorted(r for r in db.rules if r.startswith("tc#"))[-1])
@@ -224,7 +222,7 @@ def test_what_functors_say_is_never_kept(path: Path) -> None:
 
 
 def test_what_is_faster_is_measured(path: Path) -> None:
-    """A state is kept where it comes back faster than its rules run, and where nobody knows."""
+    """A state is stored if it loads faster than its rules run, or if that is unknown."""
     with Database.open(path, text=PATHS) as db:
         db.insert("edge", [(x, x + 1) for x in range(100)])
         for seconds, kept in ((0.0, False), (100.0, True)):
@@ -244,7 +242,7 @@ def test_saving_to_another_file(tmp_path: Path, path: Path) -> None:
     with Database.open(path, text=PATHS) as db:
         db.insert("edge", (2, 3))
         db.save(tmp_path / "copy.db")
-        with pytest.raises(StoreError, match="there already"):
+        with pytest.raises(StoreError, match="already exists"):
             db.save(tmp_path / "copy.db")
         db.save(tmp_path / "folder")
         db.insert("edge", (3, 4))
@@ -262,7 +260,7 @@ def test_a_database_in_memory_is_saved_as_a_file(tmp_path: Path) -> None:
     db.delete("edge", (1, 2))
     db.add_rule(".decl n(x:number)  n(x) :- edge(x, _).")
     db.save(tmp_path / "new.everlog")
-    with pytest.raises(StoreError, match="there already"):
+    with pytest.raises(StoreError, match="already exists"):
         db.save(tmp_path / "new.everlog")
     with Database.open(tmp_path / "new.everlog") as copy:
         assert (views(copy), dict(copy.rules), copy.step) == (views(db), dict(db.rules), 0)

@@ -1,4 +1,4 @@
-"""Files of databases and who else may touch them: modes, links, files that are moved away, Ctrl-C."""
+"""Files of databases and other processes: modes, links, moved files, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_lock_that_is_no_file_of_its_own_is_refused_and_what_it_leads_to_is_le
             os.mkfifo(lock)
         case "folder":
             lock.mkdir()
-    with pytest.raises(StoreError, match=r"its lock .*paths\.db\.lock cannot be had"):
+    with pytest.raises(StoreError, match=r"its lock .*paths\.db\.lock cannot be taken"):
         Database.open(path, text=PATHS)
     assert victim.read_text() == "precious"
     assert not path.with_name("nothing").exists()
@@ -123,7 +123,7 @@ def test_sqlites_own_files_are_no_way_out_either(path: Path) -> None:
     assert victim.read_text() == "precious"
 
 
-def test_a_lock_that_somebody_else_has_put_there_is_not_removed(path: Path) -> None:
+def test_a_lock_of_another_process_is_not_removed(path: Path) -> None:
     db = Database.open(path, text=PATHS)
     lock = path.with_name("paths.db.lock")
     lock.unlink()
@@ -189,7 +189,7 @@ def test_later_steps_are_refused_even_if_the_file_comes_back(path: Path) -> None
     with pytest.raises(FileMoved):
         db.insert("edge", (3, 4))
     path.with_name("elsewhere.db").rename(path)
-    with pytest.raises(FileMoved, match="open it anew"):
+    with pytest.raises(FileMoved, match="open it again"):
         db.insert("edge", (3, 4))
     db.close()
     with Database.open(path) as again:
@@ -197,12 +197,12 @@ def test_later_steps_are_refused_even_if_the_file_comes_back(path: Path) -> None
         again.insert("edge", (3, 4))
 
 
-def test_what_was_told_is_where_its_log_goes(path: Path) -> None:
-    """A renamed database has all of its steps when its write-ahead log is renamed with it."""
+def test_steps_follow_the_log_of_a_renamed_database(path: Path) -> None:
+    """A renamed database has all of its steps if its write-ahead log is renamed too."""
     db = Database.open(path, text=PATHS)
     db.insert("edge", (2, 3))
     path.rename(path.with_name("new.db"))
-    with pytest.raises(FileMoved, match="must get the new name, too"):
+    with pytest.raises(FileMoved, match="must get the new name too"):
         db.insert("edge", (3, 4))
     db.close()
     path.with_name("paths.db-wal").rename(path.with_name("new.db-wal"))
@@ -216,7 +216,7 @@ def test_a_replaced_database_is_not_harmed_by_the_old_one(path: Path) -> None:
     replace(path)
     with pytest.raises(FileMoved):
         db.insert("edge", (3, 4))
-    path.with_name("paths.db-wal").unlink()  # whoever replaces a database removes the log of the old one
+    path.with_name("paths.db-wal").unlink()  # a proper replacement removes the old log
     path.with_name("paths.db-shm").unlink()
     db.close()
     with Database.open(path) as again:
@@ -291,7 +291,7 @@ def interrupted_writing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("interrupted_writing")
-def test_a_step_that_is_being_written_stands_and_ctrl_c_comes_after_it(path: Path) -> None:
+def test_a_step_that_is_being_written_stays_and_ctrl_c_comes_after_it(path: Path) -> None:
     db = Database.open(path, text=PATHS)
     for number, row in enumerate([(2, 3), (3, 4)], 1):
         with pytest.raises(KeyboardInterrupt):
@@ -304,7 +304,7 @@ def test_a_step_that_is_being_written_stands_and_ctrl_c_comes_after_it(path: Pat
 
 
 @pytest.mark.usefixtures("interrupted_writing")
-def test_the_prompt_tells_that_a_step_stands(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_prompt_says_that_a_step_stays(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(path.parent)
     Database.open(path, text=PATHS).close()
     session = Session(out=StringIO())
@@ -313,15 +313,15 @@ def test_the_prompt_tells_that_a_step_stands(path: Path, monkeypatch: pytest.Mon
 
     def said(text: str) -> list[str]:
         notes.clear()
-        loop._take_turns(session, SimpleNamespace(ask=lambda: text))  # type: ignore[arg-type]
+        loop._read_and_run(session, SimpleNamespace(ask=lambda: text))  # type: ignore[arg-type]
         return [note.strip() for note in notes]
 
     said(".open paths.db")
-    assert said("edge(2, 3).") == ["cancelled, but step 1 was written before that, and stands"]
+    assert said("edge(2, 3).") == ["cancelled, but step 1 was complete before that, and stays"]
     assert said("edge(2, 3).") == []
     said("begin")
     said("edge(3, 4).")
-    assert said("commit") == ["cancelled, but step 2 was written before that, and stands"]
+    assert said("commit") == ["cancelled, but step 2 was complete before that, and stays"]
     assert session.pending is None
     session.close()
 
@@ -330,14 +330,14 @@ def interrupt(*_: Any) -> None:
     raise KeyboardInterrupt
 
 
-def test_what_is_cancelled_in_time_is_told_without_a_step(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_cancelled_in_time_is_reported_without_a_step(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Database.open(path, text=PATHS).close()
     session = Session(out=StringIO())
     notes: list[str] = []
     monkeypatch.setattr(session.screen, "note", notes.append)
     monkeypatch.setattr(DatabaseFile, "write", interrupt)
     session.run(f".open {path}")
-    loop._take_turns(session, SimpleNamespace(ask=lambda: "edge(2, 3)."))  # type: ignore[arg-type]
+    loop._read_and_run(session, SimpleNamespace(ask=lambda: "edge(2, 3)."))  # type: ignore[arg-type]
     assert notes[-1].strip() == "cancelled"
     assert session.step == 0
     assert not session.db.holds("edge", (2, 3))
@@ -372,10 +372,10 @@ def test_a_file_with_another_name_is_not_written_to(path: Path, is_open: bool) -
         database.close()
     os.link(path, other)
     for name in (other, *([] if is_open else [path])):
-        with pytest.raises(StoreError, match="has another name, too"):
+        with pytest.raises(StoreError, match="has another name"):
             Database.open(name)
     if is_open:
-        database.insert("edge", (2, 3))  # nobody else writes
+        database.insert("edge", (2, 3))  # there is no other writer
         database.close()
     other.unlink()
     with Database.open(path) as again:

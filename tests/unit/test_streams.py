@@ -1,6 +1,4 @@
-"""Change events in and out: lines of Debezium, transactions as steps, files, pipes and sockets,
-restarts.
-"""
+"""Change events in and out: Debezium's lines, transactions, files, pipes, sockets."""
 
 from __future__ import annotations
 
@@ -43,7 +41,7 @@ def stream(folder: Path, *lines: str, name: str = "in.jsonl") -> str:
 
 
 def followed(folder: Path, *lines: str, program: str = PATHS, **options: Any) -> Database:
-    """A database that has followed a file of these lines; `out.jsonl` has what it told."""
+    """A database that has followed a file of these lines; `out.jsonl` is its output."""
     database = Database.from_text(program)
     follow(database, [stream(folder, *lines)], [str(folder / "out.jsonl")], **options)
     return database
@@ -94,14 +92,14 @@ def test_what_other_programs_write_is_understood() -> None:
     [
         ("{", "not JSON: Expecting property name"),
         ("7", "expected a change event with `op`, found 7"),
-        ('{"op": "x"}', "the operation 'x' is not known"),
+        ('{"op": "x"}', "unknown operation 'x'"),
         ('{"op": "c", "after": {}}', "a change event needs `source.table`"),
         ('{"op": "c", "source": {"table": "t"}}', "a change with op=c needs `after`"),
-        ('{"op": "d", "source": {"table": "t"}, "before": [1]}', "`before` is an object or null, not [1]"),
+        ('{"op": "d", "source": {"table": "t"}, "before": [1]}', "`before` must be an object or null, not [1]"),
         ("[" * 100_000, "not JSON"),
     ],
 )
-def test_a_line_that_is_no_event_is_told(tmp_path: Path, line: str, message: str) -> None:
+def test_a_line_that_is_no_event_is_reported(tmp_path: Path, line: str, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         decode(line)
     with pytest.raises(FactsError) as told:
@@ -109,7 +107,7 @@ def test_a_line_that_is_no_event_is_told(tmp_path: Path, line: str, message: str
     assert f"in.jsonl:2: {message}" in str(told.value)
 
 
-def test_a_null_stops_the_stream_until_somebody_says_what_it_becomes(tmp_path: Path) -> None:
+def test_a_null_stops_the_stream_unless_it_has_a_value(tmp_path: Path) -> None:
     """The same stream and the same database go on, whichever way it is said."""
     changes = [event("c", None, (1, 2)), event("c", None, (3, None)), event("c", None, (5, 6))]
     source = stream(tmp_path, *changes)
@@ -118,14 +116,14 @@ def test_a_null_stops_the_stream_until_somebody_says_what_it_becomes(tmp_path: P
         with pytest.raises(FactsError) as told:
             follow(database, [source], [])
     assert "in.jsonl:2: column 2 (`y`:number) is null; a fact has a value in every column" in str(told.value)
-    assert "--null edge.y=VALUE, or have such rows put aside by --rejects FILE" in str(told.value)
+    assert "--null edge.y=VALUE, or write such rows to a file with --rejects FILE" in str(told.value)
     follow(database, [source], [], nulls={"edge": "-1"})
     assert database.view("edge") == [(1, 2), (3, -1), (5, 6)]
     other = Database.from_text(PATHS)
     follow(other, [source], [], rejects=tmp_path / "bad.jsonl")
     assert other.view("edge") == [(1, 2), (5, 6)]
     stream(tmp_path, *changes, event("u", (3, None), (3, 4)), event("d", (1, None), None))
-    with pytest.raises(FactsError, match=r"in.jsonl:5: what was there before is not told"):
+    with pytest.raises(FactsError, match=r"in.jsonl:5: the change does not say what was there before"):
         follow(database, [source], [], nulls={"edge.y": "-1"})
     assert database.view("edge") == [(1, 2), (3, 4), (5, 6)]
 
@@ -134,7 +132,7 @@ def test_what_a_null_becomes_is_checked_before_anything_is_read(tmp_path: Path) 
     for key, value, message in [
         ("edge.z", "1", "has no column `z`"),
         ("edge.y", "none", "cannot become 'none': 'none' is not a number"),
-        ("edge", "none", "null='none' is a value of no column"),
+        ("edge", "none", "null='none' fits no column"),
         ("edges.y", "1", "undefined relation `edges`"),
     ]:
         with pytest.raises((FactsError, FactError), match=message):
@@ -193,7 +191,7 @@ def test_an_end_that_comes_early_waits_for_the_events_it_counts() -> None:
     assert [rows_of(g) for g in groups_of(text + event("c", None, (1, 2), tx="1"))] == [[(1, 1), (1, 2)]]
 
 
-def test_a_transaction_that_is_begun_again_is_told_again_as_a_whole() -> None:
+def test_a_transaction_that_is_begun_again_is_reported_again_as_a_whole() -> None:
     text = begin("1") + event("c", None, (9, 9), tx="1") + begin("2") + event("c", None, (2, 1), tx="2")
     text += begin("1") + event("c", None, (1, 1), tx="1") + end("1", edge=1) + end("2", edge=1)
     assert [rows_of(group) for group in groups_of(text)] == [[(1, 1)], [(2, 1)]]
@@ -222,7 +220,7 @@ def test_an_incomplete_transaction_is_left_out_and_told(tmp_path: Path) -> None:
     told: list[str] = []
     text = event("c", None, (1, 2)), begin("7"), event("c", None, (5, 6), tx="7")
     assert followed(tmp_path, *text, tell=told.append).view("edge") == [(1, 2)]
-    assert told == [f"{tmp_path}/in.jsonl ends within the transaction '7': its 1 change(s) are left out"]
+    assert told == [f"{tmp_path}/in.jsonl ends within the transaction '7': its 1 change(s) are skipped"]
 
 
 def test_a_transaction_whose_last_line_is_cut_has_not_ended(tmp_path: Path) -> None:
@@ -233,7 +231,7 @@ def test_a_transaction_whose_last_line_is_cut_has_not_ended(tmp_path: Path) -> N
         event("c", None, (5, 6), tx="2")[:-9],
     )
     assert followed(tmp_path, *text, tell=told.append).view("edge") == [(1, 2)]
-    assert told == [f"{tmp_path}/in.jsonl ends within the transaction '2': its 1 change(s) are left out"]
+    assert told == [f"{tmp_path}/in.jsonl ends within the transaction '2': its 1 change(s) are skipped"]
 
 
 def test_a_line_that_does_not_end_does_not_fill_the_memory(
@@ -267,9 +265,7 @@ def test_a_file_that_is_not_only_added_to_is_noticed_while_it_is_read(tmp_path: 
 
 @st.composite
 def interleaved(draw: st.DrawFn) -> str:
-    """Transactions with markers, in any order that keeps each of them in order, and some events
-    without.
-    """
+    """Transactions with markers, interleaved in any order, and some events without."""
     count = draw(st.integers(1, 4))
     queues = []
     for number in range(count):
@@ -294,7 +290,7 @@ def test_whoever_goes_on_behind_a_transaction_gets_the_others_once(text: str) ->
 
 
 def test_a_transaction_is_one_step(tmp_path: Path) -> None:
-    """What is inserted and deleted in one transaction is never told."""
+    """A row inserted and deleted in one transaction never appears."""
     lines = [begin("1"), event("c", None, (1, 2), tx="1"), event("c", None, (2, 3), tx="1")]
     lines += [event("d", (1, 2), tx="1"), end("1", edge=3), event("u", (2, 3), (2, 4))]
     database = followed(tmp_path, *lines)
@@ -353,7 +349,7 @@ def test_a_value_that_is_left_out_since_it_has_not_changed_stays() -> None:
     assert database.view("person") == [(1, "long" * 9, "Chur")]
     resolved(database, RowChange("person", "u", person(1, "long" * 9, "Chur"), person(1, UNCHANGED, "Zug")))
     assert database.view("person") == [(1, "long" * 9, "Zug")]
-    with pytest.raises(FactsError, match="the value of `name`, which has not changed, is not known"):
+    with pytest.raises(FactsError, match="the unchanged value of `name` is not known"):
         resolved(database, RowChange("person", "u", None, person(9, UNCHANGED)), keys=keys)
 
 
@@ -370,14 +366,14 @@ def test_a_value_that_is_left_out_since_it_has_not_changed_stays() -> None:
         (
             RowChange("person", "u", None, person(1)),
             None,
-            "what was there before is not told; name the key of person",
+            "the change does not say what was there before; name the key of person",
         ),
-        (RowChange("person", "d", person(1, None)), None, "what was there before is not told"),
-        (RowChange("person", "d", {"name": "Ada"}), None, "one row is meant, and 2 facts of person fit"),
+        (RowChange("person", "d", person(1, None)), None, "the change does not say what was there before"),
+        (RowChange("person", "d", {"name": "Ada"}), None, "one row is meant, but 2 facts of person fit"),
         (RowChange("person", "d", {"name": "Ada"}), {"person": ["id"]}, "the key of person is missing"),
     ],
 )
-def test_a_change_that_means_no_facts_is_told_and_nothing_happens(
+def test_a_change_that_means_no_facts_is_reported_and_nothing_happens(
     change: RowChange, keys: dict[str, list[str]] | None, message: str
 ) -> None:
     database = Database.from_text(PERSON, facts={"person": [(n, "Ada", "Bern") for n in (7, 8, 9)]})
@@ -404,7 +400,7 @@ def test_tables_have_the_names_of_relations_or_others(tmp_path: Path) -> None:
     database = followed(tmp_path, *lines, tables={"edge": "links"}, tell=told.append)
     assert database.view("edge") == [(0, 0), (2, 0)]
     assert told == [
-        f"changes of the table `{t}` are left out: no relation has this name" for t in ("edge", "other")
+        f"changes of the table `{t}` are skipped: no relation has this name" for t in ("edge", "other")
     ]
     with pytest.raises(FactsError, match=r"the key of edge\(x:number, y:number\) has no column `z`"):
         followed(tmp_path, keys={"edge": ["z"]})
@@ -413,9 +409,7 @@ def test_tables_have_the_names_of_relations_or_others(tmp_path: Path) -> None:
 @settings(max_examples=25)
 @given(st.lists(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), max_size=5), max_size=6), st.booleans())
 def test_a_keyed_table_is_followed_whatever_becomes_of_its_rows(steps: list[Any], full: bool) -> None:
-    """Rows of a table with a key come, change and go; the relation is the table, told with or
-    without `before`.
-    """
+    """Rows of a keyed table come, change and go, with or without `before`."""
     table: dict[int, int] = {}
     lines = []
     for number, step in enumerate(steps):
@@ -485,16 +479,16 @@ def test_addresses_beyond_this_machine_are_refused() -> None:
         address_of("unix://")
 
 
-def test_the_command_line_tells_mistakes(
+def test_the_command_line_reports_mistakes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("p.dl").write_text(PATHS)
     for arguments, message in [
         (["--from", "nowhere.jsonl"], "cannot read nowhere.jsonl"),
-        (["--from", "http://x"], "no changes come from or go to http://"),
+        (["--from", "http://x"], "http:// is not supported"),
         (["--from", "tcp://127.0.0.1:1"], "cannot connect to tcp://127.0.0.1:1"),
-        (["--from", "p.dl", "--from", "p.dl"], "p.dl is given twice"),
+        (["--from", "p.dl", "--from", "p.dl"], "p.dl occurs twice"),
         (["--key", "edge"], "`edge`: write --key RELATION=COLUMN"),
         (["--table", "egde=t"], "undefined relation `egde`; did you mean `edge`"),
         (["--tell", "paths"], "undefined relation `paths`"),
@@ -543,7 +537,7 @@ def test_what_a_crash_has_cut_short_is_cut_off_and_told_anew(tmp_path: Path, cut
     assert events(path.read_text()) == events(whole)
 
 
-def test_other_rules_are_told_as_the_difference(tmp_path: Path) -> None:
+def test_other_rules_are_reported_as_the_difference(tmp_path: Path) -> None:
     followed(tmp_path, event("c", None, (1, 2)), event("c", None, (2, 3)))
     followed(
         tmp_path, event("c", None, (1, 2)), event("c", None, (2, 3)), program=PATHS + "path(y, x) :- edge(x, y)."
@@ -570,7 +564,7 @@ def test_a_file_has_one_writer_and_is_not_its_own_source(tmp_path: Path) -> None
         with pytest.raises(FactsError, match="another everlog writes to it"):
             wait_until(lambda: followed(tmp_path) and False, process)
     (tmp_path / "link.jsonl").symlink_to("in.jsonl")
-    with pytest.raises(FactsError, match="cannot be read and written at once"):
+    with pytest.raises(FactsError, match="cannot be both a source and a sink"):
         follow(Database.from_text(PATHS), [str(tmp_path / "in.jsonl")], [str(tmp_path / "link.jsonl")])
 
 
@@ -589,13 +583,13 @@ def test_a_file_that_is_something_else_is_left_alone(tmp_path: Path) -> None:
             followed(tmp_path, event("c", None, (1, 2)))
             assert added_up((tmp_path / "out.jsonl").read_text()) == {(1, 2)}
             return
-        with pytest.raises(FactsError, match=r"out.jsonl:[12]: everlog has not written this"):
+        with pytest.raises(FactsError, match=r"out.jsonl:[12]: not written by everlog"):
             followed(tmp_path, event("c", None, (1, 2)))
         assert (tmp_path / "out.jsonl").read_text() == text
 
 
 def test_a_chain_of_two_programs_by_a_file(tmp_path: Path) -> None:
-    """What one everlog writes another reads: changes of derived relations are changes of tables."""
+    """One everlog reads what another writes: derived relations become tables."""
     followed(tmp_path, event("c", None, (1, 2)), event("c", None, (2, 3)), event("d", (1, 2)))
     second = Database.from_text(".decl path(x:number, y:number)  .decl start(x:number)  start(x) :- path(x, _).")
     follow(second, [str(tmp_path / "out.jsonl")], [])
@@ -603,16 +597,14 @@ def test_a_chain_of_two_programs_by_a_file(tmp_path: Path) -> None:
     assert second.view("start") == [(2,)]
 
 
-def test_updates_are_told_as_such_where_a_key_is_known(tmp_path: Path) -> None:
+def test_updates_are_reported_as_such_where_a_key_is_known(tmp_path: Path) -> None:
     program = ".decl edge(x:number, y:number)  .decl best(x:number, y:number)  best(x, y) :- edge(x, _), y = max z : edge(x, z)."
     followed(tmp_path, event("c", None, (1, 2)), event("c", None, (1, 5)), program=program, keys={"best": ["x"]})
     assert events((tmp_path / "out.jsonl").read_text()) == [("c", None, (1, 2)), ("u", (1, 2), (1, 5))]
 
 
 def test_a_growing_file_is_followed_through_kills(tmp_path: Path) -> None:
-    """A process reads a file that grows, and is killed at random: nothing is lost, nothing is told
-    twice.
-    """
+    """A process that reads a growing file is killed at random: no loss, no repetition."""
     random, edges = Random(7), set[tuple[int, int]]()
     source, sink = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     source.touch()
@@ -639,7 +631,7 @@ def test_a_growing_file_is_followed_through_kills(tmp_path: Path) -> None:
 
 
 def test_a_database_in_a_file_has_each_transaction_once_through_kills(tmp_path: Path) -> None:
-    """Its steps are the transactions of the source, in their order, none left out and none twice."""
+    """Its steps are the transactions of the source, in order, each exactly once."""
     random, edges, transactions = Random(5), set[tuple[int, int]](), list[dict[Any, int]]()
     source, sink = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     source.touch()
@@ -690,7 +682,7 @@ def test_a_live_pipe_is_answered_at_once(tmp_path: Path) -> None:
         assert process.wait(30) == 0
 
 
-def test_nobody_reads_any_more(tmp_path: Path) -> None:
+def test_output_that_is_no_longer_read(tmp_path: Path) -> None:
     with following(tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdin is not None
@@ -749,9 +741,7 @@ def test_sockets_that_listen(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("again", [True, False])
 def test_what_a_peer_left_open_when_it_went_is_no_part_of_what_comes_next(tmp_path: Path, again: bool) -> None:
-    """The first peer is stopped in the middle of a line of transaction 2; the next one tells it
-    again, or never.
-    """
+    """The first peer stops within transaction 2; the next sends it again, or never."""
     url = f"unix-listen://{tmp_path}/in"
     cut = begin("2") + event("c", None, (8, 8), tx="2") + event("c", None, (9, 9), tx="2")[:40]
     whole = begin("2") + event("c", None, (2, 3), tx="2") + end("2", edge=1) if again else ""
@@ -776,9 +766,7 @@ def connected(url: str) -> socket.socket | None:
 
 @pytest.mark.parametrize("kind", ["tcp", "unix"])
 def test_a_chain_of_two_processes_by_a_socket_that_is_broken(tmp_path: Path, kind: str) -> None:
-    """The second program hears of what the first derives; when the first is killed and begins
-    again, the second is brought to where it is, without repetition.
-    """
+    """The second program follows the first; after a kill it catches up exactly once."""
     url = f"tcp-listen://127.0.0.1:{free_port()}" if kind == "tcp" else f"unix-listen://{tmp_path}/chain"
     (tmp_path / "first").mkdir()
     second = ".decl path(x:number, y:number)  .decl start(x:number)  .output start  start(x) :- path(x, _)."
@@ -798,7 +786,7 @@ def test_a_chain_of_two_processes_by_a_socket_that_is_broken(tmp_path: Path, kin
 
 
 def connectable(url: str) -> bool:
-    """Whether somebody listens; looked up without disturbing him."""
+    """Whether a process listens; found out without disturbing it."""
     address = address_of(url)
     if address.path is not None:
         return Path(address.path).exists()
@@ -834,7 +822,7 @@ def test_facts_in_files_are_there_before_the_changes(tmp_path: Path) -> None:
     assert added_up((tmp_path / "out.jsonl").read_text()) == {(1, 2), (1, 3), (2, 3)}
 
 
-def test_a_nullary_relation_is_told() -> None:
+def test_a_nullary_relation_is_reported() -> None:
     database = Database.from_text(".decl n(x:number)  .decl any()  any() :- n(_).")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -1,6 +1,4 @@
-"""Messages that no stream should have: each is rejected and the stream goes on, or ends it where it
-stands.
-"""
+"""Malformed messages: each is rejected and the stream goes on, or ends the stream."""
 
 from __future__ import annotations
 
@@ -76,7 +74,7 @@ class Run:
 
 
 def changed(path: str, value: object) -> str:
-    """An event in which a value stands elsewhere: `source.table` and the like."""
+    """An event with another value at a path such as `source.table`."""
     found = json.loads(event("c", None, (1, 2), tx="7", snapshot="false"))
     *outer, last = path.split(".")
     place = found
@@ -105,16 +103,16 @@ POISONED = {
     "no object": ("[]\n", "expected a change event"),
     "a text": ('"BEGIN"\n', "expected a change event"),
     "payload of a text": ('{"payload": "\\ud800"}\n', "expected a change event"),
-    "op": (changed("op", ["c"]), "the operation ['c'] is not known"),
+    "op": (changed("op", ["c"]), "unknown operation ['c']"),
     "source": (changed("source", "edge"), "a change event needs `source.table`"),
     "table": (changed("source.table", 7), "a change event needs `source.table`"),
-    "schema": (changed("source.schema", {}), "`source.schema` is a text or null"),
-    "snapshot": (changed("source.snapshot", [1]), "`source.snapshot` is a text"),
-    "after": (changed("after", "x"), "`after` is an object or null"),
-    "transaction": (changed("transaction", "7"), "`transaction` is null or has an `id`"),
-    "id of an event": (changed("transaction.id", 1.5), "the id of a transaction is a text"),
-    "id of a marker": ('{"status": "BEGIN", "id": null}\n', "the id of a transaction is a text"),
-    "id of an end": ('{"status": "END", "id": ["7"]}\n', "the id of a transaction is a text"),
+    "schema": (changed("source.schema", {}), "`source.schema` must be a text or null"),
+    "snapshot": (changed("source.snapshot", [1]), "`source.snapshot` must be a text"),
+    "after": (changed("after", "x"), "`after` must be an object or null"),
+    "transaction": (changed("transaction", "7"), "`transaction` must be null or have an `id`"),
+    "id of an event": (changed("transaction.id", 1.5), "the id of a transaction must be a text"),
+    "id of a marker": ('{"status": "BEGIN", "id": null}\n', "the id of a transaction must be a text"),
+    "id of an end": ('{"status": "END", "id": ["7"]}\n', "the id of a transaction must be a text"),
     "status": ('{"status": "PAUSE", "id": "7"}\n', "expected a change event"),
 }
 
@@ -214,7 +212,7 @@ def test_rejects_have_a_file_of_their_own(tmp_path: Path, which: str) -> None:
     run = Run(tmp_path, healthy(1), "{\n")
     (tmp_path / "link.jsonl").symlink_to("in.jsonl")
     before = run.path.read_bytes()
-    with pytest.raises(FactsError, match="cannot have both the rejected changes and those that are followed"):
+    with pytest.raises(FactsError, match="cannot be both the rejects file and a source or sink"):
         follow(Database.from_text(PROGRAM), [str(run.path)], [str(run.out)], rejects=tmp_path / which)
     assert run.path.read_bytes() == before
 
@@ -241,7 +239,7 @@ def of(table: object, count: object) -> dict[str, object]:
 
 
 def transaction(last: str) -> list[str]:
-    """Two events of `edge` and one of a table that the program does not know, and an END."""
+    """Two events of `edge`, one of an unknown table, and an END."""
     other = event("c", None, (9,), table="other", tx="7")
     return [begin("7"), event("c", None, (1, 2), tx="7"), event("c", None, (3, 4), tx="7"), other, last]
 
@@ -273,18 +271,18 @@ def test_an_end_that_fits_is_applied(tmp_path: Path, last: str) -> None:
         (an_end(1, [of("edge", 1)]), "counts 1 event(s), and 2 came"),
         (an_end(0, []), "counts 0 event(s), and 2 came"),
         (an_end(2, [of("edge", 1), of("named", 1)]), "counts 2 event(s), and 2 came"),
-        (an_end(9, [of("edge", 2)]), "`event_count` is 9, and its tables have 2"),
-        (an_end(-1), "`event_count` is a number of events, not -1"),
-        (an_end(2**63), "`event_count` is a number of events, not 9223372036854775808"),
-        (an_end("3"), "`event_count` is a number of events, not '3'"),
-        (an_end(True), "`event_count` is a number of events, not True"),
-        (an_end(3.0), "`event_count` is a number of events, not 3.0"),
-        (an_end(3, {"edge": 3}), "`data_collections` is an array or null"),
-        (an_end(3, [of("edge", "3")]), "`event_count` is a number of events, not '3'"),
-        (an_end(3, [of("edge", 10**4000)]), "`event_count` is a number of events, not 1000"),
-        (an_end(3, [of(None, 3)]), "`data_collections` has each table once"),
-        (an_end(4, [of("edge", 2), of("edge", 2)]), "`data_collections` has each table once"),
-        (an_end(3, ["edge"]), "`data_collections` has each table once"),
+        (an_end(9, [of("edge", 2)]), "`event_count` is 9, but its tables have 2"),
+        (an_end(-1), "`event_count` must be a number of events, not -1"),
+        (an_end(2**63), "`event_count` must be a number of events, not 9223372036854775808"),
+        (an_end("3"), "`event_count` must be a number of events, not '3'"),
+        (an_end(True), "`event_count` must be a number of events, not True"),
+        (an_end(3.0), "`event_count` must be a number of events, not 3.0"),
+        (an_end(3, {"edge": 3}), "`data_collections` must be an array or null"),
+        (an_end(3, [of("edge", "3")]), "`event_count` must be a number of events, not '3'"),
+        (an_end(3, [of("edge", 10**4000)]), "`event_count` must be a number of events, not 1000"),
+        (an_end(3, [of(None, 3)]), "`data_collections` must have each table once"),
+        (an_end(4, [of("edge", 2), of("edge", 2)]), "`data_collections` must have each table once"),
+        (an_end(3, ["edge"]), "`data_collections` must have each table once"),
     ],
 )
 def test_an_end_that_does_not_fit_is_not_applied(tmp_path: Path, last: str, reason: str) -> None:
@@ -309,7 +307,7 @@ def test_what_comes_behind_a_refused_end_is_not_applied_by_itself(tmp_path: Path
     run = Run(tmp_path, *transaction(an_end(4)), late, healthy(1), *transaction(an_end(3)))
     database = Database.from_text(PROGRAM)
     assert [entry["line"] for entry in run.follow(database)] == [5, 2, 3, 6]
-    assert database.view("edge") == [(1, 2), (3, 4)]  # told again as a whole
+    assert database.view("edge") == [(1, 2), (3, 4)]  # sent again as a whole
 
 
 def test_a_file_that_ends_before_the_events_it_counts_may_have_them_later(tmp_path: Path) -> None:
@@ -350,7 +348,7 @@ def test_a_transaction_whose_end_is_lost_does_not_wait_for_ever(
     rejected = run.follow(database)
     assert [entry["line"] for entry in rejected] == [3, 1, 2]
     assert rejected[1]["reason"] == (
-        "the END of transaction '7' has not come, and a line was refused: it is not applied"
+        "the END of transaction '7' is missing, and a line was refused: it is not applied"
     )
     assert (database.size("edge"), database.size("healthy")) == (0, 20)
     assert json.loads(database.positions[str(run.path)])["done"] == []
@@ -369,7 +367,7 @@ def test_ids_of_transactions_may_be_any_text(tmp_path: Path, id_: str) -> None:
 
 
 def test_a_second_snapshot_and_an_id_that_comes_back_are_not_taken_for_the_first(tmp_path: Path) -> None:
-    """While an older transaction is open, a position has those that are complete behind it."""
+    """While an older transaction is open, positions list complete ones behind it."""
     first = [event("r", None, (1, 1), snapshot="last"), event("c", None, (2, 2), tx="5"), healthy(1)]
     run = Run(tmp_path, begin("7"), *first)
     database = Database.from_text(PROGRAM)
@@ -417,7 +415,7 @@ ODD += [
 
 @st.composite
 def poisoned_lines(draw: st.DrawFn) -> bytes:
-    """A line of a stream of which something is other than it should be; maybe nothing is."""
+    """A line of a stream with something wrong in it, or perhaps not."""
     row = draw(st.sampled_from([(1, 2), ("a", 1.5)]))
     table = draw(st.sampled_from(["edge", "named", "other"]))
     op = draw(st.sampled_from("crudt"))
@@ -464,9 +462,7 @@ def test_whatever_many_lines_come_a_stream_goes_on(poisoned: list[bytes], cut: i
 
 
 def check_stream(poisoned: list[bytes], cut: int) -> None:
-    """With rejects, all healthy rows arrive, at once or in two runs; without, an error says where
-    it ends.
-    """
+    """With rejects, all good rows arrive; without, an error says where."""
     with tempfile.TemporaryDirectory() as folder:
         texts: list[bytes] = []
         for number, line in enumerate(poisoned):

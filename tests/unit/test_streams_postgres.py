@@ -1,6 +1,4 @@
-"""PostgreSQL as a live source and as a sink, with real servers: by replication, and by triggers
-where there is none.
-"""
+"""PostgreSQL as a live source and a sink: replication and triggers."""
 
 from __future__ import annotations
 
@@ -145,9 +143,7 @@ def test_a_user_who_may_not_replicate_is_followed_by_triggers(url: str, sql: Any
 
 
 def test_a_transaction_is_one_step(url: str, sql: Any, via: str, tmp_path: Path) -> None:
-    """Transactions that run side by side each are one step, in an order in which rows have their
-    history.
-    """
+    """Concurrent transactions are one step each, in an order right for each row."""
     import psycopg
 
     sql.execute(f"{EDGES}; INSERT INTO edge VALUES (1, 1)")
@@ -176,9 +172,7 @@ def test_a_transaction_is_one_step(url: str, sql: Any, via: str, tmp_path: Path)
 
 
 def test_changes_between_the_slot_and_the_snapshot_come_once(url: str, sql: Any, via: str, tmp_path: Path) -> None:
-    """Somebody writes all the time while following begins, several times: what is derived is always
-    right.
-    """
+    """Another client writes while following begins: results are always right."""
     import psycopg
 
     sql.execute(EDGES)
@@ -213,9 +207,10 @@ def test_changes_between_the_slot_and_the_snapshot_come_once(url: str, sql: Any,
 
 @pytest.mark.parametrize("runs", [2, pytest.param(40, marks=pytest.mark.deep)])
 def test_kills_lose_nothing_and_repeat_nothing(url: str, sql: Any, via: str, tmp_path: Path, runs: int) -> None:
-    """The process is killed while somebody writes; each new one goes on.  The derived table has a
-    key of its own, so that a row that came twice would be refused, and a log of all that was ever
-    written to it.
+    """The process is killed while another client writes; each new one continues.
+
+    The derived table has a key of its own, so that a repeated row would be refused, and a log of
+    all writes to it.
     """
     random = Random(11)
     sql.execute(
@@ -253,9 +248,7 @@ def test_kills_lose_nothing_and_repeat_nothing(url: str, sql: Any, via: str, tmp
 def test_a_database_in_a_file_has_each_transaction_once_through_kills(
     url: str, sql: Any, via: str, tmp_path: Path
 ) -> None:
-    """Its steps are a snapshot and then the transactions of the server, in their order: none left
-    out, none twice.
-    """
+    """Its steps are a snapshot and then the server's transactions, each exactly once."""
     random, there, transactions = Random(5), set[Any](), list[dict[Any, int]]()
     sql.execute(EDGES)
     arguments = ("--from", url, "--to", url, "--db", "steps.db", "--via", via)
@@ -290,9 +283,7 @@ def test_a_database_in_a_file_has_each_transaction_once_through_kills(
 
 
 def test_other_sources_and_postgres_as_a_sink(url: str, sql: Any, tmp_path: Path) -> None:
-    """A file that is read again from its beginning does not take the derived table through its
-    past.
-    """
+    """Reading a file again does not replay the past of the derived table."""
     sql.execute("CREATE TABLE path (x bigint, y bigint, PRIMARY KEY (x, y))")
     source = tmp_path / "in.jsonl"
     lines = [event("c", None, (1, 2)), event("c", None, (2, 3)), event("d", (1, 2)), event("c", None, (3, 4))]
@@ -389,7 +380,7 @@ def test_a_slot_of_its_own_name_keeps_changes_between_runs(url: str, sql: Any, v
 
 
 def test_an_old_position_is_noticed(url: str, sql: Any, via: str) -> None:
-    """A database that was brought back from a copy has missed what others were told meanwhile."""
+    """A database restored from a copy has missed changes, and notices it."""
     sql.execute(f"{EDGES}; INSERT INTO edge VALUES (1, 2)")
     old, new = Database.from_text(PATHS), Database.from_text(PATHS)
     options = {"via": via, "slot": "mine"}
@@ -423,7 +414,7 @@ def test_a_table_that_was_made_anew_between_runs_is_compared(url: str, sql: Any,
 
 
 @pytest.mark.parametrize("others", [False, True])
-def test_a_table_that_is_made_anew_while_following_is_told(
+def test_a_table_that_is_made_anew_while_following_is_reported(
     url: str, sql: Any, tmp_path: Path, others: bool
 ) -> None:
     sql.execute(f"{EDGES}; INSERT INTO edge VALUES (1, 2)")
@@ -467,7 +458,7 @@ def test_forget_removes_what_is_left(url: str, sql: Any, tmp_path: Path) -> None
         ),
     ],
 )
-def test_a_table_that_does_not_fit_is_told(url: str, sql: Any, via: str, made: str, message: str) -> None:
+def test_a_table_that_does_not_fit_is_reported(url: str, sql: Any, via: str, made: str, message: str) -> None:
     sql.execute(made)
     with pytest.raises(FactsError) as caught:
         follow(Database.from_text(PATHS), [url], [], via=via)
@@ -541,7 +532,7 @@ def test_a_float_is_the_same_in_the_snapshot_and_in_changes(url: str, sql: Any, 
     assert rows[0][2] == 2.0**60
 
 
-def test_a_column_that_goes_while_following_is_told(url: str, sql: Any) -> None:
+def test_a_column_that_goes_while_following_is_reported(url: str, sql: Any) -> None:
     sql.execute("CREATE TABLE edge (x int PRIMARY KEY, y int NOT NULL)")
     database = Database.from_text(PATHS)
     follow(database, [url], [], slot="mine", via="replication")
@@ -553,7 +544,7 @@ def test_a_column_that_goes_while_following_is_told(url: str, sql: Any) -> None:
         follow(database, [url], [], slot="mine", via="replication")
 
 
-def test_a_table_that_gets_another_name_while_following_is_told(url: str, sql: Any, tmp_path: Path) -> None:
+def test_a_table_that_gets_another_name_while_following_is_reported(url: str, sql: Any, tmp_path: Path) -> None:
     sql.execute("CREATE TABLE edge (x int PRIMARY KEY, y int NOT NULL)")
     with following(tmp_path, "--from", url, "--to", "out.jsonl", "--live", "--via", "replication") as process:
         wait_until(lambda: (tmp_path / "out.jsonl").exists(), process)
@@ -568,7 +559,7 @@ def test_a_table_that_gets_another_name_while_following_is_told(url: str, sql: A
 # ── sinks ────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_sink_mends_a_table_that_somebody_has_changed(url: str, sql: Any, tmp_path: Path) -> None:
+def test_a_sink_repairs_a_table_that_another_client_changed(url: str, sql: Any, tmp_path: Path) -> None:
     source = tmp_path / "in.jsonl"
     source.write_text(event("c", None, (1, 2)) + event("c", None, (2, 3)))
     follow(Database.from_text(PATHS), [str(source)], [url])
@@ -635,7 +626,7 @@ def test_a_relation_is_not_written_to_the_table_that_it_is_read_from(url: str, s
         follow(Database.from_text(PATHS), [url], [url], relations=["edge"])
 
 
-def test_a_server_that_goes_away_is_told(tmp_path: Path) -> None:
+def test_a_server_that_goes_away_is_reported(tmp_path: Path) -> None:
     with server("wal_level=logical") as target:
         url = url_of(target)
         import psycopg
@@ -666,7 +657,7 @@ def test_snapshots_see_what_they_see() -> None:
     later = Snapshot.read("105:112:105,110")
     assert later.covers(snapshot)
     assert not snapshot.covers(later)
-    wrapped = Snapshot.read(f"{2**32 + 5}:{2**32 + 9}:{2**32 + 5}")  # numbers of 32 bits have begun anew
+    wrapped = Snapshot.read(f"{2**32 + 5}:{2**32 + 9}:{2**32 + 5}")  # 32-bit numbers have wrapped
     assert wrapped.sees(2**32 - 1)
     assert wrapped.sees(6)
     assert not wrapped.sees(5)

@@ -1,4 +1,4 @@
-"""Tables of pandas, Polars, Arrow and numpy, in and out; and what is told where one does not fit."""
+"""Tables of pandas, Polars, Arrow and numpy, in and out; and errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def db() -> Database:
 
 
 class Stream:
-    """A table of a library that nobody knows here."""
+    """A table of an unknown library."""
 
     def __init__(self, table: Any) -> None:
         self._table = table
@@ -207,9 +207,9 @@ def test_tables_are_taken_wherever_rows_are(db: Database, write: str) -> None:
         (lambda: pl.DataFrame({"x": [1], "y": [0.5]}), "is of type Float64"),
         (lambda: pa.table({"x": [1, 2], "y": [3, None]}), "has none in row 2"),
         (lambda: pa.table({"x": [1], "y": ["a"]}), "is of type string"),
-        (lambda: {"x": [1, 2], "y": [3]}, "not of one length: `x` has 2, `y` has 1"),
+        (lambda: {"x": [1, 2], "y": [3]}, "have different lengths: `x` has 2, `y` has 1"),
         (lambda: {"x": [1], "y": [None]}, "None is not a number, in row 1"),
-        (lambda: pd.Series([1, 2]), "no table with columns"),
+        (lambda: pd.Series([1, 2]), "neither a table with columns"),
         (dict, "no columns"),
     ],
 )  # fmt: skip

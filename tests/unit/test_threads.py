@@ -1,6 +1,4 @@
-"""Two threads at one `Database`: the second one is told, in words that name threads and
-`SharedDatabase`.
-"""
+"""Two threads at one `Database`: the second gets an error that names the remedy."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ PROGRAM = """
 
 
 class Elsewhere:
-    """A functor, or callback, that stops in the middle, in a thread of its own, until it is let go."""
+    """A functor or callback that stops in its own thread until it is released."""
 
     def __init__(self) -> None:
         self.inside, self.go = Event(), Event()
@@ -37,7 +35,7 @@ class Elsewhere:
 
     @contextmanager
     def doing(self, act: Callable[[], object]) -> Iterator[None]:
-        """Somebody is in the middle of `act`."""
+        """Hold a thread in the middle of `act`."""
         failures: list[BaseException] = []
 
         def run() -> None:
@@ -100,9 +98,7 @@ NAMED = r"another thread .* uses the same database.*`everlog.SharedDatabase\(db\
 
 
 @pytest.mark.parametrize("use", [*READS, *WRITES])
-def test_nobody_uses_a_database_in_the_middle_of_a_step_of_another_thread(
-    db: Database, other: Elsewhere, use: str
-) -> None:
+def test_a_database_is_refused_during_a_step_of_another_thread(db: Database, other: Elsewhere, use: str) -> None:
     with other.doing(lambda: db.insert("n", (7,))), pytest.raises(OtherThread, match=NAMED):
         (READS | WRITES)[use](db)
     assert db.view("slow") == [(7,)]
@@ -112,7 +108,9 @@ def test_nobody_uses_a_database_in_the_middle_of_a_step_of_another_thread(
 
 @pytest.mark.parametrize("write", WRITES)
 @pytest.mark.parametrize("asked", [".rows()", "row by row", "holds"])
-def test_nobody_writes_while_another_thread_reads(db: Database, other: Elsewhere, write: str, asked: str) -> None:
+def test_writes_are_refused_while_another_thread_reads(
+    db: Database, other: Elsewhere, write: str, asked: str
+) -> None:
     def read() -> None:
         result = db.query("edge(x, _), y = @wait(x), y > 1")
         if asked == "row by row":
@@ -161,11 +159,11 @@ def test_a_transaction_is_of_the_thread_that_opened_it(db: Database) -> None:
     assert not tx.changes
 
 
-def test_while_subscribers_are_told_others_read_and_do_not_write(db: Database, other: Elsewhere) -> None:
+def test_while_subscribers_run_others_read_and_do_not_write(db: Database, other: Elsewhere) -> None:
     db.subscribe("edge", other.wait)
     with other.doing(lambda: db.insert("edge", (3, 4))):
         assert db.holds("path", (1, 4))
-        with pytest.raises(OtherThread, match="another thread is telling a step to subscribers"):
+        with pytest.raises(OtherThread, match="another thread is calling the subscribers of a step"):
             db.insert("edge", (4, 5))
     db.insert("edge", (4, 5))
 
@@ -177,7 +175,7 @@ def test_a_watch_may_begin_while_another_thread_writes(db: Database, other: Else
 
 
 def test_a_database_may_go_from_thread_to_thread(db: Database, other: Elsewhere) -> None:
-    """One at a time is enough: whoever made it, and whatever results were left."""
+    """One thread at a time suffices: any thread may use it, with results left over."""
     left = db.query("path(x, y)")
     rows = iter(left)
     next(rows)
@@ -191,7 +189,7 @@ def test_a_database_may_go_from_thread_to_thread(db: Database, other: Elsewhere)
 
 
 def test_a_write_by_the_same_thread_is_no_matter_of_threads(db: Database) -> None:
-    """A functor that writes, in a step or in a query; a callback: these are told what they are."""
+    """Writes of a functor in a step or a query, or of a callback, get their own error."""
     caught: list[BaseException] = []
 
     def writes(value: Any) -> Any:
@@ -209,18 +207,16 @@ def test_a_write_by_the_same_thread_is_no_matter_of_threads(db: Database) -> Non
     db.insert("edge", (1, 2))
     assert {type(error) for error in caught} == {NestedWrite}
     assert [str(error).split(":")[0] for error in caught] == [
-        "a step is under way",
+        "a step is in progress",
         "a query is being answered",
         "a query is being answered",
-        "a step is being told to subscribers",
+        "subscribers are being called",
     ]
     assert db.view("edge") == [(1, 2)]
 
 
 def test_threads_that_do_not_wait_for_each_other_harm_nothing() -> None:
-    """Whatever they meet is told in those words, and the relations stay what an evaluation makes of
-    the facts.
-    """
+    """They get these errors, and the relations stay what an evaluation gives."""
     rows = [(i, (i * 3 + 1) % 40) for i in range(40)]
     db = Database.from_text(PROGRAM, functors={"wait": lambda x: x}, facts={"edge": rows})
     done, unclear = Event(), list[BaseException]()
@@ -274,7 +270,7 @@ def test_shared_databases_join_a_transaction_of_the_same_thread(db: Database) ->
         thread.start()
         thread.join()
         assert shared.view("edge") == [(1, 2), (2, 3), (7, 8)]
-        with pytest.raises(NestedWrite, match="transaction open"), shared.transaction():
+        with pytest.raises(NestedWrite, match="open transaction"), shared.transaction():
             pass
     assert shared.view("edge") == [(1, 5), (2, 3), (3, 4), (7, 8)]
     assert tx.changes["edge"] == {(3, 4): 1, (1, 5): 1, (1, 2): -1}

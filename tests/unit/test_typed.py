@@ -1,6 +1,4 @@
-"""A program of a user, checked by mypy --strict against the installed package: `py.typed` keeps its
-promise.
-"""
+"""A user's program, checked by mypy --strict against the installed package."""
 
 from __future__ import annotations
 

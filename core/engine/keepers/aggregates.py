@@ -9,7 +9,7 @@ value is there when the present one goes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from sortedcontainers import SortedDict
 
@@ -18,6 +18,9 @@ from everlog.core.program.exact import ExactSum
 from everlog.core.program.functors import one_nan
 from everlog.core.program.order import rank
 from everlog.core.program.values import MASK, Failed, wrap
+from everlog.core.storage.shape import Key
+
+Target: TypeAlias = Any  # a value of the aggregate's kind
 
 
 class Totals:
@@ -27,9 +30,9 @@ class Totals:
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
-        self.groups: dict[Any, Any] = {}
+        self.groups: dict[Key, Any] = {}
 
-    def add(self, group: Any, targets: Mapping[Any, int], sign: int) -> Any:
+    def add(self, group: Key, targets: Mapping[Target, int], sign: int) -> Target:
         """Add (or take away) targets, each a number of times; the value after that.
 
         Cost: that of the targets given, times the logarithm of the group for `min` and `max`.
@@ -37,9 +40,7 @@ class Totals:
         raise NotImplementedError
 
     def snapshot(self) -> Callable[[], None]:
-        """How to put back what all groups have now; their states are not copied, a rebuild makes
-        new ones.
-        """
+        """A function that puts the groups of now back; a rebuild makes new states."""
         groups = dict(self.groups)
 
         def restore() -> None:
@@ -63,7 +64,7 @@ class Count(Totals):
         super().__init__(kind)
         self.default = 0.0 if kind is Kind.FLOAT else 0
 
-    def add(self, group: Any, targets: Mapping[Any, int], sign: int) -> Value:
+    def add(self, group: Key, targets: Mapping[Target, int], sign: int) -> Value:
         amount = targets[1] if len(targets) == 1 and 1 in targets else sum(targets.values())
         number: int = self.groups.get(group, 0) + sign * amount
         if number:
@@ -85,7 +86,7 @@ class Sum(Totals):
         super().__init__(kind)
         self.default = 0.0 if kind is Kind.FLOAT else 0
 
-    def add(self, group: Any, targets: Mapping[Any, int], sign: int) -> Value | None:
+    def add(self, group: Key, targets: Mapping[Target, int], sign: int) -> Value | None:
         state = self.groups.get(group)
         if state is None:
             state = self.groups[group] = [0, ExactSum() if self.kind is Kind.FLOAT else 0]
@@ -100,7 +101,7 @@ class Sum(Totals):
             return self.default
         return self.value(*state)
 
-    def value(self, number: int, total: Any) -> Value:
+    def value(self, number: int, total: Target) -> Value:
         match self.kind:
             case Kind.NUMBER:
                 return wrap(total)
@@ -121,7 +122,7 @@ class Mean(Sum):
         super().__init__(Kind.FLOAT)
         self.default = None
 
-    def value(self, number: int, total: Any) -> Value:
+    def value(self, number: int, total: Target) -> Value:
         return one_nan(total.value() / number)
 
 
@@ -139,7 +140,7 @@ class Extreme(Totals):
             kind is Kind.FLOAT
         )  # values stand with their rank: NaN alone has no order, and equals nothing
 
-    def add(self, group: Any, targets: Mapping[Any, int], sign: int) -> Value | None:
+    def add(self, group: Key, targets: Mapping[Target, int], sign: int) -> Value | None:
         values = self.groups.get(group)
         if values is None:
             values = self.groups[group] = SortedDict()
@@ -153,13 +154,12 @@ class Extreme(Totals):
         if not values:
             del self.groups[group]
             return None
-        value: Any = values.peekitem(self.end)[0]
+        value: Target = values.peekitem(self.end)[0]
         return value[1] if self.ranked else value  # type: ignore[no-any-return]
 
 
 class Partial(Totals):
-    """An aggregate whose targets may fail: while a target of a group does, that is the group's
-    value.
+    """An aggregate whose targets may fail; a failing target is its group's value.
 
     >>> total = Partial(Sum(Kind.NUMBER))
     >>> bad = Failed("division by zero: 1 / 0")
@@ -170,10 +170,10 @@ class Partial(Totals):
     def __init__(self, sound: Totals) -> None:
         super().__init__(sound.kind)
         self.sound, self.default = sound, sound.default
-        self.failed: dict[Any, dict[Failed, int]] = {}
+        self.failed: dict[Key, dict[Failed, int]] = {}
         self.groups = sound.groups
 
-    def add(self, group: Any, targets: Mapping[Any, int], sign: int) -> Any:
+    def add(self, group: Key, targets: Mapping[Target, int], sign: int) -> Target:
         value = self.sound.add(group, {t: n for t, n in targets.items() if t.__class__ is not Failed}, sign)
         failed = self.failed.setdefault(group, {})
         for target, number in targets.items():

@@ -12,17 +12,17 @@ at its next turn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from everlog.core.engine.keepers.keeper import Keeper, table_snapshot
 from everlog.core.engine.planning.plan import PlannedUnit
-from everlog.core.engine.planning.systems import Refused
+from everlog.core.engine.planning.systems import GroupedRows, Refused, systems
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store
 from everlog.core.program import Row, atoms_of
-from everlog.core.storage import forms
-from everlog.core.storage.tables import Facts, Shape, add_facts, facts_of, rows_of, size_of
+from everlog.core.storage.shape import Facts, Shape
+from everlog.core.storage.table_shapes import PairShape
 
 if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step
@@ -36,6 +36,12 @@ class AuxiliaryKeeper(Keeper):
     I2  the table of the answer, and of each auxiliary relation that is read, holds what the system says; but not
         the auxiliary ones while it has `strayed`.
     """
+
+    @classmethod
+    def described(cls, planned: PlannedUnit) -> Iterator[str]:
+        system = systems()[planned.strategy].described
+        yield f"kept by {planned.strategy}: {system.title} ({planned.why})"
+        yield f"one update: {system.cost}"
 
     def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
         super().__init__(store, planned, number)
@@ -66,7 +72,7 @@ class AuxiliaryKeeper(Keeper):
     def _hears(self, relation: str, insert: bool) -> Listener:
         def listener(step: Step, delta: Facts) -> None:
             log = self._new if insert else self._gone
-            log += [(relation, row, insert) for row in rows_of(self.store.shapes[relation], delta)]
+            log += [(relation, row, insert) for row in self.store.shapes[relation].rows_of(delta)]
             step.wake(self)
 
         return listener
@@ -100,26 +106,26 @@ class AuxiliaryKeeper(Keeper):
                 log.append((relation, row, insert))
             finally:
                 step.guard.shield.release()
-            for name, (gone, new) in found.items():
+            for name, (went, came) in found.items():
                 if name in self.read:
                     shape = self.store.shapes[name]
-                    facts = as_facts(shape, gone), as_facts(shape, new)
+                    facts = as_facts(shape, went), as_facts(shape, came)
                     changed[name] = _then(shape, changed[name], facts) if name in changed else facts
         if self.strayed:
             step.undo.append((setattr, (self, "strayed", True)))
             self.strayed = False
             changed |= {name: self._lag(name) for name in self.read if name != self.fit.answer}
         for name in self.relations:
-            gone, new = changed.get(name, (None, None))
-            if gone or new:
-                step.guard.derived(name, size_of(self.store.shapes[name], new))
+            if any(changed.get(name, ())):
+                gone, new = changed[name]
+                step.guard.derived(name, self.store.shapes[name].size_of(new))
                 step.spread(name, gone, new)
 
     def _lag(self, name: str) -> tuple[Facts, Facts]:
         """How a table differs from what the system says."""
         shape, facts = self.store.shapes[name], self.store.tables[name].facts
         now = as_facts(shape, self.system.rows(name))
-        return forms.minus(shape, facts, now), forms.minus(shape, now, facts)
+        return shape.minus(facts, now), shape.minus(now, facts)
 
     def _revert(self, log: Log) -> None:
         self.strayed |= bool(log)
@@ -157,17 +163,17 @@ class AuxiliaryKeeper(Keeper):
 
 def as_facts(shape: Shape, rows: Iterable[Row]) -> Facts:
     """Rows in the form of a table: of a binary relation set by set, if whoever gives them can."""
-    fans = getattr(rows, "fans", None) if shape.arity == 2 else None
-    return facts_of(shape, rows) if fans is None else fans(shape.key)
+    if isinstance(shape, PairShape) and isinstance(rows, GroupedRows):
+        return rows.by_key(shape.key)
+    facts: Facts = shape.facts_of(rows)
+    return facts
 
 
 def _then(shape: Shape, first: tuple[Facts, Facts], second: tuple[Facts, Facts]) -> tuple[Facts, Facts]:
-    """Two changes, one after the other: what went and came back, or came and went again, is as if
-    it had not.
-    """
+    """The net change of two changes, one after the other."""
     (gone, new), (later_gone, later_new) = first, second
-    went = forms.copied(shape, forms.minus(shape, gone, later_new))
-    came = forms.copied(shape, forms.minus(shape, new, later_gone))
-    add_facts(shape, went, forms.minus(shape, later_gone, new))
-    add_facts(shape, came, forms.minus(shape, later_new, gone))
+    went = shape.copied(shape.minus(gone, later_new))
+    came = shape.copied(shape.minus(new, later_gone))
+    shape.add_facts(went, shape.minus(later_gone, new))
+    shape.add_facts(came, shape.minus(later_new, gone))
     return went, came

@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
 from everlog.core.engine.keepers.keeper import Keeper
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.store import Store
 from everlog.core.program import Row
-from everlog.core.storage.forms import has_row
-from everlog.core.storage.tables import Facts, Table, facts_of
+from everlog.core.storage.shape import Facts
 
 if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step
 
 
-class Rows(Collection[Row]):
-    """The facts of a table as a collection of rows."""
-
-    def __init__(self, table: Table) -> None:
-        self._table = table
-
-    def __contains__(self, row: object) -> bool:
-        return has_row(self._table.shape, self._table.facts, row)
-
-    def __iter__(self) -> Iterator[Row]:
-        return self._table.rows()
-
-    def __len__(self) -> int:
-        return len(self._table)
-
-
 class GivenKeeper(Keeper):
     """The table is all there is."""
+
+    about = "facts that are given, and nothing else"
 
     def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
         super().__init__(store, planned, number)
@@ -43,10 +28,10 @@ class GivenKeeper(Keeper):
         self._change: tuple[list[Row], list[Row]] = [], []
 
     def holds(self, relation: str, row: Row) -> bool:
-        return has_row(self.shape, self.table.facts, row)
+        return row in self.table
 
     def given_rows(self, relation: str) -> Collection[Row]:
-        return Rows(self.table)
+        return self.table
 
     def change_given(self, relation: str, gone: list[Row], new: list[Row]) -> None:
         pass  # the table changes at the turn
@@ -60,24 +45,24 @@ class GivenKeeper(Keeper):
 
     def turn(self, step: Step) -> None:
         gone, new = self._change
-        step.spread(self.name, facts_of(self.shape, gone), facts_of(self.shape, new))
+        step.spread(self.name, self.shape.facts_of(gone), self.shape.facts_of(new))
 
     def rebuild(self, step: Step) -> Mapping[str, Facts]:
         gone, new = self._change
         self.forget()
         if gone or self.table.facts:
-            self.table.remove(facts_of(self.shape, gone))
-            self.table.merge(facts_of(self.shape, new))
+            self.table.remove(self.shape.facts_of(gone))
+            self.table.merge(self.shape.facts_of(new))
         else:
-            self.table.replace(facts_of(self.shape, new))
+            self.table.replace(self.shape.facts_of(new))
         return {}
 
     def snapshot(self) -> Callable[[], None]:
         gone, new = self._change
 
         def restore() -> None:
-            self.table.remove(facts_of(self.shape, new))
-            self.table.merge(facts_of(self.shape, gone))
+            self.table.remove(self.shape.facts_of(new))
+            self.table.merge(self.shape.facts_of(gone))
 
         return restore
 

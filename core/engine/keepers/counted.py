@@ -8,18 +8,19 @@ disappears when it is back.  This is the incremental form of `distinct` (core.db
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from everlog.core.codegen.derivations import CountWriter
 from everlog.core.engine.keepers.joined import JoinedRule
 from everlog.core.engine.keepers.keeper import Keeper, outside_relations, table_snapshot, versions
 from everlog.core.engine.planning.plan import VIEWS, PlannedUnit
-from everlog.core.engine.stepping.saved_state import Columns, count_columns, counts_from, fact_columns, facts_from
+from everlog.core.engine.stepping.saved_state import Columns, count_columns, counts_from
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store, Task
-from everlog.core.program import Row
-from everlog.core.storage.forms import support
-from everlog.core.storage.tables import Facts, count_one, rows_of, size_of
+from everlog.core.joins.join_strategies import AUTO, DELTA
+from everlog.core.program import Row, Rule
+from everlog.core.storage.shape import Counted, Facts, Key, PairFacts
+from everlog.core.storage.table_shapes import PairShape
 
 if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step
@@ -37,8 +38,8 @@ class DerivingKeeper(Keeper):
         super().__init__(store, planned, number)
         self.name = planned.unit.relations[0]
         self.shape = store.shapes[self.name]
-        self.plus: dict[Any, Any] = {}
-        self.minus: dict[Any, Any] = {}
+        self.plus: Counted = {}
+        self.minus: Counted = {}
         self._whole = [Task(store, rule, None, CountWriter) for rule in planned.unit.rules]
         self._versions: list[Task] = []
         self.joined = {
@@ -51,6 +52,15 @@ class DerivingKeeper(Keeper):
         yield from self._whole
         yield from self._versions
         yield from (rule.rest for rule in self.joined.values() if rule.rest is not None)
+
+    def strategy_now(self, rule: Rule) -> str:
+        """That of its join, where that has one of its own."""
+        joined, choice = self.joined.get(rule.name), self.planned.joins.get(rule.name)
+        if joined is not None:
+            return joined.strategy
+        if choice is not None:
+            return DELTA if choice.strategy == AUTO else choice.strategy
+        return super().strategy_now(rule)
 
     def use(self, store: Store) -> None:
         super().use(store)
@@ -110,20 +120,10 @@ class DerivingKeeper(Keeper):
 
     def give(self, step: Step, relation: str, gone: list[Row], new: list[Row]) -> None:
         for row in gone:
-            count_one(self.shape, self.minus, row, 1)
+            self.shape.count_one(self.minus, row, 1)
         for row in new:
-            count_one(self.shape, self.plus, row, 1)
+            self.shape.count_one(self.plus, row, 1)
         step.wake(self)
-
-    def cancel(self, plus: Any, minus: Any) -> None:
-        """Of what came and went, keep the difference."""
-        if self.shape.arity != 2:
-            _cancel(plus, minus)
-        else:
-            for key, lost in minus.items():
-                came = plus.get(key)
-                if came is not None:
-                    _cancel(came, lost)
 
     def settle(self, step: Step) -> tuple[Facts, Facts]:
         """Take what was collected into the state; the facts that went and came."""
@@ -134,14 +134,14 @@ class DerivingKeeper(Keeper):
         if gone or new:
             step.spread(self.name, gone, new)
 
-    def derive_all(self) -> Any:
+    def derive_all(self) -> Counted:
         """Every derivation, from what the rules read now."""
         self.plus, self.minus = {}, {}
-        counted: dict[Any, Any] = {}
+        counted: Counted = {}
         for task in self._whole:
             task(None, counted)
         for row in self.given[self.name]:
-            count_one(self.shape, counted, row, 1)
+            self.shape.count_one(counted, row, 1)
         return counted
 
     def forget(self) -> None:
@@ -161,20 +161,6 @@ class DerivingKeeper(Keeper):
             rule.check()
 
 
-def _cancel(plus: dict[Any, int], minus: dict[Any, int]) -> None:
-    """Take away from both what is in both."""
-    for fact in [fact for fact in minus if fact in plus]:
-        net = plus[fact] - minus[fact]
-        if net >= 0:
-            del minus[fact]
-        if net <= 0:
-            del plus[fact]
-        if net > 0:
-            plus[fact] = net
-        elif net < 0:
-            minus[fact] = -net
-
-
 class CountKeeper(DerivingKeeper):
     """Most facts have one derivation, so only larger numbers are written down.
 
@@ -184,51 +170,55 @@ class CountKeeper(DerivingKeeper):
     I2  the table holds exactly the facts that have a derivation.
     """
 
+    about = "the number of derivations of each fact"
+
     def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
         super().__init__(store, planned, number)
-        self.counts: dict[Any, int] = {}
+        self.counts: dict[Key, int] = {}
         self.table = store.tables[self.name]
 
-    def containers(self, relation: str) -> list[Any]:
+    def containers(self, relation: str) -> list[object]:
         return [*super().containers(relation), self.counts]
 
     def settle(self, step: Step) -> tuple[Facts, Facts]:
         plus, minus = self.plus, self.minus
         self.plus, self.minus = {}, {}
         if plus and minus:
-            self.cancel(plus, minus)
-        before: dict[Any, int | None] = {}
+            self.shape.cancel(plus, minus)
+        before: dict[Key, int | None] = {}
         step.undo.append((self._put_back, (before,)))
         shield = step.guard.shield
         shield.held = True
-        if self.shape.arity == 2:
-            gone, new = self._settled_fans(plus, minus, before)
+        gone: Facts
+        new: Facts
+        if isinstance(self.shape, PairShape):
+            gone, new = self._settled_pairs(plus, minus, before)
         else:
             facts = self.table.facts
             gone = {fact for fact, n in minus.items() if self._lessened(fact, n, before)}
             new = {fact for fact, n in plus.items() if self._increased(fact, n, fact in facts, before)}
         shield.release()
-        number = size_of(self.shape, new)
+        number = self.shape.size_of(new)
         if number > SMALL or step.guard.progress is not None:
             step.guard.derived(self.name, number)
         return gone, new
 
-    def _settled_fans(self, plus: Any, minus: Any, before: dict[Any, int | None]) -> tuple[Facts, Facts]:
-        """The same for a binary relation, fan by fan."""
+    def _settled_pairs(self, plus: Counted, minus: Counted, before: dict[Key, int | None]) -> tuple[Facts, Facts]:
+        """The same for a binary relation, key by key."""
         facts, counts = self.table.facts, self.counts
-        gone: dict[Any, set[Any]] = {}
-        for key, fan in minus.items():
+        gone: PairFacts = {}
+        for key, of_key in minus.items():
             if counts:
-                lost = {value for value, n in fan.items() if self._lessened((key, value), n, before)}
+                lost = {value for value, n in of_key.items() if self._lessened((key, value), n, before)}
             else:
-                lost = set(fan)
+                lost = set(of_key)
             if lost:
                 gone[key] = lost
-        new: dict[Any, set[Any]] = {}
-        for key, fan in plus.items():
+        new: PairFacts = {}
+        for key, of_key in plus.items():
             known = facts.get(key)
             came = set()
-            for value, n in fan.items():
+            for value, n in of_key.items():
                 if known is None or value not in known:
                     came.add(value)
                     if n > 1:
@@ -240,7 +230,7 @@ class CountKeeper(DerivingKeeper):
                 new[key] = came
         return gone, new
 
-    def _lessened(self, fact: Any, number: int, before: dict[Any, int | None]) -> bool:
+    def _lessened(self, fact: Key, number: int, before: dict[Key, int | None]) -> bool:
         """Take derivations away; whether none is left."""
         counts = self.counts
         known = counts.get(fact)
@@ -253,7 +243,7 @@ class CountKeeper(DerivingKeeper):
             del counts[fact]
         return known == number
 
-    def _increased(self, fact: Any, number: int, there: bool, before: dict[Any, int | None]) -> bool:
+    def _increased(self, fact: Key, number: int, there: bool, before: dict[Key, int | None]) -> bool:
         """Add derivations; whether the fact is new."""
         counts = self.counts
         if there or number > 1:
@@ -262,28 +252,20 @@ class CountKeeper(DerivingKeeper):
             counts[fact] = (known or (1 if there else 0)) + number
         return not there
 
-    def _put_back(self, before: dict[Any, int | None]) -> None:
+    def _put_back(self, before: dict[Key, int | None]) -> None:
         for fact, number in before.items():
             if number is None:
                 self.counts.pop(fact, None)
             else:
                 self.counts[fact] = number
 
-    def _noted(self, counted: Any) -> dict[Any, int]:
-        """Of all counts, those to be written down."""
-        if self.shape.arity != 2:
-            return {fact: number for fact, number in counted.items() if number > 1}
-        return {
-            (key, value): number for key, fan in counted.items() for value, number in fan.items() if number > 1
-        }
-
     def rebuild(self, step: Step) -> Mapping[str, Facts]:
         self.forget_views()
         counted = self.derive_all()
         self.counts.clear()
-        self.counts.update(self._noted(counted))
-        facts = support(self.shape, counted)
-        step.guard.derived(self.name, size_of(self.shape, facts))
+        self.counts.update(self.shape.repeated(counted))
+        facts = self.shape.support(counted)
+        step.guard.derived(self.name, self.shape.size_of(facts))
         self.table.replace(facts)
         return {self.name: counted}
 
@@ -301,18 +283,18 @@ class CountKeeper(DerivingKeeper):
         return restore
 
     def state(self) -> Columns:
-        return [*fact_columns(self.shape, self.table.facts), *count_columns(self.shape, self.counts)]
+        return [*self.table.columns(), *count_columns(self.shape, self.counts)]
 
     def restore(self, columns: Columns) -> None:
         left = iter(columns)
         self.forget_views()
-        self.table.replace(facts_from(self.shape, left))
+        self.table.restore(left)
         self.counts.clear()
         self.counts.update(counts_from(self.shape, left))
 
     def check(self) -> None:
         super().check()
         expected = self.derive_all()
-        assert self.counts == self._noted(expected), f"I1: {self.name}: {self.counts} of {expected}"
-        facts = set(rows_of(self.shape, support(self.shape, expected)))
+        assert self.counts == self.shape.repeated(expected), f"I1: {self.name}: {self.counts} of {expected}"
+        facts = set(self.shape.rows_of(self.shape.support(expected)))
         assert set(self.table.rows()) == facts, f"I2: {self.name}"

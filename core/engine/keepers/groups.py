@@ -10,13 +10,15 @@ kept only if not empty.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from everlog.core.engine.keepers.aggregates import Totals, totals_of
 from everlog.core.engine.keepers.counted import DerivingKeeper
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.store import Store
-from everlog.core.storage.tables import Facts, Table
+from everlog.core.program import Value
+from everlog.core.storage.shape import Facts, Key
+from everlog.core.storage.tables import Table
 
 if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step
@@ -29,13 +31,8 @@ class GroupValues(Table):
     before while the change is spread.
     """
 
-    def __init__(self, arity: int, values: dict[Any, Any]) -> None:
-        self._arity, self.values = arity, values
-        self.indexes = None  # type: ignore[assignment]
-
-    @property
-    def arity(self) -> int:
-        return self._arity
+    def __init__(self, values: dict[Key, Value]) -> None:
+        self.values = values
 
     def __len__(self) -> int:
         return len(self.values)
@@ -43,19 +40,14 @@ class GroupValues(Table):
     def about(self) -> int:
         return len(self)
 
-    def facts_of(self, entries: dict[Any, Any]) -> Facts:
-        """Pairs of group and value as facts (outer…, value)."""
-        if self.arity == 2:
-            return {group: {value} for group, value in entries.items()}
-        if self.arity == 1:
-            return set(entries.values())
-        return {(*group, value) for group, value in entries.items()}
+    def statistics(self) -> None:
+        return None
 
     def remove(self, gone: Facts) -> None:
         pass
 
-    def merge(self, new: Facts) -> None:
-        pass
+    def merge(self, new: Facts) -> Facts:
+        return new
 
     def clear(self) -> None:
         self.values.clear()
@@ -64,11 +56,16 @@ class GroupValues(Table):
         pass
 
 
+Targets: TypeAlias = dict[Key, dict[Value, int]]  # group → target → how many derivations
+
+
 class GroupKeeper(DerivingKeeper):
     """Invariants:
     I1  the totals are those of all derivations of the auxiliary rule;
     I2  `values` has the value of every group that is not empty, or differs from the default.
     """
+
+    about = "a running total or an ordered multiset for each group"
 
     def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
         super().__init__(store, planned, number)
@@ -76,26 +73,25 @@ class GroupKeeper(DerivingKeeper):
         self.group = planned.group
         self.totals: Totals = totals_of(self.group.op, self.group.kind, self.group.may_fail)
         self.values = store.values.setdefault(self.name, {})
-        self.graph = GroupValues(self.shape.arity, self.values)
+        self.graph = GroupValues(self.values)
         store.tables[self.name] = self.graph
 
-    def containers(self, relation: str) -> list[Any]:
+    def containers(self, relation: str) -> list[object]:
         return [self.values, self.totals.groups]
 
     def settle(self, step: Step) -> tuple[Facts, Facts]:
         plus, minus = self.plus, self.minus
         self.plus, self.minus = {}, {}
         if plus and minus:
-            self.cancel(plus, minus)
-        if self.shape.arity != 2:
-            plus, minus = self._by_group(plus), self._by_group(minus)
-        gone: dict[Any, Any] = {}
-        new: dict[Any, Any] = {}
+            self.shape.cancel(plus, minus)
+        came, went = self.shape.by_argument(plus), self.shape.by_argument(minus)
+        gone: dict[Key, Value] = {}
+        new: dict[Key, Value] = {}
         values, default = self.values, self.totals.default
         shield = step.guard.shield
         shield.held = True  # from here on: totals cannot be taken back twice, nor before they were added
-        step.undo.append((self._put_back, (plus, minus, gone, new)))
-        for group, value in self._add(plus, minus).items():
+        step.undo.append((self._put_back, (came, went, gone, new)))
+        for group, value in self._add(came, went).items():
             old = values.get(group, default)
             if value is not old and value != old:
                 if old is not None:
@@ -107,27 +103,17 @@ class GroupKeeper(DerivingKeeper):
                 else:
                     values[group] = value
         shield.release()
-        return self.graph.facts_of(gone), self.graph.facts_of(new)
+        return self.shape.graph_of(gone), self.shape.graph_of(new)
 
-    def _put_back(self, plus: Any, minus: Any, gone: dict[Any, Any], new: dict[Any, Any]) -> None:
-        self._add(minus, plus)
+    def _put_back(self, came: Targets, went: Targets, gone: dict[Key, Value], new: dict[Key, Value]) -> None:
+        self._add(went, came)
         for group in new:
             self.values.pop(group, None)
         for group, value in gone.items():
             if value != self.totals.default:
                 self.values[group] = value
 
-    def _by_group(self, net: Any) -> dict[Any, dict[Any, int]]:
-        if self.shape.arity == 2:
-            return net  # type: ignore[no-any-return]
-        if self.shape.arity == 1:
-            return {(): net} if net else {}
-        groups: dict[Any, dict[Any, int]] = {}
-        for row, number in net.items():
-            groups.setdefault(row[:-1], {})[row[-1]] = number
-        return groups
-
-    def _add(self, plus: dict[Any, dict[Any, int]], minus: dict[Any, dict[Any, int]]) -> dict[Any, Any]:
+    def _add(self, plus: Targets, minus: Targets) -> dict[Key, Value | None]:
         """Change the totals; the value of each group that was touched."""
         add = self.totals.add
         values = {group: add(group, targets, 1) for group, targets in plus.items()}
@@ -137,7 +123,7 @@ class GroupKeeper(DerivingKeeper):
 
     def rebuild(self, step: Step) -> Mapping[str, Facts]:
         self.forget_views()
-        net = self._by_group(self.derive_all())
+        net = self.shape.by_argument(self.derive_all())
         self.totals.clear()
         self.values.clear()
         default = self.totals.default
@@ -161,7 +147,7 @@ class GroupKeeper(DerivingKeeper):
         super().check()
         fresh = totals_of(self.group.op, self.group.kind, self.group.may_fail)
         values = {}
-        for group, targets in self._by_group(self.derive_all()).items():
+        for group, targets in self.shape.by_argument(self.derive_all()).items():
             if targets:
                 values[group] = fresh.add(group, targets, 1)
         kept = {g: v for g, v in values.items() if v is not None and v != fresh.default}

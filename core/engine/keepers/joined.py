@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeGuard
 
 from attrs import evolve
 
@@ -30,10 +30,10 @@ from everlog.core.joins.join_strategies import view_of
 from everlog.core.joins.leapfrog import Bound
 from everlog.core.joins.strategy_choice import above_the_join, selections, shown_variables, shows_head_only
 from everlog.core.joins.view import Asked, JoinView
-from everlog.core.program import Atom, Comparison, Constant, Kind, Row, Rule, Term, Variable
+from everlog.core.program import Atom, Comparison, Constant, Kind, Row, Rule, Term, Value, Variable
 from everlog.core.program.values import EvaluationError
-from everlog.core.storage.forms import counted_rows
-from everlog.core.storage.tables import Facts, Shape, count_one, facts_of, rows_of
+from everlog.core.storage.shape import Counted, Facts
+from everlog.core.storage.table_shapes import shape_of
 
 if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step
@@ -65,7 +65,7 @@ class JoinedRule:
             self._head = head_of(rule, kept)
         else:
             self._name = f"⋈{rule.name}"
-            self._joined = Shape(len(kept))
+            self._joined = shape_of(len(kept))
             store.shapes[self._name] = self._joined
             joined = Atom(self._name, tuple(map(Variable, kept)))
             self.rest = Task(store, evolve(rule, body=(joined, *above_the_join(rule))), 0, CountWriter)
@@ -82,13 +82,13 @@ class JoinedRule:
 
     # ── changes ──────────────────────────────────────────────────────────────────────────────
 
-    def lose(self, step: Step, relation: str, gone: Facts, minus: Any) -> None:
+    def lose(self, step: Step, relation: str, gone: Facts, minus: Counted) -> None:
         self._follow(step, relation, gone, minus, insert=False)
 
-    def gain(self, step: Step, relation: str, new: Facts, plus: Any) -> None:
+    def gain(self, step: Step, relation: str, new: Facts, plus: Counted) -> None:
         self._follow(step, relation, new, plus, insert=True)
 
-    def _follow(self, step: Step, relation: str, facts: Facts, out: Any, insert: bool) -> None:
+    def _follow(self, step: Step, relation: str, facts: Facts, out: Counted, insert: bool) -> None:
         """Have the view follow a change; an error names the rule."""
         start, before, runs = perf_counter(), self._time.seconds, self._time.runs
         try:
@@ -99,12 +99,12 @@ class JoinedRule:
         self._time.seconds = before + (perf_counter() - start) * self.store.weight  # with the rest of the rule
         self._time.runs = runs + 1
 
-    def _apply(self, step: Step, view: JoinView, relation: str, facts: Facts, out: Any, insert: bool) -> None:
+    def _apply(self, step: Step, view: JoinView, relation: str, facts: Facts, out: Counted, insert: bool) -> None:
         shield, log = step.guard.shield, Log()
         step.undo.append((self._revert, (log,)))
         told: Counter[Row] = Counter()
         change = view.insert if insert else view.delete
-        for row in rows_of(self.store.shapes[relation], facts):
+        for row in self.store.shapes[relation].rows_of(facts):
             for atom, select in self.copies[relation]:
                 selected = select(row)
                 if selected is None:
@@ -120,27 +120,27 @@ class JoinedRule:
         if told:
             self._run_rest(told, out)
 
-    def _run_rest(self, told: Counter[Row], out: Any) -> None:
+    def _run_rest(self, told: Counter[Row], out: Counted) -> None:
         """What stands above the join, for rows that each stand for some number of derivations."""
         assert self.rest is not None
         by_number: dict[int, list[Row]] = {}
         for row, number in told.items():
             by_number.setdefault(number, []).append(row)
         for number, rows in by_number.items():
-            found: Any = out if number == 1 else {}
-            self.rest(facts_of(self._joined, rows), found)
+            found: Counted = out if number == 1 else {}
+            self.rest(self._joined.facts_of(rows), found)
             if number > 1:
-                for head, times in counted_rows(self.shape, found):
-                    count_one(self.shape, out, head, times * number)
+                for head, times in self.shape.counted_rows(found):
+                    self.shape.count_one(out, head, times * number)
 
-    def _tell(self, view: JoinView, atom: int, row: Row, told: Counter[Row], out: Any) -> None:
+    def _tell(self, view: JoinView, atom: int, row: Row, told: Counter[Row], out: Counted) -> None:
         if self.rest is not None:
             for answer, weight in view.delta(atom, row):
                 told[answer] += weight
             return
         head, shape = self._head, self.shape
         for answer, weight in view.delta(atom, row):
-            count_one(shape, out, head(answer), weight)
+            shape.count_one(out, head(answer), weight)
 
     def _revert(self, log: Log) -> None:
         """Take back what the view was told, whether or not it got there."""
@@ -157,11 +157,11 @@ class JoinedRule:
         view = view_of(self.strategy, self.asked)
         shape = self.store.shapes[relation]
         new = facts if insert else step.changes.get(relation, (None, None))[1]
-        without = set(rows_of(shape, new)) if new else set()
-        extra = [] if insert else list(rows_of(shape, facts))
-        rows: dict[int, Any] = {}
+        without = set(shape.rows_of(new)) if new else set()
+        extra = [] if insert else list(shape.rows_of(facts))
+        rows: dict[int, Iterable[Row]] = {}
         for number, (name, select) in enumerate(self.atoms):
-            there: Any = self.store.tables[name].rows()
+            there: Iterable[Row] = self.store.tables[name].rows()
             if name == relation:
                 there = [*(row for row in there if row not in without), *extra]
             rows[number] = filter(_is_row, map(select, there))
@@ -192,7 +192,7 @@ def selection(atom: Atom, comparisons: Iterable[Comparison] = ()) -> Select:
     """
     first: dict[Variable, int] = {}
     tests: list[str] = []
-    values: list[Any] = []
+    values: list[Value] = []
     for column, arg in enumerate(atom.args):
         match arg:
             case Variable() if arg in first:
@@ -215,7 +215,7 @@ def selection(atom: Atom, comparisons: Iterable[Comparison] = ()) -> Select:
     return select
 
 
-def _operand(term: Term, columns: Mapping[Variable, int], values: list[Any]) -> str:
+def _operand(term: Term, columns: Mapping[Variable, int], values: list[Value]) -> str:
     """Python for a variable, which has a column of `row`, or for a constant, which is added to
     `values`.
     """
@@ -226,7 +226,7 @@ def _operand(term: Term, columns: Mapping[Variable, int], values: list[Any]) -> 
     return f"values[{len(values) - 1}]"
 
 
-def _is_row(row: Row | None) -> bool:
+def _is_row(row: Row | None) -> TypeGuard[Row]:
     return row is not None
 
 
@@ -237,7 +237,7 @@ def _same(one: str, other: str) -> str:
 
 def head_of(rule: Rule, kept: tuple[str, ...]) -> Callable[[Row], Row]:
     """From the values of the head's variables to the row of the head."""
-    values: list[Any] = []
+    values: list[Value] = []
     columns = {Variable(name): column for column, name in enumerate(kept)}
     parts = [_operand(arg, columns, values) for arg in rule.head.args]
     if parts == [f"row[{n}]" for n in range(len(kept))]:

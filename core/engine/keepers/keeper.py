@@ -15,29 +15,33 @@ exactly the change of a rule's derivations is proved in `core.dbsp.derive`.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any
+from typing import ClassVar
 
 from attrs import evolve
 
 from everlog.core import program as p
 from everlog.core.codegen.derivations import LivingWriter
-from everlog.core.dbsp import delta_rules
+from everlog.core.dbsp import delta_rules, each_delta_rule
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Readers, Step
 from everlog.core.engine.stepping.store import Store, Task
 from everlog.core.program import Row, Rule, Value
-from everlog.core.storage.tables import Facts
+from everlog.core.runtime.guards import Guard
+from everlog.core.storage.shape import Facts
 
 Derivation = tuple[str, Mapping[str, Value]]  # a rule's name, and values of variables of its body
 
 
 class Keeper:
-    """The state of one unit.  Subclasses say how it is maintained."""
+    """The state of one unit.  Subclasses say how it is maintained, and what is told of that."""
+
+    about: ClassVar[str] = ""  # what it keeps, for `explain`
 
     def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
         self.store, self.planned, self.number = store, planned, number
         self.waiting = False
+        self.proven = True  # whether what losses and `derivation_of` need is there
         self.exact = False  # whether some rule reads two atoms of this unit, and needs its tables of before
         self.given: dict[str, set[Row]] = {name: set() for name in planned.unit.relations}
 
@@ -60,16 +64,12 @@ class Keeper:
         """Somebody is about to read a relation."""
 
     def change_given(self, relation: str, gone: list[Row], new: list[Row]) -> None:
-        """Facts that are given went and came.  Works as its own undo, with `gone` and `new`
-        exchanged.
-        """
+        """Apply a change to the base facts; its own undo, with `gone` and `new` swapped."""
         self.given[relation].difference_update(gone)
         self.given[relation].update(new)
 
     def use(self, store: Store) -> None:
-        """Go on with another store, in which the containers of this unit and of what it reads are
-        the same.
-        """
+        """Use another store, which has the same containers for this unit and its inputs."""
         self.store = store
         for task in self.tasks():
             task.store = store
@@ -100,10 +100,11 @@ class Keeper:
         """
         raise NotImplementedError
 
+    def prove(self, guard: Guard) -> None:
+        """Be `proven`, from the state between two steps."""
+
     def derivation_of(self, relation: str, row: Row) -> Derivation | None:
-        """How a fact was derived, from facts that were there before it; None if it is given, or
-        nobody knows.
-        """
+        """How a fact was derived from earlier facts; None if it is given or unknown."""
         return None
 
     def snapshot(self) -> Callable[[], None]:
@@ -115,18 +116,41 @@ class Keeper:
         return None
 
     def restore(self, columns: Columns) -> None:
-        """Keep what `state` said, instead of computing it; given facts, and what the unit reads,
-        are the same.
-        """
+        """Take over what `state` returned for the same base facts and inputs."""
         raise NotImplementedError
 
-    def containers(self, relation: str) -> list[Any]:
+    def containers(self, relation: str) -> list[object]:
         """What the unit keeps for a relation, for those who count bytes."""
         table = self.store.tables[relation]
         return [table.facts, *table.indexes.values()]
 
     def check(self) -> None:
         """Assert every invariant."""
+
+    # ── reports ──────────────────────────────────────────────────────────────────────────────
+
+    @classmethod
+    def described(cls, planned: PlannedUnit) -> Iterator[str]:
+        """How a unit is kept, and why, for `explain`."""
+        yield f"kept by {planned.strategy}: {cls.about} ({planned.why})"
+
+    @classmethod
+    def told_deltas(cls, planned: PlannedUnit) -> Iterator[str]:
+        """What runs when a relation changes that the unit reads, for `explain --deltas`."""
+        for rule in planned.unit.rules:
+            for relation in outside_relations(rule, ()):
+                for delta in each_delta_rule(rule, relation):
+                    yield f"on {delta.event} of {relation}:  {delta}"
+
+    def told_code(self, only: str | None) -> Iterator[str]:
+        """The Python that small steps may run, of all rules, or of one, or of one relation."""
+        for task in self.tasks():
+            if only is None or only in (task.rule.name, task.rule.head.relation):
+                yield task.code().source
+
+    def strategy_now(self, rule: Rule) -> str:
+        """How a rule of the unit is kept at present."""
+        return self.planned.strategy
 
 
 def outside_relations(rule: Rule, unit: Iterable[str]) -> list[str]:
@@ -138,9 +162,7 @@ def outside_relations(rule: Rule, unit: Iterable[str]) -> list[str]:
 def versions(
     store: Store, rule: Rule, relation: str, modes: dict[int, type[LivingWriter]], filters: bool = True
 ) -> Iterator[tuple[str, int, Task, bool]]:
-    """The delta rules of a rule for one relation: event, sign, task, and whether it reads Δ as a
-    table.
-    """
+    """The delta rules of a rule: event, sign, task, and whether Δ is read as a table."""
     for version in delta_rules(rule, relation):
         body = version.body if filters else version.body[: len(rule.body)]
         changed = evolve(rule, body=body)
@@ -149,8 +171,8 @@ def versions(
 
 
 def table_snapshot(store: Store, names: Iterable[str]) -> Callable[[], None]:
-    """How to put tables back; fans are not copied, for a rebuild makes new ones."""
-    kept: dict[str, Any] = {name: store.tables[name].facts.copy() for name in names}
+    """How to put tables back; sets of values are not copied: a rebuild makes new ones."""
+    kept = {name: store.tables[name].facts.copy() for name in names}
 
     def restore() -> None:
         for name, facts in kept.items():

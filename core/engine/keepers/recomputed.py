@@ -1,5 +1,4 @@
-"""Units that no incremental strategy serves: computed again when something that they read has
-changed.
+"""Units that no incremental strategy serves: computed again when their inputs change.
 
 Equivalence relations, choice domains, subsumption, size limits and `autoinc()` depend on the order
 of rounds or on all facts at once.  Such a unit is evaluated anew, apart from its tables; what
@@ -10,22 +9,23 @@ so one of them is also computed again when its numbers would begin elsewhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attrs import evolve
 
 from everlog.core import program as p
+from everlog.core.codegen import Compiled
 from everlog.core.engine.keepers.keeper import Keeper, table_snapshot
 from everlog.core.engine.planning.plan import PlannedUnit
-from everlog.core.engine.stepping.saved_state import Columns, class_columns, classes_from, fact_columns, facts_from
+from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Readers
 from everlog.core.engine.stepping.store import Store
 from everlog.core.evaluate.counters import Counting
-from everlog.core.evaluate.seminaive import Context, UnitRun
-from everlog.core.program import Row
-from everlog.core.storage import forms
-from everlog.core.storage.equivalence import Classes, Equivalence, lacking
-from everlog.core.storage.tables import Facts, Table
+from everlog.core.evaluate.seminaive import Context
+from everlog.core.program import Row, Rule
+from everlog.core.storage.equivalence import Equivalence
+from everlog.core.storage.shape import Facts
+from everlog.core.storage.tables import Table
 
 if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step
@@ -34,12 +34,19 @@ if TYPE_CHECKING:
 class RecomputeKeeper(Keeper):
     """Invariant: the tables hold the evaluation of the unit on what it reads."""
 
+    about = "computed again when something that it reads has changed"
+
+    @classmethod
+    def told_deltas(cls, planned: PlannedUnit) -> Iterator[str]:
+        """No delta rule runs."""
+        yield from ()
+
     def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
         super().__init__(store, planned, number)
         self.before: RecomputeKeeper | None = None  # the unit with `autoinc()` whose numbers ours follow
         self.after: RecomputeKeeper | None = None
         self.starts = self.ends = 0
-        self.cache: dict[Any, Any] = {}
+        self.cache: dict[tuple[int, int | None], tuple[Rule, Compiled]] = {}
         self.numbers = any(c.name == "autoinc" for rule in planned.unit.rules for c in p.calls_of(rule))
 
     def listen(self, readers: dict[str, Readers]) -> None:
@@ -62,12 +69,7 @@ class RecomputeKeeper(Keeper):
         computed = self._evaluated(step)
         changes = []
         for name in self.relations:
-            before, after = self.store.tables[name].facts, computed[name].facts
-            if isinstance(computed[name], Equivalence):
-                gone, new = lacking(before, after), lacking(after, before)
-            else:
-                shape = self.store.shapes[name]
-                gone, new = forms.minus(shape, before, after), forms.minus(shape, after, before)
+            gone, new = computed[name].difference(self.store.tables[name].facts)
             if gone or new:
                 changes.append((name, gone, new))
         for name, gone, new in changes:
@@ -79,9 +81,7 @@ class RecomputeKeeper(Keeper):
             step.wake(self.after)
 
     def _spread_classes(self, step: Step, name: str, gone: Facts, new: Facts, classes: Facts) -> None:
-        """As `Step.spread`, but members of a class share their fan, and pairs are not taken one by
-        one.
-        """
+        """As `Step.spread`, for classes, whose members share one set."""
         table = self.store.tables[name]
         step.undo.append((table.replace, (dict(table.facts),)))
         if self.exact:
@@ -99,15 +99,13 @@ class RecomputeKeeper(Keeper):
         program = evolve(store.plan.program, rules=self.planned.unit.rules)
         context = Context(program, store.shapes, dict(store.tables), step.guard)
         context.cache = self.cache
-        for name in self.relations:
-            context.load(name, self.given[name])
         if self.numbers:
             starts = 0 if self.before is None else self.before.ends
             context.counting = Counting(program, starts)
-        UnitRun(context, self.planned.unit).run()
+        tables = context.run(self.planned.unit, self.given)
         if self.numbers:
             self.starts, self.ends = starts, context.counting.next
-        return {name: context.tables[name] for name in self.relations}
+        return tables
 
     def rebuild(self, step: Step) -> Mapping[str, Facts]:
         for name, table in self._evaluated(step).items():
@@ -117,17 +115,14 @@ class RecomputeKeeper(Keeper):
     def state(self) -> Columns:
         columns: Columns = [[self.starts, self.ends]]
         for name in self.relations:
-            table = self.store.tables[name]
-            equal = isinstance(table, Classes)
-            columns += class_columns(table.facts) if equal else fact_columns(table.shape, table.facts)
+            columns += self.store.tables[name].columns()
         return columns
 
     def restore(self, columns: Columns) -> None:
         left = iter(columns)
         self.starts, self.ends = next(left)
         for name in self.relations:
-            table = self.store.tables[name]
-            table.replace(classes_from(left) if isinstance(table, Classes) else facts_from(table.shape, left))
+            self.store.tables[name].restore(left)
 
     def snapshot(self) -> Callable[[], None]:
         tables = table_snapshot(self.store, self.relations)

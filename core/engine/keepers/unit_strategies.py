@@ -1,10 +1,12 @@
 """The table of strategies: which keeper maintains a unit.
 
-Adding a strategy is a file with a keeper, a line in `core.engine.planning.plan.STRATEGIES`, and a
-line here.
+A strategy is a file with a keeper, which also says what is told of it, and a line here;
+`core.engine.planning.plan` chooses it by its name.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from everlog.core.engine.keepers.auxiliary import AuxiliaryKeeper
 from everlog.core.engine.keepers.base import GivenKeeper
@@ -28,7 +30,14 @@ KEEPERS: dict[str, type[Keeper]] = {
 }
 
 
+STRATEGIES: Mapping[str, str] = {name: keeper.about for name, keeper in KEEPERS.items()}
+
+
+def keeper_type(planned: PlannedUnit) -> type[Keeper]:
+    """The class of the keeper of a unit."""
+    return AuxiliaryKeeper if planned.fit is not None else KEEPERS[planned.strategy]
+
+
 def keeper_of(store: Store, planned: PlannedUnit, number: int) -> Keeper:
     """The keeper of a unit, with no facts yet."""
-    keeper = AuxiliaryKeeper if planned.fit is not None else KEEPERS[planned.strategy]
-    return keeper(store, planned, number)
+    return keeper_type(planned)(store, planned, number)

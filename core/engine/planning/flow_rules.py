@@ -23,8 +23,9 @@ from everlog.core import program as p
 from everlog.core.codegen.agenda import variables_of_literal
 from everlog.core.program import Atom, Column, Literal, Program, Relation, Rule, Term, Value, Variable
 from everlog.core.program.bodies import rule_may_fail, schedule
+from everlog.core.program.carried import hands_on, own_atom, steps_of
 from everlog.core.program.dependencies import Unit
-from everlog.core.storage.tables import Shape
+from everlog.core.storage.table_shapes import PairShape
 
 _OWN = "@"  # before the names of variables that no rule of a user has
 
@@ -35,11 +36,9 @@ class NoFlow(Exception):
 
 @frozen
 class Flow:
-    """The rules of a unit in the two forms, and the relations and rules that this adds; `fan` is
-    carried along.
-    """
+    """A unit's rules in the two forms, and what this adds; `value` is carried along."""
 
-    fan: int
+    value: int
     rules: tuple[Rule, ...]
     relations: Mapping[str, Relation]
     added: tuple[Rule, ...]
@@ -47,21 +46,17 @@ class Flow:
 
 @frozen
 class Source:
-    """The copying rule `rule`: elements in the column `fan` of a relation, at the nodes in its
-    column `key`.
-    """
+    """A copying rule: elements in column `value` of a relation, nodes in column `key`."""
 
     rule: str
     relation: str
     key: int
-    fan: int
+    value: int
 
 
 @frozen
 class StepRule:
-    """The rule `rule` takes steps from one column of a relation to another; its variables have
-    these names.
-    """
+    """A rule that takes steps from one column of a relation to another."""
 
     rule: str
     relation: str
@@ -76,7 +71,7 @@ class StepRule:
         return {name: value for name, value in pairs if not name.startswith(_OWN)}
 
 
-def sources_and_steps(unit: Unit, shape: Shape) -> tuple[list[Source], list[StepRule]]:
+def sources_and_steps(unit: Unit, shape: PairShape) -> tuple[list[Source], list[StepRule]]:
     """What the rules of a unit say that are in the two forms."""
     sources, steps = [], []
     for rule in unit.rules:
@@ -85,53 +80,36 @@ def sources_and_steps(unit: Unit, shape: Shape) -> tuple[list[Source], list[Step
             key = atoms[0].args.index(head[shape.key])
             sources.append(Source(rule.name, atoms[0].relation, key, 1 - key))
             continue
-        (own,) = [atom for atom in atoms if atom.relation == rule.head.relation]
-        (step,) = [atom for atom in atoms if atom is not own]
-        start, end = own.args[shape.key], head[shape.key]
-        assert isinstance(start, Variable)
-        assert isinstance(end, Variable)
-        places = step.args.index(start), step.args.index(end)
-        steps.append(StepRule(rule.name, step.relation, *places, start.name, end.name))
+        own, step = own_atom(rule), steps_of(rule, shape.key)
+        assert own is not None
+        assert step is not None
+        names = str(own.args[shape.key]), str(head[shape.key])
+        steps.append(StepRule(rule.name, step.relation, step.start, step.end, *names))
     return sources, steps
 
 
 def flow_of(program: Program, unit: Unit, rules: Sequence[Rule]) -> Flow:
-    """A unit's rules, which are in normal form, as sources and steps; raises NoFlow where they are
-    not.
-    """
+    """A unit's rules in normal form as sources and steps; NoFlow if they are not."""
     if len(unit.relations) > 1 or program.relations[unit.relations[0]].arity != 2:
         raise NoFlow("not one binary relation")
     (name,) = unit.relations
     recursive = [rule for rule in rules if _own(rule, name)]
-    fan = next((fan for fan in (0, 1) if all(_carries(rule, name, fan) for rule in recursive)), None)
-    if fan is None:
+    linear = all(len(_own(rule, name)) == 1 for rule in recursive)
+    carried = [column for column in (0, 1) if all(hands_on(rule, column) for rule in recursive)]
+    if not linear or not carried:
         raise NoFlow("no column that all recursive rules carry along")
-    rewriter = _Rewriter(program, program.relations[name], fan)
+    rewriter = _Rewriter(program, program.relations[name], carried[0])
     rewritten = [rewriter.steps(rule) if rule in recursive else rewriter.source(rule) for rule in rules]
-    return Flow(fan, tuple(rewritten), rewriter.relations, tuple(rewriter.rules))
+    return Flow(carried[0], tuple(rewritten), rewriter.relations, tuple(rewriter.rules))
 
 
 def _own(rule: Rule, name: str) -> list[Atom]:
     return [atom for atom, _ in p.atoms_of(rule.body) if atom.relation.split("/")[0] == name]
 
 
-def _carries(rule: Rule, name: str, fan: int) -> bool:
-    """Whether a rule reads its relation once, and hands this column on without looking at it."""
-    own = [literal for literal in rule.body if isinstance(literal, Atom) and literal.relation == name]
-    if len(own) != 1 or len(_own(rule, name)) != 1:
-        return False
-    carried = rule.head.args[fan]
-    if not isinstance(carried, Variable) or own[0].args[fan] != carried:
-        return False
-    others: list[Term] = [rule.head.args[1 - fan], own[0].args[1 - fan]]
-    elsewhere = [variable for term in others for variable in p.variables_of(term)]
-    elsewhere += [v for literal in rule.body if literal is not own[0] for v in variables_of_literal(literal)]
-    return carried not in elsewhere
-
-
 class _Rewriter:
-    def __init__(self, program: Program, relation: Relation, fan: int) -> None:
-        self.program, self.relation, self.fan = program, relation, fan
+    def __init__(self, program: Program, relation: Relation, value: int) -> None:
+        self.program, self.relation, self.value = program, relation, value
         self.relations: dict[str, Relation] = {}
         self.rules: list[Rule] = []
 
@@ -143,7 +121,7 @@ class _Rewriter:
         return evolve(rule, head=head, body=(Atom(copied, head.args),))
 
     def steps(self, rule: Rule) -> Rule:
-        key = 1 - self.fan
+        key = 1 - self.value
         (own,) = [x for x in rule.body if isinstance(x, Atom) and x.relation == self.relation.name]
         rest = tuple(literal for literal in rule.body if literal is not own)
         ends = own.args[key], rule.head.args[key]
@@ -153,7 +131,7 @@ class _Rewriter:
         names = self._variables(ends)
         columns = (self.relation.columns[key],) * 2
         steps = Atom(self._added(f"@steps of {rule.name}", columns, rule, ends, rest), names)
-        carried = rule.head.args[self.fan]
+        carried = rule.head.args[self.value]
         from_, to = (tuple((carried, end) if key else (end, carried)) for end in names)
         body = (Atom(own.relation, from_), steps)
         return evolve(rule, head=Atom(rule.head.relation, to), body=body)

@@ -132,14 +132,13 @@ class Normaliser:
         failure = Failure.VALUE if partial else Failure.ERROR
         made = Rule(head, self.body(inner, unit, rule), f"{name}#1", rule.origin, failure=failure)
         self.rules.append(made)
-        return evolve(literal, body=(Atom(name, (*literal.outer, target)),), partial=partial)
+        held = TARGET if isinstance(target, p.Call) else target  # only the relation matters
+        return evolve(literal, body=(Atom(name, (*literal.outer, held)),), partial=partial)
 
     def _grounded(
         self, literal: Aggregate, body: Sequence[Literal], unit: frozenset[str], rule: Rule, name: str
     ) -> tuple[Literal, ...]:
-        """The aggregate's body, with a domain for the outer variables if it does not bind them all
-        for sure.
-        """
+        """The aggregate's body, with a domain for outer variables that it may not bind."""
         wanted = {v.name for v in literal.outer}
         sure, _ = sure_and_open(literal.body, ())
         if wanted <= _bound(sure) and not schedule(literal.body, ())[1]:
@@ -160,8 +159,7 @@ class Normaliser:
 
 
 def _binding(body: Sequence[Literal], wanted: set[str]) -> list[Literal] | None:
-    """The literals that are sure, and what else it takes to bind the wanted variables; None if
-    nothing does.
+    """The literals that bind the wanted variables; None if none do.
 
     A literal that may fail is left out where it binds none of them: it excludes nobody from the
     domain.

@@ -17,23 +17,16 @@ from everlog.core.classify.query import query_of
 from everlog.core.engine.planning.flow_rules import Flow, NoFlow, flow_of
 from everlog.core.engine.planning.normal import Group, NeedsItself, Normaliser
 from everlog.core.engine.planning.systems import Fit, systems, with_auxiliaries
-from everlog.core.evaluate.shapes import shapes_of
+from everlog.core.evaluate.value_columns import shapes_of
 from everlog.core.joins.join_strategies import AUTO, DELTA, JOINS
 from everlog.core.joins.strategy_choice import JoinChoice, choose, growing_relations, refusal_of
 from everlog.core.program import Program
 from everlog.core.program.dependencies import Unit, units
-from everlog.core.storage.tables import Shape
+from everlog.core.storage.shape import Shape
+from everlog.core.storage.table_shapes import PairShape, shape_of
 
 GIVEN, COUNTS, GROUPS, WITNESS, RECOMPUTE = "given", "counts", "groups", "witness", "recompute"
 FLOW = "flow"
-STRATEGIES: Mapping[str, str] = {
-    GIVEN: "facts that are given, and nothing else",
-    COUNTS: "the number of derivations of each fact",
-    GROUPS: "a running total or an ordered multiset for each group",
-    FLOW: "sets that flow along steps, settled from the sources on",
-    WITNESS: "one well-founded witness for each fact",
-    RECOMPUTE: "computed again when something that it reads has changed",
-}
 RECURSIVE = (FLOW, WITNESS, RECOMPUTE)  # what a user may ask for, of a recursive unit; and systems
 ALL = tuple(dict.fromkeys((*JOINS, *RECURSIVE)))
 VIEWS = tuple(name for name in JOINS if name not in (DELTA, RECOMPUTE, AUTO))  # that keep a view from the start
@@ -47,9 +40,7 @@ class NoSuchStrategy(ValueError):
 
 @frozen
 class PlannedUnit:
-    """A unit with its strategy.  `unit.rules` are in normal form unless the strategy is
-    `recompute`.
-    """
+    """A unit and its strategy.  Rules are in normal form unless it is `recompute`."""
 
     unit: Unit
     strategy: str
@@ -115,12 +106,12 @@ def _made(program: Program, asked: dict[str, str]) -> tuple[Plan, dict[str, tupl
     normaliser = Normaliser(program)
     chosen: dict[str, tuple[str, str]] = {}
     fits: dict[str, Fit] = {}
-    fans: dict[str, int] = {}  # of relations through which sets flow: the column that is carried along
+    value_columns: dict[str, int] = {}  # of relations through which sets flow: the column that is carried along
     rules: list[p.Rule] = []
     for unit in units(program):
         strategy, why, own, fit = _planned(program, unit, normaliser, wishes)
         if isinstance(fit, Flow):
-            fans[unit.relations[0]], own = fit.fan, list(fit.rules)
+            value_columns[unit.relations[0]], own = fit.value, list(fit.rules)
         elif fit is not None:
             fits.update(dict.fromkeys(unit.relations, fit))
         rules += own
@@ -147,8 +138,8 @@ def _made(program: Program, asked: dict[str, str]) -> tuple[Plan, dict[str, tupl
         group, fit = normaliser.groups.get(unit.relations[0]), fits.get(unit.relations[0])
         planned.append(PlannedUnit(unit, strategy, why, group, joins, fit))
     shapes = dict(shapes_of(normal, ordered))
-    shapes.update({name: Shape(normaliser.relations[name].arity, 1) for name in normaliser.groups})
-    shapes.update({name: Shape(2, fan) for name, fan in fans.items()})
+    shapes.update({name: shape_of(normaliser.relations[name].arity, 1) for name in normaliser.groups})
+    shapes.update({name: PairShape(value) for name, value in value_columns.items()})
     return Plan(normal, tuple(planned), shapes, {rule.name: rule for rule in program.rules}), wishes.refused
 
 
@@ -179,9 +170,7 @@ class Wishes:
         return self._asked.get(rule.name) or self._asked.get(rule.head.relation) or rule.strategy
 
     def unit(self, unit: Unit) -> str:
-        """The strategy that was asked for a unit as a whole: any of a recursive one, `recompute` of
-        another.
-        """
+        """The strategy that was asked for a unit as a whole."""
         found = ""
         for rule in unit.rules:
             wish = self._of(rule)
@@ -239,9 +228,7 @@ class Wishes:
             self.refused[rule.name] = f"`{FLOW}` cannot keep {', '.join(unit.relations)}: {why}", ""
 
     def unkept(self, unit: Unit, program: Program, strategy: str) -> None:
-        """Note who reads an auxiliary relation of another system than the one that keeps the unit,
-        if one does.
-        """
+        """Note reads of an auxiliary relation of a system that does not keep the unit."""
         if any(rule.name in self.refused for rule in unit.rules):
             return
         kept: set[str] = set()
@@ -323,7 +310,7 @@ def _planned(
             return WITNESS, "recursive", rules, None
         normaliser.relations.update(flow.relations)
         normaliser.rules += flow.added
-        return FLOW, f"recursive, column {flow.fan + 1} is carried along", rules, flow
+        return FLOW, f"recursive, column {flow.value + 1} is carried along", rules, flow
     return asked, "recursive, asked for", rules, None
 
 

@@ -11,23 +11,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from importlib import import_module
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from attrs import evolve, frozen
 
 from everlog.core.program import Program, Relation, Row
 from everlog.core.program.dependencies import Unit
 from everlog.core.program.values import EvaluationError
+from everlog.core.storage.shape import PairFacts
 
-# relation → what went, what came; pairs that have a method `fans(key)` are taken as {key: values},
-# set by set
+
+@runtime_checkable
+class GroupedRows(Protocol):
+    """Pairs that can be had set by set."""
+
+    def by_key(self, key: int) -> PairFacts:
+        """The pairs as {key: values}; `key` is the column of the keys."""
+
+
+# relation → what went, what came
 RowChanges: TypeAlias = Mapping[str, tuple[Collection[Row], Collection[Row]]]
 
 
 class Refused(EvaluationError):
-    """A system cannot follow an update, such as an edge that closes a cycle; everything is as it
-    was before.
-    """
+    """A system cannot follow an update; everything is as it was before."""
 
 
 class Maintained(Protocol):
@@ -40,9 +47,7 @@ class Maintained(Protocol):
         """One fact came or went: what changed, of auxiliary relations only if one was read before."""
 
     def rows(self, relation: str) -> Iterable[Row]:
-        """The answer or an auxiliary relation; the changes of one that was read are told from then
-        on.
-        """
+        """The rows of a relation; once read, its changes are told."""
 
     def check(self) -> None:
         """Assert every invariant."""
@@ -60,9 +65,7 @@ class Fit:
 
 @frozen
 class Described:
-    """What `explain` tells of a system: its title, its auxiliary relations with arity, growth and
-    cost.
-    """
+    """A system for `explain`: title, auxiliary relations with arity, growth and cost."""
 
     name: str
     title: str

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from everlog.core.program import Row
 from everlog.core.runtime.collector import without_collections
-from everlog.core.storage.shared_fans import SharedDelta
-from everlog.core.storage.tables import Facts, Shape, rows_of
+from everlog.core.storage.shape import Facts, Shape
+from everlog.core.storage.shared_values import SharedDelta
+from everlog.core.storage.table_shapes import PairShape
 
 
 class ToldChanges(Mapping[str, Mapping[Row, int]]):
@@ -63,13 +64,15 @@ def _signed_rows(shape: Shape, gone: Facts, new: Facts) -> dict[Row, int]:
 
 
 _many_signed_rows = without_collections(_signed_rows)
-FEW = 16  # rows or fans, whose making wakes no collector
+FEW = 16  # rows or sets, whose making wakes no collector
 
 
 def _rows(shape: Shape, facts: Facts) -> Iterable[Row]:
     if isinstance(facts, GivenRows):
         return facts
-    return facts.rows(shape) if isinstance(facts, SharedDelta) else rows_of(shape, facts)
+    if isinstance(facts, SharedDelta) and isinstance(shape, PairShape):
+        return facts.rows(shape)
+    return shape.rows_of(facts)
 
 
 NOTHING = ToldChanges({}, {})

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attrs import define, field
 
 from everlog.core.engine.stepping.store import Store
 from everlog.core.runtime.guards import Guard
-from everlog.core.storage.tables import Facts
+from everlog.core.storage.shape import Facts
+from everlog.core.storage.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +56,7 @@ class Step:
     def __init__(self, store: Store, keepers: Sequence[Keeper], readers: dict[str, Readers], guard: Guard) -> None:
         self.store, self.keepers, self.readers, self.guard = store, keepers, readers, guard
         self.queue: list[int] = []
-        self.undo: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
+        self.undo: list[tuple[Callable[..., object], tuple[object, ...]]] = []
         self.changes: dict[str, tuple[Facts, Facts]] = {}  # relation → what went, what came
 
     def again(self) -> None:
@@ -130,7 +131,7 @@ class Step:
             self.undo.pop()
 
 
-def put_back(table: Any, gone: Facts, new: Facts) -> None:
+def put_back(table: Table, gone: Facts, new: Facts) -> None:
     """Undo the change of a table, whether or not it was made."""
     if new:
         table.remove(new)

@@ -7,33 +7,31 @@ witnesses.  All are kept in place for the life of the store, so that a rule is b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from copy import copy
 from functools import partial
 from time import perf_counter
-from typing import Any, TypeAlias
 
 from attrs import define
 
 from everlog.core import program as p
 from everlog.core.codegen import Access, Compiled, compile_rule
 from everlog.core.codegen.derivations import PROOFS_OF, VALUES_OF, LivingWriter, is_risky
+from everlog.core.codegen.writer import Run
 from everlog.core.dbsp import delta_name
 from everlog.core.engine.planning.plan import FLOW, Plan
-from everlog.core.program import Rule
+from everlog.core.program import Rule, Value
 from everlog.core.program.values import EvaluationError
 from everlog.core.storage.equivalence import Classes
-from everlog.core.storage.shared_fans import SharedTable
+from everlog.core.storage.shape import Counted, Facts, Key, Shape
+from everlog.core.storage.shared_values import SharedTable
 from everlog.core.storage.statistics import UNKNOWN, Guess, Sampled, Statistics, is_other_size
-from everlog.core.storage.tables import Facts, Shape, Table
-
-RunRule: TypeAlias = Callable[[Any, Any], None]
+from everlog.core.storage.tables import Table, TableOf
 
 
 @define
 class RuleTime:
-    """How often a rule ran, for how long (measured in some of many small steps), and its
-    compilation.
-    """
+    """How often and how long a rule ran, and how long its compilation took."""
 
     runs: int = 0
     seconds: float = 0.0
@@ -50,14 +48,23 @@ class Store:
         self.shapes: dict[str, Shape] = {}
         self.tables: dict[str, Table] = {}
         self.deltas: dict[str, Table] = {}
-        self.proofs: dict[str, dict[Any, Any]] = {}
+        self.proofs: dict[str, Counted] = {}
         self.grouped: set[str] = set()  # the relations whose witnesses stand for sets of facts
-        self.values: dict[str, dict[Any, Any]] = {}
+        self.values: dict[str, dict[Key, Value]] = {}
         self.numbers: dict[str, int] = {}  # rule name → the number that witnesses have
         self.rules: dict[int, str] = {}  # and back
         self.times: dict[str, RuleTime] = {}
         self.sampled = Sampled(growing=True)
         self.weight = 1  # how many runs of a rule a measured one stands for
+
+    def beside(self, names: Iterable[str] = ()) -> Store:
+        """A store with the same containers, but for empty ones for these relations."""
+        other = copy(self)
+        other.shapes, other.tables, other.deltas = dict(self.shapes), dict(self.tables), dict(self.deltas)
+        other.proofs, other.values, other.grouped = dict(self.proofs), dict(self.values), set(self.grouped)
+        other.numbers, other.rules = dict(self.numbers), dict(self.rules)
+        other.begin(names)
+        return other
 
     def adopt(self, plan: Plan) -> None:
         """Go by another plan; tables of units that stay as they are stay."""
@@ -78,7 +85,7 @@ class Store:
         }
         for name in names:
             equivalence = self.plan.program.relations[name].equivalence
-            kind = Classes if equivalence else SharedTable if name in shared else Table
+            kind = Classes if equivalence else SharedTable if name in shared else TableOf
             self.tables[name] = kind(self.shapes[name])
             self.deltas.pop(delta_name(name), None)
             self.proofs.pop(name, None)
@@ -88,10 +95,10 @@ class Store:
         """The table of a relation's change, filled only while the change is spread."""
         name = delta_name(relation)
         if name not in self.deltas:
-            self.deltas[name] = Table(self.shapes[relation])
+            self.deltas[name] = TableOf(self.shapes[relation])
         return self.deltas[name]
 
-    def index(self, access: Access) -> Any:
+    def index(self, access: Access) -> object:
         name = access.relation
         if name.startswith(VALUES_OF):
             return self.values.setdefault(name.removeprefix(VALUES_OF), {})
@@ -105,7 +112,7 @@ class Store:
     def statistics(self, rule: Rule) -> dict[str, Statistics]:
         """What is known of the relations that a rule reads."""
         names = {atom.relation for atom, _ in p.atoms_of(rule.body)}
-        return {name: self.sampled.of(name, self.tables[name]) for name in names if name in self.tables}
+        return self.sampled.known((name, self.tables[name]) for name in names if name in self.tables)
 
     def of_rule(self, rule: Rule, error: EvaluationError) -> EvaluationError:
         """The error, with the rule that met it as its author wrote it."""
@@ -125,7 +132,7 @@ class Task:
     `mode` says what becomes of a derivation; the body atom at `position` reads Δ (None: no Δ).
     """
 
-    __slots__ = ("compiled", "large", "mode", "position", "rule", "run", "sets", "store", "time")
+    __slots__ = ("compiled", "large", "mode", "position", "rule", "run", "sets", "source", "store", "time")
 
     def __init__(
         self,
@@ -138,11 +145,13 @@ class Task:
     ) -> None:
         self.store, self.rule, self.position, self.mode, self.large = store, rule, position, mode, large
         self.sets = sets
-        self.run: RunRule | None = None
+        read = None if position is None else rule.body[position]
+        self.source = read.relation if isinstance(read, p.Atom) else None
+        self.run: Run | None = None
         self.compiled: dict[str, float] | None = None  # the sizes that the order of joins was chosen by
         self.time = store.time_of(rule)
 
-    def __call__(self, delta: Facts, out: Any) -> None:
+    def __call__(self, delta: Facts | None, out: Facts) -> None:
         """Run on a change; an error names the rule."""
         start = perf_counter()
         try:
@@ -152,7 +161,7 @@ class Task:
         self.time.seconds += (perf_counter() - start) * self.store.weight
         self.time.runs += 1
 
-    def bind(self) -> RunRule:
+    def bind(self) -> Run:
         start = perf_counter()
         code = self.code()
         self.run = code.bound_to(self.store.index)
@@ -162,7 +171,8 @@ class Task:
     def code(self) -> Compiled:
         store = self.store
         statistics = store.statistics(self.rule)
-        self.compiled = {name: float(store.tables[name].about()) for name in statistics}
+        read = {atom.relation for atom, _ in p.atoms_of(self.rule.body)}.intersection(store.tables)
+        self.compiled = {name: float(store.tables[name].about()) for name in read}
         for name in self.large:
             statistics[name] = Guess(store.shapes[name].arity, max(self.compiled.get(name, 0), UNKNOWN))
         number = store.numbers.get(self.rule.name, 0)

@@ -1,1 +1,1 @@
-"""The commands of the prompt by theme, one function each: see `everlog.repl.table`."""
+"""The commands of the prompt, one function each: see `everlog.repl.table`."""

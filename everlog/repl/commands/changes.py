@@ -1,4 +1,4 @@
-"""Commands of changes: `.watch`, `.unwatch`, `.changes`."""
+"""Commands for changes: `.watch`, `.unwatch`, `.changes`."""
 
 from __future__ import annotations
 
@@ -12,35 +12,37 @@ if TYPE_CHECKING:
 THEME = "Changes"
 
 
-@command(".watch", "[REL | ATOM]", "tell changes of this alone", THEME, words=None, completes=("fact",))
+@command(".watch", "[REL | ATOM]", "print only changes of this", THEME, words=None, completes=("fact",))
 def watch(session: Session, words: Words) -> None:
     """
-    `.watch path`, or only some of its facts: `.watch path(1, x)`.  Changes of what is not watched
-    are then only counted. Without an argument, what is watched.
+    `.watch path`, or only some of its facts: `.watch path(1, x)`.  Other changes are only counted.
+    Without an argument, lists what is watched.
     """
     from everlog.api.parameters import Given
     from everlog.api.rows import Pattern, pattern_of
     from everlog.core.program.fact_rows import declared
+    from everlog.dsl.query_text import parse_query
     from everlog.repl.commands.parameters import parameters_for
 
     if not words:
-        session.screen.lines(session.watched or ["nothing is watched: all changes are told"])
+        session.screen.lines(session.watched or ["nothing is watched: all changes are printed"])
         return
     text = words[0].rstrip(".?")
     relations = session.db.relations
     if "(" in text:
-        given = Given(parameters_for(session, text))
-        session.watched[text] = pattern_of(relations, text).filled(given)
+        query = parse_query(text)
+        given = Given(parameters_for(session, query.parameters))
+        session.watched[text] = pattern_of(relations, query).filled(given)
     else:
         session.watched[text] = Pattern(declared(relations, text))
 
 
 @command(
-    ".unwatch", "[REL | ATOM]", "no longer watch this, or anything", THEME, words=None, completes=("watched",)
+    ".unwatch", "[REL | ATOM]", "stop watching this, or everything", THEME, words=None, completes=("watched",)
 )
 def unwatch(session: Session, words: Words) -> None:
     """
-    As it was given to `.watch`; without an argument, everything.
+    The argument is as for `.watch`; without one, everything.
     """
     if not words:
         session.watched.clear()
@@ -48,15 +50,15 @@ def unwatch(session: Session, words: Words) -> None:
         raise CommandError(f"`{words[0]}` is not watched")
 
 
-@command(".changes", "[REL]", "what the last step changed, all of it", THEME, completes=("relation",))
+@command(".changes", "[REL]", "all changes of the last step", THEME, completes=("relation",))
 def changes(session: Session, words: Words) -> None:
     """
-    With REL, what it changed there.
+    With REL, only its changes.
     """
     from everlog.core.program.fact_rows import declared
-    from everlog.repl.telling import tell
+    from everlog.repl.reports import print_changes
 
     last = session.db.changes
     if words:
         last = last.only([declared(session.db.relations, words[0]).name])
-    tell(session.screen, last, whole=True)
+    print_changes(session.screen, last, whole=True)

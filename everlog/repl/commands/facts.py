@@ -1,4 +1,4 @@
-"""Commands of facts in files: `.import`, `.export`."""
+"""Commands for facts in files: `.import`, `.export`."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ THEME = "Facts in files"
 )
 def import_facts(session: Session, words: Words) -> None:
     """
-    The name of the file says how it is written: .csv, .tsv, .facts, .txt, .json, .jsonl, .parquet,
+    The name of the file determines the format: .csv, .tsv, .facts, .txt, .json, .jsonl, .parquet,
     .arrow, .sqlite, .duckdb, texts also with .gz or .zst; postgresql://host/database is a database.
-    KEY=VALUE says it more exactly, with the parameters of `.input`: delimiter=; headers=true
-    columns=2:0 IO=sqlite dbtable=t rejects=bad.jsonl. Either all facts are inserted, as one step,
-    or none. `.import REL FILE` means the same.
+    KEY=VALUE sets a parameter of `.input`: delimiter=; headers=true columns=2:0 IO=sqlite dbtable=t
+    rejects=bad.jsonl.  Either all facts are inserted, as one step, or none.  `.import REL FILE`
+    means the same.
     """
     from everlog.core.program.fact_rows import declared
     from everlog.files import read_facts
@@ -52,8 +52,8 @@ def import_facts(session: Session, words: Words) -> None:
 )
 def export_facts(session: Session, words: Words) -> None:
     """
-    As `.import`, the other way round.  A .csv has the names of its columns on top, unless
-    headers=false.  The file appears whole, or stays as it was.
+    The reverse of `.import`.  A .csv begins with the names of its columns, unless headers=false.
+    The file is written completely, or stays as it was.
     """
     from everlog.core.program.fact_rows import declared
     from everlog.files import write_facts
@@ -70,7 +70,7 @@ def export_facts(session: Session, words: Words) -> None:
 
 
 def _in_order(session: Session, name: str, file: str) -> tuple[str, str]:
-    """A relation and a file, whichever of them stands first: nobody remembers that."""
+    """The relation and the file, which may come in either order."""
     relations = session.db.relations
     return (file, name) if name not in relations and file in relations else (name, file)
 
@@ -82,6 +82,6 @@ def _parameters(words: Words) -> dict[str, str]:
     for word in words:
         key, found, value = word.partition("=")
         if not found or key not in KNOWN_PARAMETERS:
-            raise CommandError(f"`{word}` is no parameter: known are {', '.join(sorted(KNOWN_PARAMETERS))}")
+            raise CommandError(f"unknown parameter `{word}`; use {', '.join(sorted(KNOWN_PARAMETERS))}")
         out[key] = value
     return out

@@ -1,4 +1,4 @@
-"""Commands of the prompt itself: `.help`, `.quit`."""
+"""Commands for the prompt itself: `.help`, `.quit`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ THEME = "The prompt"
 
 LINES = """\
 Type Datalog, without a prefix:
-  .decl edge(x:number, y:number)          a declaration or a rule is added, and told with its class and cost
+  .decl edge(x:number, y:number)          adds a declaration or a rule, and prints its class and cost
   path(x, y) :- edge(x, y).               -path#2. drops a rule
-  edge(1, 2).                             a fact comes, +edge(1, 2). is the same; -edge(1, 2). goes
-  ?- path(1, x), x > 3.                   a query of any conjunction; path(1, x)? is one, too
+  edge(1, 2).                             inserts a fact, as does +edge(1, 2). ; -edge(1, 2). deletes it
+  ?- path(1, x), x > 3.                   a query of any conjunction; path(1, x)? is a query too
   begin … commit | rollback               updates as one step
 
 Commands:"""
@@ -29,10 +29,10 @@ dump; dump R; clear R; echo TEXT; sleep MILLISECONDS; timestamp; profile; exit;
 `start;` is `begin`, but its `commit;` only counts the changes."""
 
 
-@command(".help", "[CMD]", "this, or all about a command", THEME, completes=("command",))
+@command(".help", "[CMD]", "this text, or the help of a command", THEME, completes=("command",))
 def help_(session: Session, words: Words) -> None:
     """
-    `.help ddlog` is about the words of DDlog.
+    `.help ddlog` lists the statements of DDlog.
     """
     if words and words[0] == "ddlog":
         session.screen.line(DDLOG)
@@ -58,8 +58,8 @@ def _all() -> list[str]:
 @command(".quit", "[STATUS]", "leave", THEME, aliases=(".exit", ".q"))
 def quit_(session: Session, words: Words) -> None:
     """
-    Ctrl-D does the same.  STATUS is that of the process, 0 without one.
+    The same as Ctrl-D.  STATUS is the exit status, by default 0.
     """
     if words and not (words[0].isdecimal() and integer(words[0]) < 256):
-        raise CommandError(f"a status is a number up to 255, not `{words[0]}`")
+        raise CommandError(f"invalid status `{words[0]}`; use a number up to 255")
     session.leave(int(words[0]) if words else 0)

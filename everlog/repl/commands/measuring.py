@@ -1,4 +1,4 @@
-"""Commands of time, memory and limits: `.timer`, `.prof`, `.mem`, `.progress`, `.limit`."""
+"""Commands `.timer`, `.prof`, `.mem`, `.progress`, `.limit`: time, memory, limits."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 THEME = "Time, memory, limits"
 
 
-@command(".timer", "[on|off]", "tell how long each line took", THEME, completes=("on|off",))
+@command(".timer", "[on|off]", "print the time of each line", THEME, completes=("on|off",))
 def timer(session: Session, words: Words) -> None:
     """
-    Seconds of the clock, with everything that was printed.
+    Wall-clock seconds, including the output.
     """
     change_or_show(session, "timer", words)
 
@@ -26,7 +26,7 @@ def timer(session: Session, words: Words) -> None:
 @command(".prof", "[N]", "runs and time of each rule", THEME)
 def prof(session: Session, words: Words) -> None:
     """
-    Those that took longest first; with N, so many of them.
+    The slowest first; with N, only the first N.
     """
     from everlog.repl.modes import table_lines
 
@@ -41,8 +41,8 @@ def prof(session: Session, words: Words) -> None:
 @command(".mem", "", "memory of the process and of each relation", THEME, words=(0, 0))
 def mem(session: Session, words: Words) -> None:
     """
-    Bytes of a relation are those of its tables, indexes, counts and witnesses, without the values
-    in them.
+    The bytes of a relation are those of its tables, indexes, counts and witnesses, without the
+    values in them.
     """
     from everlog.core.runtime.guards import memory_in_use
     from everlog.repl.modes import table_lines
@@ -53,10 +53,10 @@ def mem(session: Session, words: Words) -> None:
     session.screen.line(f"process: {memory_in_use() / (1 << 20):.1f} MB")
 
 
-@command(".progress", "[on|off]", "tell on the terminal what a long step is doing", THEME, completes=("on|off",))
+@command(".progress", "[on|off]", "show the progress of a long step on the terminal", THEME, completes=("on|off",))
 def progress(session: Session, words: Words) -> None:
     """
-    After half a second, the round of the recursion and the facts so far.
+    After half a second, shows the round of the recursion and the facts so far.
     """
     change_or_show(session, "progress", words)
 
@@ -64,7 +64,7 @@ def progress(session: Session, words: Words) -> None:
 @command(
     ".limit",
     "[NAME [VALUE|off]]",
-    "what one step may take",
+    "limits of one step",
     THEME,
     words=(0, 2),
     completes=("seconds|memory|facts|iterations", "off"),
@@ -72,8 +72,7 @@ def progress(session: Session, words: Words) -> None:
 def limit(session: Session, words: Words) -> None:
     """
     NAME is `seconds`, `memory` (such as 800M), `facts` (derived in one step) or `iterations` (of a
-    recursion that computes new values).  A step that goes past one is given up, and everything is
-    as before.
+    recursion that computes new values).  A step that exceeds a limit is undone.
     """
     from attrs import evolve
 
@@ -81,20 +80,20 @@ def limit(session: Session, words: Words) -> None:
 
     readers: dict[str, Any] = {"seconds": seconds, "memory": size, "facts": count, "iterations": count}
     if words and words[0] not in readers:
-        raise CommandError(f"no limit `{words[0]}`; there are {', '.join(readers)}")
+        raise CommandError(f"no limit `{words[0]}`; the limits are {', '.join(readers)}")
     limits = session.db.limits
     if len(words) < 2:
-        session.screen.lines(_told(limits, name) for name in words or readers)
+        session.screen.lines(_shown(limits, name) for name in words or readers)
         return
     name, text = words
     try:
         value = None if text == "off" else readers[name](text)
     except ValueError:
-        raise CommandError(f"`{text}` is no limit of {name}; `.limit {name} off` is none") from None
+        raise CommandError(f"invalid limit for {name}: `{text}`; use `off` to remove it") from None
     session.db.limits = session.limits = evolve(limits, **{name: value})
 
 
-def _told(limits: Limits, name: str) -> str:
+def _shown(limits: Limits, name: str) -> str:
     value = getattr(limits, name)
     if value is not None and name == "memory":
         return f"memory: {value >> 20}M"
@@ -103,5 +102,5 @@ def _told(limits: Limits, name: str) -> str:
 
 def _number(text: str) -> int:
     if not text.isdecimal() or integer(text) < 1:
-        raise CommandError(f"`{text}` is no number of rules")
+        raise CommandError(f"`{text}` is not a number of rules")
     return integer(text)

@@ -1,4 +1,4 @@
-"""Commands of answers: `.mode`, `.maxrows`, `.output`, `.once`, `.set`, `.show`."""
+"""Commands for output: `.mode`, `.maxrows`, `.output`, `.once`, `.set`, `.show`."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 THEME = "Answers"
 
 
-@command(".mode", "[table|csv|json|dl]", "how rows are written", THEME, completes=("|".join(MODES),))
+@command(".mode", "[table|csv|json|dl]", "output format of rows", THEME, completes=("|".join(MODES),))
 def mode(session: Session, words: Words) -> None:
     """
-    A table; CSV with quotes; JSON, a list of objects; or facts of the language.  Without a word,
-    the present one.
+    A table; CSV with quotes; JSON, a list of objects; or facts of the language.  Without an
+    argument, prints the current one.
     """
     change_or_show(session, "mode", words)
 
 
-@command(".maxrows", "[N|all]", "rows that an answer shows at most", THEME, completes=("all",))
+@command(".maxrows", "[N|all]", "maximal number of rows in an answer", THEME, completes=("all",))
 def maxrows(session: Session, words: Words) -> None:
     """
-    Of queries, of `.dump`, and of the changes of a step.  1000 on a terminal, all in a script.
+    Holds for queries, `.dump`, and the changes of a step.  1000 on a terminal, all in a script.
     """
     change_or_show(session, "maxrows", words)
 
@@ -33,9 +33,9 @@ def maxrows(session: Session, words: Words) -> None:
 @command(".output", "[FILE]", "write answers to a file from now on", THEME, completes=("file",))
 def output(session: Session, words: Words) -> None:
     """
-    The file begins anew; without FILE answers go to the screen again.  Errors always do.
-    `.output path` where `path` is a relation is the directive of the language: a file of that name
-    is `./path`.
+    The file is overwritten; without FILE, output goes to the screen again.  Errors always do.
+    `.output path` is the directive of the language if `path` is a relation: write `./path` for a
+    file of that name.
     """
     if not words or words[0] == "stdout":
         session.screen.to_screen()
@@ -46,15 +46,15 @@ def output(session: Session, words: Words) -> None:
 @command(".once", "FILE", "write the answer of the next line to a file", THEME, words=(1, 1), completes=("file",))
 def once(session: Session, words: Words) -> None:
     """
-    Such as `.once reach.csv`, after `.mode csv`.
+    For example `.once reach.csv`, after `.mode csv`.
     """
     session.screen.to_file(_file_name(session, words[0]), once=True)
 
 
 def _file_name(session: Session, name: str) -> str:
-    """A name with neither a dot nor a slash is more likely a relation that is not there."""
+    """The name of a file; one without dot and slash is more likely a missing relation."""
     if name.isidentifier():
-        raise CommandError(f"undefined relation `{name}`; a file of this name is `./{name}`")
+        raise CommandError(f"undefined relation `{name}`; write `./{name}` for a file of this name")
     return name
 
 
@@ -76,7 +76,7 @@ def set_(session: Session, words: Words) -> None:
     session.settings.change(words[0], " ".join(words[1:]))
 
 
-@command(".show", "[NAME]", "the settings, and what the prompt works on", THEME, completes=("setting",))
+@command(".show", "[NAME]", "the settings and the state of the prompt", THEME, completes=("setting",))
 def show(session: Session, words: Words) -> None:
     """
     With NAME, one setting.
@@ -95,7 +95,7 @@ def show(session: Session, words: Words) -> None:
             f"program: {session.places.program or 'none was loaded'}",
             f"database: {getattr(session.present or session.opened, 'path', 'in memory')}",
             f"facts from: {session.places.facts}",
-            f"answers go to: {screen.file_name or 'the screen'}",
+            f"output goes to: {screen.file_name or 'the screen'}",
             f"transaction: {pending}",
             f"watched: {', '.join(session.watched) or 'everything'}",
         ]
@@ -103,7 +103,7 @@ def show(session: Session, words: Words) -> None:
 
 
 def change_or_show(session: Session, name: str, words: Words) -> None:
-    """What a command does that stands for one setting."""
+    """Change or print one setting, for the command of the same name."""
     if words:
         session.settings.change(name, words[0])
     else:

@@ -1,7 +1,8 @@
-"""Parameters of queries at the prompt: `.param`, and the values that a text asks for."""
+"""Parameters of queries at the prompt: `.param`, and the values for a query."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from everlog.repl.table import CommandError, Words, command
@@ -14,12 +15,11 @@ THEME = "Parameters"
 _USAGE = '.param NAME VALUE, where VALUE is a constant such as 5, 1.5 or "ann"'
 
 
-@command(".param", "[NAME [VALUE | off]]", "give the parameter `$NAME` a value", THEME, words=None)
+@command(".param", "[NAME [VALUE | off]]", "set the parameter `$NAME`", THEME, words=None)
 def param(session: Session, words: Words) -> None:
     """
-    After `.param user "ann"`, `?- age($user, x).` asks with that value, and so do `.why`,
-    `.why-not` and `.watch`.  `.param user off` takes it away; without a value it is shown, without
-    a name all are.
+    After `.param user "ann"`, `?- age($user, x).` uses that value, and so do `.why`, `.why-not` and
+    `.watch`.  `.param user off` removes it; without a value it is printed, without a name all are.
     """
     from everlog.dsl.fact_text import read_constant
 
@@ -29,16 +29,16 @@ def param(session: Session, words: Words) -> None:
         session.screen.lines(map(_line, session.parameters.items()))
         return
     if not (name.isascii() and name.isidentifier()):
-        raise CommandError(f"`{name}` is no name of a parameter; usage: {_USAGE}")
+        raise CommandError(f"`{name}` is not a parameter name; usage: {_USAGE}")
     if text == "off":
         session.parameters.pop(name, None)
     elif text:
         value = read_constant(text)
         if value is None:
-            raise CommandError(f"`{text}` is no constant; usage: {_USAGE}")
+            raise CommandError(f"`{text}` is not a constant; usage: {_USAGE}")
         session.parameters[name] = value
     else:
-        session.screen.line(_line((name, parameters_for(session, f"${name}")[name])))
+        session.screen.line(_line((name, parameters_for(session, [name])[name])))
 
 
 def _line(parameter: tuple[str, Value]) -> str:
@@ -49,12 +49,11 @@ def _line(parameter: tuple[str, Value]) -> str:
     return f"${name} = {Constant(value, kind_of_value(value) or Kind.NUMBER)}"
 
 
-def parameters_for(session: Session, text: str) -> dict[str, Value]:
-    """The values of the parameters that stand in a text."""
-    from everlog.dsl.query_check import parameters_of
-
-    names = parameters_of(text) if "$" in text else []
+def parameters_for(session: Session, names: Iterable[str]) -> dict[str, Value]:
+    """The values of parameters, by name."""
+    found = {}
     for name in names:
         if name not in session.parameters:
-            raise CommandError(f"parameter `${name}` has no value; give it one: .param {name} VALUE")
-    return {name: session.parameters[name] for name in names}
+            raise CommandError(f"parameter `${name}` has no value; set one: .param {name} VALUE")
+        found[name] = session.parameters[name]
+    return found

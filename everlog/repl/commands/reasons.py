@@ -1,10 +1,11 @@
-"""Commands of reasons: `.why`, `.why-not`."""
+"""Commands for reasons: `.why`, `.why-not`."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING
 
+from everlog.dsl.query_text import parameters_of
 from everlog.repl.commands.parameters import parameters_for
 from everlog.repl.table import CommandError, Words, command
 
@@ -15,13 +16,13 @@ if TYPE_CHECKING:
 THEME = "Reasons"
 
 
-@command(".why", "FACT", "a proof of a fact, down to given facts", THEME, words=None, completes=("fact",))
+@command(".why", "FACT", "a proof of a fact, down to base facts", THEME, words=None, completes=("fact",))
 def why(session: Session, words: Words) -> None:
     """
-    Such as `.why path(1, 3)`.  In mode json, the proof is an object for programs.
+    For example `.why path(1, 3)`.  In mode json, the proof is an object.
     """
     text = _fact(words, ".why")
-    _show(session, session.db.why(text, **parameters_for(session, text)))
+    _show(session, session.db.why(text, **parameters_for(session, parameters_of(text))))
 
 
 @command(
@@ -35,10 +36,10 @@ def why(session: Session, words: Words) -> None:
 )
 def why_not(session: Session, words: Words) -> None:
     """
-    Such as `.why-not path(3, 1)`.
+    For example `.why-not path(3, 1)`.
     """
     text = _fact(words, ".why-not")
-    _show(session, session.db.why_not(text, **parameters_for(session, text)))
+    _show(session, session.db.why_not(text, **parameters_for(session, parameters_of(text))))
 
 
 def _fact(words: Words, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Commands of relations: `.tables`, `.schema`, `.count`, `.dump`."""
+"""Commands for relations: `.tables`, `.schema`, `.count`, `.dump`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ THEME = "Relations"
 @command(".tables", "[PATTERN]", "the relations, their columns and sizes", THEME, completes=("relation",))
 def tables(session: Session, words: Words) -> None:
     """
-    PATTERN may have `*` and `?`.  The last column says how a relation is kept: `given` has no
-    rules.
+    PATTERN may contain `*` and `?`.  The last column is the strategy: `given` means base facts
+    only.
     """
     from everlog.repl.modes import table_lines
 
@@ -37,7 +37,7 @@ def tables(session: Session, words: Words) -> None:
 @command(".schema", "[REL]", "the declarations", THEME, completes=("relation",))
 def schema(session: Session, words: Words) -> None:
     """
-    Declarations and directives as the language writes them; with REL those that speak of it.
+    Declarations and directives as statements of the language; with REL, those that name it.
     """
     declarations = [text for text in session.db.statements() if text.startswith(".")]
     if words:
@@ -48,10 +48,10 @@ def schema(session: Session, words: Words) -> None:
     session.screen.lines(declarations, paged=True)
 
 
-@command(".count", "[REL …]", "how many facts relations have", THEME, words=(0, 1000), completes=("relation",))
+@command(".count", "[REL …]", "the number of facts in relations", THEME, words=(0, 1000), completes=("relation",))
 def count(session: Session, words: Words) -> None:
     """
-    Without REL, of all relations.
+    Without REL, for all relations.
     """
     from everlog.core.program.fact_rows import declared
 
@@ -70,8 +70,8 @@ def count(session: Session, words: Words) -> None:
 )
 def dump(session: Session, words: Words) -> None:
     """
-    With REL all of its facts, in the mode that is set.  Without, a program that is this database:
-    declarations, rules and given facts.
+    With REL, all of its facts, in the current mode.  Without, a program that recreates this
+    database: declarations, rules and base facts.
     """
     from everlog.core.program.fact_rows import declared
     from everlog.repl.modes import show_rows

@@ -1,4 +1,4 @@
-"""Commands of rules: `.rules`, `.class`, `.plan`, `.code`, `.drop`."""
+"""Commands for rules: `.rules`, `.class`, `.plan`, `.code`, `.drop`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ THEME = "Rules"
 @command(".rules", "[REL]", "the rules with their names", THEME, completes=("name",))
 def rules(session: Session, words: Words) -> None:
     """
-    With REL those that derive it.  `-path#2.` drops a rule by its name.
+    With REL, those that derive it.  `-path#2.` drops a rule by its name.
     """
     named = session.db.rules
     chosen = _chosen(session, words[0]) if words else list(named)
@@ -41,35 +41,33 @@ def _chosen(session: Session, name: str) -> list[str]:
     return [rule.name for rule in session.db.program.rules if rule.head.relation == relation]
 
 
-@command(".class", "[NAME]", "the class of each rule, and what one update costs", THEME, completes=("name",))
+@command(".class", "[NAME]", "the class of each rule, and the cost of one update", THEME, completes=("name",))
 def class_(session: Session, words: Words) -> None:
     """
-    Hierarchical, acyclic, cyclic or recursive, the widths w and ŵ, and the promise of the strategy
+    Hierarchical, acyclic, cyclic or recursive, the widths w and ŵ, and the cost with the strategy
     in use.  NAME is a rule or a relation; `.plan NAME` says why.
     """
-    from everlog.repl.telling import told_rules
+    from everlog.repl.reports import cost_lines
 
     chosen = _chosen(session, words[0]) if words else list(session.db.rules)
-    session.screen.lines(told_rules(session.db, chosen), paged=True)
+    session.screen.lines(cost_lines(session.db, chosen), paged=True)
 
 
-@command(".plan", "[NAME]", "how relations are kept current, and why so", THEME, completes=("name",))
+@command(".plan", "[NAME]", "how relations are maintained, and why", THEME, completes=("name",))
 def plan(session: Session, words: Words) -> None:
     """
-    Of everything, or of one relation or rule, as `everlog explain` has it.  The language's own
-    `.plan 0:(2,1)` stands on the line of its rule.
+    For everything, or for one relation or rule, as `everlog explain` prints it.  The language's own
+    `.plan 0:(2,1)` belongs on the line of its rule.
     """
     if words and ":" in words[0]:
-        raise CommandError("the plan of a rule stands on the line of that rule")
+        raise CommandError("a `.plan` of the language belongs on the line of its rule")
     session.screen.lines(session.db.explain(words[0] if words else None).split("\n"), paged=True)
 
 
-@command(
-    ".code", "[NAME] [deltas]", "the Python that rules become", THEME, words=(0, 2), completes=("name", "deltas")
-)
+@command(".code", "[NAME] [deltas]", "the Python code of rules", THEME, words=(0, 2), completes=("name", "deltas"))
 def code(session: Session, words: Words) -> None:
     """
-    Of all rules, or of one relation or rule; with `deltas`, the Python that follows changes.
+    For all rules, or one relation or rule; with `deltas`, the code that propagates changes.
     """
     from everlog.core.engine.explain import explain_delta_code
     from everlog.core.evaluate.seminaive import explain_code
@@ -89,21 +87,21 @@ def code(session: Session, words: Words) -> None:
 @command(
     ".drop",
     "NAME",
-    "drop a rule, or a relation with all that is its own",
+    "drop a rule, or a relation with everything of its own",
     THEME,
     words=(1, 1),
     completes=("name",),
 )
 def drop(session: Session, words: Words) -> None:
     """
-    A rule such as `path#2`, or a relation with its declaration, rules, facts and directives;
-    nothing else may use it.
+    A rule such as `path#2`, or a relation with its declaration, rules, facts and directives; no
+    other statement may use it.
     """
-    from everlog.repl.transactions import refuse_in_transaction, told
+    from everlog.repl.transactions import refuse_in_transaction, report_step
 
-    refuse_in_transaction(session, "something is dropped")
+    refuse_in_transaction(session, "drop it")
     if "#" in words[0]:
-        told(session, session.db.drop_rule(words[0]))
+        report_step(session, session.db.drop_rule(words[0]))
         return
-    told(session, session.db.drop_relation(words[0]))
+    report_step(session, session.db.drop_relation(words[0]))
     session.watched = {text: seen for text, seen in session.watched.items() if seen.relation.name != words[0]}

@@ -1,4 +1,4 @@
-// Requests and events.  Numbers come as text, since JavaScript's own have 53 bits.
+// Requests and events.  Numbers come as text, since JavaScript's own are exact to 53 bits only.
 
 import { byId } from "./dom.js";
 
@@ -23,7 +23,7 @@ let asking = null;
 function askForToken() {
   asking ??= new Promise((resolve) => {
     const dialog = byId("token-dialog");
-    if (sessionStorage.getItem(KEY)) byId("token-told").textContent = "That was not the token of this service.";
+    if (sessionStorage.getItem(KEY)) byId("token-told").textContent = "This token is wrong.";
     dialog.addEventListener("cancel", (event) => event.preventDefault(), { once: true });
     dialog.addEventListener(
       "close",
@@ -72,8 +72,8 @@ export const post = async (path, body, parameters = {}) =>
 
 export const remove = async (path) => answer(await fetched(path, { method: "DELETE" }));
 
-// A browser has six connections to a service, for all of its tabs, and keeps pages that were left.  So nobody is
-// followed for a page that was left, or a tab that nobody has looked at for a while.
+// A browser has six connections to a service for all of its tabs, and keeps hidden pages.  So a page
+// that was left, or a tab that has been hidden for a while, closes its stream.
 
 const UNSEEN = 30000; // ms
 
@@ -123,7 +123,7 @@ export async function follow(onEvent, onState) {
         if (data) onEvent(kind, JSON.parse(data));
         last = id ?? last;
       }
-      onState("lost", "the stream has ended; asking again");
+      onState("lost", "the stream has ended; reconnecting");
     } catch (error) {
       if (!paused) onState("lost", `not connected (${error.message})`);
     }

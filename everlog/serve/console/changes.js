@@ -1,12 +1,12 @@
-// What happens, step by step, and steps of one's own.
+// The changes of each step, and a form for steps.
 
 import { post } from "./api.js";
 import { byId, element, onSubmit, tell } from "./dom.js";
 import { factText, roughText } from "./facts.js";
 import { relationOf } from "./relations.js";
 
-const STEPS = 100; // that are shown
-const LINES = 20; // of one step
+const STEPS = 100; // shown
+const LINES = 20; // shown per step
 
 let paused = false;
 
@@ -30,12 +30,12 @@ export function setUpChanges() {
   onSubmit("step-form", "step-told", async () => {
     const told = await post("/steps", { text: byId("step-text").value, tell: "counts" });
     const count = Object.values(told.changes).reduce((sum, change) => sum + change.inserted + change.deleted, 0);
-    tell("step-told", count ? `step ${told.step}: ${count} fact${count === 1 ? "" : "s"} changed` : "nothing has changed");
+    tell("step-told", count ? `step ${told.step}: ${count} fact${count === 1 ? "" : "s"} changed` : "no change");
     byId("step-text").value = "";
   });
   byId("pause").addEventListener("click", (event) => {
     paused = !paused;
     event.target.setAttribute("aria-pressed", String(paused));
-    event.target.textContent = paused ? "Go on" : "Pause";
+    event.target.textContent = paused ? "Resume" : "Pause";
   });
 }

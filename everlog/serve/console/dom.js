@@ -1,4 +1,4 @@
-// Elements from values: text is always text, never markup.
+// Elements from values: text never becomes markup.
 
 export const byId = (id) => document.getElementById(id);
 

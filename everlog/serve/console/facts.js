@@ -1,4 +1,4 @@
-// Facts as the language writes them.
+// Facts in the syntax of the language.
 
 const quoted = (text) =>
   `"${text.replace(/[\\"\n\r\t]/g, (c) => ({ "\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t" })[c])}"`;

@@ -1,4 +1,4 @@
-// The console: sets up its parts, loads what is there, and follows what happens.
+// The console: sets up its parts, loads the state, and follows changes.
 
 import { follow, get } from "./api.js";
 import { setUpChanges, showChange } from "./changes.js";
@@ -10,7 +10,7 @@ import { loadRules, setUpRules } from "./rules.js";
 
 const show = (relation) => showFacts(relation).catch(problem);
 
-let loads = Promise.resolve(); // one after the other, so that the last one is what is shown
+let loads = Promise.resolve(); // one after another, so that the last one is shown
 
 function load() {
   loads = loads.then(async () => {

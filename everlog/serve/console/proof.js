@@ -1,4 +1,4 @@
-// Proofs, drawn: the fact on top, below each fact what it follows from, given facts at the bottom.
+// Drawings of proofs: the fact at the top, its premises below, base facts at the bottom.
 
 import { post } from "./api.js";
 import { byId, element, onSubmit, svg, tell } from "./dom.js";
@@ -117,7 +117,7 @@ function attempts(found) {
   return element("ul", { class: "plain" }, ...items, ...remarks);
 }
 
-let shown = null; // the proof that is drawn, if one is
+let shown = null; // the current proof, if any
 
 /** Show the box, and in words what it has. */
 function say(text) {

@@ -8,7 +8,7 @@ const PAGE = 50;
 let ask = null; // (offset) → a page
 let offset = 0;
 let shown = 0; // rows on the page, which may be cut
-let relation = null; // whose facts are shown, if it is one
+let relation = null; // the relation whose facts are shown, if it is one
 let shownOf = null; // the step whose state is shown
 
 /** What is shown stays as it is, so that nothing moves under a reader; but it says that it is old. */

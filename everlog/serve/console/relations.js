@@ -1,12 +1,12 @@
-// Relations with their sizes, which follow what is told of changes.
+// Relations with their sizes, which follow the changes.
 
 import { get } from "./api.js";
 import { byId, element } from "./dom.js";
 
 const sizes = new Map();
-let known = 0; // the step after which the sizes were told
+let known = 0; // the step of these sizes
 let loading = 0;
-let heard = []; // changes that came while sizes were asked for
+let heard = []; // changes that came while the sizes were being loaded
 
 /** A relation with its columns, if it is known already. */
 export const relationOf = (name) => sizes.get(name)?.relation;

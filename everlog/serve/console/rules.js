@@ -1,4 +1,4 @@
-// Rules with class and cost, and an editor for new ones, whose mistakes are marked where they are.
+// Rules with class and cost, and an editor for new ones that marks errors.
 
 import { get, post, remove } from "./api.js";
 import { byId, element, onSubmit, problem } from "./dom.js";
@@ -9,7 +9,7 @@ const WAIT = 250; // ms after the last key
 export function badge(rule) {
   const made = element("span", { class: `badge ${rule.class}`, title: rule.reason }, rule.class);
   const drawn = document.createElement("template");
-  drawn.innerHTML = SIGNS[rule.class] ?? ""; // our own drawing, never a text of the program
+  drawn.innerHTML = SIGNS[rule.class] ?? ""; // our own drawing, never text of the program
   made.prepend(drawn.content);
   return made;
 }
@@ -90,7 +90,7 @@ function mark(text, diagnostics) {
   let at = 0;
   for (const { start, end, severity } of spans(text, diagnostics)) {
     if (start < at) continue;
-    const inside = start === end ? " " : text.slice(start, end); // at the end of the text there is nothing to mark
+    const inside = start === end ? " " : text.slice(start, end); // there is nothing to mark at the end of the text
     parts.push(text.slice(at, start), element("mark", { class: severity }, inside));
     at = end;
   }
@@ -133,7 +133,7 @@ async function check() {
   } catch (error) {
     problem(error);
   }
-  if (mine !== asked) return; // the text is another one already
+  if (mine !== asked) return; // the text has changed meanwhile
   mark(text, checked.diagnostics);
   list(text, checked);
 }

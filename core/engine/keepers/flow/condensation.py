@@ -1,5 +1,4 @@
-"""The strongly connected components of a graph whose steps come and go, in an order that every step
-follows.
+"""Strongly connected components of a changing graph, in an order that its steps follow.
 
 What flows along the steps of a graph is the same for all nodes that lead to each other, and may be
 settled from the sources on, component by component.  So one wants to know the components at any
@@ -28,9 +27,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, Protocol
+from typing import Protocol
 
 from everlog.core.engine.keepers.flow.places import Component, Places
+from everlog.core.program import Value
 from everlog.core.program.strong import strong_components
 
 _FEW = 32  # searches, up to which they are tried before a whole component is gone through
@@ -38,19 +38,17 @@ _MANY = 64  # nodes, from which on a large component is looked for before all ar
 
 
 class Steps(Protocol):
-    """A graph: the nodes that one step leads to, and those it comes from; of one node, or of any of
-    several.
-    """
+    """A graph: the nodes one step after and before a node, or any of several."""
 
-    def after(self, node: Any) -> set[Any]: ...
-    def before(self, node: Any) -> set[Any]: ...
-    def after_any(self, nodes: Iterable[Any]) -> set[Any]: ...
-    def before_any(self, nodes: Iterable[Any]) -> set[Any]: ...
-    def nodes(self) -> Iterable[Any]: ...
+    def after(self, node: Value) -> set[Value]: ...
+    def before(self, node: Value) -> set[Value]: ...
+    def after_any(self, nodes: Iterable[Value]) -> set[Value]: ...
+    def before_any(self, nodes: Iterable[Value]) -> set[Value]: ...
+    def nodes(self) -> Iterable[Value]: ...
 
 
 Links = dict[Component, list[Component]]
-AnyNext = Callable[[Iterable[Any]], set[Any]]  # the nodes next to any of some
+AnyNext = Callable[[Iterable[Value]], set[Value]]  # the nodes next to any of some
 
 
 class Condensation:
@@ -64,12 +62,12 @@ class Condensation:
 
     def __init__(self, steps: Steps) -> None:
         self.steps = steps
-        self.of: dict[Any, Component] = {}
-        self.together: set[Any] = set()
+        self.of: dict[Value, Component] = {}
+        self.together: set[Value] = set()
         groups = strong_components(steps.nodes(), steps.after)
         self.places = Places([self._make(group) for group in reversed(groups)])
 
-    def _make(self, nodes: Collection[Any]) -> Component:
+    def _make(self, nodes: Collection[Value]) -> Component:
         component = Component(set(nodes) if len(nodes) > 1 else tuple(nodes))
         self.of.update(dict.fromkeys(nodes, component))
         if len(nodes) > 1:
@@ -90,7 +88,7 @@ class Condensation:
         of = self.of
         return {of[node] for node in self.nodes_before(component)}
 
-    def nodes_after(self, component: Component) -> set[Any]:
+    def nodes_after(self, component: Component) -> set[Value]:
         """The nodes of other components that a step from this one leads to; nobody changes them."""
         nodes = component.nodes
         if len(nodes) == 1:
@@ -101,7 +99,7 @@ class Condensation:
             component.leads_to = self.steps.after_any(nodes).difference(nodes)
         return component.leads_to
 
-    def nodes_before(self, component: Component) -> set[Any]:
+    def nodes_before(self, component: Component) -> set[Value]:
         """The nodes of other components that a step to this one comes from; nobody changes them."""
         nodes = component.nodes
         if len(nodes) == 1:
@@ -112,7 +110,7 @@ class Condensation:
             component.comes_from = self.steps.before_any(nodes).difference(nodes)
         return component.comes_from
 
-    def _step_went(self, start: Any, end: Any) -> None:
+    def _step_went(self, start: Value, end: Value) -> None:
         """Keep in mind what lies around components: there is no step between these nodes any more."""
         tail, head = self.of[start], self.of[end]
         if tail is not head:
@@ -121,7 +119,7 @@ class Condensation:
             if head.comes_from is not None and self.steps.after(start).isdisjoint(head.nodes):
                 head.comes_from.discard(start)
 
-    def _step_came(self, start: Any, end: Any) -> None:
+    def _step_came(self, start: Value, end: Value) -> None:
         tail, head = self.of[start], self.of[end]
         if tail is not head:
             if tail.leads_to is not None:
@@ -129,7 +127,7 @@ class Condensation:
             if head.comes_from is not None:
                 head.comes_from.add(start)
 
-    def _shrink(self, component: Component, lost: set[Any]) -> None:
+    def _shrink(self, component: Component, lost: set[Value]) -> None:
         """Some nodes are no longer part of a component."""
         steps = self.steps
         component.nodes = nodes = set(component.nodes) - lost  # a new set: the old one may stand in what was told
@@ -144,12 +142,10 @@ class Condensation:
 
     # ── steps that go ────────────────────────────────────────────────────────────────────────
 
-    def remove(self, gone: Collection[tuple[Any, Any]]) -> list[list[Component]]:
-        """Follow steps that went; for each component that is no longer whole its parts, the largest
-        one first.
-        """
-        inside: dict[Component, list[tuple[Any, Any]]] = {}
-        touched: set[Any] = set()
+    def remove(self, gone: Collection[tuple[Value, Value]]) -> list[list[Component]]:
+        """Follow steps that went; the parts of each component that broke, largest first."""
+        inside: dict[Component, list[tuple[Value, Value]]] = {}
+        touched: set[Value] = set()
         for start, end in gone:
             touched.add(start)
             touched.add(end)
@@ -172,9 +168,8 @@ class Condensation:
                 self.places.remove(self.of.pop(node))
         return split
 
-    def _cut(self, component: Component, start: Any, end: Any) -> Sequence[Collection[Any]]:
-        """One step inside of a component went: the parts that this leaves, in order, if there are
-        several.
+    def _cut(self, component: Component, start: Value, end: Value) -> Sequence[Collection[Value]]:
+        """The parts, in order, into which a component breaks when one inner step goes.
 
         No simple way to its start, and none from its end, took that step: so its end still leads to
         every node, and every node to its start.  Unless the start leads to the end, what leads to
@@ -199,16 +194,15 @@ class Condensation:
             forth = self._within(nodes - back, start, after)
         # Both have fallen off, and perhaps more at either side of what lies between them.
         rest = nodes - forth - back
-        anchor = next(iter(rest), None)
+        anchor = next(iter(rest), start)
         led = self._held(rest | forth, forth, anchor, before) if rest else None
         held = self._held(led | back, back, anchor, after) if led else None
         if led is None or held is None:
             return [back, *self._sorted(rest), forth]
         return [back, *self._sorted(led - held), held, *self._sorted(rest - led), forth]
 
-    def _held(self, nodes: set[Any], fallen: set[Any], anchor: Any, next_to: AnyNext) -> set[Any] | None:
-        """What still holds together when some nodes, next to a step that went, have fallen off a
-        component.
+    def _held(self, nodes: set[Value], fallen: set[Value], anchor: Value, next_to: AnyNext) -> set[Value] | None:
+        """What holds together when nodes next to a lost step fall off a component.
 
         From elsewhere nothing but that step led into what fell off at its end: so all nodes hold
         together that the `anchor`, its start or any other node that did not fall off, still leads
@@ -235,12 +229,12 @@ class Condensation:
             held -= new
         return held
 
-    def _broken(self, component: Component, lost: Iterable[tuple[Any, Any]]) -> bool:
+    def _broken(self, component: Component, lost: Iterable[tuple[Value, Value]]) -> bool:
         """Whether a component is no longer whole, now that steps inside of it are gone."""
         nodes = set(component.nodes)
         return any(self._search(nodes, start, end) is not None for start, end in lost)
 
-    def _search(self, nodes: set[Any], start: Any, end: Any) -> tuple[set[Any], set[Any], bool] | None:
+    def _search(self, nodes: set[Value], start: Value, end: Value) -> tuple[set[Value], set[Value], bool] | None:
         """None if a node leads to another inside of `nodes`.
 
         If not, what the first leads to and what leads to the second, as far as they are known: one
@@ -264,7 +258,7 @@ class Condensation:
                 back |= new_back
         return forth, back, not new_forth
 
-    def _sorted(self, nodes: set[Any]) -> list[Collection[Any]]:
+    def _sorted(self, nodes: set[Value]) -> list[Collection[Value]]:
         """The components of some nodes among themselves, in order.
 
         Where there is a large one, it is found faster by what leads to one of its nodes, and what
@@ -282,17 +276,15 @@ class Condensation:
         return list(reversed(strong_components(nodes, lambda node: nodes.intersection(after(node)))))
 
     @staticmethod
-    def _within(nodes: set[Any], start: Any, next_to: AnyNext) -> set[Any]:
-        """What is to be reached from a node inside of some nodes, itself included; from front to
-        front in C.
-        """
+    def _within(nodes: set[Value], start: Value, next_to: AnyNext) -> set[Value]:
+        """The nodes within `nodes` that a node reaches, itself included; in C."""
         found, new = {start}, {start}
         while new:
             new = (next_to(new) & nodes) - found
             found |= new
         return found
 
-    def _replace(self, component: Component, groups: Sequence[Collection[Any]]) -> list[Component]:
+    def _replace(self, component: Component, groups: Sequence[Collection[Value]]) -> list[Component]:
         """The parts of a component that is no longer whole, given in order; the largest one first.
 
         It goes on as what the whole was.
@@ -311,7 +303,7 @@ class Condensation:
 
     # ── steps that come ──────────────────────────────────────────────────────────────────────
 
-    def add(self, new: Collection[tuple[Any, Any]]) -> list[Component]:
+    def add(self, new: Collection[tuple[Value, Value]]) -> list[Component]:
         """Follow steps that came; the components that were made of several."""
         of = self.of
         merged: dict[Component, None] = {}
@@ -329,9 +321,7 @@ class Condensation:
         return [one for one in merged if one.parts and of[next(iter(one.nodes))] is one]
 
     def _reorder(self, tail: Component, head: Component) -> Component | None:
-        """Make room for a step from `tail` back to `head`; the component that has become of both,
-        if one has.
-        """
+        """Make room for a step from `tail` back to `head`; their component, if they are one."""
         forwards, found, links = self._nearer(tail, head)
         at, room = (tail, self.places.behind) if forwards else (head, self.places.ahead)
         circle = _linked(at, links) if at in found else set()
@@ -340,8 +330,7 @@ class Condensation:
         return self._merge(circle, at) if circle else None
 
     def _nearer(self, tail: Component, head: Component) -> tuple[bool, set[Component], Links]:
-        """What `head` leads to as far as `tail`, or what leads to `tail` from `head` on: the one
-        that costs less.
+        """What `head` leads to before `tail`, or the reverse: the cheaper of the two.
 
         True for the first.  Both are searched for side by side, until one of them is complete;
         nothing beyond the other end is wanted, so that is not gone on from.  Links lead back to

@@ -7,9 +7,11 @@ from typing import Any
 
 from attrs import frozen
 
-Fan = set[Any]
-Index = Mapping[Any, Fan]
-NOTHING: Any = frozenset()  # a Fan that nobody changes
+from everlog.core.program import Value
+from everlog.core.storage.shape import PairFacts, ValueSet
+
+Index = Mapping[Value, ValueSet]
+NOTHING: Any = frozenset()  # read as a set; nobody changes it
 
 
 @frozen
@@ -19,57 +21,55 @@ class Graph:
     forth: tuple[Index, ...]
     back: tuple[Index, ...]
 
-    def after(self, node: Any) -> Fan:
+    def after(self, node: Value) -> ValueSet:
         return _along(self.forth, node)
 
-    def before(self, node: Any) -> Fan:
+    def before(self, node: Value) -> ValueSet:
         return _along(self.back, node)
 
-    def after_any(self, nodes: Iterable[Any]) -> Fan:
+    def after_any(self, nodes: Iterable[Value]) -> ValueSet:
         return _along_any(self.forth, nodes)
 
-    def before_any(self, nodes: Iterable[Any]) -> Fan:
+    def before_any(self, nodes: Iterable[Value]) -> ValueSet:
         return _along_any(self.back, nodes)
 
-    def nodes(self) -> Iterator[Any]:
+    def nodes(self) -> Iterator[Value]:
         """Every node from which a step leads, perhaps more than once."""
         for step in self.forth:
             yield from step
 
 
-def _along(steps: tuple[Index, ...], node: Any) -> Fan:
+def _along(steps: tuple[Index, ...], node: Value) -> ValueSet:
     if len(steps) == 1:
-        found: Fan = steps[0].get(node, NOTHING)
+        found: ValueSet = steps[0].get(node, NOTHING)
         return found
     return set().union(*[step.get(node, NOTHING) for step in steps])
 
 
-def _along_any(steps: tuple[Index, ...], nodes: Iterable[Any]) -> Fan:
+def _along_any(steps: tuple[Index, ...], nodes: Iterable[Value]) -> ValueSet:
     """All of it in C: a component may have thousands of nodes."""
-    return set().union(*[fan for step in steps for fan in filter(None, map(step.get, nodes))])
+    return set().union(*[values for step in steps for values in filter(None, map(step.get, nodes))])
 
 
 @frozen
 class Sources:
-    """What comes to nodes from outside: `at` has elements by node, one index for each rule; `nodes`
-    turns them.
-    """
+    """What comes from outside, an index per rule: `at` by node, `nodes` by element."""
 
     at: tuple[Index, ...]
     nodes: tuple[Index, ...]
 
-    def brings(self, node: Any, element: Any) -> bool:
+    def brings(self, node: Value, element: Value) -> bool:
         return any(element in index.get(node, NOTHING) for index in self.at)
 
-    def together(self) -> dict[Any, Fan]:
+    def together(self) -> PairFacts:
         """All that is brought, by node.  Sets may be those of the indexes."""
-        out: dict[Any, Fan] = {}
+        out: PairFacts = {}
         for index in self.at:
-            for node, fan in index.items():
-                out[node] = out[node] | fan if node in out else fan
+            for node, values in index.items():
+                out[node] = out[node] | values if node in out else values
         return out
 
-    def not_brought(self, nodes: Collection[Any], elements: Fan) -> Fan:
+    def not_brought(self, nodes: Collection[Value], elements: ValueSet) -> ValueSet:
         """Those of some elements that come to none of some nodes."""
         if len(elements) < len(nodes):
             return {
@@ -81,7 +81,7 @@ class Sources:
         return left
 
 
-def without_any(elements: Fan, fans: Iterable[Fan | None]) -> Fan:
+def without_any(elements: ValueSet, sets: Iterable[ValueSet | None]) -> ValueSet:
     """Some elements without those of other sets.
 
     >>> sorted(without_any({1, 2, 3}, [{1}, None, {3, 4}]))
@@ -90,11 +90,11 @@ def without_any(elements: Fan, fans: Iterable[Fan | None]) -> Fan:
     Cost: of each set the smaller of its size and that of what is left.
     """
     left = elements.copy()
-    for fan in filter(None, fans):
-        if len(fan) > len(left):
-            left = left - fan
+    for values in filter(None, sets):
+        if len(values) > len(left):
+            left = left - values
         else:
-            left -= fan
+            left -= values
         if not left:
             break
     return left

@@ -12,15 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from heapq import heappop, heappush
-from typing import Any
 
 from everlog.core.engine.keepers.flow.condensation import Condensation
-from everlog.core.engine.keepers.flow.flow_graph import NOTHING, Fan, Graph, Sources, without_any
+from everlog.core.engine.keepers.flow.flow_graph import NOTHING, Graph, Sources, without_any
 from everlog.core.engine.keepers.flow.flow_wave import Blocks, Wave
 from everlog.core.engine.keepers.flow.places import Component
-from everlog.core.storage.shared_fans import SharedDelta
+from everlog.core.program import Value
+from everlog.core.storage.shape import PairFacts, ValueSet
+from everlog.core.storage.shared_values import SharedDelta
 
-Changed = tuple[Collection[Any], Fan, Fan]  # nodes that were together, what they lose, what they gain
+Changed = tuple[Collection[Value], ValueSet, ValueSet]  # nodes that were together, what they lose, what they gain
 FEW = 12  # elements, up to which each is followed by itself
 MANY = 6  # nodes behind a component, from which on this is worth it
 
@@ -28,21 +29,21 @@ MANY = 6  # nodes behind a component, from which on this is worth it
 class Pass:
     """Invariant: what is settled has `facts`, less `lost`, and `gained`; these two are disjoint."""
 
-    def __init__(self, graph: Graph, sources: Sources, parts: Condensation, facts: dict[Any, Fan]) -> None:
+    def __init__(self, graph: Graph, sources: Sources, parts: Condensation, facts: PairFacts) -> None:
         self.graph, self.sources, self.parts, self.facts = graph, sources, parts, facts
         self.lost = SharedDelta()
         self.gained = SharedDelta()
-        self._losing: dict[Component, Fan] = {}
-        self._gaining: dict[Component, Fan] = {}
-        self._new: dict[Component, list[Any]] = {}
+        self._losing: dict[Component, ValueSet] = {}
+        self._gaining: dict[Component, ValueSet] = {}
+        self._new: dict[Component, list[Value]] = {}
         self._queue: list[tuple[int, Component]] = []
         self._waiting: set[Component] = set()
-        self._alone: dict[Any, Component] = {}  # nodes that no step touches
-        self.limits: dict[Component, Fan] = {}  # all that a component may lose, where that is known to be little
+        self._alone: dict[Value, Component] = {}  # nodes that no step touches
+        self.limits: dict[Component, ValueSet] = {}  # all that a component may lose, where that is little
 
     # ── what may change ──────────────────────────────────────────────────────────────────────
 
-    def _of(self, node: Any) -> Component:
+    def _of(self, node: Value) -> Component:
         found = self.parts.of.get(node) or self._alone.get(node)
         if found is None:
             found = self._alone[node] = Component((node,))
@@ -54,26 +55,26 @@ class Pass:
             self._waiting.add(part)
             heappush(self._queue, (part.place, part))
 
-    def comes(self, start: Any, end: Any) -> None:
+    def comes(self, start: Value, end: Value) -> None:
         """There is a new step: its end may gain what its start has when it is settled."""
         part = self._of(end)
         if part is not self._of(start):
             self._new.setdefault(part, []).append(start)
             self.wait(part)
 
-    def goes(self, start: Any, end: Any) -> None:
+    def goes(self, start: Value, end: Value) -> None:
         """A step went: its end may lose what its start had."""
-        part, fan = self._of(end), self.facts.get(start)
-        if fan and part is not self._of(start):
-            self._may(self._losing, part, fan)
+        part, values = self._of(end), self.facts.get(start)
+        if values and part is not self._of(start):
+            self._may(self._losing, part, values)
 
-    def may_lose(self, node: Any, element: Any) -> None:
+    def may_lose(self, node: Value, element: Value) -> None:
         self._may(self._losing, self._of(node), {element})
 
-    def may_gain(self, node: Any, element: Any) -> None:
+    def may_gain(self, node: Value, element: Value) -> None:
         self._may(self._gaining, self._of(node), {element})
 
-    def _may(self, log: dict[Component, Fan], part: Component, elements: Fan) -> None:
+    def _may(self, log: dict[Component, ValueSet], part: Component, elements: ValueSet) -> None:
         known = log.get(part)
         if known is None:
             log[part] = elements
@@ -100,7 +101,7 @@ class Pass:
 
         Where it was put together of several, what comes after one of these had what that one had.
         """
-        moved: list[tuple[set[Any], Fan, Fan]] = []
+        moved: list[tuple[set[Value], ValueSet, ValueSet]] = []
         elements = most = 0
         for nodes, lost, gained in changed:
             if 2 * len(nodes) > len(part.nodes):  # nearly all of it
@@ -122,23 +123,23 @@ class Pass:
                 if gained:
                     self._may(self._gaining, other, gained)
 
-    def _now(self, node: Any) -> Fan:
+    def _now(self, node: Value) -> ValueSet:
         """What a node has that is settled."""
-        fan: Fan = self.facts.get(node, NOTHING)
+        values: ValueSet = self.facts.get(node, NOTHING)
         lost, gained = self.lost.get(node), self.gained.get(node)
-        kept = fan - lost if lost else fan
+        kept = values - lost if lost else values
         return kept | gained if gained else kept
 
-    def _settle_node(self, part: Component, losing: Fan | None, gaining: Fan | None) -> list[Changed]:
+    def _settle_node(self, part: Component, losing: ValueSet | None, gaining: ValueSet | None) -> list[Changed]:
         """Say what one node loses and gains."""
         (node,) = part.nodes
         of, old = self.parts.of, self.facts.get(node, NOTHING)
         lost = losing & old if losing else NOTHING
         if lost:
             for index in self.sources.at:
-                fan = index.get(node)
-                if fan is not None:
-                    lost = lost - fan
+                values = index.get(node)
+                if values is not None:
+                    lost = lost - values
             for steps in self.graph.back if lost else ():
                 for before in steps.get(node, NOTHING):
                     if of[before] is not part:
@@ -152,28 +153,28 @@ class Pass:
             self.gained.put(node, gained)
         return [(part.nodes, lost, gained)] if lost or gained else []
 
-    def _without(self, elements: Fan, node: Any) -> Fan:
+    def _without(self, elements: ValueSet, node: Value) -> ValueSet:
         """Some elements without those that a settled node has."""
-        fan, new = self.facts.get(node), self.gained.get(node)
-        if fan is not None:
+        values, new = self.facts.get(node), self.gained.get(node)
+        if values is not None:
             gone = self.lost.get(node)
-            elements = elements - fan if gone is None else (elements - fan) | (elements & gone)
+            elements = elements - values if gone is None else (elements - values) | (elements & gone)
         return elements if new is None else elements - new
 
-    def _settle(self, part: Component, losing: Fan | None, gaining: Fan | None) -> list[Changed]:
+    def _settle(self, part: Component, losing: ValueSet | None, gaining: ValueSet | None) -> list[Changed]:
         """The same for several nodes, which share one set if they were together before."""
         groups = part.parts or [part.nodes]
-        fans = [self.facts.get(next(iter(nodes)), NOTHING) for nodes in groups]
-        old = fans[0] if len(fans) == 1 else set().union(*fans)
+        sets = [self.facts.get(next(iter(nodes)), NOTHING) for nodes in groups]
+        old = sets[0] if len(sets) == 1 else set().union(*sets)
         if losing and part in self.limits:
             losing = losing & self.limits[part]
         lost = self._not_held(part, losing & old) if losing else NOTHING
         changed = []
-        for nodes, fan in zip(groups, fans, strict=True):
-            gone = lost if fan is old else lost & fan
-            new = gaining - fan if gaining else NOTHING
-            if fan is not old:
-                new = new | (old - fan - lost)
+        for nodes, values in zip(groups, sets, strict=True):
+            gone = lost if values is old else lost & values
+            new = gaining - values if gaining else NOTHING
+            if values is not old:
+                new = new | (old - values - lost)
             if gone:
                 self.lost.put_together(nodes, gone)
             if new:
@@ -182,7 +183,7 @@ class Pass:
                 changed.append((nodes, gone, new))
         return changed
 
-    def _not_held(self, part: Component, elements: Fan) -> Fan:
+    def _not_held(self, part: Component, elements: ValueSet) -> ValueSet:
         """Those of some elements that neither a source nor a node before the component brings."""
         left = self.sources.not_brought(part.nodes, elements) if elements else elements
         if not left:
@@ -200,11 +201,11 @@ class Pass:
 
     # ── a few elements, all nodes at once ────────────────────────────────────────────────────
 
-    def _follow(self, part: Component, moved: Iterable[tuple[set[Any], Fan, Fan]]) -> None:
+    def _follow(self, part: Component, moved: Iterable[tuple[set[Value], ValueSet, ValueSet]]) -> None:
         """Settle all that lies behind a component, which is the last one that waited."""
         wave = Wave(self.graph, self.sources, self.parts, self.facts, self.lost, self.gained)
-        losing: dict[Any, set[Any]] = {}
-        gaining: dict[Any, set[Any]] = {}
+        losing: PairFacts = {}
+        gaining: PairFacts = {}
         for behind, lost, gained in moved:
             for element in lost:
                 losing[element] = behind | losing.get(element, NOTHING)

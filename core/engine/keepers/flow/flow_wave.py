@@ -10,13 +10,14 @@ Nodes of one component have an element together: the first one that is met bring
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any
 
 from everlog.core.engine.keepers.flow.condensation import Condensation
-from everlog.core.engine.keepers.flow.flow_graph import NOTHING, Fan, Graph, Sources
-from everlog.core.storage.shared_fans import SharedDelta
+from everlog.core.engine.keepers.flow.flow_graph import NOTHING, Graph, Sources
+from everlog.core.program import Value
+from everlog.core.storage.shape import PairFacts, ValueSet
+from everlog.core.storage.shared_values import SharedDelta
 
-Nodes = set[Any]
+Nodes = set[Value]
 Found = tuple[Nodes, list[Nodes]]  # nodes that are components by themselves, and larger components
 
 
@@ -28,22 +29,20 @@ class Wave:
         graph: Graph,
         sources: Sources,
         parts: Condensation,
-        facts: dict[Any, Fan],
-        lost: Mapping[Any, Fan],
-        gained: Mapping[Any, Fan],
+        facts: PairFacts,
+        lost: Mapping[Value, ValueSet],
+        gained: Mapping[Value, ValueSet],
     ) -> None:
         """`lost` and `gained` have what was settled before."""
         self.graph, self.sources, self.parts, self.facts = graph, sources, parts, facts
         self.lost, self.gained = lost, gained
 
-    def gains(self, element: Any, behind: Nodes) -> Found:
-        """The nodes that the component brings a new element to: all that it leads to, up to those
-        that have it.
-        """
+    def gains(self, element: Value, behind: Nodes) -> Found:
+        """The nodes to which the component brings a new element."""
         get = self.facts.get
         return self._reached(behind, lambda nodes: [node for node in nodes if element not in get(node, NOTHING)])
 
-    def loses(self, element: Any, behind: Nodes, settled: Collection[Any]) -> Found:
+    def loses(self, element: Value, behind: Nodes, settled: Collection[Value]) -> Found:
         """The nodes that had an element from the component alone, whose nodes are `settled`.
 
         All that may have it from there are found first; those among them that have it from
@@ -71,10 +70,8 @@ class Wave:
         safe, safe_larger = self._reached(kept, suspects.intersection)
         return alone - safe, [nodes for nodes in larger if nodes not in safe_larger]
 
-    def _reached(self, front: Nodes, wanted: Callable[[Collection[Any]], Iterable[Any]]) -> Found:
-        """The wanted nodes of a front, and all that are to be reached from these through such
-        nodes.
-        """
+    def _reached(self, front: Nodes, wanted: Callable[[Collection[Value]], Iterable[Value]]) -> Found:
+        """The wanted nodes that a front reaches through wanted nodes."""
         of, together, after = self.parts.of, self.parts.together, self.graph.after_any
         alone: Nodes = set()
         larger: list[Nodes] = []
@@ -95,15 +92,13 @@ class Wave:
 
 
 class Blocks:
-    """Nodes that lose, or gain, the same elements: sets of nodes and sets of elements, for few
-    elements.
-    """
+    """Groups of nodes that lose, or gain, the same few elements."""
 
     def __init__(self) -> None:
-        self._alone: list[tuple[Nodes, Fan]] = []
-        self._larger: dict[int, tuple[Nodes, Fan]] = {}
+        self._alone: list[tuple[Nodes, ValueSet]] = []
+        self._larger: dict[int, tuple[Nodes, ValueSet]] = {}
 
-    def add(self, alone: Nodes, larger: list[Nodes], element: Any) -> None:
+    def add(self, alone: Nodes, larger: list[Nodes], element: Value) -> None:
         """One element for some nodes, and for some components.
 
         Cost: that of a few operations on sets for each way in which elements differ, which are few.

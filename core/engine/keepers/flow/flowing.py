@@ -9,7 +9,7 @@ order (`condensation`) each has to be looked at once:
 what a source no longer gives.  Of these it loses what nothing else brings: all that comes before it
 is settled already, so that nothing holds itself up.  *Gains* likewise, and in the same pass.
 
-The nodes of a component share one set in the table (`core.storage.shared_fans`).  No witness is
+The nodes of a component share one set in the table (`core.storage.shared_values`).  No witness is
 kept, so a closure costs no more memory than its distinct sets, and a step that changes no fact
 costs hardly more than finding that out.  A proof is found when it is asked for: the shortest way
 back to a source.
@@ -22,44 +22,50 @@ The unit's rules have been brought into two forms by `core.engine.planning.flow_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from everlog.core.engine.keepers.flow.condensation import Condensation
-from everlog.core.engine.keepers.flow.flow_graph import NOTHING, Fan, Graph, Sources
+from everlog.core.engine.keepers.flow.flow_graph import NOTHING, Graph, Sources
 from everlog.core.engine.keepers.flow.flow_pass import Pass
 from everlog.core.engine.keepers.flow.places import Component
-from everlog.core.engine.keepers.keeper import Derivation, Keeper, table_snapshot
+from everlog.core.engine.keepers.keeper import Derivation, Keeper, outside_relations, table_snapshot
 from everlog.core.engine.planning.flow_rules import sources_and_steps
 from everlog.core.engine.planning.plan import PlannedUnit
-from everlog.core.engine.stepping.saved_state import Columns, facts_from, shared_columns, shared_from
+from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store
-from everlog.core.evaluate.carried import flow
-from everlog.core.program import Row
-from everlog.core.storage import forms
-from everlog.core.storage.shared_fans import SharedTable
-from everlog.core.storage.tables import Facts, Shape, facts_of, rows_of
+from everlog.core.evaluate.flow import flow
+from everlog.core.program import Row, Value
+from everlog.core.storage.shape import Facts, PairFacts
+from everlog.core.storage.shared_values import SharedTable
+from everlog.core.storage.table_shapes import PairShape
 
 if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step
 
-Pair = tuple[Any, Any]
+Pair = tuple[Value, Value]
 MANY = 10_000  # facts after which limits are looked at again
+
+_NO_RULE = "no rule runs; what is behind the change is settled, component by component"
 
 
 class FlowKeeper(Keeper):
     """Invariants:
     I1  a node has what its sources, the given facts, and the nodes one step before it have, and nothing
         that does not come from a source or a given fact;
-    I2  `parts`, if there, is the condensation of the steps, and fans are shared by just the nodes of a component.
+    I2  `parts`, if there, is the condensation of the steps, and sets are shared by just the nodes of a component.
     """
+
+    about = "sets that flow along steps, settled from the sources on"
 
     def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
         super().__init__(store, planned, number)
         (self.name,) = self.relations
-        self.shape = store.shapes[self.name]
+        shape = store.shapes[self.name]
+        assert isinstance(shape, PairShape)
+        self.shape = shape
         self.sources, self.steps = sources_and_steps(planned.unit, self.shape)
         self.parts: Condensation | None = None  # made when it is first needed
         self._lost: dict[str, Facts] = {}
@@ -67,7 +73,7 @@ class FlowKeeper(Keeper):
         self._given_gone: list[Row] = []
         self._given_new: list[Row] = []
         self._merged: list[Component] = []  # in this turn
-        self._ways: dict[Pair, Any] = {}  # element and node → the node before it on a shortest way
+        self._ways: dict[Pair, Value] = {}  # element and node → the node before it on a shortest way
         self._bind()
 
     def _bind(self) -> None:
@@ -76,16 +82,16 @@ class FlowKeeper(Keeper):
         table = tables[self.name]
         assert isinstance(table, SharedTable)
         self.table = table
-        self.facts: dict[Any, Fan] = table.facts
-        self._given_at: dict[Any, Fan] = facts_of(self.shape, self.given[self.name])
-        self._given_nodes: dict[Any, Fan] = facts_of(Shape(2, self.shape.key), self.given[self.name])
+        self.facts: PairFacts = table.facts
+        self._given_at: PairFacts = self.shape.facts_of(self.given[self.name])
+        self._given_nodes: PairFacts = PairShape(self.shape.key).facts_of(self.given[self.name])
         self.graph = Graph(
-            tuple(tables[s.relation].index((s.start,), (s.end,)) for s in self.steps),
-            tuple(tables[s.relation].index((s.end,), (s.start,)) for s in self.steps),
+            tuple(tables[s.relation].steps(s.start, s.end) for s in self.steps),
+            tuple(tables[s.relation].steps(s.end, s.start) for s in self.steps),
         )
         self.brought = Sources(
-            (self._given_at, *(tables[s.relation].index((s.key,), (s.fan,)) for s in self.sources)),
-            (self._given_nodes, *(tables[s.relation].index((s.fan,), (s.key,)) for s in self.sources)),
+            (self._given_at, *(tables[s.relation].steps(s.key, s.value) for s in self.sources)),
+            (self._given_nodes, *(tables[s.relation].steps(s.value, s.key) for s in self.sources)),
         )
 
     def use(self, store: Store) -> None:
@@ -114,13 +120,9 @@ class FlowKeeper(Keeper):
 
     def change_given(self, relation: str, gone: list[Row], new: list[Row]) -> None:
         super().change_given(relation, gone, new)
-        key, fan = self.shape.key, self.shape.fan
-        for row in gone:
-            _discard(self._given_at, row[key], row[fan])
-            _discard(self._given_nodes, row[fan], row[key])
-        for row in new:
-            self._given_at.setdefault(row[key], set()).add(row[fan])
-            self._given_nodes.setdefault(row[fan], set()).add(row[key])
+        for shape, facts in ((self.shape, self._given_at), (PairShape(self.shape.key), self._given_nodes)):
+            shape.take_facts(facts, shape.facts_of(gone))
+            shape.add_facts(facts, shape.facts_of(new))
 
     def give(self, step: Step, relation: str, gone: list[Row], new: list[Row]) -> None:
         self._given_gone, self._given_new = gone, new
@@ -186,8 +188,7 @@ class FlowKeeper(Keeper):
         return change
 
     def _limit(self, change: Pass, parts: list[Component], away: Iterable[Pair]) -> None:
-        """One step went, and a component fell apart: its largest part keeps all but what came by
-        the others.
+        """Bound what the largest part of a broken component may lose.
 
         Whatever came to its own nodes, from a source or from outside, still does.
         """
@@ -196,31 +197,29 @@ class FlowKeeper(Keeper):
         if 4 * len(fallen) < len(largest.nodes):
             came = [element for _, element in away]
             around = self.graph.before_any(fallen).difference(largest.nodes, fallen)
-            fans = [fan for index in self.brought.at for fan in map(index.get, fallen) if fan is not None]
-            fans += [fan for fan in map(self.facts.get, around) if fan is not None]
-            change.limits[largest] = set(came).union(*fans)
+            sets = [values for index in self.brought.at for values in map(index.get, fallen) if values is not None]
+            sets += [values for values in map(self.facts.get, around) if values is not None]
+            change.limits[largest] = set(came).union(*sets)
 
     # ── who shares ───────────────────────────────────────────────────────────────────────────
 
     def _aligned(self, parts: Condensation) -> list[Component]:
-        """Have no two components share a fan; those with several fans, as if they had just been put
-        together.
-        """
+        """Give each component a set of its own; those with several sets count as merged."""
         found = []
         seen: set[int] = set()
         untouched = [Component((node,)) for node in self.facts.keys() - parts.of.keys()]  # by any step
         for part in (*parts.components(), *untouched):
-            groups: dict[int, list[Any]] = {}
+            groups: dict[int, list[Value]] = {}
             for node in part.nodes:
                 groups.setdefault(id(self.facts.get(node)), []).append(node)
-            self._part(nodes for fan, nodes in groups.items() if fan in seen)
+            self._part(nodes for values, nodes in groups.items() if values in seen)
             seen.update(groups)
             if len(groups) > 1:
                 part.parts = list(groups.values())
                 found.append(part)
         return found
 
-    def _part(self, groups: Iterable[Collection[Any]]) -> None:
+    def _part(self, groups: Iterable[Collection[Value]]) -> None:
         for nodes in groups:
             if next(iter(nodes)) in self.facts:
                 self.table.part(nodes)
@@ -230,10 +229,10 @@ class FlowKeeper(Keeper):
         largest = max(part.parts, key=len)
         others = [node for nodes in part.parts if nodes is not largest for node in nodes]
         part.parts = []
-        fan = self.facts.get(next(iter(largest)))
-        if fan is not None:
+        values = self.facts.get(next(iter(largest)))
+        if values is not None:
             step.undo.append((self.facts.update, ({node: self.facts[node] for node in others},)))
-            self.facts.update(dict.fromkeys(others, fan))
+            self.facts.update(dict.fromkeys(others, values))
 
     def _moved(self, log: dict[str, Facts], insert: bool) -> list[Pair]:
         """The steps among some changes, but for those that another rule takes as well."""
@@ -242,20 +241,20 @@ class FlowKeeper(Keeper):
             facts = log.get(rule.relation)
             if facts:
                 shape = self.store.shapes[rule.relation]
-                out |= dict.fromkeys((row[rule.start], row[rule.end]) for row in rows_of(shape, facts))
+                out |= dict.fromkeys((row[rule.start], row[rule.end]) for row in shape.rows_of(facts))
         if len(self.steps) == 1:
             return list(out)
         if not insert:
             return [(start, end) for start, end in out if end not in self.graph.after(start)]
         return [pair for pair in out if not self._was_step(*pair)]
 
-    def _was_step(self, start: Any, end: Any) -> bool:
+    def _was_step(self, start: Value, end: Value) -> bool:
         """Whether there was a step before the present changes, too."""
         for rule, forth in zip(self.steps, self.graph.forth, strict=True):
             row = (start, end) if rule.start == 0 else (end, start)
             shape = self.store.shapes[rule.relation]
-            came = forms.has_row(shape, self._gained.get(rule.relation, {}), row)
-            went = forms.has_row(shape, self._lost.get(rule.relation, {}), row)
+            came = shape.has_row(self._gained.get(rule.relation, {}), row)
+            went = shape.has_row(self._lost.get(rule.relation, {}), row)
             if went or (end in forth.get(start, NOTHING) and not came):
                 return True
         return False
@@ -263,12 +262,12 @@ class FlowKeeper(Keeper):
     def _sourced(self, log: dict[str, Facts], given: list[Row]) -> list[Pair]:
         """Nodes and elements of which a source, or what is given, has changed."""
         shape = self.shape
-        out = [(row[shape.key], row[shape.fan]) for row in given]
+        out = [(row[shape.key], row[shape.value]) for row in given]
         for rule in self.sources:
             facts = log.get(rule.relation)
             if facts:
-                rows = rows_of(self.store.shapes[rule.relation], facts)
-                out += [(row[rule.key], row[rule.fan]) for row in rows]
+                rows = self.store.shapes[rule.relation].rows_of(facts)
+                out += [(row[rule.key], row[rule.value]) for row in rows]
         return out
 
     # ── as a whole ───────────────────────────────────────────────────────────────────────────
@@ -277,12 +276,12 @@ class FlowKeeper(Keeper):
         began = perf_counter()
         self.forget()
         self._stale()
-        facts: dict[Any, Fan] = {}
+        facts: PairFacts = {}
         new = 0
-        for nodes, fan in flow(self.brought.together(), self.graph.forth):
-            shared = set(fan)  # a copy: components that come later may have the same
+        for nodes, values in flow(self.brought.together(), self.graph.forth):
+            shared = set(values)  # a copy: components that come later may have the same
             facts.update(dict.fromkeys(nodes, shared))
-            new += len(nodes) * len(fan)
+            new += len(nodes) * len(values)
             if new > MANY:
                 step.guard.derived(self.name, new)
                 new = 0
@@ -290,6 +289,16 @@ class FlowKeeper(Keeper):
         self.table.replace(facts)
         self._took(perf_counter() - began)
         return {}
+
+    @classmethod
+    def told_deltas(cls, planned: PlannedUnit) -> Iterator[str]:
+        read = [name for rule in planned.unit.rules for name in outside_relations(rule, planned.unit.relations)]
+        yield f"on insert or delete of {', '.join(dict.fromkeys(read))}:  {_NO_RULE}"
+
+    def told_code(self, only: str | None) -> Iterator[str]:
+        yield from super().told_code(only)
+        if only is None or only in self.relations or any(rule.name == only for rule in self.planned.unit.rules):
+            yield f"# {self.planned.name}: {_NO_RULE} (core.engine.keepers.flow.flowing)"
 
     def snapshot(self) -> Callable[[], None]:
         table = table_snapshot(self.store, self.relations)
@@ -302,18 +311,20 @@ class FlowKeeper(Keeper):
         return restore
 
     def state(self) -> Columns:
-        return shared_columns(self.facts)
+        return self.table.columns()
 
     def restore(self, columns: Columns) -> None:
         self.forget()
         self._stale()
-        shared = len(columns) == 4  # files of before have a fan for each key
-        self.table.replace(shared_from(iter(columns)) if shared else facts_from(self.shape, iter(columns)))
+        if len(columns) == 4:
+            self.table.restore(iter(columns))
+        else:  # files of before have a set for each key
+            self.table.replace(self.shape.from_columns(iter(columns)))
 
     # ── proofs ───────────────────────────────────────────────────────────────────────────────
 
     def derivation_of(self, relation: str, row: Row) -> Derivation | None:
-        node, element = row[self.shape.key], row[self.shape.fan]
+        node, element = row[self.shape.key], row[self.shape.value]
         if row in self.given[relation]:
             return None
         for source, at in zip(self.sources, self.brought.at[1:], strict=True):
@@ -327,9 +338,9 @@ class FlowKeeper(Keeper):
                 return rule.rule, rule.binding(before, node)
         raise AssertionError(f"no step from {before} to {node}")
 
-    def _find_way(self, element: Any, node: Any) -> None:
+    def _find_way(self, element: Value, node: Value) -> None:
         """Note the node before, for each node on a shortest way from a source of the element."""
-        towards: dict[Any, Any] = {node: None}  # each node that was met, with the next one on the way
+        towards: dict[Value, Value | None] = {node: None}  # each node that was met, with the next one on the way
         front = [node]
         while front:
             new = []
@@ -347,19 +358,13 @@ class FlowKeeper(Keeper):
         raise AssertionError(f"I1: {element} does not come from a source to {node}")
 
     def check(self) -> None:
-        expected = {node: fan for nodes, fan in flow(self.brought.together(), self.graph.forth) for node in nodes}
+        expected = {
+            node: values for nodes, values in flow(self.brought.together(), self.graph.forth) for node in nodes
+        }
         assert self.facts == expected, f"I1: {self.name}"
         if self.parts is not None:
             self.parts.check()
-            fans = [{id(self.facts.get(node)) for node in part.nodes} for part in self.parts.components()]
-            assert all(len(one) == 1 for one in fans), "I2: a component has several fans"
-            shared = set().union(*fans) - {id(None)}
-            assert len(shared) == sum(one != {id(None)} for one in fans), "I2: components share a fan"
-
-
-def _discard(index: dict[Any, Fan], key: Any, value: Any) -> None:
-    fan = index.get(key)
-    if fan is not None:
-        fan.discard(value)
-        if not fan:
-            del index[key]
+            sets = [{id(self.facts.get(node)) for node in part.nodes} for part in self.parts.components()]
+            assert all(len(one) == 1 for one in sets), "I2: a component has several sets"
+            shared = set().union(*sets) - {id(None)}
+            assert len(shared) == sum(one != {id(None)} for one in sets), "I2: components share a set"

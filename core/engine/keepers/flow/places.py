@@ -1,5 +1,4 @@
-"""Components in an order that changes: each has a place, a number, and between any two there is
-room for others.
+"""Components in a changing order: each has a number, with room between any two.
 
 Only numbers are compared, so moving one component touches no other.  When there is no room left
 between two, all of them get new places, with as much room as at first; that is rare.
@@ -8,9 +7,10 @@ between two, all of them get new places, with as much room as at first; that is 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any
 
 from sortedcontainers import SortedDict
+
+from everlog.core.program import Value
 
 GAP = 1 << 512  # between two places at first: room for some eighty moves, each between the last two
 SHARE = 64  # of the room that there is, that one move takes: thousands of them to the same place find some
@@ -26,11 +26,11 @@ class Component:
 
     __slots__ = ("comes_from", "leads_to", "nodes", "parts", "place")
 
-    def __init__(self, nodes: Collection[Any], place: int = 0) -> None:
+    def __init__(self, nodes: Collection[Value], place: int = 0) -> None:
         self.nodes, self.place = nodes, place  # nodes are a set, or one alone in a tuple
-        self.parts: list[Collection[Any]] = []
-        self.leads_to: set[Any] | None = None
-        self.comes_from: set[Any] | None = None
+        self.parts: list[Collection[Value]] = []
+        self.leads_to: set[Value] | None = None
+        self.comes_from: set[Value] | None = None
 
     def __lt__(self, other: Component) -> bool:
         return self.place < other.place

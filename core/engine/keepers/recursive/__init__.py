@@ -4,5 +4,5 @@
 |---|---|
 | `witnessed` | the keeper |
 | `proofs` | where witnesses are kept |
-| `ancestry`, `group_ancestry` | whether a derivation rests on what it should prove |
+| `ancestry` | whether a derivation rests on what it should prove |
 """

@@ -9,14 +9,15 @@ comes to a fact without a witness is not, for suspects have none.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from everlog.core.codegen.derivations import hidden_variables
-from everlog.core.engine.keepers.recursive.proofs import Proofs
-from everlog.core.program import Atom, Constant, Row, Rule, Variable
+from everlog.core.codegen.writer import tuple_text
+from everlog.core.engine.keepers.recursive.proofs import Proofs, Witness
+from everlog.core.program import Atom, Constant, Row, Rule, Value, Variable
 
 Fact: TypeAlias = tuple[str, Row]
-Premises: TypeAlias = Callable[[Row, Any], tuple[Fact, ...]]
+Premises: TypeAlias = Callable[[Row, Witness], tuple[Fact, ...]]
 
 MOST_STEPS = 2_000  # that one fact is followed up
 
@@ -34,7 +35,7 @@ class Ancestry:
             linear = linear and premises is not None and len(inside) < 2
         self.is_founded = self._is_founded_chain if linear else self._is_founded_tree
 
-    def _is_founded_chain(self, row: Row, witness: Any) -> bool:
+    def _is_founded_chain(self, row: Row, witness: Witness) -> bool:
         """The same where no rule uses two facts of the unit: one way up, which cannot come back."""
         proofs, premises_by = self._proofs, self._premises
         for _ in range(MOST_STEPS):
@@ -43,12 +44,13 @@ class Ancestry:
             if not above:
                 return True
             name, row = above[0]
-            witness = proofs[name].get(row)
-            if witness is None:
+            kept = proofs[name].get(row)
+            if kept is None:
                 return False
+            witness = kept
         return False
 
-    def _is_founded_tree(self, row: Row, witness: Any) -> bool:
+    def _is_founded_tree(self, row: Row, witness: Witness) -> bool:
         """Whether a derivation rests on given facts alone, along the witnesses that there are."""
         seen: set[Fact] = set()
         stack = self._above(row, witness)
@@ -66,7 +68,7 @@ class Ancestry:
             stack += above
         return True
 
-    def _above(self, row: Row, witness: Any) -> list[Fact] | None:
+    def _above(self, row: Row, witness: Witness) -> list[Fact] | None:
         """The facts of this unit that a derivation used; None if that cannot be told."""
         if not witness:
             return []
@@ -77,46 +79,30 @@ class Ancestry:
 def premises_of(rule: Rule, unit: Iterable[str]) -> Premises | None:
     """A function from a fact and its witness to the facts of the unit that the rule used.
 
+    None if an argument of such a fact is computed, or stands in neither.
+
     >>> x, y, z = map(Variable, "xyz")
     >>> rule = Rule(Atom("path", (x, z)), (Atom("path", (x, y)), Atom("edge", (y, z))))
     >>> premises_of(rule, ["path"])((1, 3), (2, "y"))
     (('path', (1, 'y')),)
     """
-    inside = set(unit)
-    shown = {arg: f"row[{n}]" for n, arg in reversed(list(enumerate(rule.head.args))) if isinstance(arg, Variable)}
-    values: list[Any] = []
+    inside, hidden = set(unit), hidden_variables(rule)
+    seen = {variable: f"witness[{n + 1}]" for n, variable in enumerate(hidden)}
+    seen |= {arg: f"row[{n}]" for n, arg in enumerate(rule.head.args) if isinstance(arg, Variable)}
+    values: list[Value] = []
     facts: list[str] = []
     for literal in rule.body:
         if isinstance(literal, Atom) and literal.relation in inside:
-            args = argument_texts(rule, literal, shown, values)
-            if args is None:
-                return None
+            args: list[str] = []
+            for arg in literal.args:
+                match arg:
+                    case Variable() if arg in seen:
+                        args.append(seen[arg])
+                    case Constant(value=value):
+                        args.append(f"values[{len(values)}]")
+                        values.append(value)
+                    case _:
+                        return None
             facts.append(f"({literal.relation!r}, {tuple_text(args)})")
     premises: Premises = eval(f"lambda row, witness: {tuple_text(facts)}", {"values": values})  # our own text
     return premises
-
-
-def argument_texts(rule: Rule, atom: Atom, shown: Mapping[Variable, str], values: list[Any]) -> list[str] | None:
-    """Python for the arguments of an atom that a rule's witness used, given those of the head that
-    are `shown`.
-
-    Constants are added to `values`.  None if an argument is computed, or not to be seen.
-    """
-    hidden = hidden_variables(rule)
-    args: list[str] = []
-    for arg in atom.args:
-        match arg:
-            case Variable() if arg in shown:
-                args.append(shown[arg])
-            case Variable() if arg in hidden:
-                args.append(f"witness[{hidden.index(arg) + 1}]")
-            case Constant(value=value):
-                args.append(f"values[{len(values)}]")
-                values.append(value)
-            case _:
-                return None
-    return args
-
-
-def tuple_text(parts: Iterable[str]) -> str:
-    return f"({''.join(part + ', ' for part in parts)})"

@@ -2,8 +2,8 @@
 
 A witness is a tuple: the number of a rule, and the hidden values of its body.  Two forms:
 
-`PlainProofs`     {fact: witness}; of a binary relation {key: {value: witness}}
-`GroupedProofs`   of a binary relation {key: {witness: {value, …}}}: the fan of a key, cut into the sets
+`ProofsOf`        {fact: witness}; of a binary relation {key: {value: witness}}
+`GroupedProofs`   of a binary relation {key: {witness: {value, …}}}: the values of a key, cut into sets
                   that one witness serves.  Where a rule carries a column along (`path(x, z) :- path(x, y),
                   edge(y, z)` carries x) these sets are large, and all work on them runs in C.
 
@@ -13,132 +13,83 @@ beside it:  {key: (values, {witness: values})}.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, Generic, TypeAlias
 
-from everlog.core.engine.stepping.saved_state import (
-    Columns,
-    grouped_columns,
-    grouped_from,
-    plain_columns,
-    plain_from,
-)
-from everlog.core.program import Row
-from everlog.core.storage import forms
-from everlog.core.storage.tables import Facts, Shape
+from everlog.core.program import Row, Value
+from everlog.core.storage.shape import Counted, F, PairFacts, ShapeOf, ValueSet
+from everlog.core.storage.table_shapes import PairShape
 
-Taken = Any
+Witness: TypeAlias = tuple[int, *tuple[Value, ...]] | tuple[()]  # a rule and values; of a given fact nothing
+Groups: TypeAlias = dict[Witness, ValueSet]
+New: TypeAlias = dict[Value, tuple[ValueSet, Groups]]
 
 
-class Proofs(Protocol):
-    """Witnesses of one relation.  `data` is what compiled rules look witnesses up in."""
+class ProofsOf(Generic[F]):
+    """Witnesses of one relation, each beside its fact.
 
-    shape: Shape
-    data: dict[Any, Any]
+    `data` is what compiled rules look witnesses up in; they collect others in `new`.
+    """
 
-    def facts(self, new: Any) -> Facts:
+    def __init__(self, shape: ShapeOf[F], data: Counted) -> None:
+        self.shape, self.data = shape, data
+
+    def facts(self, new: Counted) -> F:
         """The facts that were collected."""
+        return self.shape.support(new)
 
-    def merge(self, new: Any) -> None:
+    def merge(self, new: Counted) -> None:
         """Keep the witnesses that were collected; their facts had none."""
+        self.shape.merge_counted(self.data, new)
 
-    def bring(self, new: Any, row: Row, witness: Any) -> None:
+    def bring(self, new: Counted, row: Row, witness: Witness) -> None:
         """Add one row to what is collected."""
+        self.shape.set_counted(new, row, witness)
 
-    def entries(self, new: Any) -> list[tuple[Row, Any]]:
+    def entries(self, new: Counted) -> list[tuple[Row, Witness]]:
         """What was collected, as rows with their witnesses."""
+        return list(self.shape.counted_rows(new))
 
-    def set(self, row: Row, witness: Any) -> None:
+    def set(self, row: Row, witness: Witness) -> None:
         """Keep the witness of one fact, which had none."""
+        self.shape.set_counted(self.data, row, witness)
 
-    def take(self, facts: Facts) -> Taken:
+    def take(self, facts: F) -> Counted:
         """Remove the witnesses of these facts; what to `put` back."""
+        return self.shape.take_counted(self.data, facts)
 
-    def put(self, taken: Taken) -> None:
+    def put(self, taken: Counted) -> None:
         """The inverse of `take`."""
+        self.shape.merge_counted(self.data, taken)
 
     def found(self) -> Any:
         """A container for the suspects that rules find."""
-
-    def taken(self, found: Any) -> tuple[Facts, Taken]:
-        """The facts that were found and still have their witness, which is taken from them; what to
-        `put` back.
-        """
-
-    def get(self, row: Row) -> Any:
-        """The witness of a fact, or None."""
-
-    def everything(self) -> Facts:
-        """All facts that have a witness."""
-
-    def columns(self) -> Columns:
-        """All witnesses as columns."""
-
-    def restore(self, columns: Iterator[list[Any]]) -> None:
-        """Keep the witnesses of such columns."""
-
-
-class PlainProofs:
-    def __init__(self, shape: Shape, data: dict[Any, Any]) -> None:
-        self.shape, self.data = shape, data
-
-    def facts(self, new: Any) -> Facts:
-        return forms.support(self.shape, new)
-
-    def merge(self, new: Any) -> None:
-        forms.merge_counted(self.shape, self.data, new)
-
-    def bring(self, new: Any, row: Row, witness: Any) -> None:
-        if self.shape.arity == 2:
-            new.setdefault(row[self.shape.key], {})[row[self.shape.fan]] = witness
-        else:
-            new[row[0] if self.shape.arity == 1 else row] = witness
-
-    def entries(self, new: Any) -> list[tuple[Row, Any]]:
-        return list(forms.counted_rows(self.shape, new))
-
-    def set(self, row: Row, witness: Any) -> None:
-        self.bring(self.data, row, witness)
-
-    def take(self, facts: Facts) -> Taken:
-        return forms.take_counted(self.shape, self.data, facts)
-
-    def put(self, taken: Taken) -> None:
-        forms.merge_counted(self.shape, self.data, taken)
-
-    def found(self) -> Any:
         return self.shape.empty()
 
-    def taken(self, found: Any) -> tuple[Facts, Taken]:
+    def taken(self, found: Any) -> tuple[F, Counted]:
+        """Those of the found facts that still have a witness, and what to `put` back: they lose it."""
         taken = self.take(found)
-        return forms.support(self.shape, taken), taken
+        return self.shape.support(taken), taken
 
-    def get(self, row: Row) -> Any:
-        return forms.get_counted(self.shape, self.data, row)
+    def get(self, row: Row) -> Witness | None:
+        """The witness of a fact, or None."""
+        witness: Witness | None = self.shape.get_counted(self.data, row)
+        return witness
 
-    def everything(self) -> Facts:
-        return forms.support(self.shape, self.data)
-
-    def columns(self) -> Columns:
-        return plain_columns(self.shape, self.data)
-
-    def restore(self, columns: Iterator[list[Any]]) -> None:
-        self.data.clear()
-        self.data.update(plain_from(self.shape, columns))
+    def everything(self) -> F:
+        """All facts that have a witness."""
+        return self.facts(self.data)
 
 
-class GroupedProofs:
-    """Invariant: the sets of one key are disjoint, and none is empty; a key may be left without
-    any.
-    """
+class GroupedProofs(ProofsOf[PairFacts]):
+    """Invariant: the sets of one key are disjoint, and none is empty; a key may have none."""
 
-    def __init__(self, shape: Shape, data: dict[Any, dict[Any, set[Any]]]) -> None:
-        self.shape, self.data = shape, data
+    shape: PairShape
+    data: dict[Value, Groups]
 
-    def facts(self, new: Any) -> Facts:
+    def facts(self, new: New) -> PairFacts:
         return {key: values for key, (values, _) in new.items() if values}
 
-    def merge(self, new: Any) -> None:
+    def merge(self, new: New) -> None:
         data = self.data
         for key, (_, groups) in new.items():
             known = data.get(key)
@@ -152,35 +103,35 @@ class GroupedProofs:
                 else:
                     found |= values
 
-    def bring(self, new: Any, row: Row, witness: Any) -> None:
-        key, value = row[self.shape.key], row[self.shape.fan]
+    def bring(self, new: New, row: Row, witness: Witness) -> None:
+        key, value = row[self.shape.key], row[self.shape.value]
         values, groups = new.setdefault(key, (set(), {}))
         if value not in values:
             values.add(value)
             groups.setdefault(witness, set()).add(value)
 
-    def entries(self, new: Any) -> list[tuple[Row, Any]]:
+    def entries(self, new: New) -> list[tuple[Row, Witness]]:
         row = self.shape.row
         return [(row(k, v), w) for k, (_, groups) in new.items() for w, values in groups.items() for v in values]
 
-    def set(self, row: Row, witness: Any) -> None:
+    def set(self, row: Row, witness: Witness) -> None:
         groups = self.data.setdefault(row[self.shape.key], {})
-        groups.setdefault(witness, set()).add(row[self.shape.fan])
+        groups.setdefault(witness, set()).add(row[self.shape.value])
 
-    def take(self, facts: Facts) -> Taken:
+    def take(self, facts: PairFacts) -> Counted:
         data = self.data
-        taken: dict[Any, dict[Any, set[Any]]] = {}
-        for key, fan in facts.items():
+        taken: dict[Value, Groups] = {}
+        for key, values in facts.items():
             groups = data.get(key)
             if groups is None:
                 continue
-            left = len(fan)
+            left = len(values)
             found = taken[key] = {}
-            for witness, values in groups.items():
-                hit = values & fan
+            for witness, served in groups.items():
+                hit = served & values
                 if hit:
                     found[witness] = hit
-                    values -= hit
+                    served -= hit
                     left -= len(hit)
                     if not left:
                         break
@@ -189,35 +140,28 @@ class GroupedProofs:
                     del groups[witness]
         return taken
 
-    def found(self) -> Any:
-        return {}
-
-    def taken(self, found: Any) -> tuple[Facts, Taken]:
+    def taken(self, found: Counted) -> tuple[PairFacts, Counted]:
         """Rules have taken the witnesses already; or they left that to us, and found plain facts."""
         if any(isinstance(entry, set) for entry in found.values()):
             taken = self.take(found)
             return {key: set().union(*groups.values()) for key, groups in taken.items() if groups}, taken
         return self.facts(found), {key: groups for key, (_, groups) in found.items()}
 
-    def put(self, taken: Taken) -> None:
+    def put(self, taken: Counted) -> None:
         for key, groups in taken.items():
             known = self.data.setdefault(key, {})
             for witness, values in groups.items():
                 known.setdefault(witness, set()).update(values)
 
-    def get(self, row: Row) -> Any:
-        value = row[self.shape.fan]
+    def get(self, row: Row) -> Witness | None:
+        value = row[self.shape.value]
         for witness, values in self.data.get(row[self.shape.key], {}).items():
             if value in values:
                 return witness
         return None
 
-    def everything(self) -> Facts:
+    def everything(self) -> PairFacts:
         return {key: set().union(*groups.values()) for key, groups in self.data.items() if groups}
 
-    def columns(self) -> Columns:
-        return grouped_columns(self.data)
 
-    def restore(self, columns: Iterator[list[Any]]) -> None:
-        self.data.clear()
-        self.data.update(grouped_from(columns))
+Proofs: TypeAlias = ProofsOf[Any]  # of a relation of any shape

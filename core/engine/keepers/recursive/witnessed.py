@@ -4,6 +4,10 @@ Beside each fact stands one derivation of it: the rule, and the values of the va
 head does not show.  The derivation used only facts that were there before, so the witnesses form a
 forest.
 
+*Load*: whole evaluation, which needs no witnesses.  They are made when something first asks for
+them: a step that may take facts away, or a question why a fact is there.  From then on all facts
+have one.
+
 *Insert*: semi-naive rounds from what is new; a fact that is new takes the derivation that made it.
 
 *Delete*: a fact becomes suspect when its witness used a fact that went or is suspect; not when just
@@ -22,7 +26,7 @@ Source: ../shared/notes/recursion.md; Gupta, Mumick, Subrahmanian, SIGMOD 1993
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attrs import evolve
 
@@ -37,33 +41,39 @@ from everlog.core.codegen.derivations import (
 )
 from everlog.core.engine.keepers.keeper import Derivation, Keeper, outside_relations, table_snapshot, versions
 from everlog.core.engine.keepers.recursive.ancestry import Ancestry
-from everlog.core.engine.keepers.recursive.group_ancestry import GroupAncestry
-from everlog.core.engine.keepers.recursive.proofs import GroupedProofs, PlainProofs, Proofs
+from everlog.core.engine.keepers.recursive.proofs import GroupedProofs, Proofs, ProofsOf
 from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store, Task
-from everlog.core.program import Atom, Negation, Row, Rule, Variable
+from everlog.core.evaluate.rounds import Collected, Rounds, RoundTask
+from everlog.core.evaluate.seminaive import Context
+from everlog.core.program import Atom, Negation, Row, Rule
+from everlog.core.program.carried import carried_from
 from everlog.core.program.dependencies import Unit
-from everlog.core.storage import forms
-from everlog.core.storage.tables import Facts, Shape, Table, add_facts, add_row, facts_of, rows_of, size_of
+from everlog.core.runtime.guards import Guard
+from everlog.core.storage.shape import Counted, Facts, Shape
+from everlog.core.storage.table_shapes import PairShape
+from everlog.core.storage.tables import Table, TableOf
 
 if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step
 
 GIVEN: tuple[()] = ()  # the witness of a fact that is given
-FEW = 64  # facts that lost their witness, up to which each is looked at by itself
+FEW = 1000  # facts that lost their witness, up to which each is followed up
 CHANCES = 2  # generations of suspects most of which are not spared, until no more are followed up
-SINGLES = 12  # such facts for a key, up to which each is followed up by itself rather than as a set
 _SUSPECTS = "Δ?"  # before a relation's name: its suspects, as what a rule's head must be among
 
 
 class RecursiveKeeper(Keeper):
     """Invariants:
-    I1  `proofs` has a witness for each fact of the tables, and for no other;
+    I1  `proofs` has a witness for each fact of the tables, and for no other; until the unit is
+        `proven`, some facts may have none;
     I2  a witness is given, or an instance of a rule whose body holds;
     I3  the witnesses are well-founded.
     """
+
+    about = "one well-founded witness for each fact"
 
     def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
         super().__init__(store, planned, number)
@@ -74,15 +84,18 @@ class RecursiveKeeper(Keeper):
         store.grouped.update(carried)
         self.proofs: dict[str, Proofs] = {}
         for name, shape in self.shapes.items():
-            form = GroupedProofs if name in carried else PlainProofs
-            self.proofs[name] = form(shape, store.proofs.setdefault(name, {}))
+            data = store.proofs.setdefault(name, {})
+            if name in carried and isinstance(shape, PairShape):
+                self.proofs[name] = GroupedProofs(shape, data)
+            else:
+                self.proofs[name] = ProofsOf(shape, data)
         self.suspects: dict[str, Facts] = {}
         self.gains: list[tuple[Task, str, Facts]] = []
         self.brought: dict[str, list[Row]] = {}
+        self.proven = False  # whether each fact has its witness
         self.invents = any(p.invents(rule) for rule in planned.unit.rules)
         self._make_tasks()
         self._ancestry = Ancestry(planned.unit.rules, store.numbers, self.proofs)
-        self._groups = GroupAncestry.of(planned.unit.rules, store.numbers, self.proofs, self._ancestry)
 
     def _make_tasks(self) -> None:
         """Whole rules, and each rule forward and backward from each of its atoms of this unit."""
@@ -95,7 +108,7 @@ class RecursiveKeeper(Keeper):
         self._save: dict[str, list[Task]] = {name: [] for name in own}
         for name in own:
             store.shapes[_SUSPECTS + name] = store.shapes[name]
-            store.deltas[_SUSPECTS + name] = Table(store.shapes[name])
+            store.deltas[_SUSPECTS + name] = TableOf(store.shapes[name])
         self._asked = {name: store.deltas[_SUSPECTS + name] for name in own}
         for rule in self.planned.unit.rules:
             head = rule.head.relation
@@ -118,7 +131,7 @@ class RecursiveKeeper(Keeper):
         computes = any(isinstance(a, p.Call) for a in rule.head.args)
         body = (asked, *rule.body, *self._not_suspect(rule, None))
         position = None if computes else 0
-        sets = rule.head.relation in self.store.grouped  # else a fan meets many small sets: row by row is less
+        sets = rule.head.relation in self.store.grouped  # else a set meets many small ones: row by row is less
         return Task(self.store, evolve(rule, body=body), position, RestoringWriter, sets=sets)
 
     def _saving(self, rule: Rule, position: int) -> Task:
@@ -167,6 +180,7 @@ class RecursiveKeeper(Keeper):
         head = task.rule.head.relation
 
         def listener(step: Step, delta: Facts) -> None:
+            assert self.proven, "a loss finds its suspects by witnesses"
             facts = self._taken(step, head, [(task, delta)])
             if facts:
                 self._suspect(head, facts)
@@ -180,13 +194,15 @@ class RecursiveKeeper(Keeper):
         """
         proofs = self.proofs[name]
         found = proofs.found()
+        facts: Facts = self.shapes[name].empty()
         with step.guard.shield:
             try:
                 for task, delta in runs:
                     task(delta, found)
             finally:
-                facts, taken = proofs.taken(found) if found else (found, found)
-                step.undo.append((proofs.put, (taken,)))
+                if found:
+                    facts, taken = proofs.taken(found)
+                    step.undo.append((proofs.put, (taken,)))
         return facts
 
     def _suspect(self, name: str, facts: Facts) -> None:
@@ -194,13 +210,13 @@ class RecursiveKeeper(Keeper):
         if known is None:
             self.suspects[name] = facts
         else:
-            add_facts(self.shapes[name], known, facts)
+            self.shapes[name].add_facts(known, facts)
 
     def give(self, step: Step, relation: str, gone: list[Row], new: list[Row]) -> None:
         shape, proofs = self.shapes[relation], self.proofs[relation]
         lost = [row for row in gone if proofs.get(row) == GIVEN]
         if lost:
-            facts = facts_of(shape, lost)
+            facts = shape.facts_of(lost)
             with step.guard.shield:
                 step.undo.append((proofs.put, (proofs.take(facts),)))
             self._suspect(relation, facts)
@@ -221,12 +237,12 @@ class RecursiveKeeper(Keeper):
         added: dict[str, Facts] = {}
         if gains or brought:
             step.undo.append((self._take_back, (added,)))
-            new: dict[str, Any] = {}
+            new: dict[str, Counted] = {}
             for name, rows in brought.items():
                 self._bring(name, rows, new)
             for task, head, delta in gains:
                 task(delta, new.setdefault(head, {}))
-            self._rounds(step, new, added)
+            _WitnessRounds(self, step.guard, added).run_from(new)
         self._tell(step, lost, added)
 
     def _lost(self, step: Step, roots: dict[str, Facts]) -> dict[str, Facts]:
@@ -237,7 +253,7 @@ class RecursiveKeeper(Keeper):
             new = self._restored({name: table.facts for name, table in asked.items() if table.facts})
             while new:
                 new = self._saved(step, new)
-            lost = {name: forms.copied(t.shape, t.facts) for name, t in asked.items() if t.facts}
+            lost = {name: t.shape.copied(t.facts) for name, t in asked.items() if t.facts}
         finally:
             for table in asked.values():
                 table.clear()
@@ -251,7 +267,7 @@ class RecursiveKeeper(Keeper):
         """Everything whose witness leads to one of the given suspects, but for what is spared on
         the way.
         """
-        chances = CHANCES if self._groups is not None else 1
+        chances = CHANCES
         while frontier:
             for name, facts in frontier.items():
                 self._asked[name].merge(facts)
@@ -270,7 +286,7 @@ class RecursiveKeeper(Keeper):
                     frontier[name] = facts
 
     def _number(self, facts: dict[str, Facts]) -> int:
-        return sum(size_of(self.shapes[name], of) for name, of in facts.items())
+        return sum(self.shapes[name].size_of(of) for name, of in facts.items())
 
     def _spared(self, step: Step, suspects: dict[str, Facts], number: int) -> dict[str, Facts]:
         """Facts that lost their witness and have another derivation get it at once, if it is
@@ -278,46 +294,38 @@ class RecursiveKeeper(Keeper):
 
         The suspects that are left.  All that rested on the others stays as it is.
         """
-        if number > FEW and self._groups is None:
+        if number > FEW:
             return suspects
         left = dict(suspects)
         for name, new in self._restored(suspects).items():
             shape, proofs, is_founded = self.shapes[name], self.proofs[name], self._ancestry.is_founded
             spared = shape.empty()
             step.undo.append((proofs.take, (spared,)))
-            if self._groups is not None and number > len(new) * SINGLES:
-                for key, (_, groups) in new.items():
-                    for witness, values in groups.items():
-                        founded = self._groups.founded(key, witness, values)
-                        if founded:
-                            add_facts(shape, spared, {key: founded})
-                            proofs.put({key: {witness: founded}})
-            else:
-                for row, witness in proofs.entries(new):
-                    if is_founded(row, witness):
-                        add_row(shape, spared, row)
-                        proofs.set(row, witness)
+            for row, witness in proofs.entries(new):
+                if is_founded(row, witness):
+                    shape.add_row(spared, row)
+                    proofs.set(row, witness)
             if spared:
                 self._asked[name].remove(spared)
-                left[name] = forms.minus(shape, suspects[name], spared)
+                left[name] = shape.minus(suspects[name], spared)
         return {name: facts for name, facts in left.items() if facts}
 
-    def _restored(self, suspects: dict[str, Facts]) -> dict[str, Any]:
+    def _restored(self, suspects: dict[str, Facts]) -> dict[str, Counted]:
         """Those of some suspects that are given, or have a derivation from facts that are not
         suspect.
         """
-        new: dict[str, Any] = {}
+        new: dict[str, Counted] = {}
         for name, facts in suspects.items():
             out = new[name] = {}
             if self.given[name]:
-                for row in rows_of(self.shapes[name], facts):
+                for row in self.shapes[name].rows_of(facts):
                     if row in self.given[name]:
                         self.proofs[name].bring(out, row, GIVEN)
             for task in self._again[name]:
                 task(facts, out)
         return new
 
-    def _saved(self, step: Step, new: dict[str, Any]) -> dict[str, Any]:
+    def _saved(self, step: Step, new: dict[str, Counted]) -> dict[str, Counted]:
         """Suspects get their new witnesses; the suspects that they save in turn."""
         saved: dict[str, Facts] = {}
         for name, witnesses in new.items():
@@ -328,7 +336,7 @@ class RecursiveKeeper(Keeper):
                 with step.guard.shield:
                     proofs.merge(witnesses)
                     self._asked[name].remove(facts)
-        found: dict[str, Any] = {}
+        found: dict[str, Counted] = {}
         for name, facts in saved.items():
             for task in self._save[name]:
                 head = task.rule.head.relation
@@ -336,56 +344,24 @@ class RecursiveKeeper(Keeper):
                     task(facts, found.setdefault(head, {}))
         return found
 
-    def _bring(self, name: str, rows: list[Row], new: dict[str, Any]) -> None:
+    def _bring(self, name: str, rows: list[Row], new: dict[str, Counted]) -> None:
         """Given facts that are not there yet."""
         shape, facts = self.shapes[name], self.tables[name].facts
         out = new.setdefault(name, {})
         for row in rows:
-            if not forms.has_row(shape, facts, row):
+            if not shape.has_row(facts, row):
                 self.proofs[name].bring(out, row, GIVEN)
-
-    def _rounds(self, step: Step, new: dict[str, Any], added: dict[str, Facts] | None) -> None:
-        """Merge what is new, and go on from it until nothing is new; `added` collects it all."""
-        number = 1
-        while True:
-            delta: dict[str, Facts] = {}
-            for name, witnesses in new.items():
-                if witnesses:
-                    delta[name] = self._merge(step, name, witnesses, added)
-            if not delta:
-                return
-            count = sum(size_of(self.shapes[name], facts) for name, facts in delta.items())
-            step.guard.round(self.planned.name, number, count, self.invents)
-            number += 1
-            new = {}
-            for name, facts in delta.items():
-                for task in self._forward[name]:
-                    head = task.rule.head.relation
-                    out = new.get(head)
-                    if out is None:
-                        out = new[head] = {}
-                    task(facts, out)
-
-    def _merge(self, step: Step, name: str, witnesses: Any, added: dict[str, Facts] | None) -> Facts:
-        shape = self.shapes[name]
-        facts = self.proofs[name].facts(witnesses)
-        with step.guard.shield:
-            if added is not None:
-                add_facts(shape, added.setdefault(name, shape.empty()), facts)
-            self.tables[name].merge(facts)
-            self.proofs[name].merge(witnesses)
-        return facts
 
     def _tell(self, step: Step, suspects: dict[str, Facts], added: dict[str, Facts]) -> None:
         changes: list[tuple[str, Facts, Facts]] = []
         for name in self.relations:
             shape = self.shapes[name]
             lost, came = suspects.get(name), added.get(name)
-            gone = forms.minus(shape, lost, self.tables[name].facts) if lost else shape.empty()
-            new = shape.empty() if not came else forms.minus(shape, came, lost) if lost else came
+            gone = shape.minus(lost, self.tables[name].facts) if lost else shape.empty()
+            new = shape.empty() if not came else shape.minus(came, lost) if lost else came
             if gone or new:
                 changes.append((name, gone, new))
-        if self.exact and len(changes) > 0:
+        if self.exact and changes:
             with step.guard.shield:  # for a while back to the state of before: some reader needs it
                 for name, gone, new in changes:
                     self.tables[name].remove(new)
@@ -401,36 +377,70 @@ class RecursiveKeeper(Keeper):
     # ── as a whole ───────────────────────────────────────────────────────────────────────────
 
     def rebuild(self, step: Step) -> Mapping[str, Facts]:
+        """By whole evaluation; with witnesses only where some were needed before."""
         self.forget()
+        if self.proven:
+            self._derive_with_witnesses(step.guard)
+            return {}
+        for name, table in self._evaluated(step.guard).items():
+            self.proofs[name].data.clear()
+            self.tables[name].replace(table.facts)
+        return {}
+
+    def _evaluated(self, guard: Guard) -> dict[str, Table]:
+        """The unit by whole evaluation of its rules as they are written, in tables of its own."""
+        store, unit = self.store, self.planned.unit
+        unit = evolve(unit, rules=tuple(store.plan.written.get(rule.name, rule) for rule in unit.rules))
+        program = evolve(store.plan.program, rules=unit.rules)
+        reads = {name for rule in unit.rules for name in outside_relations(rule, unit.relations)}
+        indexes = {name: set(store.tables[name].indexes) for name in reads}
+        try:
+            return Context(program, store.shapes, dict(store.tables), guard).run(unit, self.given)
+        finally:
+            for name, there in indexes.items():  # an index that stays has to follow every change
+                for index in store.tables[name].indexes.keys() - there:
+                    del store.tables[name].indexes[index]
+
+    def _derive_with_witnesses(self, guard: Guard) -> None:
+        """Derive the unit from what it reads; the caller knows how to undo it."""
         for name in self.relations:
             self.tables[name].clear()
             self.proofs[name].data.clear()
-        new: dict[str, Any] = {}
+        new: dict[str, Counted] = {}
         for name, rows in self.given.items():
             if rows:
                 self._bring(name, list(rows), new)
         for task in self._whole:
             task(None, new.setdefault(task.rule.head.relation, {}))
-        self._rounds(step, new, None)
-        return {}
+        _WitnessRounds(self, guard, None).run_from(new)
+        self.proven = True
+
+    def prove(self, guard: Guard) -> None:
+        """Derive the unit once more, beside its tables: whoever reads them is not disturbed."""
+        twin = RecursiveKeeper(self.store.beside(self.relations), self.planned, self.number)
+        twin.given = self.given
+        twin._derive_with_witnesses(guard)
+        for name in self.relations:
+            self.proofs[name].data.update(twin.proofs[name].data)
+        self.proven = True
 
     def state(self) -> Columns:
-        """Witnesses alone: by I1 the facts are those that have one."""
-        return [column for name in self.relations for column in self.proofs[name].columns()]
+        return [column for table in self.tables.values() for column in table.columns()]
 
     def restore(self, columns: Columns) -> None:
         left = iter(columns)
         self.forget()
-        for name in self.relations:
-            self.proofs[name].restore(left)
-            self.tables[name].replace(self.proofs[name].everything())
+        for table in self.tables.values():
+            table.restore(left)
 
     def snapshot(self) -> Callable[[], None]:
         tables = table_snapshot(self.store, self.relations)
         proofs = {name: dict(kept.data) for name, kept in self.proofs.items()}
+        proven = self.proven
 
         def restore() -> None:
             self.forget()
+            self.proven = proven
             tables()
             for name, kept in proofs.items():
                 self.proofs[name].data.clear()
@@ -438,12 +448,12 @@ class RecursiveKeeper(Keeper):
 
         return restore
 
-    def containers(self, relation: str) -> list[Any]:
+    def containers(self, relation: str) -> list[object]:
         return [*super().containers(relation), self.proofs[relation].data]
 
     def derivation_of(self, relation: str, row: Row) -> Derivation | None:
         kept = self.proofs[relation].get(row)
-        if kept is None or kept == GIVEN:
+        if not kept:
             return None
         name = self.store.rules[kept[0]]
         hidden = hidden_variables(next(rule for rule in self.planned.unit.rules if rule.name == name))
@@ -451,25 +461,55 @@ class RecursiveKeeper(Keeper):
 
     def check(self) -> None:
         for name in self.relations:
-            facts = set(rows_of(self.shapes[name], self.proofs[name].everything()))
-            assert facts == set(self.tables[name].rows()), f"I1: {name}"
+            facts = set(self.shapes[name].rows_of(self.proofs[name].everything()))
+            there = set(self.tables[name].rows())
+            assert facts == there if self.proven else facts <= there, f"I1: {name}"
+
+
+class _WitnessRounds(Rounds):
+    """Rounds that keep a witness for each fact that is new; `added` collects what was.
+
+    Without `added` the facts are there already, and only their witnesses are made: then they do
+    not count against the limits of a step.
+    """
+
+    def __init__(self, keeper: RecursiveKeeper, guard: Guard, added: dict[str, Facts] | None) -> None:
+        super().__init__(keeper.planned.name, keeper.shapes, guard, keeper.invents)
+        self.keeper, self.added = keeper, added
+
+    def run_from(self, new: dict[str, Counted]) -> None:
+        """Keep what was collected, and go on from it until nothing is new."""
+        tasks = [task for tasks in self.keeper._forward.values() for task in tasks]
+        self.run_until_settled(tasks, self.end_round(new, 1))
+
+    def collector(self, task: RoundTask, new: Collected) -> Counted:
+        found: Counted = new.setdefault(task.rule.head.relation, {})
+        return found
+
+    def keep(self, new: Collected) -> dict[str, Facts]:
+        delta: dict[str, Facts] = {}
+        for name, witnesses in new.items():
+            if witnesses:
+                shape, proofs = self.shapes[name], self.keeper.proofs[name]
+                delta[name] = facts = proofs.facts(witnesses)
+                with self.guard.shield:
+                    if self.added is not None:
+                        shape.add_facts(self.added.setdefault(name, shape.empty()), facts)
+                    self.keeper.tables[name].merge(facts)
+                    proofs.merge(witnesses)
+        return delta
+
+    def size(self, delta: dict[str, Facts]) -> int:
+        return 0 if self.added is None else super().size(delta)
 
 
 def carried_relations(unit: Unit, shapes: Mapping[str, Shape]) -> set[str]:
-    """Binary relations whose recursive rules all carry the fan of the head along from the unit."""
+    """Binary relations whose recursive rules all carry the value of the head along from the unit."""
     out = set()
-    for name in unit.relations:
-        shape = shapes[name]
-        rules = [rule for rule in unit.rules if rule.head.relation == name]
-        inside = [r for r in rules if any(a.relation in unit.relations for a, _ in p.atoms_of(r.body))]
-        if shape.arity == 2 and inside and all(_carries(rule, unit, shape) for rule in inside):
+    for name, shape in shapes.items():
+        rules = [rule for rule in unit.rules if rule.head.relation == name and unit.positions(rule)]
+        if not rules or not isinstance(shape, PairShape):
+            continue
+        if all(carried_from(rule, shape.value, unit.relations) for rule in rules):
             out.add(name)
     return out
-
-
-def _carries(rule: Rule, unit: Unit, shape: Shape) -> bool:
-    fan = rule.head.args[shape.fan]
-    return isinstance(fan, Variable) and any(
-        isinstance(literal, Atom) and literal.relation in unit.relations and fan in literal.args
-        for literal in rule.body
-    )

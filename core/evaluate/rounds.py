@@ -1,0 +1,75 @@
+"""Semi-naive rounds: each derives only from what was new in the round before.
+
+Whole evaluation collects facts, a living unit collects facts with their witnesses.  Both run this
+loop; a subclass says how derived facts are collected, and what of them is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol, TypeAlias
+
+from everlog.core.program import Rule
+from everlog.core.runtime.guards import Guard
+from everlog.core.storage.shape import Facts, Shape
+
+Collected: TypeAlias = dict[str, Any]  # relation → what a round derives, in the form of the subclass
+
+
+class RoundTask(Protocol):
+    """One version of a rule: reads Δ of the relation `source` (None: no Δ)."""
+
+    rule: Rule
+    source: str | None
+
+    def __call__(self, delta: Facts | None, out: Facts) -> None:
+        """Collect in `out` what the rule derives from Δ."""
+
+
+class Rounds:
+    """The rounds of one unit.
+
+    Invariant: the tasks of a round read the state at its start; `keep` changes it at the end.
+    """
+
+    def __init__(self, name: str, shapes: Mapping[str, Shape], guard: Guard, invents: bool) -> None:
+        self.name, self.shapes, self.guard, self.invents = name, shapes, guard, invents
+
+    def collector(self, task: RoundTask, new: Collected) -> Facts:
+        """The container for what a task derives, in `new` or elsewhere."""
+        raise NotImplementedError
+
+    def keep(self, new: Collected) -> dict[str, Facts]:
+        """Add what is new to the state; the Δ of the next round, without empty entries."""
+        raise NotImplementedError
+
+    def size(self, delta: dict[str, Facts]) -> int:
+        """The number of facts that a round counts against the limits of its step."""
+        return sum(self.shapes[name].size_of(facts) for name, facts in delta.items())
+
+    def is_full(self) -> bool:
+        """Whether the rounds end although something is new."""
+        return False
+
+    def run_until_settled(self, tasks: Iterable[RoundTask], delta: dict[str, Facts], number: int = 1) -> None:
+        """Run rounds until one finds nothing new; `delta` is what round `number` found."""
+        while delta and not self.is_full():
+            number += 1
+            delta = self.round(tasks, delta, number)
+
+    def round(self, tasks: Iterable[RoundTask], delta: dict[str, Facts], number: int) -> dict[str, Facts]:
+        """Run the tasks on the state as it is, then keep what is new: the Δ of the next round."""
+        new: Collected = {}
+        for task in tasks:
+            if task.source is None:
+                task(None, self.collector(task, new))
+            elif task.source in delta:
+                task(delta[task.source], self.collector(task, new))
+        return self.end_round(new, number)
+
+    def end_round(self, new: Collected, number: int) -> dict[str, Facts]:
+        """Keep what a round collected, and look at the limits."""
+        delta = self.keep(new)
+        if delta:
+            self.guard.round(self.name, number, self.size(delta), self.invents)
+        return delta

@@ -1,0 +1,14 @@
+"""From a syntax tree to a `core.Program`: each stage answers one question, and `dsl.check` runs them.
+
+| module | holds |
+|---|---|
+| `components` | `.comp` and `.init` gone: a flat list of statements with dotted names |
+| `types`, `declarations`, `directives` | what is declared |
+| `name_checks`, `clauses`, `inline` | rules to flat clauses: one head, no `;`, no inlined relations |
+| `scopes` | which variables are grounded, and which an aggregate shares |
+| `inference`, `kinds` | what terms hold, and what does not fit |
+| `stratify` | no relation depends on its own absence |
+| `lower` | flat clauses to core rules |
+| `query_check` | a query as a rule that nobody declared |
+| `auxiliaries` | relations of systems that rules ask for |
+"""

@@ -1,0 +1,179 @@
+"""The declarations of a program: relations, types and functors, each checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from attrs import define, field
+
+from everlog.core.program import Functor, Kind
+from everlog.dsl import ast
+from everlog.dsl.checks.types import PRIMITIVES, Types, declared_types
+from everlog.dsl.diagnostics import Label, Report
+
+_STRUCTURES = ("brie", "btree", "btree_delete", "eqrel")
+
+
+@define
+class Signature:
+    """A declared relation: kinds and (canonical) types of its columns, its qualifiers."""
+
+    name: str
+    node: ast.Name
+    attributes: list[ast.Attribute]
+    kinds: list[Kind]
+    types: list[str]
+    qualifiers: frozenset[str]
+    choices: list[ast.Choice]
+    sound: bool = True
+    auxiliary_of: str = ""
+
+    @property
+    def arity(self) -> int:
+        return len(self.attributes)
+
+    @property
+    def inline(self) -> bool:
+        return "inline" in self.qualifiers and "no_inline" not in self.qualifiers
+
+
+@define
+class Declarations:
+    types: Types
+    relations: dict[str, Signature] = field(factory=dict)
+    functors: dict[str, Functor] = field(factory=dict)
+    directives: list[ast.Directive] = field(factory=list)
+    pragmas: dict[str, str] = field(factory=dict)
+
+    def similar(self, name: str) -> str:
+        """A hint for a relation that does not exist."""
+        close = get_close_matches(name, self.relations, 1)
+        return f"did you mean `{close[0]}`?" if close else f"declare it: .decl {name}(…)"
+
+
+def declarations(statements: Iterable[ast.Statement], report: Report) -> Declarations:
+    """All declarations; errors are reported and unsound ones are marked."""
+    statements = list(statements)
+    out = Declarations(declared_types(statements, report))
+    for statement in statements:
+        match statement:
+            case ast.RelationDecl():
+                _relation(statement, out, report)
+            case ast.FunctorDecl():
+                _functor(statement, out, report)
+            case ast.Pragma(key=key, value=value):
+                out.pragmas[key] = value
+            case ast.Directive():
+                out.directives.append(statement)
+            case ast.Lattice():
+                report.error("DL091", f"lattice `{statement.name}`: lattices are not supported", statement)
+            case _:
+                pass
+    for name in out.pragmas.get("inline-exclude", "").split(","):
+        if name.strip() in out.relations:
+            out.relations[name.strip()].qualifiers |= {"no_inline"}
+    for name, signature in out.relations.items():
+        if name in out.types.canonical and name not in PRIMITIVES:
+            report.error("DL020", f"`{name}` is declared both as a type and as a relation", signature.node)
+    return out
+
+
+def _relation(decl: ast.RelationDecl, out: Declarations, report: Report) -> None:
+    if decl.delta_of is not None:
+        report.error("DL092", "`debug_delta` is not supported", decl)
+        return
+    kinds: list[Kind] = []
+    types: list[str] = []
+    sound = True
+    seen: dict[str, ast.Attribute] = {}
+    for attribute in decl.attributes:
+        first = seen.setdefault(attribute.name, attribute)
+        if first is not attribute:
+            label = Label(first.pos, first.end, "first here")
+            report.error("DL026", f"column `{attribute.name}` is declared twice", attribute, label)
+        if attribute.type_name.endswith("<>"):
+            report.error("DL091", f"column `{attribute.name}`: lattices are not supported", attribute)
+            sound = False
+        elif attribute.type_name not in out.types:
+            if attribute.type_name not in out.types.declared:
+                hint = out.types.suggestion(attribute.type_name)
+                message = f"undefined type `{attribute.type_name}` of column `{attribute.name}`"
+                report.error("DL022", message, attribute, hint=hint)
+            sound = False
+        if sound:
+            kinds.append(out.types.kind(attribute.type_name))
+            types.append(out.types.canonical[attribute.type_name])
+    _qualifiers(decl, report)
+    _choices(decl, seen, report)
+    for name in decl.names:
+        signature = Signature(
+            name.name,
+            name,
+            decl.attributes,
+            kinds if sound else [],
+            types if sound else [],
+            frozenset(q.name for q in decl.qualifiers),
+            decl.choices,
+            sound,
+        )
+        first_decl = out.relations.setdefault(name.name, signature)
+        if first_decl is not signature:
+            label = Label(first_decl.node.pos, first_decl.node.end, "first declared here")
+            report.error("DL020", f"relation `{name.name}` is declared twice", name, label)
+        if "eqrel" in signature.qualifiers:
+            _equivalence(signature, name, report)
+        if "btree_delete" in signature.qualifiers and not decl.attributes:
+            report.error("DL055", f"relation `{name.name}` is `btree_delete` but has no columns", name)
+        _deprecated_io(decl, name, out, report)
+
+
+def _qualifiers(decl: ast.RelationDecl, report: Report) -> None:
+    seen: dict[str, ast.Qualifier] = {}
+    structure: ast.Qualifier | None = None
+    for qualifier in decl.qualifiers:
+        if seen.setdefault(qualifier.name, qualifier) is not qualifier:
+            report.error("DL027", f"qualifier `{qualifier.name}` is given twice", qualifier)
+        elif qualifier.name in _STRUCTURES:
+            if structure is not None:
+                report.error("DL027", f"`{qualifier.name}` and `{structure.name}` exclude each other", qualifier)
+            structure = qualifier
+
+
+def _choices(decl: ast.RelationDecl, columns: dict[str, ast.Attribute], report: Report) -> None:
+    for choice in decl.choices:
+        for key in choice.keys:
+            if key.name not in columns:
+                report.error("DL028", f"`{key.name}` of the choice-domain is no column of the relation", choice)
+
+
+def _equivalence(signature: Signature, name: ast.Name, report: Report) -> None:
+    if signature.arity != 2:
+        report.error("DL029", f"equivalence relation `{name.name}` is not binary", name)
+    elif signature.sound and signature.attributes[0].type_name != signature.attributes[1].type_name:
+        report.error("DL029", f"the columns of equivalence relation `{name.name}` have different types", name)
+
+
+def _deprecated_io(decl: ast.RelationDecl, name: ast.Name, out: Declarations, report: Report) -> None:
+    for qualifier in decl.qualifiers:
+        if qualifier.name in ("input", "output", "printsize"):
+            report.warn(
+                "DL093",
+                f"qualifier `{qualifier.name}` is old style",
+                qualifier,
+                hint=f"write .{qualifier.name} {name.name}",
+            )
+            out.directives.append(ast.Directive(qualifier.name, [name], pos=qualifier.pos, end=qualifier.end))
+
+
+def _functor(decl: ast.FunctorDecl, out: Declarations, report: Report) -> None:
+    sound = True
+    for attribute in (*decl.params, decl.result):
+        if attribute.type_name not in out.types:
+            report.error("DL022", f"undefined type `{attribute.type_name}` of functor `{decl.name}`", attribute)
+            sound = False
+    if decl.name in out.functors:
+        report.error("DL020", f"functor `{decl.name}` is declared twice", decl)
+    elif sound:
+        params = tuple(out.types.kind(p.type_name) for p in decl.params)
+        out.functors[decl.name] = Functor(decl.name, params, out.types.kind(decl.result.type_name))

@@ -1,0 +1,91 @@
+"""The changes of a step as `-fact.` and `+fact.` lines, and the cost of new rules.
+
+A step may change millions of facts: at most `.maxrows` of them are sorted and written.  While
+relations are watched, only their changes are printed, and the others are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from heapq import nsmallest
+from typing import TYPE_CHECKING, TypeAlias
+
+from everlog.repl.modes import number_of
+from everlog.repl.screen import Screen
+
+if TYPE_CHECKING:
+    from everlog.api.changes import Changes
+    from everlog.api.database import Database
+    from everlog.api.rows import Pattern
+    from everlog.core.program import Relation, Row
+
+Watched: TypeAlias = "Mapping[str, Pattern]"  # text of a pattern → the pattern
+NONE = "0 changed"
+
+
+def size_of(changes: Changes) -> int:
+    """The number of changed facts."""
+    return sum(len(changes[name]) for name in changes)
+
+
+def print_changes(screen: Screen, changes: Changes, watched: Watched | None = None, whole: bool = False) -> None:
+    """Print the changes of a step: at most `.maxrows` of them, unless `whole` is set."""
+    if not changes:
+        screen.line(NONE)
+        return
+    most = None if whole else screen.settings.maxrows
+    parts = _parts(changes, watched)
+    total = sum(len(rows) for _, rows, _ in parts)
+    screen.lines(_lines(screen, parts, most), paged=True, ready=screen.seen)
+    if most is not None and total > most:
+        screen.note(f"… and {total - most} more: .changes prints them all")
+    others = size_of(changes) - total
+    if others:
+        screen.note(f"({number_of(others, 'change')} not watched)")
+
+
+def lines_of(screen: Screen, changes: Changes) -> Iterator[str]:
+    """All changes of a step as lines, coloured on a terminal."""
+    return _lines(screen, _parts(changes, None), None)
+
+
+def _parts(changes: Changes, watched: Watched | None) -> list[tuple[Relation, list[Row], str]]:
+    """Rows by relation and sign: deletions first, relations as declared."""
+    parts = []
+    for sign, mark in ((-1, "-"), (+1, "+")):
+        for name in changes:
+            relation = changes.relation(name)
+            rows = [row for row, weight in changes[name].items() if weight == sign]
+            if watched:
+                patterns = [pattern for pattern in watched.values() if pattern.relation.name == name]
+                rows = [row for row in rows if any(pattern.matches(row) for pattern in patterns)]
+            if rows:
+                parts.append((relation, rows, mark))
+    return parts
+
+
+def _lines(screen: Screen, parts: Iterable[tuple[Relation, list[Row], str]], most: int | None) -> Iterator[str]:
+    from everlog.dsl.fact_text import fact_text
+    from everlog.files.text_values import sorted_rows
+    from everlog.repl.screen import visible
+
+    left = most
+    for relation, rows, mark in parts:
+        if left is not None and len(rows) > left:
+            shown = nsmallest(left, rows)
+        else:
+            shown = sorted_rows(relation, rows)
+        style = "insert" if mark == "+" else "delete"
+        for row in shown:
+            text = f"{mark}{fact_text(relation, row)}."
+            yield screen.styled(visible(text), style) if screen.seen else text
+        if left is not None:
+            left -= len(shown)
+            if left <= 0:
+                return
+
+
+def cost_lines(database: Database, names: Iterable[str]) -> Iterator[str]:
+    """The class and the cost of each rule, one line per rule."""
+    for name in names:
+        yield f"{name}: {database.cost(name)}"
