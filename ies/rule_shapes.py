@@ -86,7 +86,7 @@ def _unlike(rule: Rule, known: Sequence[Rule]) -> str:
     """Why a rule is none of these."""
     for literal, fewer in _with_one_less(rule):
         if _is_one_of(fewer, known):
-            return f"{rule.name} has `{literal}` which is not in the shape; make it a relation of its own"
+            return f"{rule.name} has `{literal}`, which is not in the shape; make it a relation of its own"
     read = sorted({x.relation for x in rule.body if isinstance(x, p.Atom)} - {rule.head.relation})
     for first in read:
         for second in read:
@@ -107,8 +107,9 @@ def _is_one_of(rule: Rule, known: Sequence[Rule]) -> bool:
 
 
 def _with_one_less(rule: Rule) -> Iterator[tuple[p.Literal, Rule]]:
-    for number, literal in enumerate(rule.body):
-        yield literal, evolve(rule, body=rule.body[:number] + rule.body[number + 1 :])
+    body = p.written_body(rule.body)
+    for number, literal in enumerate(body):
+        yield literal, evolve(rule, body=(*body[:number], *body[number + 1 :]))
 
 
 def _renamed(rule: Rule, names: dict[str, str]) -> Rule:

@@ -32,7 +32,6 @@ from everlog.spark_backend.column_types import (
     sendable,
 )
 from everlog.spark_backend.cyclic.cubes import Cubes
-from everlog.spark_backend.cyclic.cyclic_joins import CyclicJoin
 from everlog.spark_backend.decomposed import decomposed
 from everlog.spark_backend.frame_gc import forget_frames
 from everlog.spark_backend.frames.bindings import Facts
@@ -159,7 +158,7 @@ class Evaluator:
         self._spark, self._planned, self._progress = spark, planned, progress
         self._program, self._settings = planned.program, planned.settings
         self._dear = frozenset(dear)
-        self._rules = Rules(spark, planned.program)
+        self._rules = Rules(spark, planned.program, planned.cyclic)
         self._facts: dict[str, Facts] = {}
         self._rows: dict[str, list[Row]] = {}  # of relations in the driver
         self._raw: set[str] = set()  # inputs that are not cached
@@ -216,7 +215,7 @@ class Evaluator:
     def _plan(self, one: Planned, given: Mapping[str, _Given], uses: Counter[str]) -> None:
         (name,) = one.unit.relations
         parts = [given[name].facts] if given[name].rows != [] or not one.unit.rules else []
-        parts += [self._derived(rule, join) for rule, join in zip(one.unit.rules, one.cyclic, strict=True)]
+        parts += [self._derived(rule) for rule in one.unit.rules]
         atoms = [atom for rule in one.unit.rules for atom, _ in p.atoms_of(rule.body)]
         weight = 1 + sum(self._weights[atom.relation] for atom in atoms)
         facts = union(parts)
@@ -234,7 +233,8 @@ class Evaluator:
             facts = distinct(facts)
         self._facts[name], self._weights[name] = facts, weight
 
-    def _derived(self, rule: Rule, join: CyclicJoin | None) -> Facts:
+    def _derived(self, rule: Rule) -> Facts:
+        join = self._planned.cyclic.get(rule)
         if join is not None:
             cubes = self._cubes()
             found = cubes and self._rules.cubed(rule, self._lookup, join, cubes)

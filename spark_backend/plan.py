@@ -42,7 +42,6 @@ class Planned:
     way: str
     why: str
     carried: Mapping[str, int] = field(factory=dict)
-    cyclic: tuple[CyclicJoin | None, ...] = ()  # of each rule, where the way is `plan`
 
     @property
     def name(self) -> str:
@@ -58,13 +57,14 @@ class Planned:
 
 @frozen
 class SparkPlan:
-    """A program with the ways of its units, in order.  A run makes one, and every evaluation in it
-    uses that.
+    """A program with the ways of its units, in order, and the rules that are cyclic joins.  A run
+    makes one, and every evaluation in it uses that.
     """
 
     program: Program
     settings: Settings
     units: tuple[Planned, ...]
+    cyclic: Mapping[Rule, CyclicJoin]
 
     def needed(self, wanted: Collection[str] | None) -> tuple[Planned, ...]:
         """The units that these relations need (None: all)."""
@@ -83,7 +83,7 @@ class SparkPlan:
         written = set(map(id, self.program.rules))  # without those that spell out an equivalence
         program = program_of(self.program, one.unit, [rule for rule in one.unit.rules if id(rule) in written])
         given = [Planned(Unit((name,), (), False, ()), GIVEN, "read") for name in one.reads]
-        return SparkPlan(program, self.settings, (*given, one))
+        return SparkPlan(program, self.settings, (*given, one), self.cyclic)
 
     def without_facts(self) -> SparkPlan:
         """The same plan for a program whose facts come with each evaluation."""
@@ -93,7 +93,9 @@ class SparkPlan:
 def plan(program: Program, settings: Settings = DEFAULT) -> SparkPlan:
     """How each unit of a program runs.  NotOnSpark if the program has what cannot."""
     _refuse(program)
-    return SparkPlan(program, settings, tuple(_planned(program, unit, settings) for unit in units(program)))
+    cyclic = {rule: join for rule in program.rules if (join := cyclic_join(rule)) is not None}
+    planned = tuple(_planned(program, unit, settings, cyclic) for unit in units(program))
+    return SparkPlan(program, settings, planned, cyclic)
 
 
 def explain(program: Program, settings: Settings = DEFAULT) -> str:
@@ -126,7 +128,7 @@ def _refuse(program: Program) -> None:
             )
 
 
-def _planned(program: Program, unit: Unit, settings: Settings) -> Planned:
+def _planned(program: Program, unit: Unit, settings: Settings, cyclic: Collection[Rule]) -> Planned:
     relations = [program.relations[name] for name in unit.relations]
     if any(relation.choices for relation in relations):
         return Planned(unit, IN_PROCESS, "a choice domain admits facts in one order")
@@ -135,9 +137,8 @@ def _planned(program: Program, unit: Unit, settings: Settings) -> Planned:
     if not unit.recursive:
         if not unit.rules:
             return Planned(unit, GIVEN, "no rules")
-        joins = tuple(map(cyclic_join, unit.rules))
-        in_tasks = settings.cyclic != "plan" and any(joins)
-        return Planned(unit, PLAN, f"not recursive{_CUBE if in_tasks else ''}", cyclic=joins)
+        in_tasks = settings.cyclic != "plan" and any(rule in cyclic for rule in unit.rules)
+        return Planned(unit, PLAN, f"not recursive{_CUBE if in_tasks else ''}")
     if any(name in program.limits for name in unit.relations):
         return Planned(unit, IN_PROCESS, "`.limitsize` stops between two rounds")
     if settings.recursion == IN_PROCESS:

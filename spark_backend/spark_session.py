@@ -305,7 +305,7 @@ def _seconds(text: str) -> float:
     """The seconds of a time such as 30s.
 
     >>> _seconds("8s"), _seconds("1500ms"), _seconds("2min"), _seconds("30")
-    (8.0, 1.5, 120.0, 30.0)
+    (8.0, 1.5, 120, 30.0)
     """
     found = re.fullmatch(r"(\d+)(ms|s|m|min|h)?", text.strip().lower())
     if found is None:

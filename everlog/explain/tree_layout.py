@@ -203,13 +203,13 @@ def _settled(
     """The vertical position of the middle of each node."""
     before, after = _neighbours(links)
 
-    def distance(upper: Node, lower: Node) -> float:
+    def least_distance(upper: Node, lower: Node) -> float:
         tall = sum(HEIGHT if node in home else PASSING for node in (upper, lower)) / 2
         if home.get(upper, -1) == home.get(lower, -2):
             return tall + MEMBER_GAP
         return tall + GAP + FRAME * sum(home.get(node) in framed for node in (upper, lower))
 
-    distances = [[distance(*pair) for pair in pairwise(column)] for column in columns]
+    distances = [[least_distance(*pair) for pair in pairwise(column)] for column in columns]
     centre: dict[Node, float] = {}
     for column, gaps in zip(columns, distances, strict=True):
         centre.update(zip(column, _isotonic([0.0] * len(column), gaps), strict=True))

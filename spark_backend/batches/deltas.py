@@ -34,6 +34,7 @@ from everlog.core.program import (
     Wildcard,
 )
 from everlog.spark_backend.column_types import HOLDS, names_of
+from everlog.spark_backend.cyclic.cyclic_joins import cyclic_join
 from everlog.spark_backend.frames.bindings import Facts
 from everlog.spark_backend.frames.rule_frames import Rules, distinct
 
@@ -217,7 +218,9 @@ class Deltas:
             sign = Constant(1, Kind.NUMBER)  # type: ignore[assignment] # any term
         made = evolve(rule, head=Atom(target.name, (*rule.head.args, sign)), body=tuple(body))
         program = evolve(self._program, relations={**self._program.relations, **declared})
-        found = Rules(self._spark, program).derived(made, lambda atom, _: Facts(_widened(frames[atom.relation])))
+        join = cyclic_join(made)  # of a rule that is made for this batch
+        rules = Rules(self._spark, program, {} if join is None else {made: join})
+        found = rules.derived(made, lambda atom, _: Facts(_widened(frames[atom.relation])))
         return _narrowed(found.frame, head.arity)
 
 

@@ -306,7 +306,7 @@ class Following:
             held = self._versions[name]
             frame = held.old if frozen is not None else held.new
             base[name] = Facts(self._tables.empty(name) if frame is None else frame)
-        rules = Rules(self._spark, self._program)
+        rules = Rules(self._spark, self._program, self._planned.cyclic)
         iteration = Iteration(rules, one.unit, base, self._settings, frozen=frozen)
         begin = None if known is None else {name: Facts(frame) for name, frame in known.items()}
         iteration.run({name: Facts(frame) for name, frame in seeds.items()}, begin)

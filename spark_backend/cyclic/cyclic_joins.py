@@ -20,7 +20,7 @@ from everlog.core.program import (
     Rule,
     Term,
     Variable,
-    Wildcard,
+    computed_arguments,
     variables_of,
 )
 from everlog.core.program.bodies import rule_may_fail
@@ -46,7 +46,7 @@ def cyclic_join(rule: Rule) -> CyclicJoin | None:
     A rule that may fail is excluded: an error must not depend on the order of literals.
     """
     atoms = tuple(literal for literal in rule.body if isinstance(literal, Atom))
-    if not 3 <= len(atoms) <= MOST_ATOMS or not all(_is_plain(arg) for atom in atoms for arg in atom.args):
+    if not 3 <= len(atoms) <= MOST_ATOMS or computed_arguments(rule.body):
         return None
     if is_acyclic(query_of(rule)) or rule_may_fail(rule):
         return None
@@ -80,10 +80,6 @@ def implied(tests: Iterable[Comparison]) -> Iterator[Comparison]:
     for (left, right, kind), less in strict.items():
         if (left, right, kind) not in given and isinstance(left, Variable) and isinstance(right, Variable):
             yield Comparison("<" if less else "<=", left, right, kind)
-
-
-def _is_plain(term: Term) -> bool:
-    return isinstance(term, Variable | Constant | Wildcard)
 
 
 def _is_test(test: Comparison, bound: Collection[Variable]) -> bool:

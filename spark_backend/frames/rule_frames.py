@@ -10,7 +10,7 @@ from attrs import evolve
 from everlog.core.program import Program, Rule, Variable
 from everlog.spark_backend.column_types import HOLDS, TYPES
 from everlog.spark_backend.cyclic.cubes import Cubes
-from everlog.spark_backend.cyclic.cyclic_joins import CyclicJoin, cyclic_join
+from everlog.spark_backend.cyclic.cyclic_joins import CyclicJoin
 from everlog.spark_backend.frames.bindings import Bindings, Facts
 from everlog.spark_backend.frames.body_frames import Body, Lookup, without_repeats
 from everlog.spark_backend.frames.expressions import Expressions
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class Rules:
-    """Turns the rules of one program into frames."""
+    """Turns the rules of one program into frames; `cyclic` has those that are cyclic joins."""
 
-    def __init__(self, spark: SparkSession, program: Program) -> None:
-        self.spark, self.program = spark, program
+    def __init__(self, spark: SparkSession, program: Program, cyclic: Mapping[Rule, CyclicJoin]) -> None:
+        self.spark, self.program, self._cyclic = spark, program, cyclic
         self._numbers: Mapping[int, int] = {id(rule): number for number, rule in enumerate(program.rules)}
         self._written = {rule.written: number for number, rule in reversed(list(enumerate(program.rules)))}
 
@@ -34,7 +34,7 @@ class Rules:
 
     def derived(self, rule: Rule, lookup: Lookup) -> Facts:
         """The facts that a rule derives, with `lookup` for its atoms."""
-        join = cyclic_join(rule)
+        join = self._cyclic.get(rule)
         body, expressions = self._solver(rule, lookup)
         return self._headed(rule, body, body.solve((*rule.body, *(join.implied if join else ()))), expressions)
 

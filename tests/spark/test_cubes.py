@@ -158,3 +158,10 @@ def test_each_cell_has_a_partition_of_its_own(spark: SparkSession) -> None:
 
 def test_explain_mentions_cyclic_joins() -> None:
     assert "cyclic" in explain(compile_text(E + BODIES["triangle"]))
+
+
+def test_an_atom_that_computes_is_no_part_of_a_cyclic_join() -> None:
+    text = ".decl e(x:number, y:number) .decl q(x:number)\nq(x) :- e(x, y), e(y, z), e({}, x)."
+    (plain,), (computing,) = (compile_text(text.format(arg)).rules for arg in ("z", "z + 1"))
+    assert cyclic_join(plain) is not None
+    assert cyclic_join(computing) is None

@@ -225,7 +225,7 @@ def test_rules_nested_deep_have_an_answer(spark: SparkSession) -> None:
 @pytest.mark.parametrize(
     ("rule", "reason"),
     [
-        ("q(autoinc()) :- n(_).", "there is no one counter for all workers"),
+        ("q(autoinc()) :- n(_).", "the workers have no common counter"),
         ('q(ord(cat("a", to_string(x)))) :- n(x).', "ordinals belong to one process"),
         ("q(@f(x)) :- n(x).", "not bound to a Python function"),
     ],

@@ -188,7 +188,7 @@ def test_columns_nulls_and_floats_mean_what_they_mean_in_process(
         assert sorted(loaded(spark, other, swapped, tmp_path)) == [(-5.0, 2), (2.0**53, 1)]
         with pytest.raises(Exception, match="has no column 7, counted from 0"):
             loaded(spark, other, {**params, "columns": "7:0"}, tmp_path)
-        with pytest.raises(Exception, match=r"there is a null or nothing.*set null=VALUE to replace it"):
+        with pytest.raises(Exception, match=r"there is a null or no value.*set null=VALUE to replace it"):
             loaded(spark, other, {key: v for key, v in swapped.items() if key != "null"}, tmp_path)
         with pytest.raises(
             FactsError, match=f"IO={way} has no parameter `query` for reading; it takes IO, columns"
@@ -370,7 +370,7 @@ def test_a_database_by_jdbc(spark: SparkSession, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("frame", "message"),
     [
-        ("SELECT 1L AS x, CAST(NULL AS bigint) AS y", "column 2 .*there is a null or nothing"),
+        ("SELECT 1L AS x, CAST(NULL AS bigint) AS y", "column 2 .*there is a null or no value"),
         ("SELECT 1L AS x, 'a' AS y", "column 2 .*`string` is not a number"),
         ("SELECT 1L AS x, 1.5D AS y", "column 2 .*`double` is not a number"),
         ("SELECT 1L AS x, CAST(9223372036854775808 AS decimal(20,0)) AS y", "9223372036854775808 is out of range"),

@@ -27,12 +27,12 @@ pytestmark = pytest.mark.spark
 @pytest.mark.parametrize(
     ("master", "memory", "message"),
     [
-        ("cluster", None, "`cluster` names no Spark master: write local"),
-        ("local[x]", None, "names no Spark master"),
-        ("local[0]", None, "names no Spark master"),
+        ("cluster", None, "`cluster` is not a Spark master: write local"),
+        ("local[x]", None, "is not a Spark master"),
+        ("local[0]", None, "is not a Spark master"),
         ("spark://127.0.0.1:1", None, r"cannot reach the master spark://127.0.0.1:1 \(.*Connection refused\)"),
         ("spark://no-such-host.invalid:7077", None, "cannot reach the master"),
-        ("local[1]", "4 gigabytes", "`4 gigabytes` is no size of memory: write it as 800m or 4g"),
+        ("local[1]", "4 gigabytes", "`4 gigabytes` is not a size of memory: write it as 800m or 4g"),
         ("local[1]", "100m", "100m of memory is too little for Spark"),
     ],
 )
@@ -50,7 +50,7 @@ def test_pyspark_that_is_missing_is_reported(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_session_that_runs_is_taken_and_another_master_is_an_error(spark: SparkSession) -> None:
     assert spark_session("local[2]", conf={"spark.sql.shuffle.partitions": "2"}) is spark
-    with pytest.raises(SparkError, match=r"has a Spark session at local\[2\] already"):
+    with pytest.raises(SparkError, match=r"already has a Spark session at local\[2\]"):
         spark_session("local[1]")
     with pytest.raises(SparkError, match=r"spark\.ui\.port cannot be changed while Spark runs"):
         spark_session("local[2]", conf={"spark.ui.port": "99"})
@@ -77,7 +77,7 @@ def test_what_the_caller_sets_goes_before_ours() -> None:
         ("ExecutorLostFailure (executor 1 exited …) Reason: Command exited with code 137", "an executor ran out"),
         ("Total size of serialized results is bigger than spark.driver.maxResultSize", "the driver ran out"),
         ("All masters are unresponsive! Giving up.", "the master does not answer"),
-        ("java.lang.StackOverflowError", "nested too deep for Java's stack"),
+        ("java.lang.StackOverflowError", "nested too deeply for Java's stack"),
         ("ModuleNotFoundError: No module named 'pyarrow'", "lacks pyarrow or pandas"),
         ('Cannot run program "/opt/python": error=2', "cannot start Python"),
         ("java.io.IOException: No space left on device", "a disk is full"),

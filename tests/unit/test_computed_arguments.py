@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from everlog import Database
 from everlog.core.dbsp.derive import delta_rules
+from everlog.core.engine.explain import explain_plan
 from everlog.core.evaluate import reference
 from everlog.core.program import Aggregate, Atom, Call, Literal, Rule, flat_body, written_body
 from everlog.dsl.check import compile_text
@@ -74,3 +75,11 @@ def test_a_part_of_a_body_may_have_the_variable_without_its_equality() -> None:
         db.apply(change)
         given = {name: db.given(name) for name in db.relations}
         assert frozenset(db.view("p")) == reference.evaluate(db.program, given)["p"]
+
+
+def test_what_a_shape_lacks_is_named_as_it_was_written() -> None:
+    program = compile_text(
+        ".decl e(x:number, y:number)  .decl p(x:number, y:number)\n"
+        "p(x, y) :- e(x + 0, y), e(x, y).  p(x, z) :- p(x, y), e(y, z)."
+    )
+    assert "p#1 has `e((x + 0), y)` besides what the shape has" in explain_plan(program)

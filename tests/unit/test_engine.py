@@ -342,7 +342,7 @@ def _proven(engine: Engine) -> set[str]:
         (Update("banned", (9,)), {"near"}),
         (Update("banned", (7,), insert=False), {"near"}),
     ],
-    ids=str,
+    ids=["insert", "delete", "insert under negation", "delete under negation"],
 )
 def test_a_step_makes_the_witnesses_of_what_it_may_take_away(update: Update, proven: set[str]) -> None:
     engine = _family()

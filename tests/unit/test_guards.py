@@ -27,7 +27,7 @@ from everlog.dsl.check import compile_text
 
 @pytest.fixture(autouse=True, scope="module")
 def _small_heap() -> Iterator[None]:
-    """Rules make millions of tuples here; the collector should not walk what other tests left."""
+    """Freeze the heap: rules make millions of tuples, and collections would be slow."""
     gc.collect()
     gc.freeze()
     yield
@@ -40,8 +40,8 @@ def _no_guard_on_watch() -> None:
     guards._watch.guard = None
 
 
-def test_a_limit_is_told_once_and_no_guard_stays_on_watch() -> None:
-    """The timer ticks on while a step is rolled back, and whoever comes next must not hear of it."""
+def test_a_limit_is_reported_once_and_no_guard_stays_on_watch() -> None:
+    """The timer ticks during a rollback, and must not affect the next step."""
     engine = Engine(compile_text(ENDLESS), limits=Limits(iterations=None, seconds=0.06))
     for _ in range(8):
         refused(engine, [Update("n", (1,))])

@@ -235,7 +235,7 @@ def test_a_remark_of_the_checker_is_reported_with_the_rule() -> None:
         (".unwatch path", "`path` is not watched"),
         (".output nowhere", "undefined relation `nowhere`; write `./nowhere` for a file of this name"),
         (".output no/such/folder.txt", "cannot write to no/such/folder.txt"),
-        (".export path x.parquet1", "does not say how facts are written"),
+        (".export path x.parquet1", "does not determine a format"),
         (".import x.csv edge speed=1", "unknown parameter `speed=1`"),
         (".quit now", "use a number up to 255"),
         (".prof many", "`many` is not a number of rules"),
@@ -596,7 +596,7 @@ def test_rows_that_do_not_fit_may_go_to_a_file(folder: Path) -> None:
     (folder / "some.csv").write_text("1,2\na,3\n")
     talk = Talk(*PATHS)
     answer = talk.say(".import some.csv edge rejects=bad.jsonl")
-    assert answer.startswith("1 row(s) of some.csv are no facts of edge: see bad.jsonl\nedge: 1 fact read, 1 new")
+    assert answer.startswith("1 row(s) of some.csv do not fit edge: see bad.jsonl\nedge: 1 fact read, 1 new")
     assert json.loads((folder / "bad.jsonl").read_text())["values"] == ["a", "3"]
 
 

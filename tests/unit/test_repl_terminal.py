@@ -273,7 +273,7 @@ def test_tab_completes_commands_relations_columns_and_files(terminal: Terminal) 
 def test_several_candidates_are_offered_with_what_they_are(terminal: Terminal) -> None:
     terminal.type(".wh\t")
     screen = terminal.wait_for("what each rule lacks to derive a fact")
-    assert "a proof of a fact, down to given facts" in screen
+    assert "a proof of a fact, down to base facts" in screen
     terminal.ctrl("c")
     terminal.wait_for(is_ready)
 

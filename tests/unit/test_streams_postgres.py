@@ -118,7 +118,7 @@ def test_a_server_that_does_not_replicate_is_followed_by_triggers(plain: str, tm
             assert process.wait(30) == 0
             assert process.stderr is not None
             told = process.stderr.read().decode()
-        assert "following by triggers, since the server's wal_level is replica, not logical" in told
+        assert "using triggers, since the server's wal_level is replica, not logical" in told
         database = Database.from_text(PATHS)
         with pytest.raises(FactsError, match="wal_level is replica, not logical"):
             follow(database, [plain], [], via="replication")
@@ -134,7 +134,7 @@ def test_a_user_who_may_not_replicate_is_followed_by_triggers(url: str, sql: Any
         database, told = Database.from_text(PATHS), list[str]()
         guest = url.replace("postgres@", "guest@")
         follow(database, [guest], [], tell=told.append)
-        assert f"following by triggers, since this user {why}" in told[0]
+        assert f"using triggers, since this user {why}" in told[0]
         assert database.view("edge") == [(1, 2)]
         with pytest.raises(FactsError, match=why):
             follow(database, [guest], [], via="replication")
@@ -375,7 +375,7 @@ def test_a_slot_of_its_own_name_keeps_changes_between_runs(url: str, sql: Any, v
         sql.execute("DROP TRIGGER everlog_mine_rows ON edge")
     sql.execute("DELETE FROM edge WHERE x = 10")
     assert follow(database, [url], [], **options) == 1
-    assert "so all tables are compared" in told[0]
+    assert "all tables are compared" in told[0]
     assert set(database.view("edge")) == edges(sql)
 
 
@@ -391,7 +391,7 @@ def test_an_old_position_is_noticed(url: str, sql: Any, via: str) -> None:
     sql.execute("INSERT INTO edge VALUES (3, 4)")
     told: list[str] = []
     follow(old, [url], [], tell=told.append, **options)
-    assert "so all tables are compared" in told[0]
+    assert "all tables are compared" in told[0]
     assert set(old.view("edge")) == edges(sql)
 
 
@@ -406,7 +406,7 @@ def test_a_table_that_was_made_anew_between_runs_is_compared(url: str, sql: Any,
     if others:
         follow(Database.from_text(PATHS), [url], [], via=via, slot="other")
     follow(database, [url], [], **options)
-    assert "so all tables are compared" in told[0]
+    assert "all tables are compared" in told[0]
     assert database.view("edge") == [(5, 6)]
     sql.execute("INSERT INTO edge VALUES (7, 8)")
     follow(database, [url], [], **options)
@@ -426,7 +426,7 @@ def test_a_table_that_is_made_anew_while_following_is_reported(
             follow(Database.from_text(PATHS), [url], [], via="replication")
         assert process.wait(30) == 1
         assert process.stderr is not None
-        assert b"begin anew" in process.stderr.read()
+        assert b"start anew" in process.stderr.read()
 
 
 def test_forget_removes_what_is_left(url: str, sql: Any, tmp_path: Path) -> None:
@@ -444,8 +444,8 @@ def test_forget_removes_what_is_left(url: str, sql: Any, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        ("SELECT", "there is no table for any relation of edge; name them by --table"),
-        ("CREATE VIEW edge AS SELECT 1 AS x, 2 AS y", "public.edge is no table"),
+        ("SELECT", "there is no table for any relation of edge; name them with --table"),
+        ("CREATE VIEW edge AS SELECT 1 AS x, 2 AS y", "public.edge is not a table"),
         ("CREATE TABLE edge (x int, y text PRIMARY KEY)", "the type `text` of `y` is not a number"),
         (
             "CREATE TABLE edge (x int PRIMARY KEY, z int)",
@@ -468,7 +468,7 @@ def test_a_table_that_does_not_fit_is_reported(url: str, sql: Any, via: str, mad
 def test_a_table_without_a_primary_key_needs_a_name_for_one(url: str, sql: Any) -> None:
     sql.execute("CREATE TABLE edge (x int NOT NULL, y int NOT NULL); INSERT INTO edge VALUES (1, 2)")
     keys = {"edge": ["x"]}
-    with pytest.raises(FactsError, match="does not tell which row was changed"):
+    with pytest.raises(FactsError, match="does not say which row was changed"):
         follow(Database.from_text(PATHS), [url], [], keys=keys)
     database = Database.from_text(PATHS)
     for via in ("triggers", "replication"):
@@ -540,7 +540,7 @@ def test_a_column_that_goes_while_following_is_reported(url: str, sql: Any) -> N
     with pytest.raises(FactsError, match=r"table public.edge has the columns x, z, which do not fit"):
         follow(database, [url], [], slot="mine", via="replication")
     sql.execute("ALTER TABLE edge ADD y int NOT NULL DEFAULT 5; INSERT INTO edge VALUES (2, 2)")
-    with pytest.raises(FactsError, match=r"table public.edge has no column `y` any more"):
+    with pytest.raises(FactsError, match=r"table public.edge no longer has the column `y`"):
         follow(database, [url], [], slot="mine", via="replication")
 
 
@@ -553,7 +553,7 @@ def test_a_table_that_gets_another_name_while_following_is_reported(url: str, sq
         sql.execute("ALTER TABLE edge RENAME TO edges; INSERT INTO edges VALUES (2, 3)")
         assert process.wait(30) == 1
         assert process.stderr is not None
-        assert b"a table that is followed has become public.edges" in process.stderr.read()
+        assert b"a followed table was renamed to public.edges" in process.stderr.read()
 
 
 # ── sinks ────────────────────────────────────────────────────────────────────────────────────
@@ -615,7 +615,7 @@ def test_one_writer_at_a_time(url: str, sql: Any, tmp_path: Path, monkeypatch: p
         with pytest.raises(FactsError, match="another everlog writes to the table path; end it first"):
             follow(Database.from_text(PATHS), [str(tmp_path / "none")], [url])
         with pytest.raises(
-            FactsError, match="another everlog follows as `everlog_mine`; choose another name by --slot"
+            FactsError, match="another everlog follows as `everlog_mine`; choose another name with --slot"
         ):
             follow(Database.from_text(PATHS), [url], [], slot="mine")
 
