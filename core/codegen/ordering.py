@@ -124,7 +124,8 @@ class Ordering:
                 open_ = [(1 << n, i) for n, i in enumerate(left) if not mask & 1 << n]
                 ready = [x for x in open_ if self._is_ready(prefix, x[1])]
                 connected = [x for x in ready if self._is_connected(prefix, x[1])]
-                for bit, position in connected or ready or open_:
+                atoms = [x for x in open_ if isinstance(self.body[x[1]], Atom)]
+                for bit, position in connected or ready or atoms:
                     found = self._next(prefix, position)
                     best = following.get(mask | bit)
                     if best is None or found.cost < best.cost:
@@ -146,8 +147,10 @@ class Ordering:
                 if position not in done and self._is_ready(prefix, position):
                     connected = self._is_connected(prefix, position)
                     heapq.heappush(heap, (not connected, self._matches(prefix, position)[0], position))
-            while heap[0][2] in done:
+            while heap and heap[0][2] in done:
                 heapq.heappop(heap)
+            if not heap:  # nothing but the late atom is there to begin with
+                heap.append((True, 0.0, next(i for i in left if i not in done and isinstance(self.body[i], Atom))))
             position = heapq.heappop(heap)[2]
             done.add(position)
             prefix = self._next(prefix, position)
