@@ -12,7 +12,7 @@ from attrs import define, field
 from everlog.core import program as p
 from everlog.core.codegen.agenda import variables_of_literal
 from everlog.core.codegen.body import aggregated_sets, set_variables
-from everlog.core.codegen.code_lines import Line, Loop, Test, Values, comment, defined, identifier
+from everlog.core.codegen.code_lines import Line, Loop, Test, Values, comment, defined
 from everlog.core.codegen.failures import FailurePoint
 from everlog.core.codegen.joins import JoinWriter
 from everlog.core.codegen.writer import DELTA, Compiled, NoSet, deeper, packed, same, tuple_text
@@ -112,24 +112,23 @@ class RuleWriter(JoinWriter):
 
     def finish(self, rule: Rule, delta: int | None) -> Compiled:
         order = list(self.accesses.values())
-        version = "" if delta is None else f"   Δ at body atom {delta + 1}"
-        name = identifier("r_", rule.name or rule.head.relation) + ("" if delta is None else f"_delta{delta}")
-        text = [Line(0, f"def make({', '.join(['_lookup', *order])}):"), Line(1, comment(f"{rule}{version}"))]
-        constants = ", ".join(f"{name} = {value!r}" for name, value in self.expressions.constants.items())
-        text += [Line(1, comment(f"where {constants}"))] if constants else []
-        text += [
+        text = [
+            Line(0, f"def make({', '.join(['_lookup', *order])}):"),
             *self.helpers,
-            Line(1, f"def {name}({', '.join(['_delta', '_new', *self.parameters])}):"),
+            Line(1, f"def rule({', '.join(['_delta', '_new', *self.parameters])}):"),
             *deeper(self.lines),
-            Line(1, f"return {name}"),
+            Line(1, "return rule"),
         ]
         source = "\n".join(map(str, text))
-        make = defined("make", source, identifier("rule ", rule.name), dict(self.expressions.scope))
+        make = defined("make", source, "rule", dict(self.expressions.scope))
+        version = "" if delta is None else f"   Δ at body atom {delta + 1}"
+        constants = ", ".join(f"{name} = {value!r}" for name, value in self.expressions.constants.items())
+        title = [comment(f"{rule}{version}"), *([comment(f"where {constants}")] if constants else [])]
         index = self.driver.index if self.late is not None and self.driver is not None else ""
         driver = order.index(index) if index in order else None
         first = self.lines[0]
         from_delta = isinstance(first, Loop) and first.values.index == DELTA.text
-        return Compiled(source, tuple(self.accesses), make, driver, self.only_new, from_delta)
+        return Compiled("\n".join([*title, source]), tuple(self.accesses), make, driver, self.only_new, from_delta)
 
     # ── failures ─────────────────────────────────────────────────────────────────────────────
 
