@@ -1,6 +1,6 @@
 """What is left of a rule body while its code is being written.
 
-Atoms and ranges come in the planned order (`core.codegen.ordering`).  Tests come as soon as their
+Atoms and ranges come in the planned order (`core.codegen.join_order`).  Tests come as soon as their
 variables have values: a test is looked at again only when one of its variables has just been bound,
 for to look at all of them each time would cost the square of the body.
 """
@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-from everlog.core.codegen import ordering
+from everlog.core.codegen import join_order as ordering
 from everlog.core.codegen.code_lines import Values
 from everlog.core.program import Atom, Literal, Range, Variable
 from everlog.core.program.bodies import may_fail

@@ -11,7 +11,7 @@ from everlog.core import program as p
 from everlog.core.codegen.agenda import Agenda, Item, Member, variables_of_literal
 from everlog.core.codegen.atoms import AtomWriter
 from everlog.core.codegen.code_lines import Values
-from everlog.core.codegen.ordering import Ordering
+from everlog.core.codegen.join_order import Ordering
 from everlog.core.program import (
     Aggregate,
     Atom,

@@ -26,8 +26,8 @@ from everlog.core.program import (
 )
 from everlog.core.program.bodies import may_fail
 from everlog.core.storage.shape import Shape
-from everlog.core.storage.statistics import Statistics
 from everlog.core.storage.table_shapes import PairShape, ValueShape
+from everlog.core.storage.table_statistics import Statistics
 
 _MANY_TURNS = 1_000_000_000
 

@@ -25,8 +25,8 @@ from everlog.core.engine.stepping.store import Store
 from everlog.core.program import PARAMETERS, Atom, Row, Rule, Wildcard, atoms_of
 from everlog.core.program.values import EvaluationError
 from everlog.core.storage.lazy_index import LazyIndex
-from everlog.core.storage.statistics import is_other_size
 from everlog.core.storage.table_shapes import shape_of
+from everlog.core.storage.table_statistics import is_other_size
 
 _LARGE = 10_000  # facts of a table whose index takes long enough to build that one would notice
 T = TypeVar("T")

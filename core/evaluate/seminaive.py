@@ -37,8 +37,8 @@ from everlog.core.runtime.collector import collector_paused
 from everlog.core.runtime.guards import Guard, Limits
 from everlog.core.storage.equivalence import Equivalence
 from everlog.core.storage.shape import Facts, Shape
-from everlog.core.storage.statistics import Guess, Sampled, Statistics
 from everlog.core.storage.table_shapes import shape_of
+from everlog.core.storage.table_statistics import Guess, Sampled, Statistics
 from everlog.core.storage.tables import Table, TableOf
 
 Progress = Callable[[str, int, int], None]

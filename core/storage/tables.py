@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeAlias, cast
 
 from everlog.core.program import Row
 from everlog.core.storage.shape import Column, Columns, F, Index, Key, PairFacts, SavedColumns, ShapeOf
-from everlog.core.storage.statistics import Statistics, statistics_of
+from everlog.core.storage.table_statistics import Statistics, statistics_of
 
 
 class TableOf(Collection[Row], Generic[F]):

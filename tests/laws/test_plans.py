@@ -7,12 +7,12 @@ from random import Random
 from typing import Any
 
 import pytest
-from oracles.join_steps import Steps
+from join_steps import Steps
 
-from everlog.core.codegen.ordering import Ordering
+from everlog.core.codegen.join_order import Ordering
 from everlog.core.program import Atom, Comparison, Constant, Kind, Literal, Negation, Variable, Wildcard
-from everlog.core.storage.statistics import statistics_of
 from everlog.core.storage.table_shapes import shape_of
+from everlog.core.storage.table_statistics import statistics_of
 
 MOST = 300_000  # steps that are counted: a body that no order joins in fewer is left out
 

@@ -25,7 +25,7 @@ from everlog.core.program.values import EvaluationError
 from everlog.core.storage.equivalence import Classes
 from everlog.core.storage.shape import Counted, Facts, Key, Shape
 from everlog.core.storage.shared_values import SharedTable
-from everlog.core.storage.statistics import UNKNOWN, Guess, Sampled, Statistics, is_other_size
+from everlog.core.storage.table_statistics import UNKNOWN, Guess, Sampled, Statistics, is_other_size
 from everlog.core.storage.tables import Table, TableOf
 
 

@@ -35,7 +35,7 @@ from everlog.core.program import (
     Variable,
 )
 from everlog.core.program.functors import COMPARISONS
-from everlog.core.storage.statistics import Guess, Statistics
+from everlog.core.storage.table_statistics import Guess, Statistics
 
 EXHAUSTIVE = 8  # atoms and ranges of a body, of which all orders are looked at
 _IN_A_SET = 0.1  # steps for a value that a set operation goes through in C
