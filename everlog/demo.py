@@ -62,7 +62,7 @@ def _access_control() -> None:
     _title("Why may alan write the payroll?")
     _show(db.why('may("alan", "write", "payroll")').text())
 
-    _title("Facts are deleted; every relation follows, and reports exactly what changed")
+    _title("Facts are deleted; every relation follows, and reports what changed")
     steps = [
         ('-has_role("alan", "payroll-clerk")', "// He still reads it, as an auditor."),
         ('-member("margaret", "payroll-office")', "// Who can write it now?"),
@@ -108,7 +108,7 @@ def _what_next() -> None:
     for words, what in (
         (" programs", "list the other programs"),
         (" programs run access_control --updates", "replay a story of updates"),
-        (" programs show points_to", "what a program does, why, and its cost"),
+        (" programs show points_to", "what it does, and its cost"),
         ("", "the prompt"),
     ):
         print(f"  {command}{words:<40}   {what}")

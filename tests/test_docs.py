@@ -365,7 +365,7 @@ _HEADING = re.compile(r"^## (DL[0-9]{3}) (.*)\n\n((?:.+\n)+)", re.MULTILINE)
 
 
 def used_codes() -> set[str]:
-    files = [f for f in (ROOT / "dsl").glob("*.py") if f.name != "diagnostic_codes.py"]
+    files = [f for f in (ROOT / "dsl").rglob("*.py") if f.name != "diagnostic_codes.py"]
     return {code for file in files for code in _CODE.findall(file.read_text(encoding="utf-8"))}
 
 

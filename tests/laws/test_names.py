@@ -41,6 +41,6 @@ def test_500_programs_with_hostile_names_and_constants_mean_what_the_reference_s
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("part", range(20))
+@pytest.mark.parametrize("part", range(100))  # each shorter than `faulthandler_timeout`
 def test_20_000_programs_with_hostile_names_and_constants(part: int) -> None:
-    assert not _failures(1_000 + part * 1_000, 2_000 + part * 1_000, everywhere=True)
+    assert not _failures(1_000 + part * 200, 1_200 + part * 200, everywhere=True)
