@@ -1,30 +1,30 @@
-"""What is left of a rule body while it is being ordered.
+"""What is left of a rule body while its code is being written.
 
-Choosing the next literal by looking at all of them would cost the square of the body.  Here a
-literal is looked at again only when one of its variables has just been bound, and the best atom
-comes off a heap.
+Atoms and ranges come in the planned order (`core.codegen.join_order`).  Tests come as soon as their
+variables have values: a test is looked at again only when one of its variables has just been bound,
+for to look at all of them each time would cost the square of the body.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from typing import TypeAlias
 
 from attrs import frozen
 
-from everlog.core import program as p
+from everlog.core.codegen import join_order as ordering
 from everlog.core.codegen.code_lines import Values
-from everlog.core.program import Aggregate, Atom, Comparison, Literal, Negation, Range, Variable
+from everlog.core.program import Atom, Literal, Range, Variable
 from everlog.core.program.bodies import may_fail
 
 
 @frozen
 class Member:
-    """`variable ∈ values`: the values of a key that is bound, not yet looped over."""
+    """`variable ∈ values`: about `size` values of a key that is bound, not yet looped over."""
 
     variable: Variable
     values: Values
+    size: float
 
 
 Item: TypeAlias = Literal | Member
@@ -34,7 +34,7 @@ class Agenda:
     """The literals of a body that are not written yet.
 
     Invariant: `open` has exactly those; `_waiting` leads from each variable to the literals that
-    have it; the heap has, of every open atom or range, its present expectation (and older ones).
+    have it.
     """
 
     def __init__(self, body: Sequence[Literal], set_variable: Variable | None) -> None:
@@ -46,8 +46,7 @@ class Agenda:
         self._risky: list[bool] = []
         self._seen: set[Variable] = set()
         self._fresh: list[int] = []
-        self._heap: list[tuple[bool, float, int]] = []
-        self._expect: list[int] = []
+        self._order: list[int] = []
         self._atoms = 0
         for literal in body:
             self.add(literal)
@@ -61,11 +60,19 @@ class Agenda:
             self._waiting.setdefault(variable, []).append(position)
             self._uses[variable] = self._uses.get(variable, 0) + 1
         self._fresh.append(position)
-        self._expect.append(position)
         self._atoms += isinstance(item, _JOINED)
+
+    def follow(self, order: Iterable[int]) -> None:
+        """Take atoms and ranges in this order."""
+        self._order = list(order)[::-1]
 
     def members(self) -> list[Member]:
         return [x for x in self.open.values() if isinstance(x, Member)]
+
+    def smallest_member(self) -> int | None:
+        """The open member with the fewest values."""
+        members = [(x.size, position) for position, x in self.open.items() if isinstance(x, Member)]
+        return min(members)[1] if members else None
 
     def uses(self, variable: Variable) -> int:
         """In how many open literals a variable stands."""
@@ -102,14 +109,7 @@ class Agenda:
                     break
                 self._seen.add(variable)
                 positions.update(self._waiting.get(variable, ()))
-        live = sorted((x for x in positions if x in self.open), key=lambda x: (self._risky[x], x))
-        self._expect += live
-        return live
-
-    def _is_apart(self, position: int) -> bool:
-        """Whether nothing of a literal is bound yet: to join it now would be a product."""
-        variables = self._variables[position]
-        return bool(variables) and not (variables & self._seen)
+        return sorted((x for x in positions if x in self.open), key=lambda x: (self._risky[x], x))
 
     def only_tests_left(self) -> bool:
         return not self._atoms and all(
@@ -118,20 +118,11 @@ class Agenda:
             for variable in self._variables[position]
         )
 
-    def next(self, expected: Callable[[Item], float | None]) -> int:
-        """The atom or range with the fewest expected matches; unconnected ones come last."""
-        for position in self._expect:
-            literal = self.open.get(position)
-            cost = None if literal is None else expected(literal)
-            if cost is not None:
-                apart = not isinstance(literal, Member) and self._is_apart(position)
-                heapq.heappush(self._heap, (apart, cost, position))
-        self._expect = []
-        while self._heap:
-            _, _, position = heapq.heappop(self._heap)
-            if position in self.open:
-                return position
-        raise AssertionError(f"no order: {[str(x) for x in self.open.values()]}")
+    def planned(self) -> int | None:
+        """The atom or range that comes next in the planned order; None if all are written."""
+        while self._order and self._order[-1] not in self.open:
+            self._order.pop()
+        return self._order[-1] if self._order else None
 
 
 _JOINED = (Atom, Range, Member)
@@ -139,15 +130,4 @@ _JOINED = (Atom, Range, Member)
 
 def variables_of_literal(literal: Item) -> list[Variable]:
     """The variables that a literal shares with its body (those inside an aggregate stay inside)."""
-    match literal:
-        case Atom(args=args) | Negation(Atom(args=args)):
-            return [v for a in args for v in p.variables_of(a)]
-        case Comparison(left=left, right=right):
-            return [*p.variables_of(left), *p.variables_of(right)]
-        case Member(variable=variable):
-            return [variable]
-        case Aggregate(result=result, outer=outer):
-            return [result, *outer]
-        case Range(result, start, stop, step, _):
-            terms = [result, start, stop] + ([] if step is None else [step])
-            return [v for t in terms for v in p.variables_of(t)]
+    return [literal.variable] if isinstance(literal, Member) else ordering.variables_of_literal(literal)

@@ -32,7 +32,7 @@ class AtomWriter(Writer):
             else:
                 self.loop([key], name, items_of(DELTA.text))
                 self.existence_tests(key)
-            self.values_of_key(local(name), atom.args[shape.value])
+            self.values_of_key(local(name), atom.args[shape.value], atom)
         elif not atom.args:
             self.test(DELTA.text)
         elif len(atom.args) > 1 and self.set_variable in atom.args:
@@ -40,13 +40,18 @@ class AtomWriter(Writer):
         else:
             self.columns(DELTA, atom.args)
 
-    def values_of_key(self, container: Values, arg: p.Term) -> None:
+    def values_of_key(self, container: Values, arg: p.Term, atom: Atom) -> None:
         """The values of a key: a loop over them waits until nothing better is to be done."""
         if self.is_new(arg) and arg != self.set_variable:
             assert isinstance(arg, Variable)
-            self.agenda.add(Member(arg, container))
+            self.agenda.add(Member(arg, container, self.fan_out(atom)))
         else:
             self.values(container, arg)
+
+    def fan_out(self, atom: Atom) -> float:
+        """About how many values go with a key of a binary relation."""
+        known = self.statistics.get(atom.relation)
+        return 10.0 if known is None else known.rows / known.distinct(self.shapes[atom.relation].key_columns)
 
     def existence_tests(self, key: p.Term) -> None:
         """Leave out at once the keys that a further atom does not have at all."""
@@ -190,7 +195,7 @@ class AtomWriter(Writer):
             key, value = (atom.args[column] for column in columns)
             self.loop([key], name, items_of(index))
             self.existence_tests(key)
-            self.values_of_key(local(name), value)
+            self.values_of_key(local(name), value, atom)
         else:
             self.columns(whole(self.stored(atom)), atom.args)
 

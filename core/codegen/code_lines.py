@@ -6,13 +6,14 @@ stand beside its text, so no text is ever searched or taken apart.
 How a name begins tells whose it is, so a user's names meet no others:
 
 `v_…`   variables of a rule
-`r_…`   the function of a rule
 other   ours: indexes, constants and functions of the scope, temporaries, parameters
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 from attrs import evolve, frozen
@@ -87,8 +88,8 @@ class Loop(Line):
 def identifier(prefix: str, name: str) -> str:
     """A Python name for a user's name; different names of a user may get the same one.
 
-    >>> identifier("v_", "?x"), identifier("v_", "größe"), identifier("r_", "a.path#2")
-    ('v__x', 'v_gr__e', 'r_a_path_2')
+    >>> identifier("v_", "?x"), identifier("v_", "größe"), identifier("v_", "a.path#2")
+    ('v__x', 'v_gr__e', 'v_a_path_2')
     """
     return prefix + "".join(c if c.isascii() and c.isalnum() else "_" for c in name)
 
@@ -105,5 +106,11 @@ def comment(text: str) -> str:
 
 def defined(name: str, source: str, filename: str, scope: dict[str, object]) -> Any:
     """What generated code defines under a name; it runs in `scope`, and is our own text."""
-    exec(compile(source, f"<{filename}>", "exec"), scope)
+    exec(_compiled(source, f"<{filename}>"), scope)
     return scope[name]
+
+
+@lru_cache(maxsize=4096)
+def _compiled(source: str, filename: str) -> CodeType:
+    """Compiled code; rules that are alike but for their names share it."""
+    return compile(source, filename, "exec")

@@ -101,17 +101,17 @@ class LivingWriter(RuleWriter):
     # ── failures ─────────────────────────────────────────────────────────────────────────────
 
     def solutions(self, body: Sequence[Literal], given: Sequence[Variable], new: Sequence[Variable]) -> Compiled:
-        return LivingSolutionWriter(self.shapes, self.sizes, self.functors, None).solved(body, given, new)
+        return LivingSolutionWriter(self.shapes, self.statistics, self.functors, None).solved(body, given, new)
 
     def is_delta_bound(self, bound: Set[Variable]) -> bool:
         """Always: where a condition may fail, Δ is gone through row by row, at once."""
         return True
 
-    def values_of_key(self, container: Values, arg: p.Term) -> None:
+    def values_of_key(self, container: Values, arg: p.Term, atom: Atom) -> None:
         if self.risky and self.from_delta:
             self.values(container, arg)
         else:
-            super().values_of_key(container, arg)
+            super().values_of_key(container, arg, atom)
 
     def delta_atom(self, atom: Atom) -> None:
         """Read an atom from Δ; the value of a group may be a failure."""
@@ -306,14 +306,14 @@ class RestoringWriter(SavingWriter):
     left: bool = False
     delta_key: str = ""
 
-    def values_of_key(self, container: Values, arg: p.Term) -> None:
+    def values_of_key(self, container: Values, arg: p.Term, atom: Atom) -> None:
         if self.grouped and arg == self.set_variable and self.loops == 1:
             self.left = True
             self.line(f"_a = _new.get({self.delta_key})")
             self.line(f"_left = _set({container}) if _a is None else {container} - _a[0]")
             self.line(f"if not _left: {self.skip()}")
             container = local("_left")
-        super().values_of_key(container, arg)
+        super().values_of_key(container, arg, atom)
 
     def delta_atom(self, atom: Atom) -> None:
         for column in self.shapes[atom.relation].key_columns:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from attrs import define
+from attrs import define, field
 
 from everlog.core import program as p
 from everlog.core.codegen.agenda import Agenda, Item, Member, variables_of_literal
 from everlog.core.codegen.atoms import AtomWriter
 from everlog.core.codegen.code_lines import Values
+from everlog.core.codegen.join_order import Ordering
 from everlog.core.program import (
     Aggregate,
     Atom,
     Comparison,
-    Constant,
     Literal,
     Negation,
     Range,
@@ -24,7 +23,6 @@ from everlog.core.program import (
 )
 from everlog.core.program.bodies import may_fail
 
-_LARGE = 10_000_000
 _MOST_SETS = 20  # of one expression: the compiler of Python nests a call for each operator
 
 
@@ -34,17 +32,23 @@ class JoinWriter(AtomWriter):
 
     whole: Sequence[Literal] = ()  # the body
     delta: int | None = None  # the place of the atom that is read from Δ
+    ordering: Ordering = field(init=False)
 
     def join(self, body: Sequence[Literal], delta: int | None, emit: Callable[[], None]) -> None:
         """Loops and tests for the whole body, then `emit` at the bottom."""
         agenda = Agenda(body, self.set_variable)
         self.agenda = agenda
         self.whole, self.delta = body, delta
+        first, late = (delta, None) if self.late is None else (None, delta)
+        self.ordering = Ordering(
+            body, self.statistics, self.bound.keys(), first, self.set_variable, self.kept, late
+        )
+        agenda.follow(estimate.position for estimate in self.ordering.chosen())
         if delta is not None and self.late is None:
-            first = body[delta]
-            assert isinstance(first, Atom)
+            atom = body[delta]
+            assert isinstance(atom, Atom)
             agenda.done(delta)
-            self.delta_atom(first)
+            self.delta_atom(atom)
         while True:
             self.settle(agenda)
             if not agenda.open:
@@ -54,7 +58,7 @@ class JoinWriter(AtomWriter):
                     assert not isinstance(literal, Member)
                     self.filter_set(literal)
                 break
-            position = agenda.next(self.expected_of)
+            position = self.next_of(agenda)
             chosen = agenda.done(position)
             self.current = frozenset(variables_of_literal(chosen))
             if isinstance(chosen, Range):
@@ -113,42 +117,27 @@ class JoinWriter(AtomWriter):
             case _:
                 return False
 
-    def expected_of(self, literal: Item) -> float | None:
-        """The expected matches of an atom or a range; None for what cannot be joined next."""
-        match literal:
-            case Member(variable):
-                return 10.0 if self.leads_on(variable) else 100.0
-            case Atom(relation, args):
-                cost = self.expected(relation, args)
-                new = [a for a in args if isinstance(a, Variable) and self.is_new(a) and a != self.set_variable]
-                bound = any(a in self.bound for a in args)
-                if literal is self.late and not bound:
-                    return math.inf
-                return min(cost, 50.0) if bound and len(new) == 1 and self.leads_on(new[0]) else cost
-            case Range(start=start, stop=stop, step=step):
-                return 20.0 if self.is_bound((start, stop) if step is None else (start, stop, step)) else None
-            case _:
-                return None
+    def next_of(self, agenda: Agenda) -> int:
+        """The next atom or range of the planned order, or a set of values to run through before it.
 
-    def leads_on(self, variable: Variable) -> bool:
-        """Whether a variable only leads into one further atom: then its loop becomes a union."""
-        if variable in self.kept or self.agenda.uses(variable) != 2:
-            return False
-        return all(isinstance(self.agenda.open[x], Atom | Member) for x in self.agenda.positions(variable))
-
-    def expected(self, relation: str, args: tuple[p.Term, ...]) -> float:
-        """Expected matches: each bound column divides the size by the same factor."""
-        size = max(2, self.sizes.get(relation, _LARGE))
-        needed = [a for a in args if not isinstance(a, p.Wildcard)]
-        if not needed:
-            return 1.0
-        known = sum(isinstance(a, Constant) or a in self.bound for a in needed)
-        free = len(needed) - known
-        if self.set_variable in needed:
-            free -= 1
-            if free == 0:
-                return 0.5
-        return math.pow(size, free / len(needed))
+        A set that is there already is run through first if it has fewer values than the atom has
+        matches: the atom may need its variable.
+        """
+        planned, member = agenda.planned(), agenda.smallest_member()
+        if member is None or planned is None:
+            position = planned if member is None else member
+            assert position is not None, f"no order: {[str(x) for x in agenda.open.values()]}"
+            return position
+        literal, values = agenda.open[planned], agenda.open[member]
+        assert isinstance(values, Member)
+        if isinstance(literal, Range):
+            terms = [literal.start, literal.stop] + ([] if literal.step is None else [literal.step])
+            return planned if self.is_bound(terms) else member
+        assert isinstance(literal, Atom)
+        new = [a for a in literal.args if isinstance(a, Variable) and self.is_new(a)]
+        if new == [self.set_variable]:
+            return planned
+        return member if values.size < self.ordering.matches_of(planned, self.bound.keys()) else planned
 
     # ── tests ────────────────────────────────────────────────────────────────────────────────
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -11,7 +12,7 @@ from attrs import define, field
 from everlog.core import program as p
 from everlog.core.codegen.agenda import variables_of_literal
 from everlog.core.codegen.body import aggregated_sets, set_variables
-from everlog.core.codegen.code_lines import Line, Loop, Test, Values, comment, defined, identifier
+from everlog.core.codegen.code_lines import Line, Loop, Test, Values, comment, defined
 from everlog.core.codegen.failures import FailurePoint
 from everlog.core.codegen.joins import JoinWriter
 from everlog.core.codegen.writer import DELTA, Compiled, NoSet, deeper, packed, same, tuple_text
@@ -26,13 +27,16 @@ from everlog.core.program import (
 from everlog.core.program.bodies import may_fail
 from everlog.core.storage.shape import Shape
 from everlog.core.storage.table_shapes import PairShape, ValueShape
+from everlog.core.storage.table_statistics import Statistics
+
+_MANY_TURNS = 1_000_000_000
 
 
 def compile_rule(
     rule: Rule,
     delta: int | None,
     shapes: Mapping[str, Shape],
-    sizes: Mapping[str, int],
+    statistics: Mapping[str, Statistics],
     functors: Mapping[str, p.Functor],
     writer: Callable[..., RuleWriter] | None = None,
     sets: bool = True,
@@ -50,7 +54,7 @@ def compile_rule(
     candidates = set_variables(rule, shapes) if sets else []
     for candidate in [*candidates, None]:
         try:
-            return make(shapes, sizes, functors, candidate, known=known).rule(rule, delta)
+            return make(shapes, statistics, functors, candidate, known=known).rule(rule, delta)
         except NoSet:
             continue
     raise AssertionError("a rule without set variable always compiles")
@@ -60,7 +64,7 @@ def compile_late(
     rule: Rule,
     delta: int,
     shapes: Mapping[str, Shape],
-    sizes: Mapping[str, int],
+    statistics: Mapping[str, Statistics],
     functors: Mapping[str, p.Functor],
     known: bool,
 ) -> Compiled | None:
@@ -75,7 +79,7 @@ def compile_late(
         return None
     for candidate, turned in product(set_variables(rule, shapes), (True, False)):
         try:
-            writer = RuleWriter(shapes, sizes, functors, candidate, known=known, late=atom, turned=turned)
+            writer = RuleWriter(shapes, statistics, functors, candidate, known=known, late=atom, turned=turned)
             found = writer.rule(rule, delta)
         except NoSet:
             continue
@@ -108,24 +112,23 @@ class RuleWriter(JoinWriter):
 
     def finish(self, rule: Rule, delta: int | None) -> Compiled:
         order = list(self.accesses.values())
-        version = "" if delta is None else f"   Δ at body atom {delta + 1}"
-        name = identifier("r_", rule.name or rule.head.relation) + ("" if delta is None else f"_delta{delta}")
-        text = [Line(0, f"def make({', '.join(['_lookup', *order])}):"), Line(1, comment(f"{rule}{version}"))]
-        constants = ", ".join(f"{name} = {value!r}" for name, value in self.expressions.constants.items())
-        text += [Line(1, comment(f"where {constants}"))] if constants else []
-        text += [
+        text = [
+            Line(0, f"def make({', '.join(['_lookup', *order])}):"),
             *self.helpers,
-            Line(1, f"def {name}({', '.join(['_delta', '_new', *self.parameters])}):"),
+            Line(1, f"def rule({', '.join(['_delta', '_new', *self.parameters])}):"),
             *deeper(self.lines),
-            Line(1, f"return {name}"),
+            Line(1, "return rule"),
         ]
         source = "\n".join(map(str, text))
-        make = defined("make", source, identifier("rule ", rule.name), dict(self.expressions.scope))
+        make = defined("make", source, "rule", dict(self.expressions.scope))
+        version = "" if delta is None else f"   Δ at body atom {delta + 1}"
+        constants = ", ".join(f"{name} = {value!r}" for name, value in self.expressions.constants.items())
+        title = [comment(f"{rule}{version}"), *([comment(f"where {constants}")] if constants else [])]
         index = self.driver.index if self.late is not None and self.driver is not None else ""
         driver = order.index(index) if index in order else None
         first = self.lines[0]
         from_delta = isinstance(first, Loop) and first.values.index == DELTA.text
-        return Compiled(source, tuple(self.accesses), make, driver, self.only_new, from_delta)
+        return Compiled("\n".join([*title, source]), tuple(self.accesses), make, driver, self.only_new, from_delta)
 
     # ── failures ─────────────────────────────────────────────────────────────────────────────
 
@@ -148,7 +151,7 @@ class RuleWriter(JoinWriter):
 
     def solutions(self, body: Sequence[Literal], given: Sequence[Variable], new: Sequence[Variable]) -> Compiled:
         """A generator of the values of `new` for which literals hold, from those of `given`."""
-        return SolutionWriter(self.shapes, self.sizes, self.functors, None).solved(body, given, new)
+        return SolutionWriter(self.shapes, self.statistics, self.functors, None).solved(body, given, new)
 
     # ── heads ────────────────────────────────────────────────────────────────────────────────
 
@@ -260,40 +263,99 @@ class RuleWriter(JoinWriter):
             self.bound[literal.result] = name
 
     def aggregate_function(self, function: str, literal: Aggregate) -> list[Line]:
-        body = literal.body
+        """The function that computes an aggregate for values of its outer variables.
+
+        Where the body itself gives values to all of them, a second function goes through the body
+        once, for all groups.  It is called when the first one has cost as much as it will.
+        """
+        one = self.aggregated(literal, literal.outer)
+        text = [Line(1, comment(str(literal))), Line(1, f"{function}_known = {{}}")]
+        text += one.helpers
+        text += [Line(1, f"def {function}_run({', '.join(['_new', *one.parameters])}):"), *deeper(one.lines)]
+        if not self.is_grouped(literal):
+            return text + one.call_for_one(function, literal)
+        every = self.aggregated(literal, ())
+        text += every.helpers
+        text += [Line(1, f"def {function}_groups(_new):"), *deeper(every.lines)]
+        turns = every.ordering.cost / max(one.ordering.cost, 1.0)
+        return text + one.call_for_all(function, literal, max(1, round(min(turns, _MANY_TURNS))))
+
+    def aggregated(self, literal: Aggregate, outer: Sequence[Variable]) -> RuleWriter:
+        """The body of an aggregate as code, for values of some variables; by groups of the others."""
+        body, groups = literal.body, [v for v in literal.outer if v not in outer]
         candidates = [] if may_fail(literal.target) else aggregated_sets(literal, body)
         for candidate in [*candidates, None]:
-            inner = RuleWriter(self.shapes, self.sizes, self.functors, candidate)
+            inner = RuleWriter(self.shapes, self.statistics, self.functors, candidate)
             inner.accesses, inner.expressions = self.accesses.copy(), self.expressions
             inner.kept = frozenset(v for x in body for v in variables_of_literal(x))  # all of them count
-            parameters = []
-            for variable in literal.outer:
+            for variable in outer:
                 inner.bound[variable] = inner.name(variable)
-                parameters.append(inner.bound[variable])
+            inner.parameters = tuple(inner.bound.values())
+            bottom = (
+                partial(inner.accumulate_group, literal, groups) if groups else partial(inner.accumulate, literal)
+            )
             try:
-                inner.join(body, None, lambda inner=inner: inner.accumulate(literal))  # type: ignore[misc]
+                inner.join(body, None, bottom)
             except NoSet:
                 continue
             self.accesses.update(inner.accesses)
-            return inner.aggregate_text(function, parameters, literal)
+            return inner
         raise AssertionError("an aggregate without set variable always compiles")
 
-    def aggregate_text(self, function: str, parameters: list[str], literal: Aggregate) -> list[Line]:
-        key = parameters[0] if len(parameters) == 1 else tuple_text(parameters)
-        text = [Line(1, comment(str(literal))), Line(1, f"{function}_known = {{}}")]
-        text += self.helpers
-        text += [Line(1, f"def {function}_run(_new{''.join(', ' + x for x in parameters)}):")]
-        text += deeper(self.lines)
-        text += [
-            Line(1, f"def {function}({', '.join(parameters)}):"),
+    def is_grouped(self, literal: Aggregate) -> bool:
+        """Whether all groups can be computed at once; not if that could fail for one never asked for."""
+        given = {a for x in literal.body if isinstance(x, Atom) for a in x.args}
+        certain = not may_fail(literal.target) and not any(map(may_fail, literal.body))
+        return certain and bool(literal.outer) and given.issuperset(literal.outer)
+
+    def call_for_one(self, function: str, literal: Aggregate) -> list[Line]:
+        """The call for one group, whose value is remembered."""
+        key = self.parameters[0] if len(self.parameters) == 1 else tuple_text(list(self.parameters))
+        return [
+            Line(1, f"def {function}({', '.join(self.parameters)}):"),
             Line(2, f"_v = {function}_known.get({key}, _MISSING)"),
             Line(2, "if _v is _MISSING:"),
             Line(3, "_new = []"),
-            Line(3, f"{function}_run(_new{''.join(', ' + x for x in parameters)})"),
+            Line(3, f"{function}_run({', '.join(['_new', *self.parameters])})"),
             Line(3, f"_v = {function}_known[{key}] = _total_{literal.op}_{literal.kind}(_new)"),
             Line(2, "return _v"),
         ]
-        return text
+
+    def call_for_all(self, function: str, literal: Aggregate, turns: int) -> list[Line]:
+        """The call for one group, until that has been done often; then for all groups at once."""
+        key = self.parameters[0] if len(self.parameters) == 1 else tuple_text(list(self.parameters))
+        total = f"_total_{literal.op}_{literal.kind}"
+        return [
+            Line(1, f"{function}_turns = {turns}"),
+            Line(1, f"def {function}({', '.join(self.parameters)}):"),
+            Line(2, f"nonlocal {function}_turns"),
+            Line(2, f"_v = {function}_known.get({key}, _MISSING)"),
+            Line(2, "if _v is not _MISSING: return _v"),
+            Line(2, "_new = []"),
+            Line(2, f"if {function}_turns > 0: {function}_run({', '.join(['_new', *self.parameters])})"),
+            Line(2, f"elif {function}_turns == 0:"),
+            Line(3, "_all = {}"),
+            Line(3, f"{function}_groups(_all)"),
+            Line(3, f"for _k, _found in _all.items(): {function}_known[_k] = {total}(_found)"),
+            Line(3, f"_new = _all.get({key}, _new)"),
+            Line(2, f"{function}_turns -= 1"),
+            Line(2, f"_v = {function}_known[{key}] = {total}(_new)"),
+            Line(2, "return _v"),
+        ]
+
+    def accumulate_group(self, literal: Aggregate, groups: Sequence[Variable]) -> None:
+        """At the bottom of an aggregate's body: note the value of its target for its group."""
+        names = [self.bound[v] for v in groups]
+        self.line(f"_k = {names[0] if len(names) == 1 else tuple_text(names)}")
+        self.line("_a = _new.get(_k)")
+        self.line("if _a is None: _a = _new[_k] = []")
+        if literal.op == "count":
+            self.line(f"_a.append({'1' if self.set_variable is None else f'_len({self.single_set()})'})")
+        elif self.set_variable is None:
+            assert literal.target is not None
+            self.line(f"_a.append({self.expr(literal.target)})")
+        else:
+            self.line(f"_a.extend({self.single_set()})")
 
     def number_of_turns(self) -> str:
         """How often the innermost loop reaches its bottom; without tests it need not run."""

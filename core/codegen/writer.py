@@ -13,6 +13,7 @@ from everlog.core.codegen.code_lines import Line, Loop, Test, Values, identifier
 from everlog.core.codegen.expressions import Expressions
 from everlog.core.program import Atom, Variable
 from everlog.core.storage.shape import Columns, Facts, Shape
+from everlog.core.storage.table_statistics import Statistics
 
 MAX_LOOPS = 16  # Python allows 20 nested blocks in one function
 DELTA = Values("_delta", frozenset(["_delta"]), "_delta")
@@ -70,7 +71,7 @@ class Writer:
     """
 
     shapes: Mapping[str, Shape]
-    sizes: Mapping[str, int]
+    statistics: Mapping[str, Statistics]
     functors: Mapping[str, p.Functor]
     set_variable: Variable | None
     lines: list[Line] = field(factory=list)

@@ -11,7 +11,7 @@ once for all values.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
@@ -21,11 +21,12 @@ from attrs import evolve
 from everlog.core.codegen import Access, Compiled, compile_rule
 from everlog.core.codegen.answers import LAZY, AnswerWriter, may_repeat
 from everlog.core.engine.engine import Engine
-from everlog.core.engine.stepping.store import Store, is_other_size
+from everlog.core.engine.stepping.store import Store
 from everlog.core.program import PARAMETERS, Atom, Row, Rule, Wildcard, atoms_of
 from everlog.core.program.values import EvaluationError
 from everlog.core.storage.lazy_index import LazyIndex
 from everlog.core.storage.table_shapes import shape_of
+from everlog.core.storage.table_statistics import is_other_size
 
 _LARGE = 10_000  # facts of a table whose index takes long enough to build that one would notice
 T = TypeVar("T")
@@ -67,7 +68,7 @@ class CompiledQuery:
         tables = {name: store.tables[name] for name in self._reads}
         sizes = {name: table.about() for name, table in tables.items()}
         if not self._code or any(is_other_size(self._sizes[name], size) for name, size in sizes.items()):
-            compiled = [self._compiled(rule, store, sizes) for rule in self._rules]
+            compiled = [self._compiled(rule, store) for rule in self._rules]
             self._code, self._sizes = compiled, sizes  # together: a limit may be met at any time
         runs: list[Iterator[Row]] = []
         given = parameters if len(parameters) == 1 else (_padded(parameters, 0),)
@@ -77,11 +78,11 @@ class CompiledQuery:
         found = runs[0] if len(runs) == 1 else chain.from_iterable(runs)
         return found if self._distinct else _once(found)
 
-    def _compiled(self, rule: Rule, store: Store, sizes: Mapping[str, int]) -> Compiled:
+    def _compiled(self, rule: Rule, store: Store) -> Compiled:
         first = _parameters(rule)
         shapes = store.shapes if first is None else {**store.shapes, PARAMETERS: shape_of(len(first.args))}
         functors, delta = self._engine.program.functors, None if first is None else 0
-        return compile_rule(rule, delta, shapes, sizes, functors, AnswerWriter, sets=False)
+        return compile_rule(rule, delta, shapes, store.statistics(rule), functors, AnswerWriter, sets=False)
 
 
 def _parameters(rule: Rule) -> Atom | None:

@@ -169,8 +169,8 @@ class Function:
 
     def rule(self, depth: int, task: Task, keeper: DerivingKeeper, sign: str, row: list[str]) -> None:
         rule, position = task.rule, task.position
-        sizes = self.store.sizes(rule)
-        writer = RowRule(self.store.shapes, sizes, self.store.functors, None, function=self, delta_values=row)
+        known = self.store.statistics(rule)
+        writer = RowRule(self.store.shapes, known, self.store.functors, None, function=self, delta_values=row)
         writer.expressions, writer.written = self.expressions, rule
         writer.kept = writer.variables_to_keep(rule)
         writer.from_delta, writer.depth, writer.loops = True, depth + 1, 1

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from everlog.core.engine.fused import Fused, fused
 from everlog.core.engine.network import Network
-from everlog.core.engine.stepping.store import is_other_size
 from everlog.core.engine.unrolled import Follow, unrolled
+from everlog.core.storage.table_statistics import is_other_size
 from everlog.core.storage.tables import TableOf
 
 

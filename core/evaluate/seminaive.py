@@ -38,6 +38,7 @@ from everlog.core.runtime.guards import Guard, Limits
 from everlog.core.storage.equivalence import Equivalence
 from everlog.core.storage.shape import Facts, Shape
 from everlog.core.storage.table_shapes import shape_of
+from everlog.core.storage.table_statistics import Guess, Sampled, Statistics
 from everlog.core.storage.tables import Table, TableOf
 
 Progress = Callable[[str, int, int], None]
@@ -100,6 +101,7 @@ def _started(program: Program, guard: Guard, progress: Progress | None) -> Conte
 def explain_code(program: Program, only: str | None = None) -> str:
     """The Python code of a program's rules, of those of one relation, or of one rule."""
     run = _started(program, Guard(Limits()), None)
+    run.sampled = Sampled(growing=True)
     run.load_all({})
     parts = []
     for unit in units(program):
@@ -134,6 +136,7 @@ class Context:
         self.counting = Counting(program)
         self.cache: dict[tuple[int, int | None], tuple[Rule, Compiled]] = {}
         self.late: dict[tuple[int, int], Compiled | None] = {}
+        self.sampled = Sampled(growing=False)
         self.shares = False  # whether keys of a relation may share one set: tables are never changed afterwards
 
     def load_all(self, inputs: Mapping[str, Iterable[Row]]) -> None:
@@ -161,20 +164,20 @@ class Context:
         UnitRun(self, unit).run()
         return {name: self.tables[name] for name in unit.relations}
 
-    def _sizes(self, rule: Rule, unit: Unit) -> dict[str, int]:
-        sizes = {name: len(self.tables[name]) for name in {a.relation for a, _ in p.atoms_of(rule.body)}}
-        for name in unit.relations:
-            sizes[name] = max(sizes.get(name, 0), 1_000_000)
-        return sizes
+    def _statistics(self, rule: Rule, unit: Unit) -> dict[str, Statistics]:
+        """What is known of the relations that a rule reads; those of its unit are still to come."""
+        names = {atom.relation for atom, _ in p.atoms_of(rule.body)}
+        guessed = {name: Guess(self.shapes[name].arity) for name in names.intersection(unit.relations)}
+        return self.sampled.known((name, self.tables[name]) for name in names.difference(guessed)) | guessed
 
     def compiled(self, rule: Rule, delta: int | None, unit: Unit) -> Compiled:
-        known = self.cache.get((id(rule), delta))
-        if known is None:  # the rule is kept beside its code, so that its id stays its own
-            sizes = self._sizes(rule, unit)
+        found = self.cache.get((id(rule), delta))
+        if found is None:  # the rule is kept beside its code, so that its id stays its own
+            known = self._statistics(rule, unit)
             functors, settled = self.program.functors, self._is_settled(rule)
-            known = rule, compile_rule(rule, delta, self.shapes, sizes, functors, known=settled)
-            self.cache[id(rule), delta] = known
-        return known[1]
+            found = rule, compile_rule(rule, delta, self.shapes, known, functors, known=settled)
+            self.cache[id(rule), delta] = found
+        return found[1]
 
     def task(self, rule: Rule, delta: int | None, unit: Unit) -> _Task:
         """A compiled rule on the indexes it asks for."""
@@ -185,9 +188,9 @@ class Context:
         atom = rule.body[delta]
         assert isinstance(atom, p.Atom)
         if (id(rule), delta) not in self.late:
-            sizes = self._sizes(rule, unit)
+            known = self._statistics(rule, unit)
             functors, settled = self.program.functors, self._is_settled(rule)
-            self.late[id(rule), delta] = compile_late(rule, delta, self.shapes, sizes, functors, settled)
+            self.late[id(rule), delta] = compile_late(rule, delta, self.shapes, known, functors, settled)
         other = self.late[id(rule), delta]
         if other is None or other.driver is None:
             return _Task(rule, atom.relation, early, compiled.only_new)
@@ -424,12 +427,13 @@ class UnitRun(Rounds):
         pair = f"{name}, twice"
         shapes = {**self.shapes, pair: shape_of(len(rule.head.args))}
         named = Rule(p.Atom(pair, rule.head.args), rule.body, rule.name, rule.origin)
-        sizes = {n: len(t) for n, t in self.tables.items()}
+        names = {atom.relation for atom, _ in p.atoms_of(rule.body)}
+        known = self.context.sampled.known((name, self.tables[name]) for name in names)
         found = shapes[pair].empty()
         for position, atom in enumerate(rule.body):
             if not isinstance(atom, p.Atom) or atom.relation not in delta:
                 continue
-            compiled = compile_rule(named, position, shapes, sizes, self.context.program.functors)
+            compiled = compile_rule(named, position, shapes, known, self.context.program.functors)
             try:
                 compiled.bound_to(self.context.index)(delta[atom.relation], found)
             except EvaluationError as error:

@@ -8,7 +8,8 @@ fact: {fact: n}, of a binary relation {key: {value: n}}.  The classes are in `ta
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set, Sized
+from itertools import islice
 from operator import itemgetter
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
@@ -106,6 +107,14 @@ class ShapeOf(ABC, Generic[F]):
     @abstractmethod
     def copied(self, facts: F) -> F:
         """The same facts in containers of their own."""
+
+    def sample(self, facts: F, size: int) -> list[Row]:
+        """Some of the rows, each with about the same chance: sets have no order that matters."""
+        return list(islice(self.rows_of(facts), size))
+
+    def lookups(self, facts: F) -> Mapping[Columns, Mapping[Value, Sized]]:
+        """The columns whose values lead to what goes with them, in the facts as they are stored."""
+        return {}
 
     # ── indexes ──────────────────────────────────────────────────────────────────────────────
 

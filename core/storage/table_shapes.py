@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator
-from itertools import chain, islice, repeat
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sized
+from itertools import accumulate, chain, islice, repeat
 from operator import itemgetter
+from random import Random
 from typing import Generic, TypeVar
 
 from everlog.core.program import Row, Value
@@ -37,6 +38,7 @@ from everlog.core.storage.shape import (
 )
 
 K = TypeVar("K", bound=Key)
+_FIRST_VALUES = 16  # of a key, of which a sample takes one
 _SAMPLE = 256  # keys whose sets tell about how many facts there are
 
 
@@ -284,6 +286,18 @@ class PairShape(ShapeOf[PairFacts]):
 
     def copied(self, facts: PairFacts) -> PairFacts:
         return {key: set(values) for key, values in facts.items()}
+
+    def sample(self, facts: PairFacts, size: int) -> list[Row]:
+        """Some of the pairs: a key by its number of values, and one of the first of those."""
+        if self.size_of(facts) <= size:
+            return list(self.rows_of(facts))
+        random = Random(0)  # the same plans for the same data
+        chosen = random.choices(list(facts), cum_weights=list(accumulate(map(len, facts.values()))), k=size)
+        places = [random.randrange(min(len(facts[key]), _FIRST_VALUES)) for key in chosen]
+        return [self.row(key, next(islice(facts[key], at, None))) for key, at in zip(chosen, places, strict=True)]
+
+    def lookups(self, facts: PairFacts) -> Mapping[Columns, Mapping[Value, Sized]]:
+        return {(self.key,): facts}
 
     # ── indexes ──────────────────────────────────────────────────────────────────────────────
 

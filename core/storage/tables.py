@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeAlias, cast
 
 from everlog.core.program import Row
 from everlog.core.storage.shape import Column, Columns, F, Index, Key, PairFacts, SavedColumns, ShapeOf
+from everlog.core.storage.table_statistics import Statistics, statistics_of
 
 
 class TableOf(Collection[Row], Generic[F]):
@@ -31,6 +32,10 @@ class TableOf(Collection[Row], Generic[F]):
         self.indexes: dict[tuple[Columns, Columns], Index] = {}
         self.spent: dict[tuple[Columns, Columns], int] = {}  # on lookups without an index: see LazyIndex
 
+    @property
+    def arity(self) -> int:
+        return self.shape.arity
+
     def __len__(self) -> int:
         return self.shape.size_of(self.facts)
 
@@ -43,6 +48,10 @@ class TableOf(Collection[Row], Generic[F]):
     def about(self) -> int:
         """About how many facts there are.  Cost: constant."""
         return self.shape.rough_size(self.facts)
+
+    def statistics(self) -> Statistics | None:
+        """Rows, distinct and frequent values, for the planner; None if they are not known."""
+        return statistics_of(self.shape, self.facts, self.indexes)
 
     def rows(self) -> Iterator[Row]:
         return self.shape.rows_of(self.facts)

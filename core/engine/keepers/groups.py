@@ -40,6 +40,9 @@ class GroupValues(Table):
     def about(self) -> int:
         return len(self)
 
+    def statistics(self) -> None:
+        return None
+
     def remove(self, gone: Facts) -> None:
         pass
 

@@ -25,14 +25,8 @@ from everlog.core.program.values import EvaluationError
 from everlog.core.storage.equivalence import Classes
 from everlog.core.storage.shape import Counted, Facts, Key, Shape
 from everlog.core.storage.shared_values import SharedTable
+from everlog.core.storage.table_statistics import UNKNOWN, Guess, Sampled, Statistics, is_other_size
 from everlog.core.storage.tables import Table, TableOf
-
-GROWN, SMALL = 8, 64  # a rule is compiled again when a relation it reads has grown or shrunk by this factor
-
-
-def is_other_size(before: int, now: int) -> bool:
-    """Whether an order of joins that was chosen by one size may be wrong for another."""
-    return before > (now + SMALL) * GROWN or now > (before + SMALL) * GROWN
 
 
 @define
@@ -60,6 +54,7 @@ class Store:
         self.numbers: dict[str, int] = {}  # rule name → the number that witnesses have
         self.rules: dict[int, str] = {}  # and back
         self.times: dict[str, RuleTime] = {}
+        self.sampled = Sampled(growing=True)
         self.weight = 1  # how many runs of a rule a measured one stands for
 
     def beside(self, names: Iterable[str] = ()) -> Store:
@@ -114,9 +109,10 @@ class Store:
             table = self.deltas[name] if name in self.deltas else self.delta(name[1:])
         return table.index(access.key, access.rest)
 
-    def sizes(self, rule: Rule) -> dict[str, int]:
+    def statistics(self, rule: Rule) -> dict[str, Statistics]:
+        """What is known of the relations that a rule reads."""
         names = {atom.relation for atom, _ in p.atoms_of(rule.body)}
-        return {name: len(self.tables[name]) for name in names if name in self.tables}
+        return self.sampled.known((name, self.tables[name]) for name in names if name in self.tables)
 
     def of_rule(self, rule: Rule, error: EvaluationError) -> EvaluationError:
         """The error, with the rule that met it as its author wrote it."""
@@ -152,7 +148,7 @@ class Task:
         read = None if position is None else rule.body[position]
         self.source = read.relation if isinstance(read, p.Atom) else None
         self.run: Run | None = None
-        self.compiled: dict[str, int] | None = None  # the sizes that the order of joins was chosen by
+        self.compiled: dict[str, float] | None = None  # the sizes that the order of joins was chosen by
         self.time = store.time_of(rule)
 
     def __call__(self, delta: Facts | None, out: Facts) -> None:
@@ -174,16 +170,17 @@ class Task:
 
     def code(self) -> Compiled:
         store = self.store
-        sizes = store.sizes(self.rule)
-        self.compiled = dict(sizes)
+        statistics = store.statistics(self.rule)
+        read = {atom.relation for atom, _ in p.atoms_of(self.rule.body)}.intersection(store.tables)
+        self.compiled = {name: float(store.tables[name].about()) for name in read}
         for name in self.large:
-            sizes[name] = max(sizes.get(name, 0), 1_000_000)
+            statistics[name] = Guess(store.shapes[name].arity, max(self.compiled.get(name, 0), UNKNOWN))
         number = store.numbers.get(self.rule.name, 0)
         grouped = self.rule.head.relation in store.grouped
 
         writer = partial(self.mode, number=number, grouped=grouped, failing=store.failing)
         sets = self.sets and not is_risky(self.rule, store.failing)
-        return compile_rule(self.rule, self.position, store.shapes, sizes, store.functors, writer, sets)
+        return compile_rule(self.rule, self.position, store.shapes, statistics, store.functors, writer, sets)
 
     def forget_if_grown(self, sizes: dict[str, int]) -> None:
         """Compile anew next time, if the sizes that the order was chosen by are no longer true.

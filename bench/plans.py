@@ -1,0 +1,180 @@
+"""Rules that were cliffs: time as data grows, beside the best form that one would write by hand.
+
+    python -P bench/plans.py [--small] [--living]
+
+Each case is a rule as a user would write it, the same answer by hand-split rules, and data that
+doubles.  Printed are CPU seconds of both, their ratio, and the growth per doubling.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any
+
+from attrs import frozen
+
+from everlog.core.engine import Engine
+from everlog.core.evaluate import seminaive
+from everlog.dsl.check import compile_text
+
+Rows = Mapping[str, list[tuple[Any, ...]]]
+
+
+@frozen
+class Case:
+    name: str
+    declarations: str
+    written: str
+    by_hand: str
+    data: Callable[[int], Rows]
+    sizes: tuple[int, int, int]
+
+
+def _calls(n: int) -> Rows:
+    random = Random(1)
+    functions, modules, names = n // 40, 10, n // 20
+    return {
+        "call": [(s, random.randrange(functions)) for s in range(n)],
+        "recv": [(s, random.randrange(names), random.randrange(50)) for s in range(n)],
+        "infunc": [(f, f % modules) for f in range(functions)],
+        "imports": [
+            (m, random.randrange(modules), random.randrange(names))
+            for m in range(modules)
+            for _ in range(n // 100)
+        ],
+    }
+
+
+def _payments(n: int) -> Rows:
+    random = Random(2)
+    accounts, countries = n // 10, 40
+    return {
+        "pay": [
+            (random.randrange(accounts), random.randrange(accounts), random.randrange(1_000_000)) for _ in range(n)
+        ],
+        "home": [(a, random.randrange(countries)) for a in range(accounts)],
+        "pair": [(c, d) for c in range(countries) for d in range(countries)],
+    }
+
+
+def _orders(n: int) -> Rows:
+    random = Random(3)
+    return {"o": [(i, random.randrange(n // 40), random.randrange(1000)) for i in range(n)]}
+
+
+def _zipf(n: int) -> Rows:
+    random = Random(4)
+    weights = [1 / (i + 1) for i in range(n // 20)]
+    customers = random.choices(range(n // 20), weights, k=n)
+    kinds = ["pay", "see", "buy", "ask"]
+    return {
+        "s": [(x, c) for x, c in enumerate(customers)],
+        "k": [(x, random.choice(kinds), random.randrange(200)) for x in range(n)],
+        "b": list({(c, random.randrange(200)) for c in customers}),
+    }
+
+
+def _edges(n: int) -> Rows:
+    random = Random(5)
+    return {"e": [(random.randrange(n // 4), random.randrange(n // 4)) for _ in range(n)]}
+
+
+CASES = [
+    Case(
+        "call graph",
+        """.decl call(s:number, f:number)  .decl recv(s:number, r:number, n:number)
+.decl infunc(f:number, m:number)  .decl imports(m:number, t:number, r:number)
+.decl tgt(s:number, f:number, t:number, n:number)  .decl q(s:number, f:number, m:number, r:number, n:number)
+""",
+        "tgt(s, f, t, n) :- call(s, f), recv(s, r, n), infunc(f, m), imports(m, t, r).",
+        """q(s, f, m, r, n) :- call(s, f), infunc(f, m), recv(s, r, n).
+tgt(s, f, t, n) :- q(s, f, m, r, n), imports(m, t, r).""",
+        _calls,
+        (20_000, 40_000, 80_000),
+    ),
+    Case(
+        "sum per pair of countries",
+        """.decl pay(a:number, b:number, x:number)  .decl home(a:number, c:number)
+.decl pair(c:number, d:number)  .decl abroad(c:number, d:number, t:number)
+.decl q(c:number, d:number, a:number, b:number, x:number)  .decl g(c:number, d:number, t:number)
+""",
+        "abroad(c, d, t) :- pair(c, d), t = sum x : { pay(a, b, x), x > 950000, home(a, c), home(b, d) }.",
+        """q(c, d, a, b, x) :- pay(a, b, x), x > 950000, home(a, c), home(b, d).
+abroad(c, d, t) :- pair(c, d), t = sum x : { q(c, d, a, b, x) }.""",
+        _payments,
+        (30_000, 60_000, 120_000),
+    ),
+    Case(
+        "previous order",
+        ".decl o(o:number, c:number, y:number)  .decl prev(o:number, p:number)  .decl d(c:number, y:number)"
+        "  .decl m(c:number, y:number, p:number)\n",
+        "prev(o, p) :- o(o, c, y), p = max z : { o(_, c, z), z < y }.",
+        """d(c, y) :- o(_, c, y).
+m(c, y, p) :- d(c, y), p = max z : { d(c, z), z < y }.
+prev(o, p) :- o(o, c, y), m(c, y, p).""",
+        _orders,
+        (2_000, 4_000, 8_000),
+    ),
+    Case(
+        "a constant in a body",
+        """.decl s(x:number, c:number)  .decl k(x:number, w:symbol, p:number)  .decl b(c:number, p:number)
+.decl r(c:number, p:number)  .decl kp(x:number, p:number)
+""",
+        'r(c, p) :- b(c, p), s(x, c), k(x, "pay", p).',
+        'kp(x, p) :- k(x, "pay", p).\nr(c, p) :- kp(x, p), s(x, c), b(c, p).',
+        _zipf,
+        (50_000, 100_000, 200_000),
+    ),
+    Case(
+        "mutual edges",
+        ".decl e(x:number, y:number)  .decl q(x:number, y:number)\n",
+        "q(x, y) :- e(x, y), e(y, x), x < y.",
+        "q(x, y) :- e(x, y), x < y, e(y, x).",
+        _edges,
+        (50_000, 100_000, 200_000),
+    ),
+]
+
+
+def _once(text: str, rows: Rows, living: bool) -> tuple[float, int]:
+    program = compile_text(text)
+    start = time.process_time()
+    if living:
+        engine = Engine(program)
+        engine.apply([(1, name, row) for name, some in rows.items() for row in some])  # type: ignore[misc]
+        return time.process_time() - start, 0
+    result = seminaive.evaluate(program, rows)
+    seconds = time.process_time() - start
+    last = program.rules[-1].head.relation
+    return seconds, len(result.relation(last))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--small", action="store_true", help="a tenth of the data")
+    parser.add_argument("--living", action="store_true", help="load a living engine instead")
+    parser.add_argument("--only", default="", help="cases whose name has this in it")
+    asked = parser.parse_args()
+    for case in CASES:
+        if asked.only not in case.name:
+            continue
+        previous = 0.0
+        for size in case.sizes:
+            rows = case.data(size // 10 if asked.small else size)
+            seconds, answers = _once(case.declarations + case.written, rows, asked.living)
+            best, expected = _once(case.declarations + case.by_hand, rows, asked.living)
+            assert answers == expected, (case.name, answers, expected)
+            growth = f"{seconds / previous:5.2f} ×" if previous else "       "
+            print(
+                f"{case.name:28} {size:8} {seconds:8.3f} s   by hand {best:8.3f} s   "
+                f"{seconds / best:6.2f} ×   growth {growth}",
+                flush=True,
+            )
+            previous = seconds
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,338 @@
+"""The order in which a body's atoms are joined: the one with the fewest estimated steps.
+
+A step is one row tried.  Joining atom after atom, the rows of the prefix that has been joined
+multiply by the matches that the next atom has for each of them; tests that have become ready
+leave a share of the rows.  The cost of an order is the sum of the rows tried.
+
+Up to `EXHAUSTIVE` atoms, dynamic programming over sets of atoms finds the best order (Selinger
+et al., SIGMOD 1979): of two ways to join the same atoms, the dearer one is dropped.  A larger body
+is ordered greedily, and an atom is looked at again only when one of its variables has been bound,
+so that a body of thousands of atoms does not cost the square of them.
+
+The code for a body works on sets.  A variable whose values are never run through, because whole
+sets are intersected at the bottom (the set variable) or united on the way, costs a share of a step.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Mapping, Sequence, Set
+from typing import TypeAlias
+
+from attrs import frozen
+
+from everlog.core import program as p
+from everlog.core.program import (
+    Aggregate,
+    Atom,
+    Comparison,
+    Constant,
+    Literal,
+    Negation,
+    Range,
+    Value,
+    Variable,
+)
+from everlog.core.program.functors import COMPARISONS
+from everlog.core.storage.table_statistics import Guess, Statistics
+
+EXHAUSTIVE = 8  # atoms and ranges of a body, of which all orders are looked at
+_IN_A_SET = 0.1  # steps for a value that a set operation goes through in C
+_UNION = 0.2
+_RANGE = 20.0  # values of a range
+_LEFT_BY = {"<": 1 / 3, "<=": 1 / 3, ">": 1 / 3, ">=": 1 / 3, "=": 0.1, "!=": 0.9}
+_LEFT_BY_NEGATION = 0.5
+_FEW = 0.001  # the share of rows that pass a test which none of a sample passes
+
+Source: TypeAlias = tuple[Statistics, int]  # a column that a variable's values are drawn from
+
+
+@frozen
+class Estimate:
+    """One atom in the chosen order: rows tried for each row before it, and rows left in all."""
+
+    position: int
+    matches: float
+    rows: float
+
+
+@frozen
+class _Prefix:
+    """Literals that have been joined: steps so far, rows, and where variables got their values."""
+
+    cost: float
+    rows: float
+    sources: Mapping[Variable, Source | None]
+    order: tuple[Estimate, ...]
+    tested: frozenset[int]
+
+
+class Ordering:
+    """Orders one body.
+
+    `bound` are the variables that have values before the body begins; `first` is the place of an
+    atom that comes first, `late` of one that waits for one of its variables.  The statistics of
+    relations are looked up by name.
+    """
+
+    def __init__(
+        self,
+        body: Sequence[Literal],
+        statistics: Mapping[str, Statistics],
+        bound: Set[Variable] = frozenset(),
+        first: int | None = None,
+        set_variable: Variable | None = None,
+        kept: Set[Variable] = frozenset(),
+        late: int | None = None,
+    ) -> None:
+        self.body, self.statistics, self.first, self.late = body, statistics, first, late
+        self.set_variable = set_variable
+        self.joined = [i for i, x in enumerate(body) if isinstance(x, Atom | Range)]
+        self.tests = [i for i, x in enumerate(body) if not isinstance(x, Atom | Range)]
+        self.variables = [frozenset(variables_of_literal(x)) for x in body]
+        uses: dict[Variable, int] = {}
+        for names in self.variables:
+            for variable in names:
+                uses[variable] = uses.get(variable, 0) + 1
+        others = set().union(*(self.variables[i] for i in self.tests))
+        self.passing = {v for v, n in uses.items() if n == 2 and v not in kept and v not in others}
+        self.bound = bound
+
+    def chosen(self) -> tuple[Estimate, ...]:
+        """The atoms and ranges of the body in the order to join them."""
+        start = self._tested(_Prefix(0.0, 1.0, dict.fromkeys(self.bound), (), frozenset()))
+        left = list(self.joined)
+        if self.first is not None:
+            start = self._next(start, self.first)
+            left.remove(self.first)
+        self.final = (self._exhaustive if len(left) <= EXHAUSTIVE else self._greedy)(start, left)
+        return self.final.order
+
+    @property
+    def cost(self) -> float:
+        """The estimated steps of the chosen order."""
+        return self.final.cost
+
+    # ── two ways to search ───────────────────────────────────────────────────────────────────
+
+    def _exhaustive(self, start: _Prefix, left: list[int]) -> _Prefix:
+        layer = {0: start}
+        for _ in left:
+            following: dict[int, _Prefix] = {}
+            for mask, prefix in layer.items():
+                open_ = [(1 << n, i) for n, i in enumerate(left) if not mask & 1 << n]
+                ready = [x for x in open_ if self._is_ready(prefix, x[1])]
+                connected = [x for x in ready if self._is_connected(prefix, x[1])]
+                atoms = [x for x in open_ if isinstance(self.body[x[1]], Atom)]
+                for bit, position in connected or ready or atoms:
+                    found = self._next(prefix, position)
+                    best = following.get(mask | bit)
+                    if best is None or found.cost < best.cost:
+                        following[mask | bit] = found
+            layer = following
+        return next(iter(layer.values()))
+
+    def _greedy(self, start: _Prefix, left: list[int]) -> _Prefix:
+        """The next atom is the one that leaves the fewest rows, looked up in a heap."""
+        waiting: dict[Variable, list[int]] = {}
+        for position in left:
+            for variable in self.variables[position]:
+                waiting.setdefault(variable, []).append(position)
+        heap: list[tuple[bool, float, int]] = []
+        done: set[int] = set()
+        fresh, prefix, seen = left, start, set(start.sources)
+        for _ in left:
+            for position in fresh:
+                if position not in done and self._is_ready(prefix, position):
+                    connected = self._is_connected(prefix, position)
+                    heapq.heappush(heap, (not connected, self._matches(prefix, position)[0], position))
+            while heap and heap[0][2] in done:
+                heapq.heappop(heap)
+            if not heap:  # nothing but the late atom is there to begin with
+                heap.append((True, 0.0, next(i for i in left if i not in done and isinstance(self.body[i], Atom))))
+            position = heapq.heappop(heap)[2]
+            done.add(position)
+            prefix = self._next(prefix, position)
+            new = [v for v in prefix.sources if v not in seen]
+            seen.update(new)
+            fresh = [x for v in new for x in waiting.get(v, ())]
+        return prefix
+
+    def _is_ready(self, prefix: _Prefix, position: int) -> bool:
+        literal = self.body[position]
+        if position == self.late:
+            return not self.variables[position].isdisjoint(prefix.sources)
+        if not isinstance(literal, Range):
+            return True
+        terms = [literal.start, literal.stop] + ([] if literal.step is None else [literal.step])
+        return all(v in prefix.sources for term in terms for v in p.variables_of(term))
+
+    def _is_connected(self, prefix: _Prefix, position: int) -> bool:
+        variables = self.variables[position]
+        return not variables or not variables.isdisjoint(prefix.sources) or not prefix.sources
+
+    def matches_of(self, position: int, bound: Set[Variable]) -> float:
+        """The rows of an atom that match, if just these variables have values."""
+        sources = {v: self.final.sources.get(v) for v in self.variables[position] if v in bound}
+        return self._matches(_Prefix(0.0, 1.0, sources, (), frozenset()), position)[0]
+
+    # ── one more literal ─────────────────────────────────────────────────────────────────────
+
+    def _next(self, prefix: _Prefix, position: int) -> _Prefix:
+        """The prefix with one more atom, and with the tests that become ready."""
+        literal = self.body[position]
+        new = self.variables[position].difference(prefix.sources)
+        tried, matches = self._matches(prefix, position)
+        rows, weight = prefix.rows * matches, 1.0
+        if self.set_variable in new:
+            if len(new) == 1 and prefix.sources:  # sets are intersected: their values are not run through
+                rows, weight = prefix.rows * min(matches, 1.0), _IN_A_SET
+        elif len(new) == 1 and new <= self.passing and prefix.sources:
+            weight = _UNION
+        if self.set_variable in new and len(new) > 1 and isinstance(literal, Atom):
+            known = self._known(literal)
+            of_set = known.distinct(tuple(c for c, a in enumerate(literal.args) if a in new - {self.set_variable}))
+            rows = prefix.rows * min(matches, max(1.0, of_set))
+        cost = prefix.cost + prefix.rows + weight * prefix.rows * tried
+        sources = dict(prefix.sources)
+        if isinstance(literal, Atom):
+            known = self._known(literal)
+            for column, argument in enumerate(literal.args):
+                if argument in new:
+                    sources.setdefault(argument, (known, column))
+        for variable in new:
+            sources.setdefault(variable, None)
+        order = (*prefix.order, Estimate(position, tried, rows))
+        return self._tested(_Prefix(cost, rows, sources, order, prefix.tested))
+
+    def _known(self, atom: Atom) -> Statistics:
+        found = self.statistics.get(atom.relation)
+        return Guess(len(atom.args)) if found is None else found
+
+    def _matches(self, prefix: _Prefix, position: int) -> tuple[float, float]:
+        """The rows of an atom that an index gives for one row of the prefix, and those that match.
+
+        Where a variable that has no value yet stands twice, an index gives more than what matches.
+        """
+        literal = self.body[position]
+        if not isinstance(literal, Atom):
+            return _RANGE, _RANGE
+        known = self._known(literal)
+        shares: list[float] = []
+        columns: list[int] = []
+        seen: dict[Variable, int] = {}
+        same = 1.0  # the share of rows that have the same value twice
+        for column, argument in enumerate(literal.args):
+            if isinstance(argument, Constant):
+                shares.append(known.share(column, argument.value))
+                columns.append(column)
+            elif isinstance(argument, Variable) and argument in prefix.sources:
+                source = prefix.sources[argument]
+                share = 1.0 / known.distinct((column,)) if source is None else known.matching(column, *source)
+                shares.append(share)
+                columns.append(column)
+            elif isinstance(argument, Variable):
+                if argument in seen:
+                    same *= known.same(seen[argument], column)
+                seen[argument] = column
+        share = shares[0] if shares else 1.0
+        if len(shares) > 1:
+            share = min(max(math.prod(shares), 1.0 / known.distinct(tuple(columns))), *shares)
+        rows = known.rows * share
+        if rows > 1 and any(isinstance(a, p.Wildcard) for a in literal.args):  # once per value, not per row
+            shown = tuple(c for c, a in enumerate(literal.args) if not isinstance(a, p.Wildcard))
+            rows *= min(1.0, known.distinct(shown) / known.rows)
+        return rows, rows * same
+
+    # ── tests ────────────────────────────────────────────────────────────────────────────────
+
+    def _tested(self, prefix: _Prefix) -> _Prefix:
+        """Apply the tests whose variables have values, and the equalities that give values."""
+        if len(prefix.tested) == len(self.tests):
+            return prefix
+        sources, rows, cost = dict(prefix.sources), prefix.rows, prefix.cost
+        tested = set(prefix.tested)
+        changed = True
+        while changed:
+            changed = False
+            for position in self.tests:
+                if position in tested:
+                    continue
+                left = self._test(self.body[position], sources)
+                if left is not None:
+                    rows *= left
+                    tested.add(position)
+                    changed = True
+        return _Prefix(cost, rows, sources, prefix.order, frozenset(tested))
+
+    def _test(self, literal: Literal, sources: dict[Variable, Source | None]) -> float | None:
+        """The share of rows that pass a test; None if it is not ready yet."""
+        match literal:
+            case Comparison(op, left, right, _):
+                open_left = [v for v in p.variables_of(left) if v not in sources]
+                open_right = [v for v in p.variables_of(right) if v not in sources]
+                if not open_left and not open_right:
+                    return self._passing(op, left, right, sources)
+                for one, other, open_one, open_other in (
+                    (left, right, open_left, open_right),
+                    (right, left, open_right, open_left),
+                ):
+                    if op == "=" and isinstance(one, Variable) and open_one and not open_other:
+                        sources[one] = sources.get(other) if isinstance(other, Variable) else None
+                        return 1.0
+                return None
+            case Negation(atom):
+                ready = all(v in sources for a in atom.args for v in p.variables_of(a))
+                return self._missing(atom, sources) if ready else None
+            case Aggregate(result=result, outer=outer):
+                if any(v not in sources for v in outer):
+                    return None
+                if result in sources:
+                    return _LEFT_BY["="]
+                sources[result] = None
+                return 1.0
+            case _:
+                return None
+
+    def _missing(self, atom: Atom, sources: Mapping[Variable, Source | None]) -> float:
+        """The share of rows for which a relation has no fact."""
+        argument = atom.args[0] if len(atom.args) == 1 else None
+        source = sources.get(argument) if isinstance(argument, Variable) else None
+        if source is None:
+            return _LEFT_BY_NEGATION
+        known = self._known(atom)
+        return max(1.0 - known.rows * known.matching(0, *source), _FEW)
+
+    def _passing(self, op: str, left: p.Term, right: p.Term, sources: Mapping[Variable, Source | None]) -> float:
+        if left == right:
+            return 1.0 if op in ("=", "<=", ">=") else _FEW
+        for one, other, turned in ((left, right, False), (right, left, True)):
+            if isinstance(one, Variable) and isinstance(other, Constant):
+                source = sources.get(one)
+                if source is not None:
+                    return source[0].passing(source[1], _comparing(op, other.value, turned))
+        if op == "=" and isinstance(left, Variable) and isinstance(right, Variable):
+            known = [source for v in (left, right) if (source := sources.get(v)) is not None]
+            if len(known) == 2:
+                return known[0][0].matching(known[0][1], *known[1])
+        return _LEFT_BY.get(op, 0.5)
+
+
+def _comparing(op: str, constant: Value, turned: bool) -> Callable[[Value], bool]:
+    compare = COMPARISONS[op]
+    return (lambda value: compare(constant, value)) if turned else (lambda value: compare(value, constant))
+
+
+def variables_of_literal(literal: Literal) -> list[Variable]:
+    """The variables that a literal shares with its body (those inside an aggregate stay inside)."""
+    match literal:
+        case Atom(args=args) | Negation(Atom(args=args)):
+            return [v for a in args for v in p.variables_of(a)]
+        case Comparison(left=left, right=right):
+            return [*p.variables_of(left), *p.variables_of(right)]
+        case Aggregate(result=result, outer=outer):
+            return [result, *outer]
+        case Range(result, start, stop, step, _):
+            terms = [result, start, stop] + ([] if step is None else [step])
+            return [v for t in terms for v in p.variables_of(t)]
