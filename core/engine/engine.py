@@ -33,8 +33,9 @@ from everlog.core.engine.stepping.saved_state import Columns, Kept
 from everlog.core.engine.stepping.step import Step
 from everlog.core.engine.stepping.store import Store
 from everlog.core.engine.unrolled import Follow
-from everlog.core.engine.watch import JoinWatch
+from everlog.core.engine.watch import JoinWatch, Move, Watched
 from everlog.core.engine.ways import Ways
+from everlog.core.engine.work import Enough
 from everlog.core.program import Program, Row, Rule, Value, Variable
 from everlog.core.program.executor import Changes, InsertOnly, NotABaseRelation, Update
 from everlog.core.program.values import EvaluationError
@@ -130,7 +131,7 @@ class Engine:
         self._asked = dict(strategies or {})
         self._steps = 0
         self._stood = False  # whether the step under way is done, whatever comes after it
-        self.moved: dict[str, tuple[str, int]] = {}  # rules that moved: to which strategy, after which step
+        self.moved: dict[str, Move] = {}  # rules that moved, with their last move
         numbers = None if kept is None else kept.numbers
         self._network = Network(make_plan(program, self._asked), program.relations, numbers=numbers)
         self._facts_given = 0
@@ -150,7 +151,10 @@ class Engine:
         self._refused = {name: why for name in program.relations if (why := home[name].refusal(name))}
         self._small = self._begin()
         self._watch = JoinWatch(self._network)
-        self._ways = Ways(self._network, [n for n in program.relations if self.strategy_of(n)[0] == GIVEN_ONLY])
+        self._ways = self._make_ways(program)
+
+    def _make_ways(self, program: Program) -> Ways:
+        return Ways(self._network, [n for n in program.relations if self.strategy_of(n)[0] == GIVEN_ONLY])
 
     @property
     def tables(self) -> dict[str, Table]:
@@ -194,13 +198,12 @@ class Engine:
                 fused = self._ways.fused(relation, insert)
             follow = None if fused is not None else self._ways.unrolled(relation)
             if fused is not None or follow is not None:
+                told = self._single(relation, row, insert, fused, follow)
                 watch = self._watch
-                if watch.rules and self._steps % watch.interval == 5:  # no power of two: those may compile anew
-                    start, weight = perf_counter(), watch.interval
-                    told = self._single(relation, row, insert, fused, follow)
-                    self._move_joins((relation,), perf_counter() - start, 1, told, weight)
-                    return told
-                return self._single(relation, row, insert, fused, follow)
+                watch.due -= 1
+                if watch.due < 0:
+                    self._look_at_joins()
+                return told
         return self._apply(self._net([Update(relation, row, insert)]))
 
     def _count_step(self) -> None:
@@ -248,34 +251,35 @@ class Engine:
         if number >= self.large and number * PART >= self._facts_given:
             return self._compute(net)
         self._network.store.weight = MEASURED if number == 1 else 1
-        start = perf_counter()
         with self.guard:
             try:
                 told = self._follow(net)
             except (LimitExceeded, Refused):
                 raise
+            except Enough as enough:  # it was taken back: once more, with another view of the join
+                self._move_joins(self._watch.given_up(enough.rule))
+                return self._apply(net)
             except EvaluationError:  # perhaps only on the way: see above
                 return self._compute(net)
-        if self._watch.rules and number > 1:
-            self._move_joins(net, perf_counter() - start, number, told, 1)
+        self._watch.due -= number
+        if self._watch.due < 0:
+            self._look_at_joins()
         return told
 
-    def _move_joins(
-        self, relations: Collection[str], seconds: float, number: int, told: Changes, weight: int
-    ) -> None:
-        """After a step that was timed: joins whose work asks for it are kept in another way from
-        now on.
-        """
+    def _look_at_joins(self) -> None:
+        """After a step: have joins whose work has paid for it kept in another way from now on."""
         try:
-            answers = sum(len(told[name]) for name in told)
-            moving = self._watch.moving(relations, seconds, number, answers, weight)
+            moving = self._watch.look()
         except MemoryError:  # the step stands, and another time will do
             return
+        self._move_joins(moving)
+
+    def _move_joins(self, moving: list[tuple[Watched, str]]) -> None:
         if moving:
             with self.guard.shield:
-                self._watch.move(moving)
-                self.moved.update({watched.rule: (watched.refuge, self._steps) for watched in moving})
-                self._know(self.program)
+                self.moved.update(self._watch.move(moving, self._steps))
+                self._small = self._begin()
+                self._ways = self._make_ways(self.program)
 
     def _net(self, updates: Sequence[Update]) -> Net:
         """What a step does in the end: for each relation the given facts that go and that come."""
@@ -354,7 +358,9 @@ class Engine:
                 self._facts_given, self._stood, guard.stands = given, True, True
             except BaseException as error:
                 self._take_back(step, error)
-                if isinstance(error, MetFailure):
+                if isinstance(error, Enough):
+                    self._move_joins(self._watch.given_up(error.rule))
+                if isinstance(error, (MetFailure, Enough)):
                     return self._apply({name: ([], [row]) if insert else ([row], [])})
                 if isinstance(error, EvaluationError) and not isinstance(error, (LimitExceeded, Refused)):
                     return self._compute({name: ([], [row]) if insert else ([row], [])})
@@ -367,7 +373,7 @@ class Engine:
         """
         if self.guard.stands:  # it is written where it is kept, so memory must not go back
             self.give_up(error)
-        halfway = self.guard.shield.held and not isinstance(error, (EvaluationError, MetFailure))
+        halfway = self.guard.shield.held and not isinstance(error, (EvaluationError, MetFailure, Enough))
         try:
             with self.guard.shield:
                 step.roll_back()
@@ -609,7 +615,7 @@ class Engine:
                     self._know(program)
                 given = sum(len(self.given(name)) for name in program.relations)
                 now = {rule.name: network.strategy_now(rule) for rule in program.rules}
-                moved = {name: to for name, to in self.moved.items() if now.get(name) == to[0]}
+                moved = {name: to for name, to in self.moved.items() if now.get(name) == to.strategy}
                 changes = {}
                 for name in dict.fromkeys([*old_program.relations, *program.relations]):
                     change = network.difference(name, before.get(name), old)

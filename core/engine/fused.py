@@ -19,7 +19,6 @@ from attrs import define, field
 
 from everlog.core.codegen.body import delta_position, without_calls
 from everlog.core.codegen.code_lines import Line, Values, comment, identifier
-from everlog.core.codegen.derivations import LivingWriter
 from everlog.core.codegen.expressions import Expressions
 from everlog.core.codegen.writer import MAX_LOOPS, Access, same, tuple_text
 from everlog.core.engine import row_undo
@@ -27,6 +26,7 @@ from everlog.core.engine.keepers.counted import CountKeeper, DerivingKeeper
 from everlog.core.engine.keepers.groups import GroupKeeper, GroupValues
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Task
+from everlog.core.engine.work import WorkWriter, counter_of
 from everlog.core.program import Atom, Failure, Kind, Row, Variable, Wildcard
 from everlog.core.storage.tables import Columns, Table
 
@@ -50,7 +50,7 @@ class MetFailure(Exception):
 
 
 @define
-class RowRule(LivingWriter):
+class RowRule(WorkWriter):
     """A delta rule for one row, whose values have names already; it stands inside a loop that runs
     once.
     """
@@ -60,6 +60,9 @@ class RowRule(LivingWriter):
 
     def index(self, relation: str, key: Columns, rest: Columns) -> str:
         return self.function.container(Access(relation, key, rest))
+
+    def work_name(self) -> str:
+        return self.function.named(self.work, "w")
 
     def delta_atom(self, atom: Atom) -> None:
         for arg, name in zip(atom.args, self.delta_values, strict=True):
@@ -173,7 +176,10 @@ class Function:
         rule, position = task.rule, task.position
         body = without_calls(rule.body)
         sizes = self.store.sizes(rule)
-        writer = RowRule(self.store.shapes, sizes, self.store.functors, None, function=self, delta_values=row)
+        work = counter_of(task.mode)
+        writer = RowRule(
+            self.store.shapes, sizes, self.store.functors, None, function=self, delta_values=row, work=work
+        )
         writer.expressions, writer.written = self.expressions, rule
         writer.kept = writer.variables_to_keep(rule, body)
         writer.from_delta, writer.depth, writer.loops = True, depth + 1, 1
@@ -185,13 +191,18 @@ class Function:
             fact = values[0] if len(values) == 1 else tuple_text(values)
             writer.line(f"_f = {fact}")
             writer.line(f"{pending}[_f] = {pending}.get(_f, 0) {sign} 1")
+            writer.line("_m += 1")
 
         writer.join(body, delta_position(rule.body, body, position), emit)
         if writer.helpers or writer.pending:
             raise CannotFuse(rule.name)
+        self.line(depth, "_n = _m = 0")
         self.line(depth, f"for _ in _ONCE:  {comment(str(rule))}" if writer.skips else comment(str(rule)))
         for line in writer.lines:
             self.line(line.depth if writer.skips else line.depth - 1, line.text)
+        if work is not None:
+            name = writer.work_name()
+            self.line(depth, f"{name}[0] += _n; {name}[1] += _m; {name}[2] += 1")
 
     # ── turns ────────────────────────────────────────────────────────────────────────────────
 

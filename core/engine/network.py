@@ -86,6 +86,11 @@ class Network:
                 return DELTA if choice.strategy == AUTO else choice.strategy
         return keeper.planned.strategy
 
+    def work_of(self, rule: Rule) -> int:
+        """What the join of a rule has done so far, in units of work."""
+        keeper = self.home[rule.head.relation]
+        return keeper.work_of(rule.name) if isinstance(keeper, DerivingKeeper) else 0
+
     def listen_again(self) -> None:
         """Some keeper wants to hear of changes in another way."""
         self.readers.clear()

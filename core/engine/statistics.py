@@ -24,7 +24,9 @@ class RelationStatistics:
 
 @frozen
 class RuleStatistics:
-    """`strategy` is how its join is kept now, for a rule that has one."""
+    """`strategy` is how its join is kept now, for a rule that has one; `work` is counted in units
+    that do not depend on the machine (core.engine.work).
+    """
 
     name: str
     text: str
@@ -32,6 +34,7 @@ class RuleStatistics:
     runs: int
     seconds: float
     compiling: float
+    work: int = 0
 
 
 @frozen
@@ -63,7 +66,15 @@ def statistics_of(network: Network) -> Statistics:
             size = sum(map(_bytes, keeper.containers(name)))
             relations.append(RelationStatistics(name, keeper.planned.strategy, len(table), size, seconds))
     rules = [
-        RuleStatistics(rule.name, str(rule), network.strategy_now(rule), time.runs, time.seconds, time.compiling)
+        RuleStatistics(
+            rule.name,
+            str(rule),
+            network.strategy_now(rule),
+            time.runs,
+            time.seconds,
+            time.compiling,
+            network.work_of(rule),
+        )
         for rule in network.plan.program.rules
         if (time := store.times.get(rule.name)) is not None
     ]

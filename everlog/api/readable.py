@@ -196,7 +196,7 @@ class Readable:
 
     def explanation(self) -> dict[str, Any]:
         """The same as an object that can be written as JSON: see docs/costs.md."""
-        return explanation(self.program, self._strategies)
+        return explanation(self.program, self._strategies, self._engine.moved)
 
     def strategy_of(self, relation: str) -> str:
         """How a relation is kept current: `given`, `counts`, `witness`, …"""
