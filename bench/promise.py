@@ -228,7 +228,12 @@ R00: Update = ("r", (0, 0))
 BATCHED = in_turn(lambda size: [("r", (0, n)) for n in range(40)], "lifo")
 
 CASES = [
-    Case("triangle, self-join, two hubs", "t(x, y, z) :- e(x, y), e(y, z), e(z, x).", self_hubs, toggle(("e", (1, 0)))),
+    Case(
+        "triangle, self-join, two hubs",
+        "t(x, y, z) :- e(x, y), e(y, z), e(z, x).",
+        self_hubs,
+        toggle(("e", (1, 0))),
+    ),
     Case(
         "triangle, self-join, hub 1 of 5",
         "t(x, y, z) :- e(x, y), e(y, z), e(z, x).",
@@ -290,7 +295,12 @@ CASES = [
     ),
     Case("triangle that is counted", "q(n) :- n = count : { r(a, b), s(b, c), t(a, c) }.", hubs(), toggle(R00)),
     Case("triangle, head hides two", "q(a) :- r(a, b), s(b, c), t(a, c).", hubs(), toggle(R00)),
-    Case("Loomis–Whitney 4", "q(a, b, c, d) :- r(b, c, d), s(a, c, d), t(a, b, d), u(a, b, c).", cubes, toggle(("r", (0, 0, 0)))),
+    Case(
+        "Loomis–Whitney 4",
+        "q(a, b, c, d) :- r(b, c, d), s(a, c, d), t(a, b, d), u(a, b, c).",
+        cubes,
+        toggle(("r", (0, 0, 0))),
+    ),
     Case("three unary corners", "q(x, y, z) :- r(x, y, z), a(x), b(y), c(z).", corners, toggle(("a", (0,)))),
     Case("3-path, dead end", path_rule(3), path(3), toggle(("r1", (0, 0)))),
     Case("3-path, self-join", "q(x, y, z, w) :- e(x, y), e(y, z), e(z, w).", self_hubs, toggle(("e", (-7, 0)))),
@@ -314,15 +324,29 @@ CASES = [
         lambda size: {**hubs("s", "t")(size // 2), **hubs("u", "v")(size // 2)},
         toggle(R00),
     ),
-    Case("2-path between unary ends", "q(a, b) :- r(a), s(a, b), t(b).", lambda size: {"s": [(0, n) for n in range(size)]}, toggle(("r", (0,)))),
+    Case(
+        "2-path between unary ends",
+        "q(a, b) :- r(a), s(a, b), t(b).",
+        lambda size: {"s": [(0, n) for n in range(size)]},
+        toggle(("r", (0,))),
+    ),
     Case("3-path, head hides three", "q(a) :- r(a, b), s(b, c), t(c, d).", chain, toggle(("t", (0, 1)))),
     Case("3-path, head hides three, middle", "q(a) :- r(a, b), s(b, c), t(c, d).", chain, toggle(("s", (0, 0)))),
     Case("2-path, head hides the middle", "q(a) :- r(a, b), s(b).", fans, toggle(("s", (0,)))),
-    Case("product, head hides the middle", "q(a, c) :- r(a, b), s(b, c).", lambda size: {"r": [(n, 0) for n in range(size)]}, toggle(("s", (0, 1)))),
+    Case(
+        "product, head hides the middle",
+        "q(a, c) :- r(a, b), s(b, c).",
+        lambda size: {"r": [(n, 0) for n in range(size)]},
+        toggle(("s", (0, 1))),
+    ),
     Case(
         "hierarchical star",
         "q(c) :- k(c), o(c, x), p(c, y).",
-        lambda size: {"k": [(0,)], "o": [(0, n) for n in range(size // 2)], "p": [(0, n) for n in range(size // 2)]},
+        lambda size: {
+            "k": [(0,)],
+            "o": [(0, n) for n in range(size // 2)],
+            "p": [(0, n) for n in range(size // 2)],
+        },
         toggle(("o", (0, 0)), ("k", (0,)), ("p", (0, 0))),
     ),
     Case(
@@ -334,10 +358,19 @@ CASES = [
     Case(
         "sum per hub",
         "q(b, n) :- k(b), n = sum x : { r(a, b), s(b, x) }.",
-        lambda size: {"k": [(0,)], "r": [(n, 0) for n in range(size // 2)], "s": [(0, n) for n in range(size // 2)]},
+        lambda size: {
+            "k": [(0,)],
+            "r": [(n, 0) for n in range(size // 2)],
+            "s": [(0, n) for n in range(size // 2)],
+        },
         toggle(("r", (-1, 0))),
     ),
-    Case("2-path, all told", "q(a, b, c) :- r(a, b), s(b, c).", lambda size: {"s": [(0, n) for n in range(64)], "r": [(n, 1) for n in range(size)]}, toggle(R00)),
+    Case(
+        "2-path, all told",
+        "q(a, b, c) :- r(a, b), s(b, c).",
+        lambda size: {"s": [(0, n) for n in range(64)], "r": [(n, 1) for n in range(size)]},
+        toggle(R00),
+    ),
     Case(
         "K4",
         "q(a, b, c, d) :- r(a, b), s(a, c), t(a, d), u(b, c), v(b, d), w(c, d).",
@@ -357,7 +390,9 @@ def work_of(db: Database) -> int:
     return sum(rule.work for rule in db.stats().rules)
 
 
-def played(db: Database, stream: Stream, on: set[Update], number: int, seconds: float, batch: int) -> tuple[int, int]:
+def played(
+    db: Database, stream: Stream, on: set[Update], number: int, seconds: float, batch: int
+) -> tuple[int, int]:
     """Toggle facts, up to a number or a time; how many updates that were, and facts told."""
     done = told = 0
     start = time.process_time()
@@ -431,7 +466,10 @@ def main() -> None:
         shown = " ".join(f"{row[1]:.0f}" if row[1] >= 10 else f"{row[1]:.1f}" for row in rows)
         printed = "none" if exponent is None else str(exponent)
         verdict = "holds" if holds else "does not hold"
-        print(f"{case.name:<40} {printed:>8} {works:6.2f} {times:6.2f}  {shown:<34} {rows[-1][3]}; {verdict}", flush=True)
+        print(
+            f"{case.name:<40} {printed:>8} {works:6.2f} {times:6.2f}  {shown:<34} {rows[-1][3]}; {verdict}",
+            flush=True,
+        )
     print(f"{len(chosen) - broken} of {len(chosen)} streams hold")
     if broken and not asked.small:
         sys.exit(1)

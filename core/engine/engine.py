@@ -39,7 +39,7 @@ from everlog.core.engine.work import Enough
 from everlog.core.program import Program, Row, Rule, Value, Variable
 from everlog.core.program.executor import Changes, InsertOnly, NotABaseRelation, Update
 from everlog.core.program.values import EvaluationError
-from everlog.core.runtime.collector import collector_paused, without_collections
+from everlog.core.runtime.collector import Pause, collector_paused, without_collections
 from everlog.core.runtime.guards import Broken, Guard, LimitExceeded, Limits, Progress
 from everlog.core.storage import forms
 from everlog.core.storage.equivalence import Classes
@@ -365,6 +365,9 @@ class Engine:
                 if isinstance(error, EvaluationError) and not isinstance(error, (LimitExceeded, Refused)):
                     return self._compute({name: ([], [row]) if insert else ([row], [])})
                 raise
+            finally:
+                if Pause.on:
+                    Pause.end()
         return changes
 
     def _take_back(self, step: Step, error: BaseException) -> None:

@@ -58,7 +58,7 @@ def explain_plan(
     ...   path(x, y) :- edge(x, y).  path(x, z) :- path(x, y), edge(y, z).'''), only="path#2"))
     path#2  path(x, z) :- path(x, y), edge(y, z).
       class        recursive: `path` depends on itself
-      one update   follows the facts that change, and the cycles that a step opens or closes
+      one update   no promise: follows the facts that change, and the cycles that a step opens or closes
     """
     plan = make_plan(program, asked)
     costs = Costs(plan, _choices(moved))

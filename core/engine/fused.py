@@ -28,6 +28,7 @@ from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Task
 from everlog.core.engine.work import WorkWriter, counter_of
 from everlog.core.program import Atom, Failure, Kind, Row, Variable, Wildcard
+from everlog.core.runtime.collector import Pause
 from everlog.core.storage.tables import Columns, Table
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ Fused: TypeAlias = Callable[["Step", Row, Told], None]
 
 MOST_UNITS = 40  # on the way of one update
 MOST_LINES = 4_000
+MANY = 512  # facts of one unit from which on collections are put off: see core.runtime.collector
 
 
 class CannotFuse(Exception):
@@ -93,7 +95,7 @@ class Function:
         self.scope.update(
             _ONCE=(None,), _MetFailure=MetFailure, put_row=row_undo.put_row, take_row=row_undo.take_row
         )
-        self.scope.update(set_count=row_undo.set_count, set_group=row_undo.set_group)
+        self.scope.update(_pause=Pause.begin, set_count=row_undo.set_count, set_group=row_undo.set_group)
         self.names: dict[Any, str] = {}
         keepers = network.after(relation)
         if len(keepers) > MOST_UNITS or any(network.is_filtered(r) for k in keepers for r in k.relations):
@@ -138,6 +140,7 @@ class Function:
         self.change(1, relation, row, "row", event)
         for number, keeper in enumerate(self.keepers):
             self.line(1, f"if {self.pending[id(keeper)]}:  {comment(keeper.planned.name)}")
+            self.line(2, f"if _len({self.pending[id(keeper)]}) > {MANY}: _pause()")
             if isinstance(keeper, CountKeeper):
                 self.turn_of_counts(keeper, number)
             else:

@@ -76,6 +76,7 @@ class Watched:
     since: tuple[int, int] = (0, 0)  # work and rows when it moved
     epoch: dict[str, int] = field(factory=dict)  # rows of each relation when the epoch began
     size: int = 0  # of its relations, when that was last looked at
+    doubt: int = 1  # how much more than its price a move back to delta takes: it was regretted before
     given_up: int = 0  # the limit that delta has reached for one row
 
     def spent(self) -> tuple[int, int, int]:
@@ -207,9 +208,10 @@ class JoinWatch:
             else:
                 would = watched.fair(other) * rows
             debt = watched.debts[other] = max(0.0, watched.debts.get(other, 0.0) + spent - would)
-            if debt > max(LEAST, PRICE * watched.size):
+            price = PRICE * (watched.doubt if other == DELTA else 1)
+            if debt > max(LEAST, price * watched.size):
                 watched.size = self._size(watched)
-                if debt > PRICE * watched.size:
+                if debt > price * watched.size:
                     return other
         return None
 
@@ -235,6 +237,8 @@ class JoinWatch:
             watched.learned[watched.strategy] = per_row
             estimate = watched.keeper.joined[watched.rule].delta_estimate(1) - ROW
         watched.keeper.keep_join(watched.rule, to, estimate)
+        if watched.strategy == DELTA and watched.learned:
+            watched.doubt *= 4
         watched.strategy = to
         watched.debts.clear()
         watched.seen = watched.spent()

@@ -117,11 +117,7 @@ def _delta_exponent(query: Query) -> int:
     """
     return max(
         largest_cover(
-            [
-                frozenset(a.variables) - frozenset(fixed.variables)
-                for n, a in enumerate(query.atoms)
-                if n != number
-            ]
+            [frozenset(a.variables) - frozenset(fixed.variables) for n, a in enumerate(query.atoms) if n != number]
         )
         for number, fixed in enumerate(query.atoms)
     )

@@ -57,7 +57,9 @@ JOINS: Mapping[str, JoinStrategy] = {
     VIEW_TREE: JoinStrategy(ViewTree, "counts along a variable order", step=20),
     CALIBRATED: JoinStrategy(_calibrated, "bags of an optimal decomposition, calibrated both ways"),
     GENERATIONS: JoinStrategy(Generations, "rows by age, and what the rest of the body is for each", most_atoms=6),
-    HEAVY_LIGHT: JoinStrategy(heavy_light, "partners of light values, and heavy values apart", serves=is_served, step=30),
+    HEAVY_LIGHT: JoinStrategy(
+        heavy_light, "partners of light values, and heavy values apart", serves=is_served, step=30
+    ),
     AUTO: JoinStrategy(FirstOrder, "as delta, until its work has paid for another view: see core.engine.watch"),
 }
 

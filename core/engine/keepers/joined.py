@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from random import Random
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +29,8 @@ from everlog.core.classify.query import query_of
 from everlog.core.codegen.derivations import CountWriter
 from everlog.core.engine.keepers.keeper import versions
 from everlog.core.engine.stepping.store import Store, Task
-from everlog.core.engine.work import Counter as Work
 from everlog.core.engine.work import ROW as DELTA_ROW
+from everlog.core.engine.work import Counter as Work
 from everlog.core.engine.work import CountWorkWriter, Enough
 from everlog.core.joins.join_strategies import JOINS, view_of
 from everlog.core.joins.leapfrog import Bound
@@ -47,7 +48,7 @@ Select = Callable[[Row], Row | None]
 Log = list[tuple[int, Row, bool]]
 ROW = 1_000  # units of work for one row, beside the steps of its view
 TRIED = 16  # of the work of a view, one part in so many goes into trying what delta would do
-APART = 64  # rows between two trials, at the least
+APART = 64  # rows between two trials, on average
 
 
 class JoinedRule:
@@ -87,7 +88,8 @@ class JoinedRule:
         self._left = 0  # steps of views that were given up
         self._trials: dict[tuple[str, str], list[Task]] = {}
         self._tried: Work = [0, 0, 0, 0]
-        self._trial_at = self._trial_work = 0  # rows at the last trial; work of all trials
+        self._trial_at = self._trial_work = 0  # rows at the next trial; work of all trials
+        self._draw = Random(rule.name)  # trials at equal distances could miss every expensive row
         self._estimate = 0.0  # what delta would do for one row: of late trials, the mean
 
     @property
@@ -125,7 +127,7 @@ class JoinedRule:
         try:
             view = self.view or self._made(step, relation, facts, insert)
             self._apply(step, view, relation, facts, out, insert)
-            if self._trials and self.rows - self._trial_at >= APART:
+            if self._trials and self.rows >= self._trial_at:
                 self._try(self._trials[relation, "insert" if insert else "delete"], relation, facts)
         except EvaluationError as error:
             raise self.store.of_rule(self.rule, error) from error.__cause__
@@ -206,22 +208,23 @@ class JoinedRule:
     def _try(self, tasks: list[Task], relation: str, facts: Facts) -> None:
         """Run delta rules on a change, for what they do and not for what they find."""
         size = sum(1 for _ in rows_of(self.store.shapes[relation], facts)) * len(tasks)
-        allowed = (self.work - self._trial_work) // TRIED - self._trial_work
-        if allowed <= 0:
+        own = self.work - self._trial_work
+        allowed = own // TRIED - self._trial_work
+        if allowed < 2 * size * own // self.rows:  # too little to tell delta from the view
             return
-        self._trial_at = self.rows
+        self._trial_at = self.rows + 1 + self._draw.randrange(2 * APART)
         self._tried[3] = allowed
-        before = self._tried[0]
+        before, known = self._tried[0], 0.0
         try:
             for task in tasks:
                 task(facts, {})
-            done = self._tried[0] - before
         except Enough:
-            done = allowed
+            known = self._estimate  # it would have done more than it was allowed to
         except EvaluationError:
             return
+        done = self._tried[0] - before
         self._trial_work += done
-        self._estimate += (done / size - self._estimate) / 8
+        self._estimate += (max(known, done / size) - self._estimate) / 8
 
     def delta_estimate(self, rows: int) -> float:
         """What delta would have done for the last rows."""

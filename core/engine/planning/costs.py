@@ -35,7 +35,7 @@ from everlog.core.classify.decompositions import Decomposition
 from everlog.core.classify.multivariate import MultivariateWidth, multivariate_width
 from everlog.core.classify.query import Query, query_of
 from everlog.core.classify.widths import Width, fractional_hypertree_width, free_connex_width
-from everlog.core.engine.planning.plan import FLOW, RECURSIVE, Plan, PlannedUnit
+from everlog.core.engine.planning.plan import FLOW, Plan, PlannedUnit
 from everlog.core.engine.planning.systems import systems
 from everlog.core.joins.exponents import (
     growing_refuge_of,
@@ -84,8 +84,11 @@ class Promise:
         >>> print(Promise(Fraction(1, 2), amortized=True, logarithms=True))
         Õ(D^1/2) amortized
         """
-        order = "Õ" if self.logarithms and self.exponent < 1 else "O"
-        return power(order, self.of, self.exponent) + (" amortized" if self.amortized else "")
+        return self.power + (" amortized" if self.amortized else "")
+
+    @property
+    def power(self) -> str:
+        return power("Õ" if self.logarithms and self.exponent < 1 else "O", self.of, self.exponent)
 
     def with_exponent(self, exponent: Fraction) -> Promise:
         """At least this exponent; what is proved of a smaller one does not matter then."""
@@ -192,7 +195,7 @@ class RuleCost:
             amortized=planned == AUTO or strategy in (GENERATIONS, HEAVY_LIGHT),
             logarithms=strategy == GENERATIONS,
             source="" if strategy == VIEW_TREE and search else _SOURCES.get(strategy, ""),
-            told=self.all_told,
+            told=not self.matches(strategy),
         )
         return found.with_exponent(self.matches(strategy))
 
@@ -227,11 +230,8 @@ class RuleCost:
         promise = self.promise
         if promise is None:
             return {"insert_only": self.cost_in_use, "insert_delete": self.cost_in_use}
-        if promise.exponent <= 0:
-            return {"insert_only": str(promise), "insert_delete": str(promise)}
-        if self.planned in (AUTO, CALIBRATED):
-            return {"insert_only": str(self.insert_only), "insert_delete": str(promise)}
-        return {"insert_only": str(promise), "insert_delete": str(promise)}
+        only = self.insert_only if self.planned in (AUTO, CALIBRATED) else promise
+        return {"insert_only": only.power, "insert_delete": promise.power}
 
     @property
     def cost_in_use(self) -> str:
@@ -286,7 +286,6 @@ class RuleCost:
             "decomposition": decomposition_json(self.query, self.width.decomposition),
             "variable_order": [order_json(node) for node in self.order],
         }
-
 
     def _in_use_json(self) -> dict[str, Any]:
         promise = self.promise
