@@ -182,7 +182,7 @@ def _promised(cost: RuleCost) -> str:
 def _insert_only_line(cost: RuleCost) -> Iterator[str]:
     """What one insert costs while no fact goes, where that is less."""
     costs = cost.update_cost
-    if cost.promise is not None and costs["insert_only"] != costs["insert_delete"]:
+    if cost.promise is not None and costs["insert_only"] != costs["insert_delete"] != "O(1)":
         yield f"  insert-only  {cost.insert_only} ({cost.insert_only.source})"
 
 

@@ -35,6 +35,7 @@ from everlog.core.classify.decompositions import Decomposition
 from everlog.core.classify.multivariate import MultivariateWidth, multivariate_width
 from everlog.core.classify.query import Query, query_of
 from everlog.core.classify.widths import Width, fractional_hypertree_width, free_connex_width
+from everlog.core.engine.planning.existence import spread_through
 from everlog.core.engine.planning.plan import FLOW, Plan, PlannedUnit
 from everlog.core.engine.planning.systems import systems
 from everlog.core.joins.exponents import (
@@ -169,9 +170,9 @@ class RuleCost:
             inside = part.promise
             if inside is None:
                 return None
-            many = part.spread
-            through = own.exponent + many if len(self.query.atoms) > 1 else many
-            own = own.with_exponent(max(inside.exponent, through if many else Fraction(0)))
+            scopes = [frozenset(atom.variables) for atom in self.query.atoms]
+            through = spread_through(own.exponent, part.spread, scopes)
+            own = own.with_exponent(max(inside.exponent, through))
         return own
 
     @property
@@ -201,7 +202,8 @@ class RuleCost:
 
     @property
     def _meets_answers_only(self) -> bool:
-        return self.in_use.why.startswith("hierarchical")
+        """Delta between two atoms, whose indexes are the view tree."""
+        return self.planned == DELTA and self.in_use.why.startswith("hierarchical")
 
     @property
     def spread(self) -> Fraction:
@@ -230,8 +232,13 @@ class RuleCost:
         promise = self.promise
         if promise is None:
             return {"insert_only": self.cost_in_use, "insert_delete": self.cost_in_use}
-        only = self.insert_only if self.planned in (AUTO, CALIBRATED) else promise
+        only = self.insert_only if self._is_served_growing else promise
         return {"insert_only": only.power, "insert_delete": promise.power}
+
+    @property
+    def _is_served_growing(self) -> bool:
+        """Whether inserts alone cost what `insert_only` says."""
+        return self.planned in (AUTO, CALIBRATED, VIEW_TREE) or self._meets_answers_only
 
     @property
     def cost_in_use(self) -> str:
