@@ -105,11 +105,6 @@ class Watched:
         view = self.refuge if self.has_lost() else self.growing
         return [name for name in dict.fromkeys((DELTA, view)) if name != self.strategy]
 
-    def active(self) -> set[str]:
-        """The relations that have changed in this epoch."""
-        now = self._rows()
-        return {name for name, rows in now.items() if rows > self.epoch.get(name, 0)}
-
     def begin_epoch(self) -> None:
         self.epoch = self._rows()
 
@@ -126,8 +121,9 @@ class Watched:
         """What one row would cost with a view."""
         fair = float(FAIR[strategy])
         if strategy == GENERATIONS:
-            active, levels = self.active(), levels_of(self.size)
-            filled = [levels if name in active else 1 for name in self.relations]
+            now = self._rows()
+            changed = {name: rows - self.epoch.get(name, 0) for name, rows in now.items()}
+            filled = [levels_of(self.size, changed.get(name, 0)) for name in self.relations]
             combinations = 1
             for number in sorted(filled)[:-1]:  # all but those of the relation that changes
                 combinations *= number

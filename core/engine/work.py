@@ -23,7 +23,7 @@ from everlog.core.codegen.atoms import local
 from everlog.core.codegen.code_lines import Line, Loop, Values
 from everlog.core.codegen.derivations import FEW, CountWriter, LivingWriter
 from everlog.core.codegen.joins import JoinWriter
-from everlog.core.program import Atom, Literal, Variable
+from everlog.core.program import Atom, Literal, Term, Variable
 from everlog.core.storage.tables import Shape
 
 Counter: TypeAlias = list[int]  # work, matches, rows, limit
@@ -140,6 +140,14 @@ class CountWorkWriter(WorkWriter, CountWriter):
         if self.shapes[atom.relation].arity == 2:
             return [Line(1, "for _k in _delta.values(): _work[2] += _len(_k)")]
         return [Line(1, "_work[2] += _len(_delta)")]
+
+
+@define
+class TrialWriter(CountWorkWriter):
+    """Runs through Δ row by row, as `core.engine.fused` does: then its order of atoms is the same."""
+
+    def fan(self, container: Values, arg: Term) -> None:
+        self.values(container, arg)
 
 
 @define(eq=False)

@@ -111,16 +111,17 @@ class Found:
                     parent._drop(above, counted)
 
 
-def levels_of(tuples: int, fan_out: int = FAN_OUT) -> int:
-    """About how many generations the tuples of an atom that changes are in.
+def levels_of(tuples: int, changed: int, fan_out: int = FAN_OUT) -> int:
+    """About how many generations an atom has rows in, of which some have changed of late.
 
-    >>> levels_of(1_000_000), levels_of(1000)
-    (7, 5)
+    >>> levels_of(1_000_000, 0), levels_of(1_000_000, 1000), levels_of(100, 100_000)
+    (1, 4, 3)
     """
-    levels = 2
-    while fan_out ** (levels - 1) < tuples // 2:
+    levels, most = 1, min(changed, tuples // 2)
+    while most:
         levels += 1
-    return levels + 1
+        most //= fan_out
+    return levels
 
 
 class Generations(CountedView):

@@ -55,8 +55,10 @@ JOINS: Mapping[str, JoinStrategy] = {
     NAIVE: JoinStrategy(Recomputed, "nothing: everything is evaluated again"),
     DELTA: JoinStrategy(FirstOrder, "indexes; what is left of the body is joined for each change"),
     VIEW_TREE: JoinStrategy(ViewTree, "counts along a variable order", step=20),
-    CALIBRATED: JoinStrategy(_calibrated, "bags of an optimal decomposition, calibrated both ways"),
-    GENERATIONS: JoinStrategy(Generations, "rows by age, and what the rest of the body is for each", most_atoms=6),
+    CALIBRATED: JoinStrategy(_calibrated, "bags of an optimal decomposition, calibrated both ways", step=30),
+    GENERATIONS: JoinStrategy(
+        Generations, "rows by age, and what the rest of the body is for each", most_atoms=6, step=180
+    ),
     HEAVY_LIGHT: JoinStrategy(
         heavy_light, "partners of light values, and heavy values apart", serves=is_served, step=30
     ),

@@ -31,7 +31,7 @@ from everlog.core.engine.keepers.keeper import versions
 from everlog.core.engine.stepping.store import Store, Task
 from everlog.core.engine.work import ROW as DELTA_ROW
 from everlog.core.engine.work import Counter as Work
-from everlog.core.engine.work import CountWorkWriter, Enough
+from everlog.core.engine.work import Enough, TrialWriter
 from everlog.core.joins.join_strategies import JOINS, view_of
 from everlog.core.joins.leapfrog import Bound
 from everlog.core.joins.strategy_choice import above_the_join, selections, shown_variables, shows_head_only
@@ -195,7 +195,7 @@ class JoinedRule:
     def try_delta(self, estimate: float) -> None:
         """From now on, try the delta rules beside the view; so far they did this much for a row."""
         self._estimate = estimate
-        mode: Any = partial(CountWorkWriter, work=self._tried)
+        mode: Any = partial(TrialWriter, work=self._tried)
         for relation in self.copies:
             for event, sign, task, _ in versions(self.store, self.rule, relation, {1: mode, -1: mode}):
                 task.sets = False  # as single updates run them: see core.engine.fused
