@@ -142,7 +142,9 @@ def _exponent(rule: Rule) -> Fraction:
     if is_hierarchical(query):
         return match_exponent(query, shown_variables(rule, query))
     told = shows_head_only(rule) and query.free == set(query.variables)
-    return max(search_exponent(refuge_of(query), query), Fraction(0) if told else match_exponent(query, query.variables))
+    return max(
+        search_exponent(refuge_of(query), query), Fraction(0) if told else match_exponent(query, query.variables)
+    )
 
 
 def _total(found: Reduced) -> Fraction:

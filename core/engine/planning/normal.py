@@ -111,9 +111,7 @@ class Normaliser:
             names[head.relation] = self._existing(head, tuple(map(named, body)), rule, kinds)
         return evolve(found.rule, body=tuple(map(named, found.rule.body)))
 
-    def _existing(
-        self, head: Atom, body: tuple[Literal, ...], rule: Rule, kinds: dict[Variable, Kind]
-    ) -> str:
+    def _existing(self, head: Atom, body: tuple[Literal, ...], rule: Rule, kinds: dict[Variable, Kind]) -> str:
         """The name of the auxiliary relation for such a head; a projection has one for all rules."""
         first = body[0]
         if len(body) == 1 and isinstance(first, Atom) and first.relation in self.program.relations:
