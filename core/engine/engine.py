@@ -32,10 +32,10 @@ from everlog.core.engine.stepping.changes import NOTHING, GivenRows, ToldChanges
 from everlog.core.engine.stepping.saved_state import Columns, Kept
 from everlog.core.engine.stepping.step import Step
 from everlog.core.engine.stepping.store import Store
+from everlog.core.engine.stepping.work import Enough
 from everlog.core.engine.unrolled import Follow
 from everlog.core.engine.watch import JoinWatch, Move, Watched
 from everlog.core.engine.ways import Ways
-from everlog.core.engine.work import Enough
 from everlog.core.program import Program, Row, Rule, Value, Variable
 from everlog.core.program.executor import Changes, InsertOnly, NotABaseRelation, Update
 from everlog.core.program.values import EvaluationError
@@ -577,7 +577,7 @@ class Engine:
         return planned.strategy, planned.why
 
     def statistics(self) -> Statistics:
-        return statistics_of(self._network)
+        return statistics_of(self._network, self.moved)
 
     def state(self) -> Iterator[tuple[str, int, Columns]]:
         """What the units with rules keep, as far as it can be written down: name, number of facts,

@@ -26,7 +26,7 @@ from everlog.core.engine.keepers.counted import CountKeeper, DerivingKeeper
 from everlog.core.engine.keepers.groups import GroupKeeper, GroupValues
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Task
-from everlog.core.engine.work import WorkWriter, counter_of
+from everlog.core.engine.stepping.work import WorkWriter, counter_of
 from everlog.core.program import Atom, Failure, Kind, Row, Variable, Wildcard
 from everlog.core.runtime.collector import Pause
 from everlog.core.storage.tables import Columns, Table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
@@ -25,7 +26,7 @@ class RelationStatistics:
 @frozen
 class RuleStatistics:
     """`strategy` is how its join is kept now, for a rule that has one; `work` is counted in units
-    that do not depend on the machine (core.engine.work).
+    that do not depend on the machine (core.engine.stepping.work).  `moved` tells its last move.
     """
 
     name: str
@@ -35,6 +36,7 @@ class RuleStatistics:
     seconds: float
     compiling: float
     work: int = 0
+    moved: str = ""
 
 
 @frozen
@@ -52,7 +54,7 @@ class Statistics:
         return "\n".join(lines)
 
 
-def statistics_of(network: Network) -> Statistics:
+def statistics_of(network: Network, moved: Mapping[str, object]) -> Statistics:
     store = network.store
     relations = []
     for keeper in network.keepers:
@@ -74,6 +76,7 @@ def statistics_of(network: Network) -> Statistics:
             time.seconds,
             time.compiling,
             network.work_of(rule),
+            str(moved.get(rule.name, "")),
         )
         for rule in network.plan.program.rules
         if (time := store.times.get(rule.name)) is not None

@@ -5,7 +5,7 @@ join are slower on such data, and without bound faster on others.  Nobody knows 
 data comes, so a rule moves on evidence, as one who rents skis buys a pair when the rents have come
 to its price.
 
-What a rule spends is counted: by its delta rules themselves (`core.engine.work`) or by its view.
+What a rule spends is counted: by its delta rules themselves (`core.engine.stepping.work`) or by its view.
 For each strategy that the rule could have instead, a *debt* grows by what was spent and shrinks by
 what that strategy would have spent; it never falls below zero.  When a debt exceeds the price of
 building that view, the rule moves there, between two steps.  So no stream costs more than a
@@ -30,7 +30,7 @@ from attrs import define, field, frozen
 
 from everlog.core.classify.query import query_of
 from everlog.core.engine.keepers.counted import DerivingKeeper
-from everlog.core.engine.work import MATCH, ROW, UNLIMITED
+from everlog.core.engine.stepping.work import MATCH, ROW, UNLIMITED
 from everlog.core.joins.exponents import growing_refuge_of, refuge_of
 from everlog.core.joins.generations import levels_of
 from everlog.core.joins.join_strategies import AUTO, CALIBRATED, DELTA, GENERATIONS, HEAVY_LIGHT
@@ -38,7 +38,7 @@ from everlog.core.joins.join_strategies import AUTO, CALIBRATED, DELTA, GENERATI
 if TYPE_CHECKING:
     from everlog.core.engine.network import Network
 
-# Units of work: see core.engine.work.  One is about ten nanoseconds.
+# Units of work: see core.engine.stepping.work.  One is about ten nanoseconds.
 FAIR = {HEAVY_LIGHT: 1_500, GENERATIONS: 2_800, CALIBRATED: 1_800}  # for one row
 COMBINATION = 250  # and for each combination of generations
 PRICE = 300  # to put one tuple into a view

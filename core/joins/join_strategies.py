@@ -33,7 +33,7 @@ class JoinStrategy:
     about: str
     most_atoms: int = 1000
     serves: Callable[[Query], bool] | None = None
-    step: int = 60  # units of work (core.engine.work) that a step of the view takes
+    step: int = 60  # units of work (core.engine.stepping.work) that a step of the view takes
 
     def refusal(self, query: Query) -> str:
         """Why it does not serve a query; nothing if it does."""

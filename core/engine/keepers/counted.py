@@ -17,7 +17,7 @@ from everlog.core.engine.planning.plan import VIEWS, PlannedUnit
 from everlog.core.engine.stepping.saved_state import Columns, count_columns, counts_from, fact_columns, facts_from
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store, Task
-from everlog.core.engine.work import RuleWork, modes_of
+from everlog.core.engine.stepping.work import RuleWork, modes_of
 from everlog.core.program import Atom, Row
 from everlog.core.storage.forms import support
 from everlog.core.storage.tables import Facts, count_one, rows_of, size_of

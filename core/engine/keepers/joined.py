@@ -29,9 +29,9 @@ from everlog.core.classify.query import query_of
 from everlog.core.codegen.derivations import CountWriter
 from everlog.core.engine.keepers.keeper import versions
 from everlog.core.engine.stepping.store import Store, Task
-from everlog.core.engine.work import ROW as DELTA_ROW
-from everlog.core.engine.work import Counter as Work
-from everlog.core.engine.work import Enough, TrialWriter
+from everlog.core.engine.stepping.work import ROW as DELTA_ROW
+from everlog.core.engine.stepping.work import Counter as Work
+from everlog.core.engine.stepping.work import Enough, TrialWriter
 from everlog.core.joins.join_strategies import JOINS, view_of
 from everlog.core.joins.leapfrog import Bound
 from everlog.core.joins.strategy_choice import above_the_join, selections, shown_variables, shows_head_only
@@ -55,7 +55,7 @@ class JoinedRule:
     """Invariant: `view` is None, or holds what the atoms select from the relations as they were
     last told.
 
-    `work`, `matches` and `rows` count as delta rules do (core.engine.work).  With `trials`, delta
+    `work`, `matches` and `rows` count as delta rules do (core.engine.stepping.work).  With `trials`, delta
     rules are tried beside the view from time to time, to know what they would do.
     """
 
