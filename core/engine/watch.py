@@ -31,7 +31,7 @@ from attrs import define, field, frozen
 from everlog.core.classify.query import query_of
 from everlog.core.engine.keepers.counted import DerivingKeeper
 from everlog.core.engine.stepping.work import MATCH, ROW, UNLIMITED
-from everlog.core.joins.exponents import growing_refuge_of, refuge_of
+from everlog.core.joins.exponents import growing_refuge_of, refuges_of
 from everlog.core.joins.generations import levels_of
 from everlog.core.joins.join_strategies import AUTO, CALIBRATED, DELTA, GENERATIONS, HEAVY_LIGHT
 
@@ -67,7 +67,7 @@ class Watched:
     keeper: DerivingKeeper
     rule: str
     relations: tuple[str, ...]  # of the atoms that are joined, once for each
-    refuge: str  # the strategy with the smallest exponent for facts that come and go
+    refuges: tuple[str, ...]  # the strategies with the smallest exponent for facts that come and go
     growing: str  # and the one until a fact goes
     strategy: str = DELTA
     debts: dict[str, float] = field(factory=dict)
@@ -96,14 +96,17 @@ class Watched:
         return any(c[2] for (name, sign), c in counters.items() if sign < 0 and name in self.relations)
 
     def limit_work(self, limit: int) -> None:
-        """Have delta give up when it does more than this for one row."""
-        for c in self.keeper.work[self.rule].counters.values():
-            c[3] = limit
+        """Have delta give up when it does more than this for one row of the join.
+
+        For a row of what stands above the join there is no other way.
+        """
+        for (name, _), c in self.keeper.work[self.rule].counters.items():
+            c[3] = limit if name in self.relations else UNLIMITED
 
     def others(self) -> list[str]:
         """The strategies that the rule could have instead of the present one."""
-        view = self.refuge if self.has_lost() else self.growing
-        return [name for name in dict.fromkeys((DELTA, view)) if name != self.strategy]
+        views = self.refuges if self.has_lost() else (self.growing,)
+        return [name for name in (DELTA, *views) if name != self.strategy]
 
     def begin_epoch(self) -> None:
         self.epoch = self._rows()
@@ -142,7 +145,7 @@ class JoinWatch:
                 keeper,
                 rule.name,
                 tuple(a.relation for a in query.atoms),
-                refuge_of(query),
+                refuges_of(query),
                 growing_refuge_of(query),
             )
             for keeper in network.keepers
@@ -150,7 +153,7 @@ class JoinWatch:
             for rule in keeper.planned.unit.rules
             if keeper.planned.joins[rule.name].strategy == AUTO
             for query in [query_of(rule)]
-            if refuge_of(query) != DELTA
+            if refuges_of(query)
         ]
         for watched in self.rules:
             joined = watched.keeper.joined.get(watched.rule)
@@ -186,8 +189,10 @@ class JoinWatch:
     def given_up(self, rule: str) -> list[tuple[Watched, str]]:
         """A delta rule has reached its limit: it is to move at once, whatever it owes."""
         found = [watched for watched in self.rules if watched.rule == rule and watched.strategy == DELTA]
+        assert found, f"only a rule that may move has a limit: {rule}"
         for watched in found:
-            watched.given_up = max(c[3] for c in watched.keeper.work[rule].counters.values())
+            counters = watched.keeper.work[rule].counters
+            watched.given_up = max(c[3] for (name, _), c in counters.items() if name in watched.relations)
         return [(watched, next(name for name in watched.others() if name != DELTA)) for watched in found]
 
     def _judged(self, watched: Watched) -> str | None:

@@ -334,3 +334,19 @@ def test_one_update_that_delta_cannot_finish_is_done_by_another_view(monkeypatch
     assert in_use["strategy"] == "calibrated"
     assert "gave up" in in_use["why"]
     db._engine.check()
+
+
+def test_a_row_above_the_join_has_no_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "LIMIT", 1_000)
+    text = """.decl r(a:number, b:number) .decl s(b:number, c:number) .decl t(c:number, d:number)
+    .decl no(b:number) .decl q(a:number, b:number, c:number, d:number)
+    q(a, b, c, d) :- r(a, b), s(b, c), t(c, d), !no(b)."""
+    facts = {"r": [(n, 0) for n in range(60)], "s": [(0, n) for n in range(60)], "t": [(n, 0) for n in range(60)]}
+    db = Database.from_text(text, facts=facts)
+    for moved in (False, True):
+        assert len(db.insert("no", (0,))["q"]) == 3600
+        assert len(db.delete("no", (0,))["q"]) == 3600
+        if not moved:
+            toggled(db, "s", (0, 0), 2)
+            toggled(db, "r", (0, 0), 2)
+    db._engine.check()
