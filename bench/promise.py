@@ -402,14 +402,14 @@ def played(
             name, row = part[0]
             changes = (db.delete if part[0] in on else db.insert)(name, row)
         else:
-            with db.transaction() as step:
+            with db.transaction():
                 for update in part:
                     (db.delete if update in on else db.insert)(*update)
-            changes = step.changes if hasattr(step, "changes") else {}
+            changes = {}
         for update in part:
             on ^= {update}
         done += len(part)
-        told += sum(len(changes[name]) for name in changes if not name.startswith("e")) - len(part)
+        told += sum(len(changes[name]) for name in changes) - len(part)
     return done, max(0, told)
 
 
@@ -426,11 +426,8 @@ def measured(case: Case, size: int, seconds: float) -> tuple[float, float, Fract
     taken = time.process_time() - start
     work = work_of(db) - before
     rules = db.explanation()["rules"]
-    printed = [rule["in_use"]["exponent"] for rule in rules]
-    exponent = None if None in printed else max(Fraction(text) for text in printed)
-    if any(rule["in_use"]["exponent"] is None for rule in rules):
-        known = [Fraction(text) for text in printed if text is not None]
-        exponent = max(known, default=None)
+    printed = [rule["in_use"]["exponent"] for rule in rules]  # none of a recursive rule
+    exponent = max((Fraction(text) for text in printed if text is not None), default=None)
     now = {rule["in_use"]["strategy"] for rule in rules if rule["in_use"]["strategy"] not in ("flow", "delta")}
     per = done + told
     return max(1.0, work / per), taken / per * 1e6, exponent, " ".join(sorted(now)) or "delta"

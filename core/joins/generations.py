@@ -115,9 +115,9 @@ def levels_of(tuples: int, changed: int, fan_out: int = FAN_OUT) -> int:
     """About how many generations an atom has rows in, of which some have changed of late.
 
     >>> levels_of(1_000_000, 0), levels_of(1_000_000, 1000), levels_of(100, 100_000)
-    (1, 4, 3)
+    (1, 5, 4)
     """
-    levels, most = 1, min(changed, tuples // 2)
+    levels, most = 2 if changed else 1, min(changed, tuples // 2)
     while most:
         levels += 1
         most //= fan_out

@@ -173,6 +173,7 @@ class RuleCost:
             scopes = [frozenset(atom.variables) for atom in self.query.atoms]
             through = spread_through(own.exponent, part.spread, scopes)
             own = own.with_exponent(max(inside.exponent, through))
+            own = evolve(own, amortized=own.amortized or inside.amortized)
         return own
 
     @property
