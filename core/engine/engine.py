@@ -32,13 +32,14 @@ from everlog.core.engine.stepping.changes import NOTHING, GivenRows, ToldChanges
 from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Step
 from everlog.core.engine.stepping.store import Store
+from everlog.core.engine.stepping.work import Enough
 from everlog.core.engine.unrolled import Follow
-from everlog.core.engine.watch import JoinWatch
+from everlog.core.engine.watch import JoinWatch, Move, Watched
 from everlog.core.engine.ways import Ways
 from everlog.core.program import Program, Row, Rule, Value, Variable
 from everlog.core.program.executor import Changes, InsertOnly, NotABaseRelation, Update
 from everlog.core.program.values import EvaluationError
-from everlog.core.runtime.collector import collector_paused, without_collections
+from everlog.core.runtime.collector import Pause, collector_paused, without_collections
 from everlog.core.runtime.guards import Broken, Guard, LimitExceeded, Limits, Progress
 from everlog.core.storage.equivalence import Classes
 from everlog.core.storage.lazy_index import LazyIndex
@@ -126,7 +127,7 @@ class Engine:
         self.seal: Seal | None = None
         self._asked = dict(strategies or {})
         self._steps = 0
-        self.moved: dict[str, tuple[str, int]] = {}  # rules that moved: to which strategy, after which step
+        self.moved: dict[str, Move] = {}  # rules that moved, with their last move
         self._network = Network(make_plan(program, self._asked), program.relations)
         self._facts_given = 0
         self._know(program)
@@ -146,7 +147,10 @@ class Engine:
         self._small = self._begin()
         self._proved: set[tuple[str, bool]] = set()  # relations with whether a fact comes: see `_prove_for`
         self._watch = JoinWatch(self._network)
-        self._ways = Ways(self._network, [n for n in program.relations if self.strategy_of(n)[0] == GIVEN_ONLY])
+        self._ways = self._make_ways(program)
+
+    def _make_ways(self, program: Program) -> Ways:
+        return Ways(self._network, [n for n in program.relations if self.strategy_of(n)[0] == GIVEN_ONLY])
 
     @property
     def tables(self) -> dict[str, Table]:
@@ -190,13 +194,12 @@ class Engine:
                 fused = self._ways.fused(relation, insert)
             follow = None if fused is not None else self._ways.unrolled(relation)
             if fused is not None or follow is not None:
+                told = self._single(relation, row, insert, fused, follow)
                 watch = self._watch
-                if watch.rules and self._steps % watch.interval == 5:  # no power of two: those may compile anew
-                    start, weight = perf_counter(), watch.interval
-                    told = self._single(relation, row, insert, fused, follow)
-                    self._move_joins((relation,), perf_counter() - start, 1, told, weight)
-                    return told
-                return self._single(relation, row, insert, fused, follow)
+                watch.due -= 1
+                if watch.due < 0:
+                    self._look_at_joins()
+                return told
         return self._apply(self._net([Update(relation, row, insert)]))
 
     def _count_step(self) -> None:
@@ -242,32 +245,35 @@ class Engine:
         if number >= self.large and number * PART >= self._facts_given:
             return self._compute(net)
         self._network.store.weight = MEASURED if number == 1 else 1
-        start = perf_counter()
         with self.guard:
             try:
                 told = self._follow(net)
             except (LimitExceeded, Refused):
                 raise
+            except Enough as enough:  # it was taken back: once more, with another view of the join
+                self._move_joins(self._watch.given_up(enough.rule))
+                return self._apply(net)
             except EvaluationError:  # perhaps only on the way: see above
                 return self._compute(net)
-        if self._watch.rules and number > 1:
-            self._move_joins(net, perf_counter() - start, number, told, 1)
+        self._watch.due -= number
+        if self._watch.due < 0:
+            self._look_at_joins()
         return told
 
-    def _move_joins(
-        self, relations: Collection[str], seconds: float, number: int, told: Changes, weight: int
-    ) -> None:
-        """After a timed step, move joins to other views where their work asks for it."""
+    def _look_at_joins(self) -> None:
+        """After a step, move joins whose work has paid for it to another view."""
         try:
-            answers = sum(len(told[name]) for name in told)
-            moving = self._watch.moving(relations, seconds, number, answers, weight)
+            moving = self._watch.look()
         except MemoryError:  # the step stands, and another time will do
             return
+        self._move_joins(moving)
+
+    def _move_joins(self, moving: list[tuple[Watched, str]]) -> None:
         if moving:
             with self.guard.shield:
-                self._watch.move(moving)
-                self.moved.update({watched.rule: (watched.refuge, self._steps) for watched in moving})
-                self._know(self.program)
+                self.moved.update(self._watch.move(moving, self._steps))
+                self._small = self._begin()
+                self._ways = self._make_ways(self.program)
 
     def _net(self, updates: Sequence[Update]) -> Net:
         """What a step does in the end: for each relation the given facts that go and that come."""
@@ -348,18 +354,23 @@ class Engine:
                 self._facts_given, guard.stands = given, True
             except BaseException as error:
                 self._take_back(step, error)
-                if isinstance(error, MetFailure):
+                if isinstance(error, Enough):
+                    self._move_joins(self._watch.given_up(error.rule))
+                if isinstance(error, (MetFailure, Enough)):
                     return self._apply({name: ([], [row]) if insert else ([row], [])})
                 if isinstance(error, EvaluationError) and not isinstance(error, (LimitExceeded, Refused)):
                     return self._compute({name: ([], [row]) if insert else ([row], [])})
                 raise
+            finally:
+                if Pause.on:
+                    Pause.end()
         return changes
 
     def _take_back(self, step: Step, error: BaseException) -> None:
         """Take a step back; where that fails, break the engine."""
         if self.guard.stands:  # it is written where it is kept, so memory must not go back
             self.give_up(error)
-        halfway = self.guard.shield.held and not isinstance(error, (EvaluationError, MetFailure))
+        halfway = self.guard.shield.held and not isinstance(error, (EvaluationError, MetFailure, Enough))
         try:
             with self.guard.shield:
                 step.roll_back()
@@ -571,7 +582,7 @@ class Engine:
         return planned.strategy, planned.why
 
     def statistics(self) -> Statistics:
-        return statistics_of(self._network)
+        return statistics_of(self._network, self.moved)
 
     def state(self) -> Iterator[tuple[str, int, Columns]]:
         """What can be saved of the units with rules: name, number of facts, columns."""
@@ -603,7 +614,7 @@ class Engine:
                     self._know(program)
                 given = sum(len(self.given(name)) for name in program.relations)
                 now = {rule.name: network.strategy_now(rule) for rule in program.rules}
-                moved = {name: to for name, to in self.moved.items() if now.get(name) == to[0]}
+                moved = {name: to for name, to in self.moved.items() if now.get(name) == to.strategy}
                 changes = {}
                 for name in dict.fromkeys([*old_program.relations, *program.relations]):
                     change = network.difference(name, before.get(name), old)

@@ -9,7 +9,7 @@ from attrs import evolve
 
 from everlog.core.engine.keepers.unit_strategies import keeper_type
 from everlog.core.engine.network import Network
-from everlog.core.engine.planning.costs import RuleCost, rule_cost, rule_costs
+from everlog.core.engine.planning.costs import Costs, RuleCost, rule_costs
 from everlog.core.engine.planning.plan import (
     GIVEN,
     RECURSIVE,
@@ -19,11 +19,15 @@ from everlog.core.engine.planning.plan import (
     special_reason,
 )
 from everlog.core.engine.planning.systems import Described, systems, with_auxiliaries
+from everlog.core.engine.watch import Move
+from everlog.core.joins.exponents import refuge_of
+from everlog.core.joins.join_strategies import AUTO
+from everlog.core.joins.strategy_choice import JoinChoice
 from everlog.core.program import Program, atoms_of
 from everlog.core.program.dependencies import Unit
 
 Asked = Mapping[str, str]
-Moved = Mapping[str, tuple[str, int]]
+Moved = Mapping[str, Move]
 _USES = ["positive", "aggregate", "negative"]
 
 
@@ -41,8 +45,7 @@ def explain_plan(
     """Every unit with its strategy and every rule with its class and cost; with `deltas` also the
     delta rules.
 
-    `only` names one relation or one rule; `moved` has the rules that moved: to which strategy,
-    after which step.
+    `only` names one relation or one rule; `moved` has the last move of each rule that moved.
 
     >>> from everlog.dsl.check import compile_text
     >>> print(explain_plan(compile_text('''
@@ -50,15 +53,16 @@ def explain_plan(
     ...   path(x, y) :- edge(x, y).  path(x, z) :- path(x, y), edge(y, z).'''), only="path#2"))
     path#2  path(x, z) :- path(x, y), edge(y, z).
       class        recursive: `path` depends on itself
-      one update   follows the facts that change, and the cycles that a step opens or closes
+      one update   no promise: follows the facts that change, and the cycles that a step opens or closes
     """
     plan = make_plan(program, asked)
+    costs = Costs(plan, _choices(moved))
     program = with_auxiliaries(program, asked or {})
     bare = [unit.name for unit in plan.units if unit.strategy == GIVEN]
     computed = [unit for unit in plan.units if unit.strategy != GIVEN]
     if only is not None and only in plan.written:
         unit = next(u for u in computed if any(rule.name == only for rule in u.unit.rules))
-        return "\n".join(_rule_lines(plan, unit, only, moved or {}))
+        return "\n".join(_rule_lines(plan, costs, unit, only))
     if only is not None and only not in program.relations:
         raise NotInProgram(f"the program has no relation or rule `{only}`")
     lines = [f"facts: {', '.join(bare)}"] if bare and (only is None or only in bare) else []
@@ -68,7 +72,7 @@ def explain_plan(
         lines.append(f"unit {number}: {unit.name}")
         lines += [f"  {line}" for line in keeper_type(unit).described(unit)]
         for rule in unit.unit.rules:
-            lines += [f"  {line}" for line in _rule_lines(plan, unit, rule.name, moved or {})]
+            lines += [f"  {line}" for line in _rule_lines(plan, costs, unit, rule.name)]
         lines += [f"  {line}" for line in _system_lines(program, unit)]
         if deltas:
             lines += [f"    {line}" for line in keeper_type(unit).told_deltas(unit)]
@@ -109,17 +113,22 @@ def _system_lines(program: Program, unit: PlannedUnit) -> Iterator[str]:
         yield f"no system of auxiliary relations fits: {found[0][1]}"
 
 
-def _rule_lines(plan: Plan, unit: PlannedUnit, name: str, moved: Moved) -> Iterator[str]:
+def _choices(moved: Moved | None) -> dict[str, JoinChoice]:
+    """The strategies of rules that moved, as choices with a reason."""
+    return {
+        name: JoinChoice(move.strategy, f"since step {move.step}: {move.why}", (str(move),))
+        for name, move in (moved or {}).items()
+    }
+
+
+def _rule_lines(plan: Plan, costs: Costs, unit: PlannedUnit, name: str) -> Iterator[str]:
     """A rule as it runs, as it was written if that differs, and what an update of it costs."""
     rule = next(rule for rule in unit.unit.rules if rule.name == name)
     yield f"{name}  {rule}"
     written = plan.written.get(name)
     if written is not None and str(written) != str(rule):
         yield f"  from  {written}"
-    yield from cost_lines(rule_cost(rule, unit))
-    if name in moved:
-        strategy, step = moved[name]
-        yield f"  now          {strategy}, since step {step}: the work of delta had paid for it"
+    yield from cost_lines(costs.of(name))
 
 
 def cost_lines(cost: RuleCost) -> Iterator[str]:
@@ -127,10 +136,11 @@ def cost_lines(cost: RuleCost) -> Iterator[str]:
     if cost.query_class == "recursive":
         yield f"  class        recursive: `{cost.rule.head.relation}` depends on itself"
         if cost.in_use.strategy in RECURSIVE:
-            yield f"  one update   {cost.cost_in_use}"
+            yield f"  one update   no promise: {cost.cost_in_use}"
         return
     if len(cost.query.atoms) < 2:
-        yield "  one update   O(1): no join"
+        why = "no join" if cost.cost_in_use == "O(1)" else "that of the rules it is run with"
+        yield f"  one update   {cost.cost_in_use}: {why}"
         return
     yield f"  class        {cost.query_class}: {cost.reason}"
     yield f"  widths       {_widths(cost)}"
@@ -141,9 +151,32 @@ def cost_lines(cost: RuleCost) -> Iterator[str]:
         yield f"  {name:<13}{_bags(cost)}"
     if cost.above:
         yield f"  above it     {', '.join(cost.above)}"
-    come, go = cost.update_cost["insert_only"], cost.update_cost["insert_delete"]
-    yield f"  one update   {come} when facts only come, {go} when they come and go"
-    yield f"  in use       {cost.in_use.strategy}, {cost.cost_in_use}: {cost.in_use.why}"
+    yield f"  one update   {_promised(cost)}"
+    yield from _insert_only_line(cost)
+    yield from (f"  a row of     {literal}: {power}" for literal, power in cost.changes_above())
+    yield f"  in use       {cost.in_use.strategy}: {_reason(cost)}"
+
+
+def _promised(cost: RuleCost) -> str:
+    """What one update costs, what comes on top, and who proved it."""
+    promise = cost.promise
+    if promise is None:
+        return cost.cost_in_use
+    plus = "plus the facts that change" if promise.told else "with every match of the join that changes"
+    return f"{promise}, {plus}" + (f" ({promise.source})" if promise.source else "")
+
+
+def _insert_only_line(cost: RuleCost) -> Iterator[str]:
+    """What one insert costs while no fact goes, where that is less."""
+    costs = cost.update_cost
+    if cost.promise is not None and costs["insert_only"] != costs["insert_delete"] != "O(1)":
+        yield f"  insert-only  {cost.insert_only} ({cost.insert_only.source})"
+
+
+def _reason(cost: RuleCost) -> str:
+    if cost.in_use.strategy != AUTO:
+        return cost.in_use.why
+    return f"{cost.in_use.why}; delta, until its work has paid for {refuge_of(cost.query)}"
 
 
 def _widths(cost: RuleCost) -> str:
@@ -160,13 +193,12 @@ def cost_of(program: Program, name: str, asked: Asked | None = None) -> str:
     >>> print(cost_of(compile_text('''
     ...   .decl e(x:number, y:number)  .decl ring(x:number)
     ...   ring(x) :- e(x, y), e(y, z), e(z, x).'''), "ring#1"))
-    cyclic, w = 3/2, ŵ = 3/2; one update costs Õ(D^1/2) amortized (auto)
+    cyclic, w = 3/2, ŵ = 3/2; one update costs O(D) amortized (auto)
     """
-    for unit in make_plan(program, asked).units:
-        for rule in unit.unit.rules:
-            if rule.name == name:
-                return _one_line(rule_cost(rule, unit))
-    raise NotInProgram(f"the program has no rule `{name}`")
+    plan = make_plan(program, asked)
+    if name not in plan.written:
+        raise NotInProgram(f"the program has no rule `{name}`")
+    return _one_line(Costs(plan, {}).of(name))
 
 
 def _one_line(cost: RuleCost) -> str:
@@ -174,7 +206,7 @@ def _one_line(cost: RuleCost) -> str:
         follows = cost.cost_in_use if cost.in_use.strategy in RECURSIVE else f"costs {cost.cost_in_use}"
         return f"recursive; one update {follows} ({cost.in_use.strategy})"
     if len(cost.query.atoms) < 2:
-        return "no join; one update costs O(1)"
+        return f"no join; one update costs {cost.cost_in_use}"
     return f"{cost.query_class}, {_widths(cost)}; one update costs {cost.cost_in_use} ({cost.in_use.strategy})"
 
 
@@ -192,8 +224,10 @@ def _bags(cost: RuleCost) -> str:
     return ", ".join(below(n) for n, parent in enumerate(decomposition.parents) if parent is None)
 
 
-def explanation(program: Program, asked: Asked | None = None) -> dict[str, Any]:
-    """All that is known of a program before data is loaded, as an object that JSON can hold."""
+def explanation(program: Program, asked: Asked | None = None, moved: Moved | None = None) -> dict[str, Any]:
+    """All that is known of a program before data is loaded, and which rules have moved since, as an
+    object that JSON can hold.
+    """
     plan = make_plan(program, asked)
     program = with_auxiliaries(program, asked or {})
     home = {name: unit for unit in plan.units for name in unit.unit.relations}
@@ -216,7 +250,7 @@ def explanation(program: Program, asked: Asked | None = None) -> dict[str, Any]:
             }
             for name, relation in program.relations.items()
         ],
-        "rules": [cost.to_json() for cost in rule_costs(plan)],
+        "rules": [cost.to_json() for cost in rule_costs(plan, _choices(moved))],
         "systems": [
             _system_json(described, unit, why)
             for unit in plan.units

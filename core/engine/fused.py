@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from attrs import define, field
 
 from everlog.core.codegen.code_lines import Line, Values, comment, defined, identifier
-from everlog.core.codegen.derivations import LivingWriter
 from everlog.core.codegen.expressions import Expressions
 from everlog.core.codegen.writer import MAX_LOOPS, Access, packed, same, tuple_text
 from everlog.core.engine import row_undo
@@ -26,7 +25,9 @@ from everlog.core.engine.keepers.counted import CountKeeper, DerivingKeeper
 from everlog.core.engine.keepers.groups import GroupKeeper, GroupValues
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Task
+from everlog.core.engine.stepping.work import WorkWriter, counter_of
 from everlog.core.program import Atom, Failure, Kind, Row, Variable, Wildcard
+from everlog.core.runtime.collector import Pause
 from everlog.core.storage.shape import Columns
 from everlog.core.storage.table_shapes import PairShape, ValueShape
 from everlog.core.storage.tables import Table
@@ -40,6 +41,7 @@ Fused: TypeAlias = Callable[["Step", Row, Told], None]
 
 MOST_UNITS = 40  # on the way of one update
 MOST_LINES = 4_000
+MANY = 512  # facts of one unit from which on collections are put off: see core.runtime.collector
 
 
 class CannotFuse(Exception):
@@ -51,7 +53,7 @@ class MetFailure(Exception):
 
 
 @define
-class RowRule(LivingWriter):
+class RowRule(WorkWriter):
     """A delta rule for one row, whose values have names; it runs in a loop of one turn."""
 
     function: Function = field(default=None, kw_only=True)
@@ -59,6 +61,9 @@ class RowRule(LivingWriter):
 
     def index(self, relation: str, key: Columns, rest: Columns) -> str:
         return self.function.container(Access(relation, key, rest))
+
+    def work_name(self) -> str:
+        return self.function.named(self.work, "w")
 
     def delta_atom(self, atom: Atom) -> None:
         for arg, name in zip(atom.args, self.delta_values, strict=True):
@@ -89,7 +94,7 @@ class Function:
         self.scope.update(
             _ONCE=(None,), _MetFailure=MetFailure, put_row=row_undo.put_row, take_row=row_undo.take_row
         )
-        self.scope.update(set_count=row_undo.set_count, set_group=row_undo.set_group)
+        self.scope.update(_pause=Pause.begin, set_count=row_undo.set_count, set_group=row_undo.set_group)
         self.names: dict[int, str] = {}
         keepers = network.after(relation)
         if len(keepers) > MOST_UNITS or any(network.is_filtered(r) for k in keepers for r in k.relations):
@@ -134,6 +139,7 @@ class Function:
         self.change(1, relation, row, "row", event)
         for number, keeper in enumerate(self.keepers):
             self.line(1, f"if {self.pending[id(keeper)]}:  {comment(keeper.planned.name)}")
+            self.line(2, f"if _len({self.pending[id(keeper)]}) > {MANY}: _pause()")
             if isinstance(keeper, CountKeeper):
                 self.turn_of_counts(keeper, number)
             else:
@@ -169,8 +175,10 @@ class Function:
 
     def rule(self, depth: int, task: Task, keeper: DerivingKeeper, sign: str, row: list[str]) -> None:
         rule, position = task.rule, task.position
-        known = self.store.statistics(rule)
-        writer = RowRule(self.store.shapes, known, self.store.functors, None, function=self, delta_values=row)
+        known, work = self.store.statistics(rule), counter_of(task.mode)
+        writer = RowRule(
+            self.store.shapes, known, self.store.functors, None, function=self, delta_values=row, work=work
+        )
         writer.expressions, writer.written = self.expressions, rule
         writer.kept = writer.variables_to_keep(rule)
         writer.from_delta, writer.depth, writer.loops = True, depth + 1, 1
@@ -182,13 +190,18 @@ class Function:
             fact = values[0] if len(values) == 1 else tuple_text(values)
             writer.line(f"_f = {fact}")
             writer.line(f"{pending}[_f] = {pending}.get(_f, 0) {sign} 1")
+            writer.line("_m += 1")
 
         writer.join(rule.body, position, emit)
         if writer.helpers or writer.pending:
             raise CannotFuse(rule.name)
+        self.line(depth, "_n = _m = 0")
         self.line(depth, f"for _ in _ONCE:  {comment(str(rule))}" if writer.skips else comment(str(rule)))
         for line in writer.lines:
             self.line(line.depth if writer.skips else line.depth - 1, line.text)
+        if work is not None:
+            name = writer.work_name()
+            self.line(depth, f"{name}[0] += _n; {name}[1] += _m; {name}[2] += 1")
 
     # ── turns ────────────────────────────────────────────────────────────────────────────────
 

@@ -68,6 +68,10 @@ class Network:
         """How a rule is kept at present."""
         return self.home[rule.head.relation].strategy_now(rule)
 
+    def work_of(self, rule: Rule) -> int:
+        """What the join of a rule has done so far, in units of work."""
+        return self.home[rule.head.relation].work_of(rule.name)
+
     def listen_again(self) -> None:
         """Some keeper wants to hear of changes in another way."""
         self.readers.clear()

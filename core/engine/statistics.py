@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -24,7 +25,9 @@ class RelationStatistics:
 
 @frozen
 class RuleStatistics:
-    """`strategy` is how its join is kept now, for a rule that has one."""
+    """`strategy` is how its join is kept now, for a rule that has one; `work` is counted in units
+    that do not depend on the machine (core.engine.stepping.work).  `moved` tells its last move.
+    """
 
     name: str
     text: str
@@ -32,6 +35,8 @@ class RuleStatistics:
     runs: int
     seconds: float
     compiling: float
+    work: int = 0
+    moved: str = ""
 
 
 @frozen
@@ -49,7 +54,7 @@ class Statistics:
         return "\n".join(lines)
 
 
-def statistics_of(network: Network) -> Statistics:
+def statistics_of(network: Network, moved: Mapping[str, object]) -> Statistics:
     store = network.store
     relations = []
     for keeper in network.keepers:
@@ -63,7 +68,16 @@ def statistics_of(network: Network) -> Statistics:
             size = sum(map(_bytes, keeper.containers(name)))
             relations.append(RelationStatistics(name, keeper.planned.strategy, len(table), size, seconds))
     rules = [
-        RuleStatistics(rule.name, str(rule), network.strategy_now(rule), time.runs, time.seconds, time.compiling)
+        RuleStatistics(
+            rule.name,
+            str(rule),
+            network.strategy_now(rule),
+            time.runs,
+            time.seconds,
+            time.compiling,
+            network.work_of(rule),
+            str(moved.get(rule.name, "")),
+        )
         for rule in network.plan.program.rules
         if (time := store.times.get(rule.name)) is not None
     ]

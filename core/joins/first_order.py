@@ -26,7 +26,6 @@ class FirstOrder(CountedView):
     def __init__(self, asked: Asked) -> None:
         super().__init__()
         self.asked = asked
-        self._forgotten = 0
         self.inputs = [Input(atom.variables) for atom in asked.query.atoms]
         self._deltas: list[Enumerator] = []
         self._all: Enumerator
@@ -43,8 +42,6 @@ class FirstOrder(CountedView):
             if asked.counting:
                 code.line("_count[0] += 1")
             write_join(code, others, bound, asked.ranges, asked.counting)
-            if asked.counting:
-                code.line("_count[1] += 1")
             code.line(f"yield {row_text(map(local, asked.kept))}")
         scope: dict[str, Any] = code.compiled()
         *self._deltas, self._all = [scope[f"delta{n}"] for n in range(len(self.inputs) + 1)]
@@ -71,20 +68,6 @@ class FirstOrder(CountedView):
 
     def rows(self, atom: int) -> Collection[Row]:
         return self.inputs[atom].rows
-
-    @property
-    def excess(self) -> int:
-        """Steps beyond those that the answers have asked for, if they are counted."""
-        return self._count[0] - 3 * self._count[1]
-
-    def halve_counts(self) -> None:
-        """Let what was counted so far weigh half."""
-        self._forgotten += self._count[0] // 2
-        self._count[:] = [self._count[0] - self._count[0] // 2, self._count[1] - self._count[1] // 2]
-
-    @property
-    def steps(self) -> int:
-        return self._count[0] + self._forgotten
 
     def check(self) -> None:
         for source in self.inputs:

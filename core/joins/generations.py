@@ -40,7 +40,6 @@ from everlog.core.joins.view import Asked, CannotServe, CountedView, Weighted
 from everlog.core.program import Row
 
 FAN_OUT = 16  # B: how many updates, or ticks of the level below, make a tick
-WORTH = 32  # steps of a search from which on it is noted what remembering it saves
 SHORTEST = 64  # updates between two resets, at the least
 
 
@@ -60,13 +59,11 @@ class Found:
     """
 
     bag: ResidualBag
-    saved: list[int]  # counts the steps of searches that were not made again
     indexes: list[Any]
     homes: list[tuple[int, int]]  # the atoms that must hold, each with its level
     holds: list[tuple[Any, dict[Row, int]]]  # how to pick the row of such an atom, and the rows of its generation
     children: list[tuple[Any, Found]]
     memory: dict[Row, dict[Row, None]] = field(factory=dict)
-    costs: dict[Row, int] = field(factory=dict)  # of searches that cost more than a look-up
     uses: list[dict[Row, list[tuple[Row, Row]]]] = field(init=False)
     parents: dict[Found, dict[Row, list[tuple[Row, Row]]]] = field(factory=dict)
 
@@ -76,13 +73,7 @@ class Found:
     def rows(self, given: Row) -> dict[Row, None]:
         known = self.memory.get(given)
         if known is None:
-            before = self.bag.steps[0]
             known = self.memory[given] = self._searched(given)
-            cost = self.bag.steps[0] - before
-            if cost > WORTH:
-                self.costs[given] = cost
-        elif given in self.costs:
-            self.saved[0] += self.costs[given]
         return known
 
     def _searched(self, given: Row) -> dict[Row, None]:
@@ -120,16 +111,17 @@ class Found:
                     parent._drop(above, counted)
 
 
-def combinations_of(atoms: int, tuples: int, fan_out: int = FAN_OUT) -> int:
-    """About how many combinations of generations an update looks at: the price of remembering.
+def levels_of(tuples: int, changed: int, fan_out: int = FAN_OUT) -> int:
+    """About how many generations an atom has rows in, of which some have changed of late.
 
-    >>> combinations_of(3, 1_000_000), combinations_of(5, 1000)
-    (49, 625)
+    >>> levels_of(1_000_000, 0), levels_of(1_000_000, 1000), levels_of(100, 100_000)
+    (1, 5, 4)
     """
-    levels = 2
-    while fan_out ** (levels - 1) < tuples // 2:
+    levels, most = 2 if changed else 1, min(changed, tuples // 2)
+    while most:
         levels += 1
-    return int((levels + 1) ** (atoms - 1))
+        most //= fan_out
+    return levels
 
 
 class Generations(CountedView):
@@ -145,8 +137,6 @@ class Generations(CountedView):
             raise CannotServe(f"it has {MOST_LOOPS} variables or more, each of which would be a loop")
         self.asked, self.fan_out, self.shortest = asked, fan_out, shortest
         self.resets = 0
-        self._saved = [0]
-        self._useful = True
         self._residuals: dict[tuple[int, ...], Residual] = {}
         self._plans: list[dict[tuple[int, ...], Plan]] = [{} for _ in asked.query.atoms]
         self._begin([[] for _ in asked.query.atoms])
@@ -180,8 +170,6 @@ class Generations(CountedView):
         self.left -= 1
         if self.left < 0:
             self.resets += 1
-            self._useful = self._saved[0] > 4 * self.now
-            self._saved[0] = 0
             self._count[0] += sum(len(source.rows) for atom in self.generations for source in atom)
             self._begin([list(self.rows(atom)) for atom in range(len(self.generations))])
             return
@@ -217,12 +205,6 @@ class Generations(CountedView):
             for number in range(level):
                 if sources[number].rows:
                     sources[number] = Input(sources[number].schema)
-
-    def was_useful(self) -> bool:
-        """Whether what was remembered has saved more than a few steps an update, until the last
-        reset.
-        """
-        return self._useful
 
     # ── updates ──────────────────────────────────────────────────────────────────────────────
 
@@ -298,7 +280,6 @@ class Generations(CountedView):
             sources = [self.generations[atom][level] for atom, level in zip(tree.order, mine, strict=False)]
             known = Found(
                 bag,
-                self._saved,
                 [sources[position].index(key, value) for position, key, value in bag.accesses],
                 [(tree.order[position], mine[position]) for position, _ in bag.homes],
                 [(pick, sources[position].rows) for position, pick in bag.homes],

@@ -72,6 +72,14 @@ class Pairs:
     def choose_heavy(self, threshold: int) -> None:
         self.heavy = {x for x, partners in self.forward.items() if len(partners) >= threshold}
 
+    def heavy_partners(self, y: Value) -> Collection[Value]:
+        """Values among which are the heavy ones with the partner y: all heavy ones, or all partners.
+
+        Cost: that of the smaller side, so at most about √D.
+        """
+        partners = self.backward.get(y, ())
+        return self.heavy if len(self.heavy) <= len(partners) else partners
+
     def turns(self, x: Value, threshold: int) -> bool:
         """Whether a value has to change sides."""
         partners = len(self.forward.get(x, ()))
@@ -249,7 +257,7 @@ class HeavyLightTriangle(HeavyLight):
                     self._count[0] += 1
                     _change(self.ready[(role + 2) % 3], (x, z), y, insert)
         else:  # as the light side of ready[role - 2]: the one before is heavy in its first value
-            for w in before.backward.get(x, ()) if len(before.heavy) > 8 else before.heavy:
+            for w in before.heavy_partners(x):
                 self._count[0] += 1
                 if w in before.heavy and (w, x) in before:
                     _change(self.ready[(role + 1) % 3], (w, y), x, insert)
@@ -263,9 +271,9 @@ class HeavyLightTriangle(HeavyLight):
                 if (z, x) in before:
                     yield turn(x, y, z)
             return
-        for z in before.heavy:  # few values are heavy
+        for z in before.heavy_partners(x):
             self._count[0] += 1
-            if (y, z) in after and (z, x) in before:
+            if z in before.heavy and (y, z) in after and (z, x) in before:
                 yield turn(x, y, z)
         for z in self.ready[role].get((y, x), ()):
             self._count[0] += 1

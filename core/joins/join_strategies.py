@@ -12,7 +12,6 @@ from attrs import frozen
 from everlog.core.classify.decompositions import join_tree
 from everlog.core.classify.query import Query
 from everlog.core.classify.widths import fractional_hypertree_width
-from everlog.core.joins.auto import Auto
 from everlog.core.joins.calibrated import Calibrated
 from everlog.core.joins.code import MOST_LOOPS
 from everlog.core.joins.first_order import FirstOrder
@@ -34,6 +33,7 @@ class JoinStrategy:
     about: str
     most_atoms: int = 1000
     serves: Callable[[Query], bool] | None = None
+    step: int = 60  # units of work (core.engine.stepping.work) that a step of the view takes
 
     def refusal(self, query: Query) -> str:
         """Why it does not serve a query; nothing if it does."""
@@ -54,11 +54,15 @@ def _calibrated(asked: Asked) -> JoinView:
 JOINS: Mapping[str, JoinStrategy] = {
     NAIVE: JoinStrategy(Recomputed, "nothing: everything is evaluated again"),
     DELTA: JoinStrategy(FirstOrder, "indexes; what is left of the body is joined for each change"),
-    VIEW_TREE: JoinStrategy(ViewTree, "counts along a variable order"),
-    CALIBRATED: JoinStrategy(_calibrated, "bags of an optimal decomposition, calibrated both ways"),
-    GENERATIONS: JoinStrategy(Generations, "rows by age, and what the rest of the body is for each", most_atoms=6),
-    HEAVY_LIGHT: JoinStrategy(heavy_light, "partners of light values, and heavy values apart", serves=is_served),
-    AUTO: JoinStrategy(Auto, "indexes; generations when the work of delta has paid for them", most_atoms=6),
+    VIEW_TREE: JoinStrategy(ViewTree, "counts along a variable order", step=20),
+    CALIBRATED: JoinStrategy(_calibrated, "bags of an optimal decomposition, calibrated both ways", step=30),
+    GENERATIONS: JoinStrategy(
+        Generations, "rows by age, and what the rest of the body is for each", most_atoms=6, step=180
+    ),
+    HEAVY_LIGHT: JoinStrategy(
+        heavy_light, "partners of light values, and heavy values apart", serves=is_served, step=30
+    ),
+    AUTO: JoinStrategy(FirstOrder, "as delta, until its work has paid for another view: see core.engine.watch"),
 }
 
 

@@ -3,7 +3,7 @@
 | body | facts come and go | facts only come |
 |---|---|---|
 | hierarchical | view tree | view tree |
-| acyclic or cyclic | first-order delta, then generations (`auto`) | calibrated bags |
+| acyclic or cyclic | first-order delta, then the view with the smallest exponent (`auto`) | calibrated bags |
 
 First-order delta needs no structure of its own, so it also serves where it does exactly what the
 view tree would: two atoms, each of whose own variables is shown by the head.  Then every match of
@@ -17,10 +17,10 @@ from collections.abc import Collection, Iterable
 from attrs import frozen
 
 from everlog.core.classify.classes import is_hierarchical
-from everlog.core.classify.multivariate import multivariate_width
 from everlog.core.classify.query import Query, merged_variables, query_of
 from everlog.core.codegen.agenda import variables_of_literal
-from everlog.core.joins.join_strategies import AUTO, CALIBRATED, DELTA, JOINS, NAIVE, VIEW_TREE
+from everlog.core.joins.exponents import refuge_of, search_exponent
+from everlog.core.joins.join_strategies import AUTO, CALIBRATED, DELTA, GENERATIONS, JOINS, NAIVE, VIEW_TREE
 from everlog.core.program import (
     Aggregate,
     Atom,
@@ -41,10 +41,11 @@ from everlog.core.program import (
 
 @frozen
 class JoinChoice:
-    """The strategy of one rule, and the reason for it."""
+    """The strategy of one rule, and the reason for it; for a rule of `auto`, its moves so far."""
 
     strategy: str
     why: str
+    moves: tuple[str, ...] = ()
 
 
 def choose(rule: Rule, program: Program, growing: Collection[str], wish: str = "") -> JoinChoice:
@@ -65,10 +66,11 @@ def choose(rule: Rule, program: Program, growing: Collection[str], wish: str = "
     if all(atom.relation in growing for atom in query.atoms):
         refusal = JOINS[CALIBRATED].refusal(query)
         return JoinChoice(DELTA, refusal) if refusal else JoinChoice(CALIBRATED, "its facts only come")
-    if JOINS[AUTO].refusal(query):
-        return JoinChoice(DELTA, JOINS[AUTO].refusal(query))
-    if multivariate_width(query).value >= 2:
-        return JoinChoice(DELTA, "not hierarchical, and ŵ - 1 is 1: nothing beats delta")
+    refuge = refuge_of(query)
+    if refuge == DELTA:
+        return JoinChoice(DELTA, JOINS[GENERATIONS].refusal(query))
+    if search_exponent(refuge, query) > search_exponent(DELTA, query):
+        return JoinChoice(DELTA, "not hierarchical, and no view of the join has a smaller exponent than delta")
     return JoinChoice(AUTO, "not hierarchical, and facts may go")
 
 

@@ -80,7 +80,7 @@ class CountedView:
     """What views have in common: a number of steps, and loading by single inserts."""
 
     def __init__(self) -> None:
-        self._count = [0, 0]  # steps and answers; in a list, so that functions written for a view can add to it
+        self._count = [0]  # steps; in a list, so that functions written for a view can add to it
 
     def insert(self, atom: int, row: Row) -> bool:
         raise NotImplementedError

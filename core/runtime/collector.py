@@ -64,6 +64,23 @@ def collector_paused() -> Iterator[None]:
         gc.enable()
 
 
+class Pause:
+    """Collections that are put off from the middle of a step to its end, where it turns out large."""
+
+    on = False
+
+    @classmethod
+    def begin(cls) -> None:
+        if gc.isenabled():
+            cls.on = True
+            gc.disable()
+
+    @classmethod
+    def end(cls) -> None:
+        cls.on = False
+        gc.enable()
+
+
 def without_collections(work: Callable[P, T]) -> Callable[P, T]:
     """The function without collections; what it makes stays young.  For single steps.
 

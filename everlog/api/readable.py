@@ -179,19 +179,20 @@ class Readable:
         >>> db = Database.from_text('''
         ...   .decl r(a:number, b:number)  .decl s(a:number, c:number)  .decl q(a:number)
         ...   q(a) :- r(a, b), s(a, c).''')
-        >>> print(db.explain("q#1"))  # doctest: +ELLIPSIS
-        q#1  q(a) :- r(a, b), s(a, c).
-          class        hierarchical: ...
+        >>> print(db.explain("q#1"))
+        q#1  q(a) :- r/0(a), s/0(a).
+          from  q(a) :- r(a, b), s(a, c).
+          class        hierarchical: the atoms of any two variables are disjoint or one set contains the other
           widths       w = 1, ŵ = 1
-          order        a(b, c)
-          one update   O(1) when facts only come, O(1) when they come and go
-          in use       view_tree, O(1): hierarchical
+          order        a
+          one update   O(1), plus the facts that change
+          in use       delta: hierarchical; of two atoms, the indexes of delta are the view tree
         """
         return explain_plan(self.program, asked=self._strategies, only=name, moved=self._engine.moved)
 
     def explanation(self) -> dict[str, Any]:
         """The explanation as an object for JSON: see docs/costs.md."""
-        return explanation(self.program, self._strategies)
+        return explanation(self.program, self._strategies, self._engine.moved)
 
     def strategy_of(self, relation: str) -> str:
         """The strategy that maintains a relation: `given`, `counts`, `witness`, …"""

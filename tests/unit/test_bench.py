@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,15 @@ def test_a_benchmark_runs_at_its_small_size(name: str) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert f"── {name} ──" in done.stdout
+
+
+def test_the_bench_of_promises_prints_what_is_printed_and_what_happens() -> None:
+    script = Path(__file__).parents[2] / "bench" / "promise.py"
+    words = [sys.executable, "-P", str(script), "--small", "--only", "star, head"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "star, head shows a branch" in done.stdout
+    assert "1 of 1 streams hold" in done.stdout
 
 
 def test_unknown_benchmarks_are_reported() -> None:

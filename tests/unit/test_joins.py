@@ -224,3 +224,24 @@ def test_a_rule_that_fails_leaves_its_view_as_it_was() -> None:
     engine.apply([Update("r", (8, 2))])
     assert engine.view("q") == {(4,)}
     engine.check()
+
+
+def test_heavy_light_walks_the_smaller_side_however_many_values_are_heavy() -> None:
+    """Light rows of a triangle with ten heavy values: the work for one does not follow the data."""
+    spent = []
+    for size in (1 << 10, 1 << 14):
+        view = view_of("heavy_light", Asked.full(Query.of("R(a, b)", "S(b, c)", "T(c, a)"), counting=True))
+        part = size // 11
+        view.load(
+            {
+                1: [(hub, n) for hub in range(10) for n in range(part)],
+                0: [(10_000 + n, 7) for n in range(part)],
+            }
+        )
+        before = view.steps
+        for n in range(100):
+            view.insert(2, (n, 10_000))
+            view.delete(2, (n, 10_000))
+            view.insert(0, (20_000, n))
+        spent.append(view.steps - before)
+    assert spent[1] < 2 * spent[0]

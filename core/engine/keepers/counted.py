@@ -17,8 +17,9 @@ from everlog.core.engine.planning.plan import VIEWS, PlannedUnit
 from everlog.core.engine.stepping.saved_state import Columns, count_columns, counts_from
 from everlog.core.engine.stepping.step import Listener, Readers
 from everlog.core.engine.stepping.store import Store, Task
+from everlog.core.engine.stepping.work import RuleWork, modes_of
 from everlog.core.joins.join_strategies import AUTO, DELTA
-from everlog.core.program import Row, Rule
+from everlog.core.program import Atom, Row, Rule
 from everlog.core.storage.shape import Counted, Facts, Key, PairFacts
 from everlog.core.storage.table_shapes import PairShape
 
@@ -42,6 +43,9 @@ class DerivingKeeper(Keeper):
         self.minus: Counted = {}
         self._whole = [Task(store, rule, None, CountWriter) for rule in planned.unit.rules]
         self._versions: list[Task] = []
+        self.work: dict[str, RuleWork] = {
+            rule.name: RuleWork() for rule in planned.unit.rules if sum(isinstance(x, Atom) for x in rule.body) > 1
+        }
         self.joined = {
             rule.name: JoinedRule(store, rule, choice.strategy)
             for rule in planned.unit.rules
@@ -51,7 +55,10 @@ class DerivingKeeper(Keeper):
     def tasks(self) -> Iterator[Task]:
         yield from self._whole
         yield from self._versions
-        yield from (rule.rest for rule in self.joined.values() if rule.rest is not None)
+        for rule in self.joined.values():
+            yield from rule.trials()
+            if rule.rest is not None:
+                yield rule.rest
 
     def strategy_now(self, rule: Rule) -> str:
         """That of its join, where that has one of its own."""
@@ -77,8 +84,8 @@ class DerivingKeeper(Keeper):
                     entry.losses.append(self._losing_join(joined, relation))
                     entry.gains.append(self._gaining_join(joined, relation))
                     continue
-                modes = {1: CountWriter, -1: CountWriter}
-                for event, sign, task, filtered in versions(self.store, rule, relation, modes):  # type: ignore[arg-type]
+                work = self.work.get(rule.name)
+                for event, sign, task, filtered in versions(self.store, rule, relation, modes_of(work, relation)):
                     self._versions.append(task)
                     entry = readers.setdefault(relation, Readers())
                     entry.filtered |= filtered
@@ -147,10 +154,23 @@ class DerivingKeeper(Keeper):
     def forget(self) -> None:
         self.plus, self.minus = {}, {}
 
-    def keep_join(self, name: str, strategy: str) -> None:
-        """Have the join of a rule kept by a view from now on; the network has to listen again."""
+    def keep_join(self, name: str, strategy: str, estimate: float) -> None:
+        """Have the join of a rule kept in another way from now on; the network has to listen again.
+
+        `estimate` is what delta did for one row, in units of work.
+        """
         rule = next(rule for rule in self.planned.unit.rules if rule.name == name)
-        self.joined[name] = JoinedRule(self.store, rule, strategy)
+        left = self.joined.pop(name, None)
+        if left is not None:
+            self.work[name].take_over(left.work, left.matches, left.rows_of, left.losses)
+        if strategy in VIEWS:
+            self.joined[name] = JoinedRule(self.store, rule, strategy)
+            self.joined[name].try_delta(estimate)
+
+    def work_of(self, name: str) -> int:
+        """What the join of a rule has done so far, in units of work."""
+        joined, work = self.joined.get(name), self.work.get(name)
+        return (joined.work if joined is not None else 0) + (work.total()[0] if work is not None else 0)
 
     def forget_views(self) -> None:
         for rule in self.joined.values():

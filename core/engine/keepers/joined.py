@@ -18,15 +18,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from random import Random
 from time import perf_counter
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from attrs import evolve
 
 from everlog.core.classify.query import query_of
 from everlog.core.codegen.derivations import CountWriter
+from everlog.core.engine.keepers.keeper import versions
 from everlog.core.engine.stepping.store import Store, Task
-from everlog.core.joins.join_strategies import view_of
+from everlog.core.engine.stepping.work import ROW as DELTA_ROW
+from everlog.core.engine.stepping.work import Counter as Work
+from everlog.core.engine.stepping.work import Enough, TrialWriter
+from everlog.core.joins.join_strategies import JOINS, view_of
 from everlog.core.joins.leapfrog import Bound
 from everlog.core.joins.strategy_choice import above_the_join, selections, shown_variables, shows_head_only
 from everlog.core.joins.view import Asked, JoinView
@@ -40,11 +46,17 @@ if TYPE_CHECKING:
 
 Select = Callable[[Row], Row | None]
 Log = list[tuple[int, Row, bool]]
+ROW = 1_000  # units of work for one row, beside the steps of its view
+TRIED = 16  # of the work of a view, one part in so many goes into trying what delta would do
+APART = 64  # rows between two trials, on average
 
 
 class JoinedRule:
     """Invariant: `view` is None, or holds what the atoms select from the relations as they were
     last told.
+
+    `work`, `matches` and `rows` count as delta rules do (core.engine.stepping.work).  With `trials`, delta
+    rules are tried beside the view from time to time, to know what they would do.
     """
 
     def __init__(self, store: Store, rule: Rule, strategy: str) -> None:
@@ -69,7 +81,26 @@ class JoinedRule:
             store.shapes[self._name] = self._joined
             joined = Atom(self._name, tuple(map(Variable, kept)))
             self.rest = Task(store, evolve(rule, body=(joined, *above_the_join(rule))), 0, CountWriter)
-        self.asked = Asked(query, kept, bounds_of(rule))
+        self.asked = Asked(query, kept, bounds_of(rule), counting=True)
+        self.matches = self.losses = 0
+        self.rows_of: dict[str, int] = dict.fromkeys(self.copies, 0)
+        self._step = JOINS[strategy].step
+        self._left = 0  # steps of views that were given up
+        self._trials: dict[tuple[str, str], list[Task]] = {}
+        self._tried: Work = [0, 0, 0, 0]
+        self._trial_at = self._trial_work = 0  # rows at the next trial; work of all trials
+        self._draw = Random(rule.name)  # trials at equal distances could miss every expensive row
+        self._estimate = 0.0  # what delta would do for one row: of late trials, the mean
+
+    @property
+    def rows(self) -> int:
+        return sum(self.rows_of.values())
+
+    @property
+    def work(self) -> int:
+        """What the view has done, in units of work."""
+        steps = self._left + (0 if self.view is None else self.view.steps)
+        return self._step * steps + ROW * self.rows + self._trial_work
 
     def use(self, store: Store) -> None:
         self.store = store
@@ -78,7 +109,9 @@ class JoinedRule:
 
     def forget(self) -> None:
         """The relations changed as a whole: the view is made again when it is needed."""
-        self.view = None
+        if self.view is not None:
+            self._left += self.view.steps
+            self.view = None
 
     # ── changes ──────────────────────────────────────────────────────────────────────────────
 
@@ -94,6 +127,8 @@ class JoinedRule:
         try:
             view = self.view or self._made(step, relation, facts, insert)
             self._apply(step, view, relation, facts, out, insert)
+            if self._trials and self.rows >= self._trial_at:
+                self._try(self._trials[relation, "insert" if insert else "delete"], relation, facts)
         except EvaluationError as error:
             raise self.store.of_rule(self.rule, error) from error.__cause__
         self._time.seconds = before + (perf_counter() - start) * self.store.weight  # with the rest of the rule
@@ -104,7 +139,10 @@ class JoinedRule:
         step.undo.append((self._revert, (log,)))
         told: Counter[Row] = Counter()
         change = view.insert if insert else view.delete
-        for row in self.store.shapes[relation].rows_of(facts):
+        rows = self.store.shapes[relation].rows_of(facts)
+        for row in rows:
+            self.rows_of[relation] += len(self.copies[relation])
+            self.losses += not insert
             for atom, select in self.copies[relation]:
                 selected = select(row)
                 if selected is None:
@@ -137,10 +175,12 @@ class JoinedRule:
         if self.rest is not None:
             for answer, weight in view.delta(atom, row):
                 told[answer] += weight
+                self.matches += 1
             return
         head, shape = self._head, self.shape
         for answer, weight in view.delta(atom, row):
             shape.count_one(out, head(answer), weight)
+            self.matches += 1
 
     def _revert(self, log: Log) -> None:
         """Take back what the view was told, whether or not it got there."""
@@ -149,6 +189,46 @@ class JoinedRule:
             atom, row, insert = log.pop()
             if view is not None:
                 (view.delete if insert else view.insert)(atom, row)
+
+    # ── what delta would do ──────────────────────────────────────────────────────────────────
+
+    def try_delta(self, estimate: float) -> None:
+        """From now on, try the delta rules beside the view; so far they did this much for a row."""
+        self._estimate = estimate
+        mode: Any = partial(TrialWriter, work=self._tried)
+        for relation in self.copies:
+            for event, sign, task, _ in versions(self.store, self.rule, relation, {1: mode, -1: mode}):
+                task.sets = False  # as single updates run them: see core.engine.fused
+                if (event == "insert") == (sign > 0):
+                    self._trials.setdefault((relation, event), []).append(task)
+
+    def trials(self) -> Iterable[Task]:
+        return (task for tasks in self._trials.values() for task in tasks)
+
+    def _try(self, tasks: list[Task], relation: str, facts: Facts) -> None:
+        """Run delta rules on a change, for what they do and not for what they find."""
+        size = sum(1 for _ in self.store.shapes[relation].rows_of(facts)) * len(tasks)
+        own = self.work - self._trial_work
+        allowed = own // TRIED - self._trial_work
+        if allowed < 2 * size * own // self.rows:  # too little to tell delta from the view
+            return
+        self._trial_at = self.rows + 1 + self._draw.randrange(2 * APART)
+        self._tried[3] = allowed
+        before, known = self._tried[0], 0.0
+        try:
+            for task in tasks:
+                task(facts, {})
+        except Enough:
+            known = self._estimate  # it would have done more than it was allowed to
+        except EvaluationError:
+            return
+        done = self._tried[0] - before
+        self._trial_work += done
+        self._estimate += (max(known, done / size) - self._estimate) / 8
+
+    def delta_estimate(self, rows: int) -> float:
+        """What delta would have done for the last rows."""
+        return (self._estimate + DELTA_ROW) * rows
 
     # ── making ───────────────────────────────────────────────────────────────────────────────
 

@@ -148,6 +148,10 @@ class Keeper:
             if only is None or only in (task.rule.name, task.rule.head.relation):
                 yield task.code().source
 
+    def work_of(self, name: str) -> int:
+        """The work of a rule's join so far, in units of work; 0 where it is not counted."""
+        return 0
+
     def strategy_now(self, rule: Rule) -> str:
         """How a rule of the unit is kept at present."""
         return self.planned.strategy

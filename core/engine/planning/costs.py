@@ -1,24 +1,27 @@
-"""What one update of a rule can cost, and why: everything that `everlog explain` tells, as values.
+"""What one update of a rule costs, and why: everything that `everlog explain` tells, as values.
 
 All of it follows from the program alone, before any data is loaded.  For each rule: the class of
-its positive join, its widths, a decomposition, the strategies for facts that only come and for
-facts that come and go, what one update then costs, and which strategy is in use with what it
-promises.
+its positive join, its widths, a decomposition, what one update costs when facts only come and when
+they also go, and which strategy is in use.
 
-Costs are for one row that comes or goes in one of the joined relations; telling the answers that
-change comes on top, one by one with constant delay.  N is the number of inserts so far, D the size
-of the joined relations now.
+A cost is for one row that comes or goes in one of the joined relations.  The facts that change come
+on top, one by one with constant delay.  Matches of the join that change no fact (the head hides a
+variable, or a condition above the join rejects them) are part of the cost: nobody asked for them.
+N is the number of inserts so far, D the size of the joined relations now.
+
+A rule is run together with the auxiliary rules that its wildcards, hidden variables and aggregates
+have become; its cost is that of the dearest of them.
 
 Source: Theorems 4.1 and 4.4 of Abo Khamis et al. 2024.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from everlog.core.classify.classes import (
     QueryClass,
@@ -27,21 +30,80 @@ from everlog.core.classify.classes import (
     is_q_hierarchical,
     loomis_whitney,
 )
-from everlog.core.classify.covers import agm_exponent, fractional_cover
+from everlog.core.classify.covers import agm_exponent
 from everlog.core.classify.decompositions import Decomposition
 from everlog.core.classify.multivariate import MultivariateWidth, multivariate_width
 from everlog.core.classify.query import Query, query_of
 from everlog.core.classify.widths import Width, fractional_hypertree_width, free_connex_width
-from everlog.core.engine.planning.plan import FLOW, RECURSIVE, Plan, PlannedUnit
+from everlog.core.engine.planning.existence import spread_through
+from everlog.core.engine.planning.plan import FLOW, Plan, PlannedUnit
 from everlog.core.engine.planning.systems import systems
-from everlog.core.joins.join_strategies import AUTO, CALIBRATED, DELTA, GENERATIONS, JOINS, NAIVE, VIEW_TREE
-from everlog.core.joins.strategy_choice import JoinChoice, above_the_join
+from everlog.core.joins.exponents import (
+    growing_refuge_of,
+    largest_cover,
+    match_exponent,
+    refuge_of,
+    search_exponent,
+)
+from everlog.core.joins.join_strategies import (
+    AUTO,
+    CALIBRATED,
+    DELTA,
+    GENERATIONS,
+    HEAVY_LIGHT,
+    JOINS,
+    NAIVE,
+    VIEW_TREE,
+)
+from everlog.core.joins.strategy_choice import (
+    JoinChoice,
+    above_the_join,
+    shown_variables,
+    shows_head_only,
+)
 from everlog.core.joins.variable_orders import OrderNode, variable_order
-from everlog.core.program import Rule
+from everlog.core.program import Aggregate, Negation, Rule, atoms_of, variables_of
 
 MOST_ATOMS = 200  # of a body that is classified
 UNBOUNDED = "follows the facts whose proof breaks"
 FLOWING = "follows the facts that change, and the cycles that a step opens or closes"
+
+
+@frozen
+class Promise:
+    """What one update costs: a power of D or N, on which conditions, and who proved it."""
+
+    exponent: Fraction
+    of: str = "D"
+    amortized: bool = False
+    logarithms: bool = False
+    source: str = ""
+    told: bool = True  # whether each match is a fact that changes; else matches are in the exponent
+
+    def __str__(self) -> str:
+        """
+        >>> print(Promise(Fraction(1, 2), amortized=True, logarithms=True))
+        Õ(D^1/2) amortized
+        """
+        return self.power + (" amortized" if self.amortized else "")
+
+    @property
+    def power(self) -> str:
+        return power("Õ" if self.logarithms and self.exponent < 1 else "O", self.of, self.exponent)
+
+    def with_exponent(self, exponent: Fraction) -> Promise:
+        """At least this exponent; what is proved of a smaller one does not matter then."""
+        if exponent <= self.exponent:
+            return self
+        return Promise(exponent, self.of, self.amortized, source="each match is a step", told=False)
+
+
+_SOURCES = {
+    GENERATIONS: "Theorem 4.4",
+    HEAVY_LIGHT: "Kara et al. 2020",
+    CALIBRATED: "Wang et al. 2023",
+    VIEW_TREE: "Berkholz et al. 2017",
+}
 
 
 @frozen
@@ -57,6 +119,9 @@ class RuleCost:
     multivariate: MultivariateWidth
     free_connex: Width
     in_use: JoinChoice
+    grouped: bool = False  # whether its matches are counted or summed, and none is told
+    parts: tuple[RuleCost, ...] = ()  # of the auxiliary rules that it is run with
+    shown: Rule | None = None  # the rule as it was written, where it is run in another form
 
     @property
     def order(self) -> tuple[OrderNode, ...]:
@@ -69,61 +134,144 @@ class RuleCost:
         return tuple(map(str, above_the_join(self.rule)))
 
     @property
+    def all_told(self) -> bool:
+        """Whether each match of the join is a fact of the head, so that its reader pays for it."""
+        return not self.grouped and shows_head_only(self.rule) and self.query.free == set(self.query.variables)
+
+    def matches(self, strategy: str) -> Fraction:
+        """The matches of one row that are not told, as a power of D."""
+        if self.all_told or len(self.query.atoms) < 2:
+            return Fraction(0)
+        counted = strategy == VIEW_TREE
+        shown = shown_variables(self.rule, self.query) if counted else self.query.variables
+        return match_exponent(self.query, shown)
+
+    @property
     def strategies(self) -> dict[str, str]:
         """The strategy for facts that only come, and for facts that come and go."""
-        if self.query_class == "recursive":
+        if self.query_class == "recursive" or self.in_use.strategy not in JOINS:
             return {"insert_only": self.in_use.strategy, "insert_delete": self.in_use.strategy}
-        if self.join_class is QueryClass.HIERARCHICAL:
-            return {"insert_only": VIEW_TREE, "insert_delete": VIEW_TREE}
-        nothing_better = self.multivariate.value >= 2 or len(self.query.atoms) > JOINS[AUTO].most_atoms
-        return {"insert_only": CALIBRATED, "insert_delete": DELTA if nothing_better else AUTO}
+        if self.planned == AUTO:
+            return {"insert_only": growing_refuge_of(self.query), "insert_delete": refuge_of(self.query)}
+        return {"insert_only": self.planned, "insert_delete": self.planned}
+
+    @property
+    def planned(self) -> str:
+        """The strategy that was planned: a rule that moved is still one of `auto`."""
+        return AUTO if self.in_use.moves else self.in_use.strategy
+
+    @property
+    def promise(self) -> Promise | None:
+        """What one update costs with the strategy in use; None where nothing is promised."""
+        if self.query_class == "recursive" or self.in_use.strategy not in JOINS:
+            return None
+        own = self._own
+        for part in self.parts:
+            inside = part.promise
+            if inside is None:
+                return None
+            scopes = [frozenset(atom.variables) for atom in self.query.atoms]
+            through = spread_through(own.exponent, part.spread, scopes)
+            own = own.with_exponent(max(inside.exponent, through))
+            own = evolve(own, amortized=own.amortized or inside.amortized)
+        return own
+
+    @property
+    def _own(self) -> Promise:
+        """Without the auxiliary rules."""
+        planned = self.planned
+        if len(self.query.atoms) < 2:
+            return Promise(Fraction(0))
+        if len(self.query.atoms) > MOST_ATOMS:
+            return Promise(Fraction(len(self.query.atoms)))
+        if planned == CALIBRATED and self.in_use.why != "asked for":
+            return self.insert_only
+        if planned == NAIVE:
+            return Promise(agm_exponent(self.query), told=False)
+        strategy = refuge_of(self.query) if planned == AUTO else planned
+        search = search_exponent(strategy, self.query)
+        if strategy == DELTA and self.matches(DELTA) == 0 and self._meets_answers_only:
+            search = Fraction(0)
+        found = Promise(
+            search,
+            amortized=planned == AUTO or strategy in (GENERATIONS, HEAVY_LIGHT),
+            logarithms=strategy == GENERATIONS,
+            source="" if strategy == VIEW_TREE and search else _SOURCES.get(strategy, ""),
+            told=not self.matches(strategy),
+        )
+        return found.with_exponent(self.matches(strategy))
+
+    @property
+    def _meets_answers_only(self) -> bool:
+        """Delta between two atoms, whose indexes are the view tree."""
+        return self.planned == DELTA and self.in_use.why.startswith("hierarchical")
+
+    @property
+    def spread(self) -> Fraction:
+        """How many facts of its head one row can change, as a power of D."""
+        if len(self.query.atoms) < 2 or len(self.query.atoms) > MOST_ATOMS:
+            return Fraction(0)
+        return match_exponent(self.query, self.query.free)
+
+    @property
+    def insert_only(self) -> Promise:
+        """What one insert costs, as long as no fact goes."""
+        if self.planned == AUTO and growing_refuge_of(self.query) != CALIBRATED and self.promise is not None:
+            return self.promise
+        own = Promise(Fraction(0), "N", True, source="Theorem 4.1")
+        if len(self.query.atoms) > 1:
+            own = Promise(self.width.value - 1, "N", True, source="Theorem 4.1")
+            if not self.all_told:
+                own = own.with_exponent(agm_exponent(self.query) - 1)
+        for part in self.parts:
+            own = own.with_exponent(part.insert_only.exponent)
+        return own
 
     @property
     def update_cost(self) -> dict[str, str]:
-        """What one update of the class costs: by Theorem 4.1, and by Theorem 4.4."""
-        if self.query_class == "recursive":
+        """What one update costs, when facts only come and when they come and go."""
+        promise = self.promise
+        if promise is None:
             return {"insert_only": self.cost_in_use, "insert_delete": self.cost_in_use}
-        if self.join_class is QueryClass.HIERARCHICAL:
-            return {"insert_only": "O(1)", "insert_delete": "O(1)"}
-        exponent = self.multivariate.value - 1
-        deletes = power("O" if exponent >= 1 else "Õ", "D", exponent)
-        return {"insert_only": power("O", "N", self.width.value - 1), "insert_delete": deletes}
+        only = self.insert_only if self._is_served_growing else promise
+        return {"insert_only": only.power, "insert_delete": promise.power}
+
+    @property
+    def _is_served_growing(self) -> bool:
+        """Whether inserts alone cost what `insert_only` says."""
+        return self.planned in (AUTO, CALIBRATED, VIEW_TREE) or self._meets_answers_only
 
     @property
     def cost_in_use(self) -> str:
         """What one update costs with the strategy that is in use, in the worst case."""
-        if self.query_class == "recursive" and self.in_use.strategy not in RECURSIVE:
+        if self.promise is not None:
+            return str(self.promise)
+        if self.in_use.strategy in systems():
             return systems()[self.in_use.strategy].described.cost
-        match self.in_use.strategy:
-            case name if name in RECURSIVE and self.query_class == "recursive":
-                return FLOWING if name == FLOW else UNBOUNDED
-            case name if name == VIEW_TREE and self.join_class is QueryClass.HIERARCHICAL:
-                return "O(1)"
-            case name if name == CALIBRATED and self.in_use.why != "asked for":
-                return f"{self.update_cost['insert_only']} amortized"
-            case name if len(self.query.atoms) > MOST_ATOMS:
-                return power("O", "D", self.width.value)
-            case name if name == NAIVE:
-                return power("O", "D", agm_exponent(self.query))
-            case name if name == DELTA and self.in_use.why.startswith("hierarchical"):
-                return "O(1)"
-            case name if name in (AUTO, GENERATIONS):
-                return f"{self.update_cost['insert_delete']} amortized"
-            case name if name == CALIBRATED:
-                inserts, delete = self.update_cost["insert_only"], power("O", "D", self.width.value)
-                return f"{inserts} amortized while facts only come, {delete} for a delete"
-            case _:
-                return power("O", "D", delta_exponent(self.query))
+        if self.query_class != "recursive":
+            return "no promise: computed again"
+        return FLOWING if self.in_use.strategy == FLOW else UNBOUNDED
+
+    def changes_above(self) -> Iterator[tuple[str, str]]:
+        """The negated and aggregated relations, each with what one row of it costs."""
+        scopes = [frozenset(atom.variables) for atom in self.query.atoms]
+        for literal in self.rule.body:
+            if isinstance(literal, Negation | Aggregate) and len(scopes) <= MOST_ATOMS:
+                fixed = {v.name for v in literal.outer} if isinstance(literal, Aggregate) else set()
+                for atom, _ in atoms_of((literal,)) if isinstance(literal, Negation) else ():
+                    fixed |= {v.name for arg in atom.args for v in variables_of(arg)}
+                yield str(literal), power("O", "D", Fraction(largest_cover([s - fixed for s in scopes])))
 
     def to_json(self) -> dict[str, Any]:
         """As `everlog explain --json` has it: see docs/costs.md."""
+        rule = self.shown or self.rule
         small = len(self.query.atoms) <= MOST_ATOMS
         return {
-            "rule": self.rule.written,
-            "name": self.rule.name,
-            "head": self.rule.head.relation,
-            "file": self.rule.origin.file,
-            "line": self.rule.origin.line,
+            "rule": rule.written,
+            "name": rule.name,
+            "head": rule.head.relation,
+            "file": rule.origin.file,
+            "line": rule.origin.line,
             "class": self.query_class,
             "reason": self.reason,
             "join": {
@@ -142,26 +290,70 @@ class RuleCost:
             "w_free_connex": str(self.free_connex.value),
             "strategy": self.strategies,
             "update_cost": self.update_cost,
-            "in_use": {"strategy": self.in_use.strategy, "why": self.in_use.why, "update_cost": self.cost_in_use},
+            "in_use": self._in_use_json(),
             "decomposition": decomposition_json(self.query, self.width.decomposition),
             "variable_order": [order_json(node) for node in self.order],
         }
 
+    def _in_use_json(self) -> dict[str, Any]:
+        promise = self.promise
+        return {
+            "strategy": self.in_use.strategy,
+            "why": self.in_use.why,
+            "update_cost": self.cost_in_use,
+            "exponent": None if promise is None else str(promise.exponent),
+            "of": None if promise is None else promise.of,
+            "amortized": promise is not None and promise.amortized,
+            "source": "" if promise is None else promise.source,
+            "moves": list(self.in_use.moves),
+        }
 
-def rule_costs(plan: Plan) -> Iterator[RuleCost]:
+
+def rule_costs(plan: Plan, moved: Mapping[str, JoinChoice] | None = None) -> Iterator[RuleCost]:
     """Every rule that was written, in the order of the text."""
-    home = {rule.name: unit for unit in plan.units for rule in unit.unit.rules}
+    costs = Costs(plan, moved or {})
     for rule in plan.written.values():
-        yield rule_cost(rule, home[rule.name])
+        yield costs.of(rule.name, rule)
 
 
-def rule_cost(rule: Rule, unit: PlannedUnit) -> RuleCost:
+class Costs:
+    """The costs of the rules of a plan.  `moved` has the strategies of rules that moved."""
+
+    def __init__(self, plan: Plan, moved: Mapping[str, JoinChoice]) -> None:
+        self.plan, self.moved = plan, moved
+        self.home = {rule.name: unit for unit in plan.units for rule in unit.unit.rules}
+        self.run = {rule.name: rule for unit in plan.units for rule in unit.unit.rules}
+        self.auxiliary: dict[str, list[Rule]] = {}
+        for name, rule in self.run.items():
+            if name not in plan.written:
+                self.auxiliary.setdefault(rule.head.relation, []).append(rule)
+
+    def of(self, name: str, shown: Rule | None = None) -> RuleCost:
+        """The cost of a rule as it is run; `shown` is the rule to tell about, if it is another."""
+        return self._of(name, shown, frozenset())
+
+    def _of(self, name: str, shown: Rule | None, above: frozenset[str]) -> RuleCost:
+        unit, run = self.home[name], self.run[name]
+        read = dict.fromkeys(atom.relation for atom, _ in atoms_of(run.body))
+        parts = tuple(
+            self._of(part.name, None, above | {name})
+            for relation in read
+            for part in self.auxiliary.get(relation, ())
+            if part.name not in above and not self.home[part.name].unit.recursive
+        )
+        cost = rule_cost(run, unit, parts, self.moved.get(name))
+        return cost if shown is None else evolve(cost, shown=shown)
+
+
+def rule_cost(
+    rule: Rule, unit: PlannedUnit, parts: tuple[RuleCost, ...] = (), moved: JoinChoice | None = None
+) -> RuleCost:
     query = query_of(rule)
     if len(query.atoms) > MOST_ATOMS:
         return _unclassified(rule, query, unit)
     join_class, reason = classify(query)
     query_class = str(join_class)
-    in_use = unit.joins.get(rule.name) or JoinChoice(unit.strategy, unit.why)
+    in_use = moved or unit.joins.get(rule.name) or JoinChoice(unit.strategy, unit.why)
     if unit.unit.recursive:
         query_class = "recursive"
         reason = f"`{rule.head.relation}` depends on itself; of the join: {reason}"
@@ -175,6 +367,8 @@ def rule_cost(rule: Rule, unit: PlannedUnit) -> RuleCost:
         multivariate_width(query),
         free_connex_width(query),
         in_use,
+        unit.group is not None,
+        parts,
     )
 
 
@@ -203,20 +397,6 @@ def power(order: str, of: str, exponent: Fraction) -> str:
     if not exponent:
         return "O(1)"
     return f"{order}({of})" if exponent == 1 else f"{order}({of}^{exponent})"
-
-
-def delta_exponent(query: Query) -> Fraction:
-    """The exponent of first-order delta: the widest join that is left when one row is fixed.
-
-    >>> delta_exponent(Query.of("R(a, b)", "S(b, c)", "T(a, c)"))
-    Fraction(1, 1)
-    """
-    widest = Fraction(0)
-    for number, fixed in enumerate(query.atoms):
-        others = [frozenset(a.variables) for n, a in enumerate(query.atoms) if n != number]
-        left = frozenset(query.variables) - frozenset(fixed.variables)
-        widest = max(widest, fractional_cover(others, left).number)
-    return widest
 
 
 # ── as JSON ──────────────────────────────────────────────────────────────────────────────────

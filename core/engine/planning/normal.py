@@ -1,9 +1,10 @@
 """The normal form of rules that can be maintained: every change reaches them through one relation.
 
 A delta rule replaces one literal of a body by the change of its relation.  That needs literals
-whose truth for one binding depends on one fact, so two things are rewritten:
+whose truth for one binding depends on one fact, so some things are rewritten:
 
 `e(x, _)`           becomes `e/0(x)`, under `!` too, where `e/0(x) :- e(x, y).` keeps the projection
+`r(x, y), s(y, z)`   becomes `r(x, y), s/0(y)` where the head hides z: see `planning.existence`
 `n = count : {…}`   becomes a lookup of the group's value; an auxiliary rule derives what the group
                     counts, sums or orders: `@count1(outer…, target) :- body.`
 
@@ -22,6 +23,7 @@ from itertools import count
 from attrs import evolve, field, frozen, mutable
 
 from everlog.core import program as p
+from everlog.core.engine.planning.existence import reduced
 from everlog.core.program import (
     Aggregate,
     Atom,
@@ -91,6 +93,36 @@ class Normaliser:
                 case _:
                     out.append(literal)
         return tuple(out)
+
+    # ── hidden variables ─────────────────────────────────────────────────────────────────────
+
+    def existential(self, rule: Rule) -> Rule:
+        """The rule with auxiliary relations in the place of variables that its head hides."""
+        found = reduced(rule)
+        names: dict[str, str] = {}
+        kinds = _kinds(evolve(self.program, relations={**self.program.relations, **self.relations}), rule.body)
+
+        def named(literal: Literal) -> Literal:
+            if isinstance(literal, Atom) and literal.relation in names:
+                return Atom(names[literal.relation], literal.args)
+            return literal
+
+        for head, body in found.parts:
+            names[head.relation] = self._existing(head, tuple(map(named, body)), rule, kinds)
+        return evolve(found.rule, body=tuple(map(named, found.rule.body)))
+
+    def _existing(self, head: Atom, body: tuple[Literal, ...], rule: Rule, kinds: dict[Variable, Kind]) -> str:
+        """The name of the auxiliary relation for such a head; a projection has one for all rules."""
+        first = body[0]
+        if len(body) == 1 and isinstance(first, Atom) and first.relation in self.program.relations:
+            columns = [first.args.index(arg) for arg in head.args]
+            if len(set(first.args)) == len(first.args) and all(isinstance(a, Variable) for a in first.args):
+                return self._projection(first.relation, columns)
+        name = f"@exists{head.relation} of {rule.name}"
+        columns_of = [Column(v.name, kinds.get(v, Kind.NUMBER)) for v in head.args if isinstance(v, Variable)]
+        self.relations[name] = Relation(name, tuple(columns_of))
+        self.rules.append(Rule(Atom(name, head.args), body, f"{name}#1", rule.origin))
+        return name
 
     # ── wildcards ────────────────────────────────────────────────────────────────────────────
 

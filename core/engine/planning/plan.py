@@ -169,6 +169,10 @@ class Wishes:
     def _of(self, rule: p.Rule) -> str:
         return self._asked.get(rule.name) or self._asked.get(rule.head.relation) or rule.strategy
 
+    def any_for(self, rule: p.Rule) -> bool:
+        """Whether some strategy for joins was asked for: then the join is left as it was written."""
+        return bool(self._of(rule) or self._asked.get("*"))
+
     def unit(self, unit: Unit) -> str:
         """The strategy that was asked for a unit as a whole."""
         found = ""
@@ -301,6 +305,7 @@ def _planned(
         normaliser.relations, normaliser.rules, normaliser.groups = before
         return RECOMPUTE, "asked for", list(unit.rules), None
     if not unit.recursive:
+        rules = [rule if wishes.any_for(rule) else normaliser.existential(rule) for rule in rules]
         return COUNTS, "not recursive", rules, None
     if asked in ("", FLOW):
         try:

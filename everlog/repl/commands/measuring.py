@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from everlog.core.program.values import integer
@@ -26,7 +27,8 @@ def timer(session: Session, words: Words) -> None:
 @command(".prof", "[N]", "runs and time of each rule", THEME)
 def prof(session: Session, words: Words) -> None:
     """
-    The slowest first; with N, only the first N.
+    The slowest first; with N, only the first N.  Rules that moved to another strategy follow, with
+    when and why.
     """
     from everlog.repl.modes import table_lines
 
@@ -35,7 +37,8 @@ def prof(session: Session, words: Words) -> None:
     rows = [[r.name, r.strategy, str(r.runs), f"{r.seconds:.3f}", f"{r.compiling:.3f}"] for r in chosen]
     names = ["rule", "kept by", "runs", "seconds", "compiling"]
     lines = table_lines(session.screen, names, rows, [False, False, True, True, True])
-    session.screen.lines(lines, paged=True, ready=session.screen.seen)
+    moves = (f"{rule.name} moved {rule.moved}" for rule in chosen if rule.moved)
+    session.screen.lines(chain(lines, moves), paged=True, ready=session.screen.seen)
 
 
 @command(".mem", "", "memory of the process and of each relation", THEME, words=(0, 0))

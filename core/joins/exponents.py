@@ -1,0 +1,154 @@
+"""The exponent of D in what one update costs, by strategy: what `explain` may promise.
+
+An update costs a *search* for the matches that change, and a step for each *match*.  A match that
+the head tells is paid by its reader.  A match that the head does not tell, because it hides a
+variable or because a condition above the join rejects it, is not: then the number of matches that
+one row can have is part of the cost.
+
+| strategy | exponent of the search | source |
+|---|---|---|
+| `delta` | matches of the longest prefix of any order of the other atoms | each is a loop |
+| `view_tree` | 0 for hierarchical bodies, else that of the whole join | Berkholz et al. 2017; F-IVM |
+| `calibrated` | 1 on a join tree, else w: all support may change | CROWN; Section 5 of the paper |
+| `generations` | ŵ - 1 | Theorem 4.4 of Abo Khamis et al. 2024 |
+| `heavy_light` | 1/2, for the triangle and the 3-path | Kara et al. 2020 |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from fractions import Fraction
+from functools import lru_cache
+
+from everlog.core.classify.classes import is_acyclic, is_hierarchical
+from everlog.core.classify.covers import agm_exponent, fractional_cover
+from everlog.core.classify.multivariate import multivariate_width
+from everlog.core.classify.query import Query
+from everlog.core.classify.widths import fractional_hypertree_width
+from everlog.core.joins.join_strategies import (
+    AUTO,
+    CALIBRATED,
+    DELTA,
+    GENERATIONS,
+    HEAVY_LIGHT,
+    JOINS,
+    VIEW_TREE,
+)
+
+MOST_SUBSETS = 4096
+
+
+def refuge_of(query: Query) -> str:
+    """The view with the smallest exponent for facts that come and go: where `auto` moves to.
+
+    Delta if there is none that stays about as large as the relations.
+
+    >>> refuge_of(Query.of("r(a, b)", "s(b, c)", "t(a, c)")), refuge_of(Query.of("r(a)", "s(a, b)", "t(b)"))
+    ('heavy_light', 'generations')
+    >>> refuge_of(Query.of("r(a, b)", "s(b, c)", "t(c, d)", "u(d, e)", "v(e, f)"))
+    'calibrated'
+    """
+    return next(iter(refuges_of(query)), DELTA)
+
+
+def refuges_of(query: Query) -> tuple[str, ...]:
+    """All views with the smallest exponent: which of them is quicker, the stream decides.
+
+    >>> refuges_of(Query.of("r(a, b)", "s(b, c)", "t(c, d)", "u(d, e)", "v(e, f)"))
+    ('calibrated', 'generations')
+    """
+    if not JOINS[HEAVY_LIGHT].refusal(query):
+        return (HEAVY_LIGHT,)
+    views = [CALIBRATED] if is_acyclic(query) and not JOINS[CALIBRATED].refusal(query) else []
+    if not JOINS[GENERATIONS].refusal(query):
+        views.append(GENERATIONS)
+    exponents = {view: search_exponent(view, query) for view in views}
+    return tuple(view for view in views if exponents[view] == min(exponents.values()))
+
+
+def growing_refuge_of(query: Query) -> str:
+    """The view to move to while no fact has gone: where it stays small, one that only grows.
+
+    On a join tree, calibrated bags are as large as the relations; one bag for everything is as
+    large as the answer.  Several bags of a cyclic query may be larger than both.
+
+    >>> growing_refuge_of(Query.of("r(a, b)", "s(b, c)", "t(c, d)"))
+    'calibrated'
+    """
+    small = is_acyclic(query) or len(fractional_hypertree_width(query).decomposition.bags) == 1
+    return CALIBRATED if small else refuge_of(query)
+
+
+def search_exponent(strategy: str, query: Query) -> Fraction:
+    """The exponent of D in the work for one update that finds no match.
+
+    >>> triangle = Query.of("r(a, b)", "s(b, c)", "t(a, c)")
+    >>> [str(search_exponent(name, triangle)) for name in ("delta", "generations", "heavy_light", "calibrated")]
+    ['1', '1/2', '1/2', '3/2']
+    """
+    if strategy == AUTO:
+        strategy = refuge_of(query)
+    if strategy == DELTA:
+        return Fraction(_delta_exponent(query))
+    if strategy == HEAVY_LIGHT:
+        return Fraction(1, 2)
+    if strategy == GENERATIONS:
+        return multivariate_width(query).value - 1
+    if strategy == CALIBRATED:
+        return Fraction(1) if is_acyclic(query) else fractional_hypertree_width(query).value
+    if strategy == VIEW_TREE and is_hierarchical(query):
+        return Fraction(0)
+    return agm_exponent(query)
+
+
+def match_exponent(query: Query, shown: Collection[str]) -> Fraction:
+    """How many rows over the `shown` variables one row of an atom can be part of, as a power of D.
+
+    >>> match_exponent(Query.of("r(a, b)", "s(b)"), "a"), match_exponent(Query.of("r(a, b)", "s(a, c)"), "a")
+    (Fraction(1, 1), Fraction(0, 1))
+    """
+    widest = Fraction(0)
+    for number, fixed in enumerate(query.atoms):
+        others = [frozenset(a.variables) for n, a in enumerate(query.atoms) if n != number]
+        left = frozenset(v for v in shown if v not in fixed.variables)
+        widest = max(widest, fractional_cover(others, left).number)
+    return widest
+
+
+@lru_cache(maxsize=1024)
+def _delta_exponent(query: Query) -> int:
+    """Delta joins atom after atom in an order that depends on sizes, so any order may come.
+
+    Partial matches of some atoms are at most as many as the rows of those among them that cover all
+    their variables; of all such covers without a superfluous atom, the largest counts.
+
+    >>> _delta_exponent(Query.of("r(a, b)", "s(b, c)", "t(c, d)", "u(d, e)", "v(e, f)"))
+    3
+    """
+    return max(
+        largest_cover(
+            [frozenset(a.variables) - frozenset(fixed.variables) for n, a in enumerate(query.atoms) if n != number]
+        )
+        for number, fixed in enumerate(query.atoms)
+    )
+
+
+def largest_cover(scopes: Sequence[frozenset[str]]) -> int:
+    """The most scopes of which each has a variable that the others have not."""
+    wanted = [scope for scope in dict.fromkeys(scopes) if scope]
+    most, tried = min(len(wanted), len(frozenset().union(*wanted))), 0
+
+    def larger(chosen: list[frozenset[str]], rest: Sequence[frozenset[str]], best: int) -> int:
+        nonlocal tried
+        tried += 1
+        best = max(best, len(chosen))
+        for n, scope in enumerate(rest):
+            if best == most or tried > MOST_SUBSETS or len(chosen) + len(rest) - n <= best:
+                break
+            new = [*chosen, scope]
+            if all(one - frozenset().union(*(o for o in new if o is not one)) for one in new):
+                best = larger(new, rest[n + 1 :], best)
+        return best
+
+    found = larger([], wanted, 0)
+    return most if tried > MOST_SUBSETS else found
