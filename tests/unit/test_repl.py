@@ -420,7 +420,7 @@ EXAMPLES: dict[str, tuple[list[str], str]] = {
     ".dump": ([".dump edge"], r"x  y\n-  -\n1  2\n2  3\n\(2 rows\)"),
     ".class": ([".class path#2"], r"path#2: recursive; .*"),
     ".plan": ([".plan path#2"], r"path#2  path.*\n  class +recursive: .*\n  one update +no promise: follows .*"),
-    ".code": ([".code path#1"], r"def make(.*\n)+.*path_1"),
+    ".code": ([".code path#1"], r"# path.*\ndef make(.*\n)+.*return rule"),
     ".why": ([".why path(1, 3)"], r"path\(1, 3\)   path#2 .*\n(.*\n)+.*edge\(2, 3\)   given"),
     ".why-not": ([".why-not path(3, 1)"], r"path\(3, 1\) is not there\n(.*\n)+.*no fact path\(3, _\)"),
     ".param": ([".param from 1", "path($from, x), x > 2?"], r"x\n-\n3\n\(1 row\)"),
