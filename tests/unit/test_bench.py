@@ -30,6 +30,14 @@ def test_the_bench_of_promises_prints_what_is_printed_and_what_happens() -> None
     assert "1 of 1 streams hold" in done.stdout
 
 
+def test_the_bench_of_plans_compares_rules_with_those_written_by_hand() -> None:
+    script = Path(__file__).parents[2] / "bench" / "plans.py"
+    words = [sys.executable, "-P", str(script), "--small", "--only", "countries"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("by hand") == 3
+
+
 def test_unknown_benchmarks_are_reported() -> None:
     done = subprocess.run(
         [sys.executable, "-P", "-m", "everlog", "bench", "nonsense"], capture_output=True, text=True, check=False
