@@ -70,7 +70,7 @@ def _whole(method: _Step) -> _Step:
 
     @wraps(method)
     def step(self: Engine, *args: Any, **more: Any) -> Changes:
-        self.guard.stands = False
+        self.guard.committed = False
         try:
             return method(self, *args, **more)
         except Broken:
@@ -173,7 +173,7 @@ class Engine:
 
     def update(self, relation: str, row: Row, insert: bool = True) -> Changes:
         """A step of one insert or delete, without an `Update` made for it."""
-        self.guard.stands = False
+        self.guard.committed = False
         try:  # as `_whole` does, without another call
             return self._update(relation, row, insert)
         except Broken:
@@ -345,7 +345,7 @@ class Engine:
                 if self.seal is not None:
                     self._have_sealed({name: ([], [row]) if insert else ([row], [])})
                 step.undo.clear()
-                self._facts_given, guard.stands = given, True
+                self._facts_given, guard.committed = given, True
             except BaseException as error:
                 self._take_back(step, error)
                 if isinstance(error, MetFailure):
@@ -357,7 +357,7 @@ class Engine:
 
     def _take_back(self, step: Step, error: BaseException) -> None:
         """Take a step back; where that fails, break the engine."""
-        if self.guard.stands:  # it is written where it is kept, so memory must not go back
+        if self.guard.committed:  # it is written where it is kept, so memory must not go back
             self.give_up(error)
         halfway = self.guard.shield.held and not isinstance(error, (EvaluationError, MetFailure))
         try:
@@ -380,7 +380,7 @@ class Engine:
 
     def _left(self, error: BaseException) -> None:
         """After an error: break if the step stood, unless it is a late Ctrl-C."""
-        if self.guard.stands and isinstance(error, Exception):
+        if self.guard.committed and isinstance(error, Exception):
             self.give_up(error)
 
     def give_up(self, problem: BaseException) -> NoReturn:
@@ -404,7 +404,7 @@ class Engine:
                 step.run()
                 changes, given = self._changes(step), self._given_after(net)
                 self._have_sealed(net)
-                self._facts_given, self.guard.stands = given, True
+                self._facts_given, self.guard.committed = given, True
             except BaseException as error:
                 self._take_back(step, error)
                 raise
@@ -447,7 +447,7 @@ class Engine:
                 network.forget_grown_tasks()
                 changes, given = self._changes(step), self._given_after(net)
                 self._have_sealed(net)
-                self._facts_given, self.guard.stands = given, True
+                self._facts_given, self.guard.committed = given, True
             except BaseException as error:
                 self._take_back(step, error)
                 raise
@@ -458,7 +458,7 @@ class Engine:
         if self.seal is not None:
             with self.guard.sealing():
                 self.seal(net)
-                self.guard.stands = True  # whatever fails from here on
+                self.guard.committed = True  # whatever fails from here on
 
     def _rebuild(self, step: Step, keeper: Keeper, tell: bool) -> None:
         """Compute a unit anew, and note what differs if somebody is told."""
@@ -611,7 +611,7 @@ class Engine:
                         changes[name] = change
                 told = ToldChanges({**old.store.shapes, **network.store.shapes}, changes)
                 self._have_sealed(network.given_change(old, old_program, program))
-                self._facts_given, self.moved, self.guard.stands = given, moved, True
+                self._facts_given, self.moved, self.guard.committed = given, moved, True
             except BaseException as error:
                 self._resume(old, old_program, error)
                 raise
@@ -619,7 +619,7 @@ class Engine:
 
     def _resume(self, network: Network, program: Program, error: BaseException) -> None:
         """Go on with the rules of before."""
-        if self.guard.stands:
+        if self.guard.committed:
             self.give_up(error)
         try:
             with self.guard.shield:

@@ -1,8 +1,8 @@
-"""The protocol of everything that runs a program, and the simplest implementation of it.
+"""The protocol of everything that runs a program, and its simplest implementation.
 
 A run holds the relations of a program.  A step inserts and deletes base facts, in order, all or
-none; it tells the net change of every relation.  `Recomputing` is that protocol by evaluating the
-whole program after each step: slow, and right if its evaluator is.
+none, and returns the net change of every relation.  `Recomputing` evaluates the whole program
+after each step: slow, and right if its evaluator is.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Update:
 
 class Run(Protocol):
     def apply(self, step: Iterable[Update]) -> Changes:
-        """Apply the updates of a step in order, all or none; the net change of every relation."""
+        """Apply the updates in order, all or none; return the net change per relation."""
 
     def view(self, relation: str) -> frozenset[Row]:
         """The facts of a relation now."""
@@ -73,7 +73,7 @@ class RecomputingRun:
     def __init__(self, program: Program, evaluate: Evaluator) -> None:
         self._program, self._evaluate = program, evaluate
         self._base: dict[str, set[Row]] = {name: set(program.facts.get(name, ())) for name in program.relations}
-        self._rules_only = _without_facts(program)
+        self._rules_only = evolve(program, facts={})
         self._state = dict(evaluate(self._rules_only, self._base))
 
     def apply(self, step: Iterable[Update]) -> Changes:
@@ -100,10 +100,6 @@ class RecomputingRun:
 
     def check(self) -> None:
         assert dict(self._evaluate(self._rules_only, self._base)) == self._state
-
-
-def _without_facts(program: Program) -> Program:
-    return evolve(program, facts={})
 
 
 def _difference(before: frozenset[Row], after: frozenset[Row]) -> dict[Row, int]:

@@ -119,6 +119,6 @@ class Blocks:
 
     def put(self, delta: SharedDelta) -> None:
         for nodes, elements in self._alone:
-            delta.put_apart(nodes, elements)
+            delta.put_separate(nodes, elements)
         for nodes, elements in self._larger.values():
             delta.put_together(nodes, elements)
