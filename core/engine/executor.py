@@ -1,4 +1,4 @@
-"""The engine behind the protocol that every executor has."""
+"""The engine as an executor."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from everlog.core.program import Program
 
 @frozen
 class Incremental:
-    """`large` is the number of updates from which a step may be computed anew as a whole."""
+    """`large` is the number of updates from which a step may recompute whole units."""
 
     strategies: Mapping[str, str] = field(factory=dict)
     large: int = LARGE

@@ -1,4 +1,4 @@
-"""What the engine will do, for readers: plan, classes, costs, delta rules and their Python."""
+"""The plan for readers: strategies, classes, costs, delta rules and their Python."""
 
 from __future__ import annotations
 
@@ -38,11 +38,10 @@ def explain_plan(
     only: str | None = None,
     moved: Moved | None = None,
 ) -> str:
-    """Every unit with its strategy and every rule with its class and cost; with `deltas` also the
-    delta rules.
+    """Every unit with its strategy, and every rule with its class and cost.
 
-    `only` names one relation or one rule; `moved` has the rules that moved: to which strategy,
-    after which step.
+    `deltas` adds the delta rules; `only` names one relation or rule; `moved` maps rules that moved
+    to their strategy and the step after which they did.
 
     >>> from everlog.dsl.check import compile_text
     >>> print(explain_plan(compile_text('''
@@ -76,9 +75,7 @@ def explain_plan(
 
 
 def fitting_systems(program: Program, unit: PlannedUnit) -> Iterator[tuple[Described, str]]:
-    """The systems of auxiliary relations, for a recursive unit, each with why it cannot serve if
-    that is so.
-    """
+    """The systems for a recursive unit, each with the reason if it does not fit."""
     if unit.unit.recursive:
         alone = _alone(unit.unit, program)
         special = special_reason(program, alone)
@@ -110,7 +107,7 @@ def _system_lines(program: Program, unit: PlannedUnit) -> Iterator[str]:
 
 
 def _rule_lines(plan: Plan, unit: PlannedUnit, name: str, moved: Moved) -> Iterator[str]:
-    """A rule as it runs, as it was written if that differs, and what an update of it costs."""
+    """A rule as it runs, as it was written if that differs, and the cost of an update."""
     rule = next(rule for rule in unit.unit.rules if rule.name == name)
     yield f"{name}  {rule}"
     written = plan.written.get(name)
@@ -193,14 +190,14 @@ def _bags(cost: RuleCost) -> str:
 
 
 def explanation(program: Program, asked: Asked | None = None) -> dict[str, Any]:
-    """All that is known of a program before data is loaded, as an object that JSON can hold."""
+    """All that is known of a program before data is loaded, as JSON."""
     plan = make_plan(program, asked)
     program = with_auxiliaries(program, asked or {})
     home = {name: unit for unit in plan.units for name in unit.unit.relations}
     reads: dict[str, dict[str, str]] = {name: {} for name in program.relations}
     for rule in program.rules:
         known = reads[rule.head.relation]
-        for atom, use in atoms_of(rule.body):  # of several ways, the one that is furthest from a join
+        for atom, use in atoms_of(rule.body):  # of several uses, the one furthest from a join
             known[atom.relation] = max(use, known.get(atom.relation, use), key=_USES.index)
     return {
         "facts": [name for name in program.relations if home[name].strategy == GIVEN],
@@ -239,8 +236,9 @@ def _system_json(described: Described, unit: PlannedUnit, refusal: str) -> dict[
 
 
 def explain_delta_code(program: Program, asked: Asked | None = None, only: str | None = None) -> str:
-    """The Python of every version of every rule (or of one, or of one relation) that small steps
-    may run.
+    """The Python of every version of the rules that small steps may run.
+
+    `only` names one relation or rule.
     """
     network = Network(make_plan(program, asked), program.relations)
     parts: dict[str, None] = {}

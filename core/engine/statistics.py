@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @frozen
 class RelationStatistics:
-    """`bytes` counts containers (tables, indexes, counts, witnesses), not the values in them."""
+    """`bytes` counts containers (tables, indexes, counts, witnesses), not values."""
 
     name: str
     strategy: str
@@ -24,7 +24,7 @@ class RelationStatistics:
 
 @frozen
 class RuleStatistics:
-    """`strategy` is how its join is kept now, for a rule that has one."""
+    """`strategy` keeps its join now, if the rule has one."""
 
     name: str
     text: str

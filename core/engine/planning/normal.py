@@ -1,17 +1,17 @@
-"""The normal form of rules that can be maintained: every change reaches them through one relation.
+"""The normal form of rules: every change reaches them through one relation.
 
 A delta rule replaces one literal of a body by the change of its relation.  That needs literals
 whose truth for one binding depends on one fact, so two things are rewritten:
 
-`e(x, _)`           becomes `e/0(x)`, under `!` too, where `e/0(x) :- e(x, y).` keeps the projection
-`n = count : {…}`   becomes a lookup of the group's value; an auxiliary rule derives what the group
+`e(x, _)`           becomes `e/0(x)`, under `!` too, where `e/0(x) :- e(x, y).` is the projection `n
+= count : {…}`   becomes a lookup of the group's value; an auxiliary rule derives what the group
                     counts, sums or orders: `@count1(outer…, target) :- body.`
 
 An aggregate whose outer variables are bound only outside (`count : { e(y, z), z > x }`) gets a
-*domain*: an auxiliary relation with the values that those variables take in the rest of the rule.
+*domain*: an auxiliary relation with the values that those variables have in the rest of the rule.
 
-A group may fail (`sum 12 / y : { e(x, y) }`) that no rule asks for.  So its failure is its value,
-which fails in the rule that looks it up.
+A group that no rule reads may fail (`sum 12 / y : { e(x, y) }`).  So its failure is its value, and
+the rule that looks it up fails.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ TARGET = Variable("target@")
 
 
 class NeedsItself(Exception):
-    """An aggregate's outer variables are bound by nothing but the recursion that it stands in."""
+    """Only the recursion around an aggregate binds its outer variables."""
 
 
 @frozen
 class Group:
-    """The aggregate `op` over the last column of the relation `name`, for each value of the others."""
+    """The aggregate `op` over the last column of a relation, grouped by the others."""
 
     name: str
     op: str
@@ -62,7 +62,7 @@ class Group:
 
 @mutable
 class Normaliser:
-    """Rewrites rules one by one; `relations`, `rules` and `groups` collect what that adds."""
+    """Rewrites rules one by one; collects added `relations`, `rules` and `groups`."""
 
     program: Program
     relations: dict[str, Relation] = field(factory=dict)
@@ -71,7 +71,7 @@ class Normaliser:
     fresh: count[int] = field(factory=lambda: count(1))
 
     def rule(self, rule: Rule, unit: frozenset[str]) -> Rule:
-        """The rule in normal form; `unit` are the relations that it is computed together with.
+        """The rule in normal form; `unit` has the relations computed together with it.
 
         New names depend on the rule alone: they stay when other rules come and go.
         """
@@ -124,7 +124,7 @@ class Normaliser:
         columns = [Column(v.name, kinds.get(v, Kind.NUMBER)) for v in literal.outer]
         self.relations[name] = Relation(name, (*columns, Column("target", target_kind)))
         partial = may_fail(literal)
-        if may_fail(target):  # then it is a condition like others
+        if may_fail(target):  # then it is an ordinary condition
             inner = (*inner, Comparison("=", TARGET, target, target_kind))
             target = TARGET
         head = Atom(name, (*literal.outer, target))
@@ -161,12 +161,11 @@ class Normaliser:
 def _binding(body: Sequence[Literal], wanted: set[str]) -> list[Literal] | None:
     """The literals that bind the wanted variables; None if none do.
 
-    A literal that may fail is left out where it binds none of them: it excludes nobody from the
-    domain.
+    A literal that may fail is omitted if it binds none of them: the domain needs no filter.
     """
     sure, rest = sure_and_open(body, ())
     known = _bound(sure)
-    further: list[tuple[Literal, set[str]]] = []  # each with the variables that it is the first to bind
+    further: list[tuple[Literal, set[str]]] = []  # each with the variables that it binds first
     for literal in schedule(rest, known)[0]:
         further.append((literal, binds(literal) - known))
         known |= binds(literal)
