@@ -142,11 +142,6 @@ def expand(factors: tuple[Factor, ...]) -> Iterator[Product]:
         read, factors = (*read, a), b  # new a × Δb
 
 
-def term(factors: tuple[Factor, ...], i: int) -> Product:
-    """Term i of `expand`, without the others."""
-    return Product(factors[:i], factors[i], factors[i + 1 :])
-
-
 # ── from a rule to products, and back ────────────────────────────────────────────────────────────
 
 
@@ -228,14 +223,3 @@ def delta_rules(rule: Rule, relation: str) -> tuple[DeltaRule, ...]:
     insert, after: q(x, z) +:= Δe(x, y), e(y, z), !e(x, z).
     """
     return tuple(each_delta_rule(rule, relation))
-
-
-def delta_rule(rule: Rule, relation: str, event: str, position: int) -> DeltaRule:
-    """The delta rule of one occurrence, without the others.
-
-    Cost: O(length of the body).
-    """
-    factors = arranged(occurrences(rule, relation), event)
-    i = next((i for i, factor in enumerate(factors) if factor.position == position), None)
-    assert i is not None, f"literal {position} of {rule} does not read {relation}"
-    return realised(rule, event, term(factors, i))

@@ -81,7 +81,7 @@ class Network:
         out = []
         for keeper in self.keepers:
             follows = isinstance(keeper, RecomputeKeeper) and keeper.before in out
-            if follows or not dirty.isdisjoint([*keeper.relations, *_read_by(keeper.planned)]):
+            if follows or not dirty.isdisjoint([*keeper.relations, *keeper.planned.unit.reads]):
                 dirty.update(keeper.relations)
                 out.append(keeper)
         return out
@@ -157,7 +157,7 @@ class Network:
             and before.unit == planned.unit
             and before.group == planned.group
             and before.joins == planned.joins
-            and dirty.isdisjoint(_read_by(planned))
+            and dirty.isdisjoint(planned.unit.reads)
             and all(
                 self.plan.program.relations[name] == plan.program.relations[name]
                 and self.plan.shapes[name] == plan.shapes[name]
@@ -224,12 +224,6 @@ class Network:
 class _NoStep:
     def wake(self, keeper: Keeper) -> None:
         pass
-
-
-def _read_by(planned: PlannedUnit) -> set[str]:
-    unit = planned.unit
-    read = {a.relation for rule in unit.rules for a, _ in p.atoms_of(rule.body)}
-    return read | {a.relation for s in unit.subsumptions for a, _ in p.atoms_of(s.body)}
 
 
 def _functors(planned: PlannedUnit) -> set[str]:

@@ -91,7 +91,7 @@ class NaiveEvaluation:
         for rule in unit.rules:  # first the rules that do not need the unit itself
             if not _needs(rule, unit):
                 self.add(
-                    rule.head.relation, self.derive_numbered(rule) if _has_autoinc(rule) else self.derive(rule)
+                    rule.head.relation, self.derive_numbered(rule) if p.draws_numbers(rule) else self.derive(rule)
                 )
         self.settle(unit)
         recursive = [rule for rule in unit.rules if _needs(rule, unit)]
@@ -145,7 +145,7 @@ class NaiveEvaluation:
         First it solves the literals that need no number.  Then each binding, in sorted order, draws
         a number for every `autoinc()`, head before body, and solves the rest with them.
         """
-        drawing = [literal for literal in rule.body if _has_autoinc(Rule(Atom("", ()), (literal,)))]
+        drawing = [literal for literal in rule.body if p.draws_numbers(Rule(Atom("", ()), (literal,)))]
         order, waiting = schedule([literal for literal in rule.body if literal not in drawing], set())
         found: set[Row] = set()
         with _blaming(rule):
@@ -327,10 +327,6 @@ def closed(rows: Iterable[Row]) -> set[Row]:
 def _needs(rule: Rule, unit: Unit) -> bool:
     """Whether a rule reads a relation of its own unit."""
     return any(atom.relation in unit.relations for atom, _ in p.atoms_of(rule.body))
-
-
-def _has_autoinc(rule: Rule) -> bool:
-    return any(call.name == "autoinc" for call in p.calls_of(rule))
 
 
 @contextmanager

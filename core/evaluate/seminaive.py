@@ -108,7 +108,7 @@ def explain_code(program: Program, only: str | None = None) -> str:
         for rule in unit.rules:
             if only is not None and only not in (rule.name, rule.head.relation):
                 continue
-            if any(call.name == "autoinc" for call in p.calls_of(rule)):
+            if p.draws_numbers(rule):
                 parts.append(f"{comment(str(rule))}\n# is not compiled: it numbers its facts in sorted order")
                 continue
             deltas: list[int | None] = [None]
@@ -272,7 +272,7 @@ class UnitRun(Rounds):
         for rule in unit.rules:
             positions = unit.positions(rule) if unit.recursive else []
             self.recursive += [(rule, position) for position in positions]
-            if any(call.name == "autoinc" for call in p.calls_of(rule)):
+            if p.draws_numbers(rule):
                 self.once.append(_Task(rule, None, self._numbered(rule), only_new=False))
             elif not positions:
                 self.once.append(run.task(rule, None, unit))

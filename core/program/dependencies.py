@@ -34,6 +34,12 @@ class Unit:
     recursive: bool
     subsumptions: tuple[Subsumption, ...]
 
+    @property
+    def reads(self) -> set[str]:
+        """The relations in the bodies of its rules and subsumptions."""
+        bodies = [rule.body for rule in self.rules] + [each.body for each in self.subsumptions]
+        return {atom.relation for body in bodies for atom, _ in atoms_of(body)}
+
     def positions(self, rule: Rule) -> list[int]:
         """Where the body of a rule has atoms of this unit."""
         return [n for n, x in enumerate(rule.body) if isinstance(x, Atom) and x.relation in self.relations]

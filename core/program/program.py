@@ -447,6 +447,11 @@ def invents(rule: Rule) -> bool:
     return any(True for _ in calls_of(rule)) or any(isinstance(literal, Range) for literal in rule.body)
 
 
+def draws_numbers(rule: Rule) -> bool:
+    """Whether a rule draws numbers from `autoinc()`."""
+    return any(call.name == "autoinc" for call in calls_of(rule))
+
+
 _ESCAPES = str.maketrans(
     {
         '"': '\\"',

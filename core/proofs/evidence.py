@@ -21,7 +21,7 @@ from everlog.core.program import (
     Value,
     Variable,
     Wildcard,
-    calls_of,
+    draws_numbers,
     written_body,
 )
 from everlog.core.program.bodies import Binding
@@ -143,8 +143,7 @@ def goal_of(rule: Rule) -> Goal:
 
 def draws(terms: Sequence[Term], literals: Sequence[Literal] = ()) -> bool:
     """Whether any of these draws a number from `autoinc()`."""
-    rule = Rule(Atom("", tuple(terms)), tuple(literals))
-    return any(call.name == "autoinc" for call in calls_of(rule))
+    return draws_numbers(Rule(Atom("", tuple(terms)), tuple(literals)))
 
 
 def named_wildcards(body: Sequence[Literal]) -> Iterator[Literal]:

@@ -68,9 +68,7 @@ class Replay(_OverTables):
         self.found: dict[Fact, tuple[Rule, Binding] | None] = {}
         relations = self.program.relations
         self.classes = {name: Classes() for name in unit.relations if relations[name].equivalence}
-        lower = {atom.relation for rule in unit.rules for atom, _ in atoms_of(rule.body)}
-        lower |= {atom.relation for each in unit.subsumptions for atom, _ in atoms_of(each.body)}
-        self.read(lower - set(unit.relations))
+        self.read(unit.reads - set(unit.relations))
         self.load(unit, {name: engine.given(name) for name in unit.relations})
         self.run(unit)
 

@@ -15,6 +15,7 @@ leads to the one fact it needs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from everlog.core.evaluate.reference import NaiveEvaluation
 from everlog.core.program import (
@@ -171,7 +172,7 @@ class Solver(NaiveEvaluation):
     def unified(self, atom: Atom, binding: Binding) -> Iterator[Binding]:
         found = (wider for _, wider in self._matched(atom, binding))
         if all(isinstance(arg, Wildcard) or is_known(arg, binding.keys()) for arg in atom.args):
-            yield from list(_first_of(found))  # it binds nothing: one match is as good as all
+            yield from list(islice(found, 1))  # it binds nothing: one match is as good as all
         else:
             yield from found
 
@@ -279,9 +280,3 @@ def is_known(term: Term, bound: Iterable[str]) -> bool:
             return False
         case Call(args=args):
             return all(is_known(arg, bound) for arg in args)
-
-
-def _first_of(found: Iterator[Binding]) -> Iterator[Binding]:
-    for binding in found:
-        yield binding
-        return

@@ -151,4 +151,3 @@ class TableOf(Collection[Row], Generic[F]):
 
 
 Table: TypeAlias = TableOf[Any]  # of a relation of any shape
-PairTable: TypeAlias = TableOf[PairFacts]

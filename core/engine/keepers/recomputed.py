@@ -47,16 +47,13 @@ class RecomputeKeeper(Keeper):
         self.after: RecomputeKeeper | None = None
         self.starts = self.ends = 0
         self.cache: dict[tuple[int, int | None], tuple[Rule, Compiled]] = {}
-        self.numbers = any(c.name == "autoinc" for rule in planned.unit.rules for c in p.calls_of(rule))
+        self.numbers = any(map(p.draws_numbers, planned.unit.rules))
 
     def listen(self, readers: dict[str, Readers]) -> None:
-        wanted = {a.relation for rule in self.planned.unit.rules for a, _ in p.atoms_of(rule.body)}
-        wanted |= {a.relation for s in self.planned.unit.subsumptions for a, _ in p.atoms_of(s.body)}
-
         def listener(step: Step, delta: Facts) -> None:
             step.wake(self)
 
-        for relation in sorted(wanted - set(self.relations)):
+        for relation in sorted(self.planned.unit.reads - set(self.relations)):
             entry = readers.setdefault(relation, Readers())
             entry.losses.append(listener)
             entry.gains.append(listener)

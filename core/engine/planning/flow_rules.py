@@ -154,10 +154,11 @@ class _Rewriter:
 
     def _copies(self, literal: Literal, ends: Sequence[Term]) -> bool:
         """Whether a literal is a plain atom of exactly these two variables."""
-        if not isinstance(literal, Atom) or len(literal.args) != 2 or not _distinct(ends):
+        if not isinstance(literal, Atom) or len({arg for arg in ends if isinstance(arg, Variable)}) != 2:
             return False
-        equivalence = self.program.relations.get(literal.relation)
-        return set(literal.args) == set(ends) and not (equivalence is not None and equivalence.equivalence)
+        relation = self.program.relations.get(literal.relation)
+        equivalence = relation is not None and relation.equivalence
+        return len(literal.args) == 2 and set(literal.args) == set(ends) and not equivalence
 
     def _added(
         self, name: str, columns: Sequence[Column], rule: Rule, args: Sequence[Term], body: tuple[Literal, ...]
@@ -174,7 +175,3 @@ class _Rewriter:
             own = isinstance(term, Variable) and term not in out
             out.append(term if own else Variable(f"{_OWN}{place}"))  # type: ignore[arg-type]  # `own` says so
         return tuple(out)
-
-
-def _distinct(terms: Sequence[Term]) -> bool:
-    return len(set(terms)) == len(terms) and all(isinstance(term, Variable) for term in terms)

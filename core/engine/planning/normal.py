@@ -143,7 +143,7 @@ class Normaliser:
         sure, _ = sure_and_open(literal.body, ())
         if wanted <= _bound(sure) and not schedule(literal.body, ())[1]:
             return literal.body
-        others = [x for x in body if x is not literal and not _reads(x, unit)]
+        others = [x for x in body if x is not literal and unit.isdisjoint(a.relation for a, _ in p.atoms_of((x,)))]
         outside = _binding(others, wanted)
         if outside is None:
             missing = [v for v in literal.outer if v.name not in _bound(schedule(others, ())[0])]
@@ -181,10 +181,6 @@ def _binding(body: Sequence[Literal], wanted: set[str]) -> list[Literal] | None:
 
 def _bound(literals: Iterable[Literal]) -> set[str]:
     return {name for literal in literals for name in binds(literal)}
-
-
-def _reads(literal: Literal, unit: frozenset[str]) -> bool:
-    return any(atom.relation in unit for atom, _ in p.atoms_of((literal,)))
 
 
 def _kinds(program: Program, body: Iterable[Literal]) -> dict[Variable, Kind]:

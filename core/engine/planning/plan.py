@@ -326,6 +326,6 @@ def special_reason(program: Program, unit: Unit) -> str:
     for rule in unit.rules:
         if sum(1 for _ in p.atoms_of(rule.body)) > MOST_ATOMS:
             return f"{rule.name} has more than {MOST_ATOMS} atoms, each of which would need a rule of its own"
-        if any(call.name == "autoinc" for call in p.calls_of(rule)):
+        if p.draws_numbers(rule):
             return f"`autoinc()` in {rule.name} numbers facts in sorted order"
     return ""
