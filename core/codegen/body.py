@@ -5,17 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from everlog.core import program as p
-from everlog.core.program import (
-    Aggregate,
-    Atom,
-    Call,
-    Comparison,
-    Literal,
-    Negation,
-    Range,
-    Rule,
-    Variable,
-)
+from everlog.core.program import Aggregate, Atom, Call, Comparison, Literal, Negation, Range, Rule, Variable
 from everlog.core.storage.shape import Shape
 
 MAX_CANDIDATES = 6  # set variables to try for one rule

@@ -1,12 +1,13 @@
-"""Lines of generated code, with what later stages need to know of them.
+"""Lines of generated code, with what later steps need to know of them.
 
-Code is a list of `Line`s until it is compiled.  The names that a loop binds and the values it runs
-through are stored beside its text, so no text is ever searched or cut.
+Code is a list of `Line`s until it is compiled.  Which names a loop binds and what it runs through
+stand beside its text, so no text is ever searched or taken apart.
 
-The prefix of a name tells whose it is, so a user's names meet no others:
+How a name begins tells whose it is, so a user's names meet no others:
 
-`v_…`   variables of a rule `r_…`   the function of a rule other   ours: indexes, constants and
-functions of the scope, temporaries, parameters
+`v_…`   variables of a rule
+`r_…`   the function of a rule
+other   ours: indexes, constants and functions of the scope, temporaries, parameters
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def identifier(prefix: str, name: str) -> str:
 
 
 def comment(text: str) -> str:
-    """Any text as one line of a comment: cut if long, escaped if not printable.
+    """Any text as one line of a comment: long text is cut, and what cannot be printed is escaped.
 
     >>> print(comment('p("a\\nb\\0")'))
     # p("a b\\x00")
@@ -103,6 +104,6 @@ def comment(text: str) -> str:
 
 
 def defined(name: str, source: str, filename: str, scope: dict[str, object]) -> Any:
-    """The object that our generated code defines under a name, run in `scope`."""
+    """What generated code defines under a name; it runs in `scope`, and is our own text."""
     exec(compile(source, f"<{filename}>", "exec"), scope)
     return scope[name]

@@ -307,18 +307,13 @@ class Engine:
             keeper.change_given(name, gone, new)
             keeper.give(step, name, gone, new)
 
+    def _base_facts_after(self, net: Net) -> int:
+        return self._base_facts + sum(len(new) - len(gone) for gone, new in net.values())
+
     def _changes(self, step: Step) -> Changes:
         """The changes of a step in declared relations."""
         declared = {name: change for name, change in step.changes.items() if name in self._arities}
         return ToldChanges(self._network.store.shapes, declared)
-
-    def _commit(self, step: Step, net: Net) -> Changes:
-        """Seal a step, count its base facts, and return its changes."""
-        changes = self._changes(step)
-        number = self._base_facts + sum(len(new) - len(gone) for gone, new in net.values())
-        self._have_sealed(net)
-        self._base_facts, self.guard.committed = number, True
-        return changes
 
     def _single(self, name: str, row: Row, insert: bool, fused: Fused | None, follow: Follow | None) -> Changes:
         """Apply one update of a base relation by its compiled function."""
@@ -405,7 +400,9 @@ class Engine:
             try:
                 self._give(step, net)
                 step.run()
-                changes = self._commit(step, net)
+                changes, number = self._changes(step), self._base_facts_after(net)
+                self._have_sealed(net)
+                self._base_facts, self.guard.committed = number, True  # last: nothing may fail after it
             except BaseException as error:
                 self._take_back(step, error)
                 raise
@@ -446,7 +443,9 @@ class Engine:
                 with self.guard.shield:
                     step.all_awake()
                 network.forget_grown_tasks()
-                changes = self._commit(step, net)
+                changes, number = self._changes(step), self._base_facts_after(net)
+                self._have_sealed(net)
+                self._base_facts, self.guard.committed = number, True  # last: nothing may fail after it
             except BaseException as error:
                 self._take_back(step, error)
                 raise

@@ -10,14 +10,7 @@ from attrs import evolve
 from everlog.core.engine.keepers.unit_strategies import keeper_type
 from everlog.core.engine.network import Network
 from everlog.core.engine.planning.costs import RuleCost, rule_cost, rule_costs
-from everlog.core.engine.planning.plan import (
-    GIVEN,
-    RECURSIVE,
-    Plan,
-    PlannedUnit,
-    make_plan,
-    special_reason,
-)
+from everlog.core.engine.planning.plan import GIVEN, RECURSIVE, Plan, PlannedUnit, make_plan, special_reason
 from everlog.core.engine.planning.systems import Described, systems, with_auxiliaries
 from everlog.core.program import Program, atoms_of
 from everlog.core.program.dependencies import Unit

@@ -172,10 +172,7 @@ def names(terms: Iterable[Term]) -> set[str]:
 
 
 def outcomes(
-    conditions: Sequence[Literal],
-    choice: Mapping[str, Value],
-    matches: Matches,
-    error: NoValue | None = None,
+    conditions: Sequence[Literal], choice: Mapping[str, Value], matches: Matches, error: NoValue | None = None
 ) -> Iterator[tuple[Binding, NoValue | None]]:
     """The bindings that no condition excludes, each with the error of an open one.
 
