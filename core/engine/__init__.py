@@ -14,7 +14,6 @@
 """
 
 from everlog.core.engine.engine import Engine, Witness
-from everlog.core.engine.executor import Incremental
 from everlog.core.engine.keepers.unit_strategies import STRATEGIES
 from everlog.core.engine.planning.plan import NoSuchStrategy, Plan, make_plan
 from everlog.core.engine.statistics import Statistics
@@ -23,7 +22,6 @@ from everlog.core.runtime.guards import LimitExceeded, Limits, Progress
 __all__ = [
     "STRATEGIES",
     "Engine",
-    "Incremental",
     "LimitExceeded",
     "Limits",
     "NoSuchStrategy",
