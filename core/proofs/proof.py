@@ -1,4 +1,4 @@
-"""A proof: a fact, the rule and values that derive it, and proofs of those it used.
+"""A proof: a fact, the rule and values that derive it, and proofs of its facts.
 
 A fact has one proof within a proof, so what reads as a tree is a graph without cycles.  It is built
 from the leaves up and never changed.  A chain of a hundred thousand facts is an ordinary proof, so

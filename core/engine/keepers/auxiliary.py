@@ -31,10 +31,12 @@ Log = list[tuple[str, Row, bool]]
 
 
 class AuxiliaryKeeper(Keeper):
-    """Invariants:
-    I1  the system has exactly the facts of its inputs;
-    I2  the table of the answer, and of each auxiliary relation that was read, holds the rows of the
-        system; except auxiliary ones while it has `strayed`.
+    """Keeps recursion by a system of auxiliary relations.
+
+    Invariants:
+      I1  the system has exactly the facts of its inputs;
+      I2  the table of the answer, and of each auxiliary relation that was read, holds the rows of
+          the system; except auxiliary ones while it has `strayed`.
     """
 
     @classmethod

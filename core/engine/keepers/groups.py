@@ -60,9 +60,11 @@ Targets: TypeAlias = dict[Key, dict[Value, int]]  # group → target → number 
 
 
 class GroupKeeper(DerivingKeeper):
-    """Invariants:
-    I1  the totals are those of all derivations of the auxiliary rule;
-    I2  `values` has the value of every group that is not empty, or differs from the default.
+    """Keeps the value of each group of an aggregate.
+
+    Invariants:
+      I1  the totals are those of all derivations of the auxiliary rule;
+      I2  `values` has the value of every group that is not empty, or differs from the default.
     """
 
     about = "a running total or an ordered multiset for each group"

@@ -51,12 +51,14 @@ AnyNext = Callable[[Iterable[Value]], set[Value]]  # the nodes next to any of th
 
 
 class Condensation:
-    """Invariants:
-    I1  `of` maps each node of a step to its component;
-    I2  the nodes of a component reach each other, and those of different ones do not;
-    I3  a step between components leads to a later place; no two have the same place;
-    I4  `together` has the nodes of all components with several nodes;
-    I5  `leads_to` and `comes_from`, if not None, have the nodes one step away.
+    """The components of a changing graph, and their order.
+
+    Invariants:
+      I1  `of` maps each node of a step to its component;
+      I2  the nodes of a component reach each other, and those of different ones do not;
+      I3  a step between components leads to a later place; no two have the same place;
+      I4  `together` has the nodes of all components with several nodes;
+      I5  `leads_to` and `comes_from`, if not None, have the nodes one step away.
     """
 
     def __init__(self, steps: Steps) -> None:

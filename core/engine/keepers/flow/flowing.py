@@ -51,11 +51,13 @@ _NO_RULE = "no rule runs; what is behind the change is settled, component by com
 
 
 class FlowKeeper(Keeper):
-    """Invariants:
-    I1  a node has the elements of its sources, of the base facts, and of the nodes one step before
-        it, and each element comes from a source or a base fact;
-    I2  `parts`, if not None, is the condensation of the steps, and exactly the nodes of a component
-        share a set.
+    """Keeps recursion that carries a column along.
+
+    Invariants:
+      I1  a node has the elements of its sources, of the base facts, and of the nodes one step
+          before it, and each element comes from a source or a base fact;
+      I2  `parts`, if not None, is the condensation of the steps, and exactly the nodes of a
+          component share a set.
     """
 
     about = "sets that flow along steps, settled from the sources on"

@@ -64,11 +64,13 @@ _SUSPECTS = "Δ?"  # prefix of the relation of a relation's suspects
 
 
 class RecursiveKeeper(Keeper):
-    """Invariants:
-    I1  `proofs` has a witness for each fact of the tables, and for no other; until the unit is
-        `proven`, some facts may have none;
-    I2  a witness is that of a base fact, or an instance of a rule whose body holds;
-    I3  the witnesses are well-founded.
+    """Keeps any recursion, by one witness per fact.
+
+    Invariants:
+      I1  `proofs` has a witness for each fact of the tables, and for no other; until the unit is
+          `proven`, some facts may have none;
+      I2  a witness is that of a base fact, or an instance of a rule whose body holds;
+      I3  the witnesses are well-founded.
     """
 
     about = "one well-founded witness for each fact"
