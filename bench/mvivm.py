@@ -1,9 +1,9 @@
 """Age generations and `auto` against first-order delta, on hostile and benign streams of the
 triangle.
 
-    hostile    two hubs with half of all tuples as neighbours each, disjoint; edges between hubs are toggled
+    hostile    two hubs, each with half of all tuples as neighbours; edges between them are toggled
     load       10^6 tuples at once: generations against the indexes of first-order delta
-    benign     a random sparse graph, edges come and go; and a window that slides over a stream of edges
+    benign     a random sparse graph with random updates; and a window that slides over edges
     engine     the benign and the hostile streams through `Database`, as a user has it
 
 Times are of one process, both sides in one run.  `auto` is not told which stream comes; the updates

@@ -5,7 +5,7 @@
 | `preprocess`, `macros` | `#define`, `#if`, `#include`, `.include`: files to one `Source` |
 | `source` | that text, and where each of its lines came from |
 | `keywords`, `lexer` | characters to tokens; leaves of the syntax tree are tokens |
-| `grammar.lark`, `automaton`, `builder`, `parser` | tokens to `ast`, with every syntax error of a file |
+| `grammar.lark`, `automaton`, `builder`, `parser` | tokens to `ast`, with all syntax errors |
 | `walk` | copies of syntax trees with something replaced, and all below a node |
 | `check` | the checker: a syntax tree to a `core.Program`, through the stages in `checks` |
 | `query_text`, `fact_text`, `prompt_input` | queries, facts, and what is typed at a prompt |

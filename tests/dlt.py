@@ -34,13 +34,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from attrs import define, field
+from engines import Incremental
+from oracles.recomputing import Recomputing
 
 from everlog.cli import main
-from everlog.core.engine import Incremental
 from everlog.core.engine.planning.plan import make_plan
 from everlog.core.evaluate import reference, seminaive
 from everlog.core.program import Program
-from everlog.core.program.executor import Changes, Executor, InsertOnly, Recomputing, Run, Update
+from everlog.core.program.executor import Changes, Executor, InsertOnly, Run, Update
 from everlog.core.program.values import EvaluationError
 from everlog.dsl.check import diagnose
 from everlog.dsl.diagnostics import DatalogError, Report

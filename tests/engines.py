@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from everlog.core.engine import Engine, Incremental
-from everlog.core.engine.engine import Net
+from attrs import field, frozen
+
+from everlog.core.engine import Engine
+from everlog.core.engine.engine import LARGE, Net
 from everlog.core.engine.stepping.changes import NOTHING
 from everlog.core.program import Program
 from everlog.core.program.executor import Changes, Update
+
+
+@frozen
+class Incremental:
+    """The engine as an executor; a step of `large` updates may recompute whole units."""
+
+    strategies: Mapping[str, str] = field(factory=dict)
+    large: int = LARGE
+
+    def start(self, program: Program) -> Engine:
+        return Engine(program, strategies=self.strategies, large=self.large)
 
 
 class BulkEngine(Engine):

@@ -18,11 +18,11 @@ from typing import Any
 
 import generators
 from attrs import frozen
-from engines import EXECUTORS
+from engines import EXECUTORS, Incremental
 
 import everlog
 from everlog import Database
-from everlog.core.engine import Engine, Incremental
+from everlog.core.engine import Engine
 from everlog.core.engine.compiled_query import CompiledQuery
 from everlog.core.evaluate import reference, seminaive
 from everlog.core.program import Atom, Kind, Program, Row, Rule, Variable

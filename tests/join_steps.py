@@ -1,4 +1,6 @@
-"""Counts the rows that an order of joins tries, one nested loop per atom, as the planner defines it."""
+"""Counts the rows that an order of joins tries, one nested loop per atom, as the planner defines
+it.
+"""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def _way(keeper: FlowKeeper, row: Row) -> list[Fact]:
             assert copied in set(tables[source.relation].rows())
             return []
     (step,) = [step for step in keeper.steps if step.rule == known[0]]
-    before = keeper._ways[element, node]
+    before = keeper._paths[element, node]
     assert ((before, node) if step.start == 0 else (node, before)) in set(tables[step.relation].rows())
     return [(keeper.name, shape.row(before, element))]
 

@@ -3,7 +3,7 @@
 | module | holds |
 |---|---|
 | `query` | the positive join of a rule body as a hypergraph |
-| `classes` | hierarchical, q-hierarchical, free-connex, acyclic, cyclic, Loomis–Whitney; each with its reason |
+| `classes` | hierarchical, q-hierarchical, free-connex, acyclic, cyclic, Loomis–Whitney; why |
 | `covers` | fractional edge covers, exact, with certificates |
 | `decompositions` | join trees and tree decompositions |
 | `widths` | fractional hypertree width, free-connex width |

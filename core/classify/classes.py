@@ -211,7 +211,7 @@ def _cores(query: Query, remaining: Sequence[int]) -> list[tuple[str, ...]]:
 
 
 def _cycle(cores: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """A shortest chordless cycle; without one, the graph is chordal, so some clique is in no atom."""
+    """A shortest chordless cycle; in a chordal graph, a clique that is in no atom."""
     return _chordless_cycle(cores) or (_uncovered_clique(cores) if cores else ())
 
 
@@ -242,7 +242,7 @@ def _chordless_cycle(cores: Sequence[Sequence[str]]) -> tuple[str, ...]:
 
 
 def _shortest_path(near: Mapping[str, set[str]], start: str, end: str, closed: set[str]) -> tuple[str, ...]:
-    """From start to end, not through `closed`; () if there is none.  A shortest path has no chords."""
+    """A shortest path around `closed`, which has no chords; () if there is none."""
     seen = closed | {start}
     paths: list[tuple[str, ...]] = [(start,)]
     for path in paths:  # grows while it is read: breadth first

@@ -70,7 +70,8 @@ def query_of(rule: Rule) -> Query:
     """The positive join of a rule body, in the order of the body.
 
     >>> x, y, z = map(Variable, "xyz")
-    >>> print(query_of(Rule(Atom("q", (x,)), (Atom("e", (x, y)), Atom("e", (y, z)), Atom("f", (z, z))))))
+    >>> body = (Atom("e", (x, y)), Atom("e", (y, z)), Atom("f", (z, z)))
+    >>> print(query_of(Rule(Atom("q", (x,)), body)))
     Q(x) = e(x, y), e(y, z), f(z)
     """
     merged = merged_variables(rule)
@@ -85,7 +86,7 @@ def query_of(rule: Rule) -> Query:
 
 
 def merged_variables(rule: Rule) -> dict[str, str]:
-    """Variables that an equality of the body makes the same as another one, with that one's name."""
+    """Variables that an equality of the body makes equal to another one, with its name."""
     merged: dict[str, str] = {}
 
     def found(name: str) -> str:

@@ -20,7 +20,7 @@ from everlog.core.program.bodies import may_fail
 
 @frozen
 class Member:
-    """`variable ∈ values`: about `size` values of a key that is bound, not yet looped over."""
+    """`variable ∈ values`: about `size` values of a bound key, not yet looped over."""
 
     variable: Variable
     values: Values

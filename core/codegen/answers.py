@@ -1,9 +1,9 @@
 """Queries: a body as a generator, which yields its answers one by one.
 
-What is good for a rule, whole sets at a time, is bad for whoever waits for the first answer.  So
-here every variable is a loop: no set is made and no relation is projected before the first answer,
-and the work between two answers is that of the nested loops between them.  The same answer may be
-yielded several times; `may_repeat` says whether it can be.
+Whole sets at a time are fast for a rule, but delay the first answer of a query.  So here every
+variable is a loop: no set is built and no relation is projected before the first answer, and the
+work between two answers is that of the nested loops between them.  The same answer may be yielded
+several times; `may_repeat` says whether it can be.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ class AtomWriter(Writer):
     """Writes joins with one atom at a time."""
 
     def delta_atom(self, atom: Atom) -> None:
-        """Read an atom from Δ, in the form its relation has, testing what is not a new variable."""
+        """Read an atom from Δ, in the form of its relation, and test what is not new."""
         shape = self.shapes[atom.relation]
         if isinstance(shape, PairShape):
             key = atom.args[shape.key]
@@ -91,7 +91,7 @@ class AtomWriter(Writer):
         return container.cut_to(self.leading_indexes(variable))
 
     def union_over_loop(self, atom: Atom, key: list[int], index: str) -> str | None:
-        """Instead of a loop whose variable only leads into `index`: the union of what it leads to."""
+        """Replace a loop whose variable only leads into `index` by a union of sets."""
         if self.last_loop is None or len(key) != 1:
             return None
         variable, container, at = self.last_loop
@@ -119,7 +119,7 @@ class AtomWriter(Writer):
         self.loop(args, "", container)
 
     def loop(self, args: Sequence[p.Term], extra: str, container: Values) -> None:
-        """`for args…[, extra] in container`, then the tests that repeated or known columns need."""
+        """`for args…[, extra] in container`, then tests of repeated or known columns."""
         targets: list[str] = []
         tests: list[str] = []
         new: list[Variable] = []
@@ -244,7 +244,7 @@ class AtomWriter(Writer):
 
 
 def local(text: str, name: str = "") -> Values:
-    """The values of a set that has a name, or of an expression with just this name in it."""
+    """The values of a named set, or of an expression with just this name in it."""
     return Values(text, frozenset([name or text]))
 
 

@@ -1,28 +1,18 @@
-"""A rule body made ready for compilation, and which of its variables can be the set variable."""
+"""Which variables of a rule body can be its set variable."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from everlog.core import program as p
-from everlog.core.program import (
-    Aggregate,
-    Atom,
-    Call,
-    Comparison,
-    Literal,
-    Negation,
-    Range,
-    Rule,
-    Variable,
-)
+from everlog.core.program import Aggregate, Atom, Call, Comparison, Literal, Negation, Range, Rule, Variable
 from everlog.core.storage.shape import Shape
 
 MAX_CANDIDATES = 6  # set variables to try for one rule
 
 
 def set_variables(rule: Rule, shapes: Mapping[str, Shape]) -> list[Variable]:
-    """The variables worth trying, best first: those that fill a head column, then unneeded ones."""
+    """The candidates, best first: variables of a head column, then unneeded ones."""
     head = rule.head
     shape = shapes[head.relation]
     in_head = [v for arg in head.args for v in p.variables_of(arg)]

@@ -1,4 +1,4 @@
-"""What becomes of a derivation: it is counted, kept as a witness, or looked up as one.
+"""The uses of a derivation: count it, keep it as a witness, or compare it with one.
 
 Whole-program evaluation only wants to know which facts there are.  A live engine wants more:
 
@@ -39,11 +39,13 @@ FEW = 16  # values of a key that are looked up one by one
 
 
 def hidden_variables(rule: Rule) -> tuple[Variable, ...]:
-    """The variables of a rule's body that its head does not show as they are, sorted by name; but
-    for computed arguments, which follow from the others.
+    """The variables of a rule's body that its head does not show, sorted by name.
+
+    Computed arguments are left out: they follow from the others.
 
     >>> x, y, z = map(Variable, "xyz")
-    >>> print(*hidden_variables(Rule(Atom("path", (x, z)), (Atom("path", (x, y)), Atom("edge", (y, z))))))
+    >>> body = Atom("path", (x, y)), Atom("edge", (y, z))
+    >>> print(*hidden_variables(Rule(Atom("path", (x, z)), body)))
     y
     """
     found = dict.fromkeys(v for literal in rule.body for v in variables_of_literal(literal))
@@ -83,7 +85,7 @@ class LivingWriter(RuleWriter):
         return super().rule(rule, delta)
 
     def restricted(self, container: Values, variable: Variable) -> Values:
-        """From a change, a small set is not cut down: that costs more than to look each value up."""
+        """Do not cut down a small set from a change: looking up each value costs less."""
         cut = super().restricted(container, variable)
         if not self.from_delta or cut == container:
             return cut
@@ -192,7 +194,7 @@ class LivingSolutionWriter(Yielding, LivingWriter):
 
 @define
 class CountWriter(LivingWriter):
-    """`_new` maps each fact to its number of derivations; of a binary relation {key: {value: n}}."""
+    """`_new` maps each fact to its derivations; a binary one as {key: {value: n}}."""
 
     def emit(self, head: Atom, shape: Shape) -> None:
         amount = "1" if self.set_variable is None else f"_len({self.single_set()})"
@@ -216,7 +218,7 @@ class WitnessWriter(LivingWriter):
     hoisted: int | None = None  # in which part of the code the witness has a name already
 
     def settle(self, agenda: Agenda) -> None:
-        """As soon as all hidden values are known the witness gets a name, outside of further loops."""
+        """Name the witness once all hidden values are known, outside of further loops."""
         super().settle(agenda)
         if self.hoisted is None and self.hidden and all(v in self.bound for v in self.hidden):
             self.line(f"_w = {self.witness()}")
@@ -281,7 +283,7 @@ class WitnessWriter(LivingWriter):
 
 @define
 class SavingWriter(WitnessWriter):
-    """`_new` maps facts that are there to another witness; the first one that is found serves."""
+    """`_new` maps present facts to another witness; the first one found serves."""
 
     def emit(self, head: Atom, shape: Shape) -> None:
         witness = self.witness()

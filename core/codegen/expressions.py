@@ -27,7 +27,7 @@ class Expressions:
     def __init__(self, functors: Mapping[str, p.Functor]) -> None:
         self.functors = functors
         self.scope: dict[str, object] = dict(_SCOPE)
-        self.constants: dict[str, Value] = {}  # those of the scope, for whoever reads the code
+        self.constants: dict[str, Value] = {}  # those of the scope, for readers of the code
         self._names: dict[tuple[str, int], str] = {}
         self.walrus = 0
         self.numbers = count(1)

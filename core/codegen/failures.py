@@ -1,10 +1,10 @@
-"""Where generated code meets a condition that cannot be computed: does the rule fail?
+"""Whether a rule fails when generated code meets a condition without a value.
 
-By the definition of core.program.bodies it does if no other condition excludes the choice of facts
-at hand.  The code that met the failure may not have chosen all facts yet, nor tested all
-conditions.  So it hands over what is bound to a `FailurePoint`, which looks at every way to choose
-the rest.  That is rare, and need not be fast: its code is compiled when the first failure is met,
-condition by condition, and asks for its indexes then.
+By the definition of core.program.bodies it fails if no other condition excludes the choice of
+facts.  The code that met the failure may not have chosen all facts yet, nor tested all conditions.
+So it passes its bindings to a `FailurePoint`, which tries every way to choose the rest.  That is
+rare, and need not be fast: its code is compiled at the first failure, condition by condition, and
+asks for its indexes then.
 """
 
 from __future__ import annotations

@@ -187,7 +187,7 @@ class JoinWriter(AtomWriter):
         self.depth -= 1
 
     def fail(self, error: str, bound: dict[Variable, str]) -> None:
-        """What is bound has met an error: unless something else excludes it, the rule fails."""
+        """Write the failure of the present bindings: the rule fails unless excluded."""
         raise NotImplementedError("see RuleWriter")
 
     def range_loop(self, literal: Range) -> None:
@@ -241,7 +241,7 @@ class JoinWriter(AtomWriter):
         self.sets, self.made[name] = [name], self.depth
 
     def single_set(self) -> str:
-        """The intersection of what every atom gave, under one name, without what is to be dropped."""
+        """The intersection of the sets of all atoms, under one name, without dropped values."""
         current = self.intersection()
         if self.dropped:  # copying a set and dropping a value is quicker than a difference
             name = self.temporary("_S")
@@ -264,5 +264,5 @@ class JoinWriter(AtomWriter):
         return self.sets[0]
 
     def owned(self, values: str) -> str:
-        """A set that may be changed: a copy, unless it was made in this turn of the innermost loop."""
+        """A set that may be changed: a copy, unless the innermost loop has just made it."""
         return values if self.made.get(values) == self.depth else f"_set({values})"

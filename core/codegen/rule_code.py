@@ -248,7 +248,7 @@ class RuleWriter(JoinWriter):
     # ── aggregates ───────────────────────────────────────────────────────────────────────────
 
     def aggregate(self, literal: Aggregate) -> None:
-        """A call of the function that computes the aggregate for the outer variables, remembered."""
+        """A cached call of the function that computes the aggregate of a group."""
         function = f"_agg{self.expressions.number()}"
         self.helpers += self.aggregate_function(function, literal)
         arguments = ", ".join(self.bound[v] for v in literal.outer)
@@ -281,7 +281,7 @@ class RuleWriter(JoinWriter):
         return text + one.call_for_all(function, literal, max(1, round(min(turns, _MANY_TURNS))))
 
     def aggregated(self, literal: Aggregate, outer: Sequence[Variable]) -> RuleWriter:
-        """The body of an aggregate as code, for values of some variables; by groups of the others."""
+        """The body of an aggregate as code, for values of some variables, grouped by others."""
         body, groups = literal.body, [v for v in literal.outer if v not in outer]
         candidates = [] if may_fail(literal.target) else aggregated_sets(literal, body)
         for candidate in [*candidates, None]:
@@ -303,7 +303,7 @@ class RuleWriter(JoinWriter):
         raise AssertionError("an aggregate without set variable always compiles")
 
     def is_grouped(self, literal: Aggregate) -> bool:
-        """Whether all groups can be computed at once; not if that could fail for one never asked for."""
+        """Whether all groups can be computed at once; not if an unread one could fail."""
         given = {a for x in literal.body if isinstance(x, Atom) for a in x.args}
         certain = not may_fail(literal.target) and not any(map(may_fail, literal.body))
         return certain and bool(literal.outer) and given.issuperset(literal.outer)
@@ -385,7 +385,7 @@ class RuleWriter(JoinWriter):
 
 
 class Yielding:
-    """Of a writer of rules: it writes a generator, in which no set is made before the first answer."""
+    """A writer of generators, in which no set is built before the first answer."""
 
     __slots__ = ()
 

@@ -38,7 +38,7 @@ Lookup: TypeAlias = Callable[[Access], object]  # finds an index, as a rule asks
 
 @frozen
 class Compiled:
-    """The generated function; bound to the indexes that it asks for, it takes (Δ, new)."""
+    """The generated function; bound to its indexes, it takes (Δ, new)."""
 
     source: str
     accesses: tuple[Access, ...]
@@ -63,11 +63,11 @@ class Part:
 
 @define
 class Writer:
-    """Code in the making.
+    """Code under construction.
 
     `bound` maps a variable to the Python name that holds it; `sets` are the names of the sets whose
-    intersection the set variable ranges over; `made` says at which depth a set was made that nobody
-    else has.  If there is a `late` atom, it is joined in its turn, and its index is Δ.
+    intersection the set variable ranges over; `made` has the depth at which a set was made that has
+    no other owner.  If there is a `late` atom, it is joined in its turn, and its index is Δ.
     """
 
     shapes: Mapping[str, Shape]

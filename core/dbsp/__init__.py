@@ -7,6 +7,6 @@ Source: Budiu, Chajed, McSherry, Ryzhyk, Tannen, DBSP: Automatic Incremental Vie
 Rich Query Languages, PVLDB 16(7), 2023.
 """
 
-from everlog.core.dbsp.derive import DeltaRule, delta_name, delta_rule, delta_rules, each_delta_rule
+from everlog.core.dbsp.derive import DeltaRule, delta_name, delta_rules, each_delta_rule
 
-__all__ = ["DeltaRule", "delta_name", "delta_rule", "delta_rules", "each_delta_rule"]
+__all__ = ["DeltaRule", "delta_name", "delta_rules", "each_delta_rule"]

@@ -1,4 +1,4 @@
-"""The delta rules of a rule: what one changed relation adds to a head, and what it takes away.
+"""The delta rules of a rule: derivations that a changed relation adds or removes.
 
 A rule body is a product.  A positive atom reads the indicator A of a relation, 0 or 1; a negated
 one reads 1 - A; an aggregate literal reads the indicator of the graph of a function, with the rows
@@ -64,7 +64,7 @@ DIRECTION = {"delete": -1, "insert": 1}  # event → the sign of ΔA; in the ord
 
 
 def delta_name(relation: str) -> str:
-    """What a filter calls the change of a relation.
+    """The name under which a filter reads the change of a relation.
 
     >>> delta_name("edge")
     'Δedge'
@@ -90,7 +90,7 @@ class DeltaRule:
 
     @property
     def before(self) -> bool:
-        """Is it evaluated before the change is made to the table, or after?"""
+        """Whether it is evaluated before the change is made to the table, or after."""
         return self.sign < 0
 
     def __str__(self) -> str:
@@ -120,7 +120,7 @@ class Factor:
 
 @frozen
 class Product:
-    """One term of a delta: the product of `new` as they will be, Δ`change`, and `old` as they were."""
+    """One term of a delta: `new` in the new version, Δ of `change`, `old` in the old."""
 
     new: tuple[Factor, ...]
     change: Factor
@@ -140,11 +140,6 @@ def expand(factors: tuple[Factor, ...]) -> Iterator[Product]:
         a, b = factors[0], factors[1:]
         yield Product(read, a, b)  # Δa × old b, behind the factors that already read new
         read, factors = (*read, a), b  # new a × Δb
-
-
-def term(factors: tuple[Factor, ...], i: int) -> Product:
-    """Term i of `expand`, without the others."""
-    return Product(factors[:i], factors[i], factors[i + 1 :])
 
 
 # ── from a rule to products, and back ────────────────────────────────────────────────────────────
@@ -183,7 +178,7 @@ def occurrences(rule: Rule, relation: str) -> tuple[Factor, ...]:
 
 
 def arranged(factors: tuple[Factor, ...], event: str) -> tuple[Factor, ...]:
-    """The order of the product: what loses, from left to right; what gains, from right to left."""
+    """The order of the product: losing factors, then gaining ones in reverse."""
     direction = DIRECTION[event]
     losing = (f for f in factors if f.coefficient * direction < 0)
     gaining = (f for f in reversed(factors) if f.coefficient * direction > 0)
@@ -191,20 +186,20 @@ def arranged(factors: tuple[Factor, ...], event: str) -> tuple[Factor, ...]:
 
 
 def realised(rule: Rule, event: str, product: Product) -> DeltaRule:
-    """A term as a rule over the one version of the table that there is."""
+    """A term as a rule over the one version of the table that exists."""
     change = product.change
     sign = change.coefficient * DIRECTION[event]
-    other = product.new if sign < 0 else product.old[::-1]  # what the table is not
+    other = product.new if sign < 0 else product.old[::-1]  # the version that the table does not have
     i, body = change.position, rule.body
     literals = (*body[:i], change.atom, *body[i + 1 :], *map(attrgetter("outside"), other))
     return DeltaRule(change.atom.relation, event, sign, i, literals, rule.head)
 
 
 def each_delta_rule(rule: Rule, relation: str) -> Iterator[DeltaRule]:
-    """The delta rules in the order of a step: deletes before and after, inserts before and after.
+    """The delta rules in the order of a step, deletes before inserts.
 
-    They are made one by one: for n occurrences there are 2n rules with up to n filters each, too
-    many to keep when a body has thousands.
+    They are generated one by one: n occurrences give 2n rules with up to n filters each, too many
+    to hold when a body has thousands.
     """
     factors = occurrences(rule, relation)
     for event in DIRECTION:
@@ -228,14 +223,3 @@ def delta_rules(rule: Rule, relation: str) -> tuple[DeltaRule, ...]:
     insert, after: q(x, z) +:= Δe(x, y), e(y, z), !e(x, z).
     """
     return tuple(each_delta_rule(rule, relation))
-
-
-def delta_rule(rule: Rule, relation: str, event: str, position: int) -> DeltaRule:
-    """The delta rule of one occurrence, without the others.
-
-    Cost: O(length of the body).
-    """
-    factors = arranged(occurrences(rule, relation), event)
-    i = next((i for i, factor in enumerate(factors) if factor.position == position), None)
-    assert i is not None, f"literal {position} of {rule} does not read {relation}"
-    return realised(rule, event, term(factors, i))

@@ -2,19 +2,18 @@
 
 | room or module | holds |
 |---|---|
-| `planning/` | how each unit is kept, and what that costs |
-| `stepping/` | one step on its way through the units |
+| `planning/` | which strategy keeps each unit, and its cost |
+| `stepping/` | one step through the units |
 | `keepers/` | the strategies, a module for each |
-| `network` | all keepers, who listens to whom, what survives a change of rules |
-| `fused`, `unrolled`, `ways` | single updates, written out as one function |
+| `network` | all keepers, their readers, and their survival of a change of rules |
+| `fused`, `unrolled`, `ways` | single updates, compiled to one function |
 | `watch` | rules that move to another view of their join |
-| `engine` | steps small and large, reading, other rules |
-| `compiled_query` | queries, compiled |
-| `explain`, `statistics` | the plan, the delta rules and what they took, for readers |
+| `engine` | small and large steps, reads, changes of rules |
+| `compiled_query` | compiled queries |
+| `explain`, `statistics` | plan, delta rules and measurements, for readers |
 """
 
 from everlog.core.engine.engine import Engine, Witness
-from everlog.core.engine.executor import Incremental
 from everlog.core.engine.keepers.unit_strategies import STRATEGIES
 from everlog.core.engine.planning.plan import NoSuchStrategy, Plan, make_plan
 from everlog.core.engine.statistics import Statistics
@@ -23,7 +22,6 @@ from everlog.core.runtime.guards import LimitExceeded, Limits, Progress
 __all__ = [
     "STRATEGIES",
     "Engine",
-    "Incremental",
     "LimitExceeded",
     "Limits",
     "NoSuchStrategy",

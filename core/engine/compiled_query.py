@@ -1,11 +1,11 @@
-"""Queries of a running engine: bodies compiled to generators over its tables and their indexes.
+"""Queries of a running engine: bodies compiled to generators over its tables.
 
-A query changes nothing but that the tables get the indexes it asks for.  The order of its joins is
-chosen by the sizes that relations have, and again when they have others.  Its answers are those of
-the state in which it is run: whoever goes through them must stop when the engine has made a step.
+A query changes nothing, except that tables get the indexes it asks for.  The sizes of relations
+decide the order of its joins; when they change much, it is compiled again.  Its answers are those
+of the present state: an iteration must stop when the engine has made a step.
 
-The parameters of a query are variables that its first atom binds.  That atom is compiled as a
-change is:  its one fact, the values of the parameters, comes with each run.  So a query is compiled
+The parameters of a query are variables that its first atom binds.  That atom is compiled like a
+change: its one fact, the values of the parameters, comes with each run.  So a query is compiled
 once for all values.
 """
 
@@ -28,22 +28,23 @@ from everlog.core.storage.lazy_index import LazyIndex
 from everlog.core.storage.table_shapes import shape_of
 from everlog.core.storage.table_statistics import is_other_size
 
-_LARGE = 10_000  # facts of a table whose index takes long enough to build that one would notice
+_LARGE = 10_000  # facts of a table whose index takes noticeably long to build
 T = TypeVar("T")
 
 
 class CompiledQuery:
-    """The alternatives of a query, compiled at the first run and when sizes have changed.
+    """The alternatives of a query, compiled at the first run and when sizes changed.
 
     >>> from everlog.core.program.executor import Update
     >>> from everlog.core.program import Atom, Variable
     >>> from everlog.dsl.check import compile_text
     >>> engine = Engine(compile_text(".decl e(x:number, y:number)  e(1, 2).  e(2, 3).  e(2, 4)."))
     >>> x, y, z = map(Variable, "xyz")
-    >>> query = CompiledQuery(engine, [Rule(Atom("?-", (x, z)), (Atom("e", (x, y)), Atom("e", (y, z))))])
-    >>> sorted(query.answers())
+    >>> rule = Rule(Atom("?-", (x, z)), (Atom("e", (x, y)), Atom("e", (y, z))))
+    >>> sorted(CompiledQuery(engine, [rule]).answers())
     [(1, 3), (1, 4)]
-    >>> from_x = CompiledQuery(engine, [Rule(Atom("?-", (y,)), (Atom("$", (x,)), Atom("e", (x, y))))])
+    >>> rule = Rule(Atom("?-", (y,)), (Atom("$", (x,)), Atom("e", (x, y))))
+    >>> from_x = CompiledQuery(engine, [rule])
     >>> sorted(from_x.answers((1,))), sorted(from_x.answers((2,)))
     ([(2,)], [(3,), (4,)])
     """
@@ -61,20 +62,20 @@ class CompiledQuery:
 
         `parameters` are the values of the query's parameters, in the order of its first atom.
 
-        Cost: that of the joins, as far as they are gone through; indexes that are not there yet are
-        built on the way, when lookups have cost as much.
+        Cost: that of the joins, as far as the caller iterates; missing indexes are built once
+        lookups have cost as much.
         """
         store = self._engine.store_for(self._reads)
         tables = {name: store.tables[name] for name in self._reads}
         sizes = {name: table.about() for name, table in tables.items()}
         if not self._code or any(is_other_size(self._sizes[name], size) for name, size in sizes.items()):
             compiled = [self._compiled(rule, store) for rule in self._rules]
-            self._code, self._sizes = compiled, sizes  # together: a limit may be met at any time
+            self._code, self._sizes = compiled, sizes  # together: a limit may interrupt at any time
         runs: list[Iterator[Row]] = []
-        given = parameters if len(parameters) == 1 else (_padded(parameters, 0),)
+        values = parameters if len(parameters) == 1 else (_padded(parameters, 0),)
         for rule, code in zip(self._rules, self._code, strict=True):
             run: Any = code.bound_to(partial(_index, store))
-            runs.append(_telling(rule, run(given, None)))  # a generator
+            runs.append(_blaming(rule, run(values, None)))  # a generator
         found = runs[0] if len(runs) == 1 else chain.from_iterable(runs)
         return found if self._distinct else _once(found)
 
@@ -92,7 +93,7 @@ def _parameters(rule: Rule) -> Atom | None:
 
 
 def _padded(row: tuple[T, ...], filler: T) -> tuple[T, ...]:
-    """Three columns instead of two: pairs are stored by key, and would not be bound both at once."""
+    """Three columns instead of two: a pair, stored by key, would bind only one."""
     return (*row, filler) if len(row) == 2 else row
 
 
@@ -104,13 +105,13 @@ def _with_rows(rule: Rule) -> Rule:
 
 
 def _showing_parameters(rule: Rule) -> Rule:
-    """The rule as if it told its parameters: they are the same in all of its answers."""
+    """The rule with its parameters in the head: they are the same in all answers."""
     first = _parameters(rule)
     return rule if first is None else evolve(rule, head=Atom("", rule.head.args + first.args))
 
 
 def _index(store: Store, access: Access) -> object:
-    """The index that code asks for; a lazy one of a large table."""
+    """The index that compiled code asks for; a lazy one for a large table."""
     if not access.relation.startswith(LAZY):
         return store.index(access)
     table = store.tables[access.relation.removeprefix(LAZY)]
@@ -119,7 +120,7 @@ def _index(store: Store, access: Access) -> object:
     return table.index(access.key, access.rest)
 
 
-def _telling(rule: Rule, found: Iterable[Row]) -> Iterator[Row]:
+def _blaming(rule: Rule, found: Iterable[Row]) -> Iterator[Row]:
     """The answers; an error names the query."""
     try:
         yield from found

@@ -1,13 +1,13 @@
 """The in-process engine: relations that follow inserts and deletes.
 
-A step is a list of updates, applied in order, all or none.  A small one goes through the units as a
-change (`core.engine.stepping.step`); a large one, or the first, has the units that it reaches
-computed anew, set at a time.  Either way the relations afterwards are those of an evaluation from
+A step is a list of updates, applied in order, all or none.  A small step passes through the units
+as a change (`core.engine.stepping.step`); a large one, or the first, recomputes the units that it
+reaches, set at a time.  Either way the relations afterwards are those of an evaluation from
 scratch.
 
 A small step passes through states in which some relations are new and others old.  If a rule fails
-on values that only met there (a division by zero, say), the step is undone and the units are
-computed anew:  then only an error of the new state itself is an error of the step.
+on values that meet only there (a division by zero, say), the engine undoes the step and recomputes
+the units: then only an error of the new state itself is an error of the step.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from typing import Any, NoReturn, TypeAlias, TypeVar
 from attrs import frozen
 
 from everlog.core.engine.fused import Fused, MetFailure
-from everlog.core.engine.keepers.base import GivenKeeper
+from everlog.core.engine.keepers.base import BaseKeeper
 from everlog.core.engine.keepers.keeper import Keeper
 from everlog.core.engine.network import Network
-from everlog.core.engine.planning.plan import GIVEN as GIVEN_ONLY
+from everlog.core.engine.planning.plan import GIVEN as BASE_ONLY
 from everlog.core.engine.planning.plan import make_plan
 from everlog.core.engine.planning.systems import Refused, with_auxiliaries
 from everlog.core.engine.statistics import Statistics, statistics_of
 from everlog.core.engine.stepping.broken import BrokenEngine
-from everlog.core.engine.stepping.changes import NOTHING, GivenRows, ToldChanges
+from everlog.core.engine.stepping.changes import NOTHING, BaseRows, ToldChanges
 from everlog.core.engine.stepping.saved_state import Columns
 from everlog.core.engine.stepping.step import Step
 from everlog.core.engine.stepping.store import Store
@@ -48,16 +48,16 @@ from everlog.core.storage.shared_values import SharedTable
 from everlog.core.storage.tables import Table
 
 LARGE = 64  # updates from which a step may be a large one
-PART = 4  # it is, from one of so many of the facts that are given
-MEASURED = 200  # of so many single updates one goes the long way, where rules are measured
+PART = 4  # a large step changes at least 1/4 of the base facts
+MEASURED = 200  # one of this many single updates takes the general way, to measure rules
 
-Net: TypeAlias = Mapping[str, tuple[list[Row], list[Row]]]  # relation → given facts that go, that come
+Net: TypeAlias = Mapping[str, tuple[list[Row], list[Row]]]  # relation → base facts that go, that come
 Seal: TypeAlias = Callable[[Net], None]
 
 
 @frozen
 class Witness:
-    """A derivation of a fact: a rule of the program, and the values of its body's variables."""
+    """A derivation of a fact: a rule of the program, and values of its variables."""
 
     rule: Rule
     binding: Mapping[str, Value]
@@ -67,11 +67,11 @@ _Step = TypeVar("_Step", bound=Callable[..., Changes])
 
 
 def _whole(method: _Step) -> _Step:
-    """Run a step; what fails once the step stands breaks the engine."""
+    """Run a step; an error after the step is committed breaks the engine."""
 
     @wraps(method)
     def step(self: Engine, *args: Any, **more: Any) -> Changes:
-        self.guard.stands = False
+        self.guard.committed = False
         try:
             return method(self, *args, **more)
         except Broken:
@@ -112,13 +112,13 @@ class Engine:
         given: Mapping[str, Iterable[Row]] | None = None,
         kept: Mapping[str, Columns] | None = None,
     ) -> None:
-        """Run a program with its own facts, or with the facts `given` instead.
+        """Run a program with its own facts, or with the base facts `given` instead.
 
-        `kept` is what another engine with the same program, strategies and facts has kept: it is
-        not computed again.
+        `kept` is the saved state of another engine with the same program, strategies and facts: it
+        is restored instead of computed.
 
-        Whoever sets `seal` is shown each step at its very end: if it raises, the step is undone; if
-        it returns, the step stands, and nothing takes it back.
+        `seal`, if set, is called with each step at its very end: if it raises, the step is undone;
+        if it returns, the step is committed for good.
         """
         program = with_auxiliaries(program, strategies or {})
         self.program = program
@@ -129,13 +129,11 @@ class Engine:
         self._steps = 0
         self.moved: dict[str, Move] = {}  # rules that moved, with their last move
         self._network = Network(make_plan(program, self._asked), program.relations)
-        self._facts_given = 0
+        self._base_facts = 0
         self._know(program)
         start = program.facts if given is None else given
         rows_of_start = {name: list(dict.fromkeys(rows)) for name, rows in start.items()}
-        self.computed: dict[
-            str, tuple[float, int]
-        ] = {}  # unit → how long it took when last computed, and how many facts
+        self.computed: dict[str, tuple[float, int]] = {}  # unit → seconds and facts when last computed
         net: Net = {name: ([], rows) for name, rows in rows_of_start.items() if rows}
         self._compute(net, everything=True, kept=kept)
 
@@ -145,12 +143,12 @@ class Engine:
         home = self._network.home
         self._refused = {name: why for name in program.relations if (why := home[name].refusal(name))}
         self._small = self._begin()
-        self._proved: set[tuple[str, bool]] = set()  # relations with whether a fact comes: see `_prove_for`
+        self._proved: set[tuple[str, bool]] = set()  # relations and whether a fact comes: `_prove_for`
         self._watch = JoinWatch(self._network)
         self._ways = self._make_ways(program)
 
     def _make_ways(self, program: Program) -> Ways:
-        return Ways(self._network, [n for n in program.relations if self.strategy_of(n)[0] == GIVEN_ONLY])
+        return Ways(self._network, [n for n in program.relations if self.strategy_of(n)[0] == BASE_ONLY])
 
     @property
     def tables(self) -> dict[str, Table]:
@@ -163,7 +161,7 @@ class Engine:
     # ── steps ────────────────────────────────────────────────────────────────────────────────
 
     def apply(self, step: Iterable[Update]) -> Changes:
-        """Apply the updates in order, all or none; the net change of every relation."""
+        """Apply the updates in order, all or none; return the net change per relation."""
         updates = step if isinstance(step, list | tuple) else list(step)
         if len(updates) == 1:
             update = updates[0]
@@ -176,8 +174,8 @@ class Engine:
         return self._apply(self._net(updates))
 
     def update(self, relation: str, row: Row, insert: bool = True) -> Changes:
-        """A step of one insert or delete, without an `Update` made for it."""
-        self.guard.stands = False
+        """Apply one insert or delete as a step, without making an `Update`."""
+        self.guard.committed = False
         try:  # as `_whole` does, without another call
             return self._update(relation, row, insert)
         except Broken:
@@ -190,7 +188,7 @@ class Engine:
         self._count_step()
         if self._steps % MEASURED:
             guard, fused = self.guard, None
-            if guard.progress is None and guard.limits.facts is None:  # nobody counts what is derived
+            if guard.progress is None and guard.limits.facts is None:  # derived facts are not counted
                 fused = self._ways.fused(relation, insert)
             follow = None if fused is not None else self._ways.unrolled(relation)
             if fused is not None or follow is not None:
@@ -212,14 +210,14 @@ class Engine:
     def insert(self, rows: Mapping[str, Iterable[Row]]) -> Changes:
         """Insert many facts as one step, without an `Update` for each.
 
-        Cost: of a first load, that of sets of rows; no Python code runs for each row.
+        Cost: for a first load, that of sets of rows; no Python code runs per row.
         """
         net: dict[str, tuple[list[Row], list[Row]]] = {}
-        for name, given in rows.items():
+        for name, values in rows.items():
             if name not in self._arities:
                 raise NotABaseRelation(f"undefined relation `{name}`")
             keeper = self._network.home[name]
-            new = list(dict.fromkeys(given))
+            new = list(dict.fromkeys(values))
             if new and name in self._refused:
                 raise Refused(self._refused[name])
             if not set(map(len, new)) <= {self._arities[name]}:
@@ -242,12 +240,12 @@ class Engine:
         if not net:
             return NOTHING
         number = sum(len(gone) + len(new) for gone, new in net.values())
-        if number >= self.large and number * PART >= self._facts_given:
+        if number >= self.large and number * PART >= self._base_facts:
             return self._compute(net)
         self._network.store.weight = MEASURED if number == 1 else 1
         with self.guard:
             try:
-                told = self._follow(net)
+                changes = self._follow(net)
             except (LimitExceeded, Refused):
                 raise
             except Enough as enough:  # it was taken back: once more, with another view of the join
@@ -258,7 +256,7 @@ class Engine:
         self._watch.due -= number
         if self._watch.due < 0:
             self._look_at_joins()
-        return told
+        return changes
 
     def _look_at_joins(self) -> None:
         """After a step, move joins whose work has paid for it to another view."""
@@ -276,7 +274,7 @@ class Engine:
                 self._ways = self._make_ways(self.program)
 
     def _net(self, updates: Sequence[Update]) -> Net:
-        """What a step does in the end: for each relation the given facts that go and that come."""
+        """The net effect of a step: for each relation the base facts that go and come."""
         last: dict[str, dict[Row, bool]] = {}
         for update in updates:
             name = update.relation
@@ -315,16 +313,16 @@ class Engine:
             keeper.change_given(name, gone, new)
             keeper.give(step, name, gone, new)
 
-    def _given_after(self, net: Net) -> int:
-        return self._facts_given + sum(len(new) - len(gone) for gone, new in net.values())
+    def _base_facts_after(self, net: Net) -> int:
+        return self._base_facts + sum(len(new) - len(gone) for gone, new in net.values())
 
     def _changes(self, step: Step) -> Changes:
-        """What a step changed in the relations that are declared."""
-        told = {name: change for name, change in step.changes.items() if name in self._arities}
-        return ToldChanges(self._network.store.shapes, told)
+        """The changes of a step in declared relations."""
+        declared = {name: change for name, change in step.changes.items() if name in self._arities}
+        return ToldChanges(self._network.store.shapes, declared)
 
     def _single(self, name: str, row: Row, insert: bool, fused: Fused | None, follow: Follow | None) -> Changes:
-        """One update of a relation that no rule derives, by a way that is written out."""
+        """Apply one update of a base relation by its compiled function."""
         table = self._network.store.tables[name]
         shape = table.shape
         if len(row) != shape.arity:
@@ -337,13 +335,13 @@ class Engine:
             self._prove_for(name, insert)
         step, guard = self._small, self.guard
         step.again()
-        told: dict[str, dict[Row, int]] = {name: {row: 1 if insert else -1}}
-        given = self._facts_given + (1 if insert else -1)
+        rows: dict[str, dict[Row, int]] = {name: {row: 1 if insert else -1}}
+        number = self._base_facts + (1 if insert else -1)
         with guard:
             try:
                 if fused is not None:
-                    fused(step, row, told)
-                    changes: Changes = ToldChanges.of_rows(told)
+                    fused(step, row, rows)
+                    changes: Changes = ToldChanges.of_rows(rows)
                 elif follow is not None:
                     facts, nothing = shape.facts_of([row]), shape.empty()
                     _followed(follow, step, *((nothing, facts) if insert else (facts, nothing)))
@@ -351,7 +349,7 @@ class Engine:
                 if self.seal is not None:
                     self._have_sealed({name: ([], [row]) if insert else ([row], [])})
                 step.undo.clear()
-                self._facts_given, guard.stands = given, True
+                self._base_facts, guard.committed = number, True
             except BaseException as error:
                 self._take_back(step, error)
                 if isinstance(error, Enough):
@@ -367,8 +365,8 @@ class Engine:
         return changes
 
     def _take_back(self, step: Step, error: BaseException) -> None:
-        """Take a step back; where that fails, break the engine."""
-        if self.guard.stands:  # it is written where it is kept, so memory must not go back
+        """Undo a step; break the engine if that fails."""
+        if self.guard.committed:  # the file has the step, so memory must keep it
             self.give_up(error)
         halfway = self.guard.shield.held and not isinstance(error, (EvaluationError, MetFailure, Enough))
         try:
@@ -380,22 +378,22 @@ class Engine:
             self.give_up(problem)
 
     def _derive_anew(self) -> None:
-        """Compute all that is derived from the given facts: some of it may have stopped halfway."""
+        """Recompute all derived facts from the base facts, after an interrupted change."""
         step = self._begin()
         for keeper in self._network.keepers:
             keeper.forget()
-            if isinstance(keeper, GivenKeeper):
+            if isinstance(keeper, BaseKeeper):
                 keeper.table.rebuild()
             keeper.rebuild(step)
         step.all_awake()
 
     def _left(self, error: BaseException) -> None:
-        """After an error: break if the step stood, unless it is a late Ctrl-C."""
-        if self.guard.stands and isinstance(error, Exception):
+        """After an error: break if the step is committed, unless it is a late Ctrl-C."""
+        if self.guard.committed and isinstance(error, Exception):
             self.give_up(error)
 
     def give_up(self, problem: BaseException) -> NoReturn:
-        """Be broken: what is in memory may be wrong, and is not read any more."""
+        """Break the engine: its memory may be wrong, and is not read any more."""
         self.__class__ = BrokenEngine  # type: ignore[assignment]
         raise Broken(f"a step could not be taken back ({problem!r}): open the database anew") from problem
 
@@ -404,7 +402,7 @@ class Engine:
 
     @without_collections
     def _follow(self, net: Net) -> Changes:
-        """A small step: the change goes from unit to unit."""
+        """A small step: the change passes from unit to unit."""
         for name, (gone, _) in net.items():
             if (name, not gone) not in self._proved:
                 self._prove_for(name, not gone)
@@ -413,16 +411,16 @@ class Engine:
             try:
                 self._give(step, net)
                 step.run()
-                changes, given = self._changes(step), self._given_after(net)
+                changes, number = self._changes(step), self._base_facts_after(net)
                 self._have_sealed(net)
-                self._facts_given, self.guard.stands = given, True
+                self._base_facts, self.guard.committed = number, True  # last: nothing may fail after it
             except BaseException as error:
                 self._take_back(step, error)
                 raise
         return changes
 
     def _prove_for(self, relation: str, insert: bool) -> None:
-        """Have the witnesses that a change of a relation needs; once is enough."""
+        """Make the witnesses that a change of a relation needs, once."""
         self._prove(self._network.may_lose(relation, insert))
         self._proved.add((relation, insert))
 
@@ -434,7 +432,7 @@ class Engine:
                     keeper.prove(self.guard)
 
     def _compute(self, net: Net, everything: bool = False, kept: Mapping[str, Columns] | None = None) -> Changes:
-        """A large step: the units that it reaches are computed anew, but for what is `kept`."""
+        """A large step: recompute the units that it reaches, or restore them from `kept`."""
         step = self._begin()
         network = self._network
         network.store.weight = 1
@@ -443,44 +441,44 @@ class Engine:
             try:
                 self._give(step, net)
                 for name, (gone, new) in net.items():
-                    if isinstance(network.home[name], GivenKeeper):
-                        step.changes[name] = GivenRows(gone), GivenRows(new)
+                    if isinstance(network.home[name], BaseKeeper):
+                        step.changes[name] = BaseRows(gone), BaseRows(new)
                 reached = network.keepers if everything else network.reached(net)
                 for keeper in reached:
                     columns = None if kept is None else kept.get(keeper.planned.name)
                     if columns is None:
-                        self._rebuild(step, keeper, tell=not everything)
+                        self._rebuild(step, keeper, report=not everything)
                     else:
                         keeper.restore(columns)
                         keeper.forget()
                 with self.guard.shield:
                     step.all_awake()
                 network.forget_grown_tasks()
-                changes, given = self._changes(step), self._given_after(net)
+                changes, number = self._changes(step), self._base_facts_after(net)
                 self._have_sealed(net)
-                self._facts_given, self.guard.stands = given, True
+                self._base_facts, self.guard.committed = number, True  # last: nothing may fail after it
             except BaseException as error:
                 self._take_back(step, error)
                 raise
         return changes
 
     def _have_sealed(self, net: Net) -> None:
-        """End a step: nothing after this fails, and signals wait until the guard is left."""
+        """End a step: nothing after this fails, and signals wait until the guard exits."""
         if self.seal is not None:
             with self.guard.sealing():
                 self.seal(net)
-                self.guard.stands = True  # whatever fails from here on
+                self.guard.committed = True  # whatever fails from here on
 
-    def _rebuild(self, step: Step, keeper: Keeper, tell: bool) -> None:
-        """Compute a unit anew, and note what differs if somebody is told."""
+    def _rebuild(self, step: Step, keeper: Keeper, report: bool) -> None:
+        """Recompute a unit, and record what changed if that is reported."""
         store = self._network.store
         before: dict[str, Facts] = {}
-        told = [name for name in keeper.relations if name in self.program.relations]
-        if isinstance(keeper, GivenKeeper) or not tell:
-            told = []  # the change of given facts is known: see `_compute`
-        for name in told:
+        reported = [name for name in keeper.relations if name in self.program.relations]
+        if isinstance(keeper, BaseKeeper) or not report:
+            reported = []  # the change of base facts is known: see `_compute`
+        for name in reported:
             table = store.tables[name]
-            shared = isinstance(table, Classes | SharedTable)  # a rebuild makes new sets, and these are many
+            shared = isinstance(table, Classes | SharedTable)  # a rebuild replaces their many sets
             before[name] = dict(table.facts) if shared else table.shape.copied(table.facts)
         sizes: dict[str, int] = {}
         for task in keeper.tasks():
@@ -492,7 +490,7 @@ class Engine:
             perf_counter() - start,
             sum(len(store.tables[n]) for n in keeper.relations),
         )
-        for name in told:
+        for name in reported:
             if name in computed and not before[name]:
                 gone, new = before[name], computed[name]
             else:
@@ -508,19 +506,19 @@ class Engine:
             self._network.home[name].ready(name)
 
     def _table(self, relation: str) -> Table:
-        """The table of a relation, for somebody who reads it."""
+        """The table of a relation, filled for a reader."""
         if self._refused:
             self._network.home[relation].ready(relation)
         return self.tables[relation]
 
     def store_for(self, relations: Iterable[str]) -> Store:
-        """Tables and indexes, for somebody who reads these relations."""
+        """The store, with these relations filled for a reader."""
         for relation in relations:
             self._table(relation)
         return self._network.store
 
     def stream(self, relation: str) -> Iterator[Row]:
-        """The facts of a relation in no order, to be gone through before the next step."""
+        """The facts of a relation in no order, to be read before the next step."""
         return self._table(relation).rows()
 
     def view(self, relation: str) -> frozenset[Row]:
@@ -536,7 +534,7 @@ class Engine:
         return table.shape.size_of(table.facts)
 
     def given(self, relation: str) -> Collection[Row]:
-        """The facts of a relation that were inserted or stand in the program."""
+        """The base facts of a relation."""
         return self._network.home[relation].given_rows(relation)
 
     def lookup(self, relation: str, bound: Mapping[int, Value]) -> Iterator[Row]:
@@ -564,7 +562,7 @@ class Engine:
     # ── proofs and plans ─────────────────────────────────────────────────────────────────────
 
     def witness(self, relation: str, row: Row) -> Witness | None:
-        """The derivation that is kept for a fact; None if it is given, or its unit keeps none."""
+        """The derivation that is kept for a fact; None if none is kept."""
         network = self._network
         keeper = network.home[relation]
         self._prove([keeper])
@@ -577,7 +575,7 @@ class Engine:
         return Witness(written, {**binding, **head})
 
     def strategy_of(self, relation: str) -> tuple[str, str]:
-        """How a relation is maintained, and why so."""
+        """The strategy that maintains a relation, and why."""
         planned = self._network.home[relation].planned
         return planned.strategy, planned.why
 
@@ -585,7 +583,7 @@ class Engine:
         return statistics_of(self._network, self.moved)
 
     def state(self) -> Iterator[tuple[str, int, Columns]]:
-        """What can be saved of the units with rules: name, number of facts, columns."""
+        """The saved state of units with rules: name, number of facts, columns."""
         for keeper in self._network.keepers:
             columns = keeper.state() if keeper.planned.unit.rules else None
             if columns is not None:
@@ -612,7 +610,7 @@ class Engine:
                 with self.guard.shield:
                     step.all_awake()
                     self._know(program)
-                given = sum(len(self.given(name)) for name in program.relations)
+                number = sum(len(self.given(name)) for name in program.relations)
                 now = {rule.name: network.strategy_now(rule) for rule in program.rules}
                 moved = {name: to for name, to in self.moved.items() if now.get(name) == to.strategy}
                 changes = {}
@@ -620,17 +618,17 @@ class Engine:
                     change = network.difference(name, before.get(name), old)
                     if change is not None:
                         changes[name] = change
-                told = ToldChanges({**old.store.shapes, **network.store.shapes}, changes)
-                self._have_sealed(network.given_change(old, old_program, program))
-                self._facts_given, self.moved, self.guard.stands = given, moved, True
+                reported = ToldChanges({**old.store.shapes, **network.store.shapes}, changes)
+                self._have_sealed(network.base_change(old, old_program, program))
+                self._base_facts, self.moved, self.guard.committed = number, moved, True
             except BaseException as error:
                 self._resume(old, old_program, error)
                 raise
-        return told
+        return reported
 
     def _resume(self, network: Network, program: Program, error: BaseException) -> None:
-        """Go on with the rules of before."""
-        if self.guard.stands:
+        """Continue with the earlier rules."""
+        if self.guard.committed:
             self.give_up(error)
         try:
             with self.guard.shield:

@@ -1,4 +1,4 @@
-"""What the engine will do, for readers: plan, classes, costs, delta rules and their Python."""
+"""The plan for readers: strategies, classes, costs, delta rules and their Python."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ def explain_plan(
     only: str | None = None,
     moved: Moved | None = None,
 ) -> str:
-    """Every unit with its strategy and every rule with its class and cost; with `deltas` also the
-    delta rules.
+    """Every unit with its strategy, and every rule with its class and cost.
 
     `only` names one relation or one rule; `moved` has the last move of each rule that moved.
 
     >>> from everlog.dsl.check import compile_text
-    >>> print(explain_plan(compile_text('''
+    >>> program = compile_text('''
     ...   .decl edge(x:number, y:number)  .decl path(x:number, y:number)
-    ...   path(x, y) :- edge(x, y).  path(x, z) :- path(x, y), edge(y, z).'''), only="path#2"))
+    ...   path(x, y) :- edge(x, y).  path(x, z) :- path(x, y), edge(y, z).''')
+    >>> print(explain_plan(program, only="path#2"))  # doctest: +ELLIPSIS
     path#2  path(x, z) :- path(x, y), edge(y, z).
       class        recursive: `path` depends on itself
-      one update   no promise: follows the facts that change, and the cycles that a step opens or closes
+      one update   no promise: follows the facts that change, ...
     """
     plan = make_plan(program, asked)
     costs = Costs(plan, _choices(moved))
@@ -80,9 +80,7 @@ def explain_plan(
 
 
 def fitting_systems(program: Program, unit: PlannedUnit) -> Iterator[tuple[Described, str]]:
-    """The systems of auxiliary relations, for a recursive unit, each with why it cannot serve if
-    that is so.
-    """
+    """The systems for a recursive unit, each with the reason if it does not fit."""
     if unit.unit.recursive:
         alone = _alone(unit.unit, program)
         special = special_reason(program, alone)
@@ -234,7 +232,7 @@ def explanation(program: Program, asked: Asked | None = None, moved: Moved | Non
     reads: dict[str, dict[str, str]] = {name: {} for name in program.relations}
     for rule in program.rules:
         known = reads[rule.head.relation]
-        for atom, use in atoms_of(rule.body):  # of several ways, the one that is furthest from a join
+        for atom, use in atoms_of(rule.body):  # of several uses, the one furthest from a join
             known[atom.relation] = max(use, known.get(atom.relation, use), key=_USES.index)
     return {
         "facts": [name for name in program.relations if home[name].strategy == GIVEN],
@@ -273,8 +271,9 @@ def _system_json(described: Described, unit: PlannedUnit, refusal: str) -> dict[
 
 
 def explain_delta_code(program: Program, asked: Asked | None = None, only: str | None = None) -> str:
-    """The Python of every version of every rule (or of one, or of one relation) that small steps
-    may run.
+    """The Python of every version of the rules that small steps may run.
+
+    `only` names one relation or rule.
     """
     network = Network(make_plan(program, asked), program.relations)
     parts: dict[str, None] = {}

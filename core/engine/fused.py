@@ -1,13 +1,13 @@
-"""One update of one relation as one Python function: the triggers that one would write by hand.
+"""One update of one relation as one Python function, like a hand-written trigger.
 
-Between two units a change is a set of facts, and to build and take apart such sets is most of what
-a single update costs.  Where all units on its way keep counts (of derivations, or of a group),
-everything that the update may cause is written out row by row instead: the row's tables and
-indexes, the delta rules for this row, and what they derive, counted per fact until the turn of its
-unit.  A row is a change of its own, so the sums of `core.dbsp.derive` hold row by row as well.
+Between two units a change is a set of facts, and most of the cost of a single update is building
+and reading such sets.  If all units that an update reaches keep counts (of derivations, or of a
+group), its whole effect is compiled row by row instead: the row's tables and indexes, the delta
+rules for this row, and the facts they derive, counted until the turn of their unit.  A row is a
+change of its own, so the sums of `core.dbsp.derive` hold row by row as well.
 
-What cannot be written so (recursion, a relation that a rule reads twice, other aggregates) takes
-the way of `core.engine.unrolled`.
+Other updates (recursion, a relation that a rule reads twice, other aggregates) use
+`core.engine.unrolled`.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ if TYPE_CHECKING:
 Told: TypeAlias = dict[str, dict[Row, int]]
 Fused: TypeAlias = Callable[["Step", Row, Told], None]
 
-MOST_UNITS = 40  # on the way of one update
+MOST_UNITS = 40  # reached by one update
 MOST_LINES = 4_000
 MANY = 512  # facts of one unit from which on collections are put off: see core.runtime.collector
 
 
 class CannotFuse(Exception):
-    """Something on the way is not written out row by row."""
+    """A unit that the update reaches cannot be compiled row by row."""
 
 
 class MetFailure(Exception):
-    """A condition cannot be computed: what that means is found out by the general way, not here."""
+    """A condition cannot be computed: the general way decides what that means."""
 
 
 @define
@@ -73,7 +73,7 @@ class RowRule(WorkWriter):
                 self.test(same(name, self.expr(arg)))
 
     def fail(self, error: str, bound: dict[Variable, str]) -> None:
-        """Indexes must not be made while a row is half inserted, so nothing is looked at here."""
+        """Raise; no index may be built here, while a row is half inserted."""
         if self.written.failure is not Failure.NOTHING:
             self.line("raise _MetFailure")
 
@@ -84,7 +84,7 @@ class RowRule(WorkWriter):
 
 
 class Function:
-    """A function in the making: what a row of `relation` that comes (or goes) causes."""
+    """A function under construction: the effect of a row that comes or goes."""
 
     def __init__(self, network: Network, relation: str) -> None:
         self.network, self.store = network, network.store
@@ -151,7 +151,7 @@ class Function:
         return fused
 
     def change(self, depth: int, relation: str, row: list[str], whole: str, event: str) -> None:
-        """One row comes or goes: rules before and after, and the table in between."""
+        """One row comes or goes: early rules, the table, late rules."""
         readers = self.network.readers.get(relation, Readers())
         early, late = (
             (readers.early_losses, readers.gains) if event == "insert" else (readers.losses, readers.late_gains)
@@ -238,7 +238,7 @@ class Function:
         self.line(3, "if not _d:")
         self.line(4, f"{told} = -1")
         self.change(4, name, row, f"_row{number}", "delete")
-        if name in self.network.told:
+        if name in self.network.reported:
             self.line(2, f"if _t{number}: told[{name!r}] = _t{number}")
 
     def turn_of_groups(self, keeper: GroupKeeper, number: int) -> None:
@@ -264,7 +264,7 @@ class Function:
     # ── tables ───────────────────────────────────────────────────────────────────────────────
 
     def table(self, depth: int, table: Table, row: list[str], event: str) -> None:
-        """The row into (or out of) a table and each of its indexes."""
+        """Add a row to, or remove it from, a table and each of its indexes."""
         shape, facts = table.shape, self.named(table.facts, "facts")
         self.entry(depth, facts, row, shape.key_columns, shape.fact_columns, event)
         for (key, rest), index in table.indexes.items():
@@ -294,7 +294,7 @@ def _counts_groups(keeper: object) -> bool:
 
 
 def fused(network: Network, relation: str, insert: bool) -> Fused | None:
-    """The function of an insert (or delete) of one row; None if it cannot be written."""
+    """The function of an insert (or delete) of one row; None if it cannot be compiled."""
     if network.is_filtered(relation):
         return None
     try:

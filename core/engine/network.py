@@ -1,7 +1,7 @@
-"""The keepers of a plan, who listens to whom, and how they survive a change of the program.
+"""The keepers of a plan, their readers, and how they survive a change of rules.
 
-When rules come or go, a unit whose rules and strategy are the same, and which reads nothing that
-has to be computed anew, stays as it is with all its state.
+When rules change, a unit keeps all its state if its rules and strategy are the same and it reads
+nothing that has to be recomputed.
 """
 
 from __future__ import annotations
@@ -21,15 +21,10 @@ from everlog.core.storage.shape import Facts
 
 
 class Network:
-    """Keepers in the order of their turns; `home` leads from a relation to its keeper."""
+    """Keepers in the order of their turns; `home` maps a relation to its keeper."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        told: Iterable[str],
-        store: Store | None = None,
-    ) -> None:
-        self.told = frozenset(told)  # the relations whose changes are told: those that are declared
+    def __init__(self, plan: Plan, reported: Iterable[str], store: Store | None = None) -> None:
+        self.reported = frozenset(reported)  # the relations whose changes a step reports
         self.store = store or Store()
         self.plan = plan
         self.keepers: list[Keeper] = []
@@ -53,7 +48,7 @@ class Network:
         chain_counters(iter(keepers))
 
     def _find_exact(self) -> None:
-        """Mark units of which a rule reads two atoms: their readers need the state before."""
+        """Mark units of which a rule reads two atoms: it needs their earlier state."""
         for keeper in self.keepers:
             keeper.exact = False
         for rule in self.plan.program.rules:
@@ -65,7 +60,7 @@ class Network:
                 seen.add(keeper.number)
 
     def strategy_now(self, rule: Rule) -> str:
-        """How a rule is kept at present."""
+        """The strategy that keeps a rule at present."""
         return self.home[rule.head.relation].strategy_now(rule)
 
     def work_of(self, rule: Rule) -> int:
@@ -73,12 +68,12 @@ class Network:
         return self.home[rule.head.relation].work_of(rule.name)
 
     def listen_again(self) -> None:
-        """Some keeper wants to hear of changes in another way."""
+        """Rebuild the readers, after some keeper changed what it reads."""
         self.readers.clear()
         self._place(self.keepers)
 
     def resume(self) -> None:
-        """Be in force again, after a change that was given up."""
+        """Be in force again, after a change that was undone."""
         self.store.adopt(self.plan)
         for keeper in self.keepers:
             keeper.use(self.store)
@@ -90,17 +85,17 @@ class Network:
         out = []
         for keeper in self.keepers:
             follows = isinstance(keeper, RecomputeKeeper) and keeper.before in out
-            if follows or not dirty.isdisjoint([*keeper.relations, *_read_by(keeper.planned)]):
+            if follows or not dirty.isdisjoint([*keeper.relations, *keeper.planned.unit.reads]):
                 dirty.update(keeper.relations)
                 out.append(keeper)
         return out
 
     def after(self, relation: str) -> list[Keeper]:
-        """The keepers that a change of a given relation may reach, beyond its own."""
+        """The keepers that a change of a base relation may reach, beyond its own."""
         return [keeper for keeper in self.reached([relation]) if relation not in keeper.relations]
 
     def may_lose(self, relation: str, insert: bool) -> list[Keeper]:
-        """The keepers whose relations may lose facts when a fact of a relation comes or goes."""
+        """The keepers whose relations may lose facts when a fact comes or goes."""
         changing, losing = {relation}, set() if insert else {relation}
         out = []
         for keeper in self.reached([relation]):
@@ -114,7 +109,7 @@ class Network:
         return out
 
     def is_filtered(self, relation: str) -> bool:
-        """Whether some rule reads the relation twice, so that its change must be there as a table."""
+        """Whether some rule reads the relation twice, and needs its change as a table."""
         readers = self.readers.get(relation)
         return readers is not None and readers.filtered
 
@@ -127,7 +122,7 @@ class Network:
     # ── another program ──────────────────────────────────────────────────────────────────────
 
     def changed(self, plan: Plan, old: Program, new: Program) -> tuple[Network, list[Keeper]]:
-        """The network of another plan, and those of its keepers that have to be computed."""
+        """The network of another plan, and those of its keepers that must be computed."""
         network = Network(plan, new.relations, self.store.beside())
         store = network.store
         known = {keeper.planned.unit.relations: keeper for keeper in self.keepers}
@@ -144,7 +139,7 @@ class Network:
             store.begin(planned.unit.relations)
             keeper = keeper_of(store, planned, number)
             for name in planned.unit.relations:
-                rows = self._given(name, old, new)
+                rows = self._base_rows(name, old, new)
                 keeper.change_given(name, [], rows)
                 if not planned.unit.rules:
                     keeper.give(_NoStep(), name, [], rows)  # type: ignore[arg-type]
@@ -166,7 +161,7 @@ class Network:
             and before.unit == planned.unit
             and before.group == planned.group
             and before.joins == planned.joins
-            and dirty.isdisjoint(_read_by(planned))
+            and dirty.isdisjoint(planned.unit.reads)
             and all(
                 self.plan.program.relations[name] == plan.program.relations[name]
                 and self.plan.shapes[name] == plan.shapes[name]
@@ -178,11 +173,10 @@ class Network:
             and all(old.functors.get(f) == new.functors.get(f) for f in _functors(planned))
         )
 
-    def _given(self, name: str, old: Program, new: Program) -> list[Row]:
+    def _base_rows(self, name: str, old: Program, new: Program) -> list[Row]:
         """The base facts under the new program.
 
-        A fact of the text that was deleted stays so, unless the text states it once more than
-        before.
+        A deleted fact of the text stays deleted, unless the new text states it more often.
         """
         before, after = Counter(old.facts.get(name, ())), Counter(new.facts.get(name, ()))
         former, declared = old.relations.get(name), new.relations.get(name)
@@ -193,10 +187,10 @@ class Network:
         rows.update(dict.fromkeys(row for row, times in after.items() if times > before[row]))
         return list(rows)
 
-    def given_change(
+    def base_change(
         self, old: Network, old_program: Program, program: Program
     ) -> dict[str, tuple[list[Row], list[Row]]]:
-        """The given facts that went and came with a change of the program."""
+        """The base facts that go and come with a change of the program."""
         net = {}
         for name in dict.fromkeys([*old_program.relations, *program.relations]):
             former, now = old.home.get(name), self.home.get(name)
@@ -213,7 +207,7 @@ class Network:
         return net
 
     def difference(self, name: str, before: Facts | None, old: Network) -> tuple[Facts, Facts] | None:
-        """How a relation differs from what it was in another network."""
+        """The change of a relation since another network; None if there is none."""
         table = self.store.tables.get(name)
         if table is not None and table is old.store.tables.get(name):
             return None
@@ -234,12 +228,6 @@ class Network:
 class _NoStep:
     def wake(self, keeper: Keeper) -> None:
         pass
-
-
-def _read_by(planned: PlannedUnit) -> set[str]:
-    unit = planned.unit
-    read = {a.relation for rule in unit.rules for a, _ in p.atoms_of(rule.body)}
-    return read | {a.relation for s in unit.subsumptions for a, _ in p.atoms_of(s.body)}
 
 
 def _functors(planned: PlannedUnit) -> set[str]:

@@ -1,4 +1,4 @@
-"""Undo of written-out updates, row by row; works whether or not they were made."""
+"""Undo of compiled updates, row by row; works whether or not they were made."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def take_row(table: Table, row: Row) -> None:
 
 
 def set_count(counts: dict[Key, int], fact: Key, number: int | None) -> None:
-    """The count that is written down for a fact; None: none is."""
+    """Set the stored count of a fact; None removes it."""
     if number is None:
         counts.pop(fact, None)
     else:

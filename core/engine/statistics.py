@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @frozen
 class RelationStatistics:
-    """`bytes` counts containers (tables, indexes, counts, witnesses), not the values in them."""
+    """`bytes` counts containers (tables, indexes, counts, witnesses), not values."""
 
     name: str
     strategy: str

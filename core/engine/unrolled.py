@@ -1,9 +1,9 @@
 """A small step on one relation as one function: the turns of all units it reaches.
 
-A step of a few facts spends its time on the way: whose turn is next, who listens, which rule to
-call.  For one relation the way is always the same, so it is written down once as Python: table
-changes, rules and counts in a row, with a test before each unit whether anything arrived there.
-Units of other strategies are called as they are.  It does what `Step.run` does, and nothing else.
+A step of a few facts spends most of its time on dispatch: whose turn is next, which readers to
+call, which rule to run.  For one relation the sequence is always the same, so it is compiled once:
+table changes, rules and counts in a row, with a test before each unit whether it has anything to
+do.  Units of other strategies are called as they are.  The function does what `Step.run` does.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ Follow = Callable[[Step, Facts, Facts], None]
 class _Writer:
     def __init__(self, network: Network) -> None:
         self.network = network
-        self.told = network.told
         self.lines: list[str] = []
         self.scope: dict[str, object] = {"put_back": put_back}
 
@@ -42,7 +41,7 @@ class _Writer:
         """`Step.spread` for one relation: `gone` and `new` are its change."""
         table = self.name("table", self.network.store.tables[relation])
         readers = self.network.readers.get(relation, Readers())
-        if relation in self.told:
+        if relation in self.network.reported:
             self.line(depth, f"changes[{relation!r}] = (gone, new)")
         self.line(depth, f"undo.append((put_back, ({table}, gone, new)))")
         for facts, early, change, late in (
@@ -86,7 +85,7 @@ class _Writer:
 
 
 def unrolled(network: Network, relation: str) -> Follow | None:
-    """The function that follows a change of a given relation; None where it cannot be written out."""
+    """The function that follows a change of a base relation; None if it is too long."""
     if network.is_filtered(relation):
         return None
     keepers = network.after(relation)
@@ -105,4 +104,4 @@ def unrolled(network: Network, relation: str) -> Follow | None:
     return follow
 
 
-MOST_UNITS = 200  # past this the way is long anyway
+MOST_UNITS = 200  # beyond this, dispatch hardly matters

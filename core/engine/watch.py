@@ -5,16 +5,16 @@ join are slower on such data, and without bound faster on others.  Nobody knows 
 data comes, so a rule moves on evidence, as one who rents skis buys a pair when the rents have come
 to its price.
 
-What a rule spends is counted: by its delta rules themselves (`core.engine.stepping.work`) or by its view.
-For each strategy that the rule could have instead, a *debt* grows by what was spent and shrinks by
-what that strategy would have spent; it never falls below zero.  When a debt exceeds the price of
-building that view, the rule moves there, between two steps.  So no stream costs more than a
-constant factor over the best choice in hindsight, and an expensive minority of updates counts by
+What a rule spends is counted: by its delta rules themselves (`core.engine.stepping.work`) or by its
+view.  For each strategy that the rule could have instead, a *debt* grows by what was spent and
+shrinks by what that strategy would have spent; it never falls below zero.  When a debt exceeds the
+price of building that view, the rule moves there, between two steps.  So no stream costs more than
+a constant factor over the best choice in hindsight, and an expensive minority of updates counts by
 its share of the work.
 
 What another view would have spent is a model (`FAIR`, and for generations the combinations that
-exist), corrected by what it did spend when it was in use.  What delta would have spent is tried: now
-and then its rules run beside the view, with a sixteenth of the work that the view has done.
+exist), corrected by what it did spend when it was in use.  What delta would have spent is tried:
+now and then its rules run beside the view, with a sixteenth of the work that the view has done.
 
 Until a relation of the rule loses its first fact, the view to move to is `calibrated` (where it
 stays small), whose cost is O(N^(w-1)) for each insert; after that, the one with the smallest

@@ -1,4 +1,4 @@
-"""The written-out ways of single updates, for each relation, made when they are first asked for."""
+"""The compiled functions of single updates, for each relation, built on demand."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from everlog.core.storage.tables import TableOf
 
 
 class Ways:
-    """The ways are made anew when tables got other indexes, or other sizes by far."""
+    """Functions are rebuilt when tables got new indexes, or very different sizes."""
 
     def __init__(self, network: Network, relations: Iterable[str]) -> None:
         self._network, self._relations = network, frozenset(relations)
@@ -31,7 +31,7 @@ class Ways:
             if not self._fused:
                 self._sizes = self._sizes_now()
             found = fused(self._network, relation, insert)
-            if TableOf.built != self._indexes:  # rules have asked for new indexes: they must be written, too
+            if TableOf.built != self._indexes:  # compiling asked for new indexes: update them, too
                 self._fused.clear()
                 self._indexes = TableOf.built
                 found = fused(self._network, relation, insert)
@@ -46,7 +46,7 @@ class Ways:
         return self._unrolled[relation]
 
     def _sizes_now(self) -> dict[str, int]:
-        """About: counting a million facts takes as long as a thousand updates."""
+        """Estimates: counting a million facts takes as long as a thousand updates."""
         return {name: table.about() for name, table in self._network.store.tables.items()}
 
     def forget_if_grown(self) -> None:

@@ -1,15 +1,15 @@
-"""Choice domains: of several facts with one key the first stays; here is what "first" means.
+"""Choice domains: of several facts with one key the first stays; defines "first".
 
 `.decl match(x: symbol, y: symbol) choice-domain x, y` admits a fact only while no other fact has
-its x, and none its y.  Which facts those are depends on the order of arrival, so the order is
-part of the meaning: first the facts of program and inputs, then round by round of the fixpoint,
-within a round rule by rule as written, and among the facts of one rule in sorted order.
+its x, and none its y.  The result depends on the order of arrival, so the order is part of the
+meaning: first the facts of program and inputs, then round by round of the fixpoint, within a round
+rule by rule as written, and among the facts of one rule in sorted order.
 
-This order does not depend on how a round is computed.  Semi-naive evaluation leaves out only
-candidates that the same rule derived in an earlier round.  Such a candidate was admitted then, and
-is present; or it was refused, and since a key once taken stays taken, is refused again.  Either
-way it changes nothing, so naive and semi-naive evaluation admit the same facts: provided that one
-round offers each rule's candidates at once, however many delta versions computed them.
+This order does not depend on how a round is computed.  Semi-naive evaluation omits only candidates
+that the same rule derived in an earlier round.  Such a candidate was admitted, and is present; or
+it was refused, and is refused again, since a key once taken stays taken.  So naive and semi-naive
+evaluation admit the same facts, provided that one round offers each rule's candidates at once,
+however many delta versions computed them.
 
 Source: Hu, Karp, Zhao, Zreika, Wu, Scholz, The choice construct in the Soufflé language, APLAS
 2021.

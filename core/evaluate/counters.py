@@ -1,4 +1,4 @@
-"""Rules with `autoinc()`: the reference evaluator numbers their bindings, for every executor."""
+"""Rules with `autoinc()`: the reference evaluator numbers their bindings."""
 
 from __future__ import annotations
 
@@ -25,6 +25,6 @@ class Counting:
         return number
 
     def derive(self, rule: Rule, facts: Mapping[str, Iterable[Row]]) -> set[Row]:
-        """The facts of a rule with `autoinc()`, from the facts of the relations that it reads."""
+        """The facts of a rule with `autoinc()`, from the facts of the relations it reads."""
         self._naive.facts.update({name: ordered(rows) for name, rows in facts.items()})
         return self._naive.derive_numbered(rule)

@@ -1,10 +1,10 @@
 """Recursion that carries a column along is reachability, and needs no rounds.
 
-`path(x, z) :- path(x, y), edge(y, z)` hands every x that y has on to z, whatever it is: sets flow
-along the steps of a graph.  Nodes that lead to each other end with the same set.  So the strongly
-connected components of the steps are found first, and then, from the sources on, each has the union
-of what flows into it.  Every step is taken once, and the nodes of a component share one set, where
-rounds would have taken the steps again and again, and made a set for each node.
+`path(x, z) :- path(x, y), edge(y, z)` passes every x that y has on to z: sets flow along the steps
+of a graph.  Nodes that reach each other end with the same set.  So this module finds the strongly
+connected components of the steps first.  Then, from the sources on, each component gets the union
+of the sets that flow into it.  Every step is taken once, and the nodes of a component share one
+set; rounds would take the steps again and again, and build a set for each node.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from everlog.core.storage.table_shapes import PairShape
 
 
 def flow_steps(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> list[Steps] | None:
-    """The steps of a unit along which sets of values flow; None if some rule does more than that."""
+    """The steps along which a unit's sets flow; None if some rule does more than that."""
     if not is_plain_binary(program, unit):
         return None
     shape = shapes[unit.relations[0]]
@@ -32,7 +32,7 @@ def flow_steps(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> lis
 
 
 def _plain_steps(rule: Rule, shape: PairShape) -> Steps | None:
-    """`r(c, to) :- r(c, from), s(from, to)`, in any order; `s` may have other, unnamed columns."""
+    """The steps of `r(c, to) :- r(c, from), s(from, to)`; `s` may have wildcards, too."""
     others = [literal for literal in rule.body if literal is not own_atom(rule)]
     if len(others) != 1 or not isinstance(others[0], Atom) or not hands_on(rule, shape.value):
         return None
@@ -41,7 +41,7 @@ def _plain_steps(rule: Rule, shape: PairShape) -> Steps | None:
 
 
 def flow(
-    given: PairFacts, steps: Sequence[Mapping[Value, Iterable[Value]]]
+    base: PairFacts, steps: Sequence[Mapping[Value, Iterable[Value]]]
 ) -> Iterator[tuple[list[Value], ValueSet]]:
     """Groups of keys, each with the set that flows to all of them along the steps.
 
@@ -56,13 +56,13 @@ def flow(
         return chain.from_iterable(step.get(node, ()) for step in steps) if others else first(node, ())
 
     first, others = steps[0].get, len(steps) > 1
-    groups = strong_components(given, follow)
+    groups = strong_components(base, follow)
     home = {node: number for number, group in enumerate(groups) for node in group}
-    flowing: dict[int, dict[int, ValueSet]] = {}  # what flows into a component: each set once
+    flowing: dict[int, dict[int, ValueSet]] = {}  # the sets that flow into a component, each once
     for number in range(len(groups) - 1, -1, -1):
         group = groups[number]
         parts = list(flowing.pop(number, {}).values())
-        parts += [given[node] for node in group if node in given]
+        parts += [base[node] for node in group if node in base]
         values = _union(parts)
         yield group, values
         for target in {home[node] for start in group for node in follow(start)} - {number}:
@@ -70,10 +70,10 @@ def flow(
 
 
 def _union(parts: list[ValueSet]) -> ValueSet:
-    """The union of sets, which may be one of them.
+    """The union of sets; may be one of them.
 
-    What the largest one lacks is found first: a set to which all of another is added grows as if
-    both were disjoint, to twice the memory, and to touch new memory takes longer than all else.
+    It first computes what the largest one lacks: adding all of another set would allocate as if
+    both were disjoint, twice the memory, and touching new memory takes longer than all else.
     """
     largest = parts.pop(max(range(len(parts)), key=lambda n: len(parts[n])))
     lacking = [part - largest for part in parts]

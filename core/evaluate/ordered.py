@@ -1,9 +1,9 @@
-"""Recursion whose keys move along given steps takes each key once, in their order.
+"""Recursion whose keys move along steps visits each key once, in order.
 
-`same(x, y) :- parent(x, p), parent(y, q), same(p, q)` changes both columns, so no set is carried
-along.  But what x has comes from its parents alone: once nothing leads to p any more, all its values are
-known, and the rule takes all of it at once.  Rounds would come to p again for each distance at
-which something new is found.  They are left to keys in or behind a cycle of steps.
+`same(x, y) :- parent(x, p), parent(y, q), same(p, q)` changes both columns, so it carries no set
+along.  But the values of x come from its parents alone: once every key that leads to p is done, all
+values of p are known, and the rule reads them at once.  Rounds would visit p again for each
+distance at which it gets a new value.  Only keys in or behind a cycle of steps need rounds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from everlog.core.storage.shape import Shape
 
 
 def key_steps(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> list[Steps] | None:
-    """The steps along which keys of a unit move, if it is one relation and linear; else None."""
+    """The steps along which a unit's keys move; None unless it is one linear relation."""
     if not is_plain_binary(program, unit):
         return None
     (key,) = shapes[unit.relations[0]].key_columns
@@ -31,7 +31,7 @@ def key_steps(program: Program, unit: Unit, shapes: Mapping[str, Shape]) -> list
 def key_levels(
     keys: Iterable[Value], steps: Sequence[Mapping[Value, Iterable[Value]]]
 ) -> tuple[list[list[Value]], list[Value]]:
-    """All keys that the given ones lead to: levels to which only earlier ones lead, and the rest.
+    """All keys that `keys` reach: levels entered from earlier ones only, and the rest.
 
     >>> key_levels([1, 5], [{1: {2}, 2: {3}, 5: {3, 6}, 6: {7}, 7: {6, 8}}])
     ([[1, 5], [2], [3]], [6, 7, 8])
@@ -43,7 +43,7 @@ def key_levels(
         return [step[key] for step in steps for key in some if key in step]
 
     met = set(keys)
-    waits: Counter[Value] = Counter()  # how many steps into a key are still to be taken
+    waits: Counter[Value] = Counter()  # the steps into a key that are still to be taken
     front = set(met)
     while front:
         reached = follow(front)

@@ -1,11 +1,10 @@
-"""Naive evaluation: what a program means, written to be believed rather than to be fast.
+"""Naive evaluation: the meaning of a program, written to be obviously right.
 
-Unit by unit, the evaluator asks every rule for all facts it derives from what is there at the
-start of a round, adds them, and goes on until a round changes nothing.  No deltas, no join orders:
-a body is a list of literals, solved one after the other for every binding so far.
-All other executors are tested against this one, so it shares with them only what *defines* an
-answer: arithmetic, the order of choices, which facts subsumption drops, what a failure means
-(core.program.bodies).
+Unit by unit, the evaluator asks every rule for all facts it derives from the state at the start of
+a round, adds them, and repeats until a round changes nothing.  No deltas, no join orders: a body is
+a list of literals, solved one after the other for every binding so far.  All other executors are
+tested against this one, so it shares with them only what *defines* an answer: arithmetic, the order
+of choices, which facts subsumption drops, when a failure counts (core.program.bodies).
 
 Source: Abiteboul, Hull, Vianu, Foundations of Databases, 1995, chapters 12 and 15.
 """
@@ -58,17 +57,17 @@ def evaluate(program: p.Program, inputs: Mapping[str, Iterable[Row]] | None = No
     >>> sorted(evaluate(p.Program(relations, path), {"edge": [(1, 2), (2, 3)]})["path"])
     [(1, 2), (1, 3), (2, 3)]
     """
-    given = inputs or {}
-    assert given.keys() <= program.relations.keys(), "inputs of undeclared relations"
+    base = inputs or {}
+    assert base.keys() <= program.relations.keys(), "inputs of undeclared relations"
     evaluation = NaiveEvaluation(program)
     for unit in units(program):
-        evaluation.load(unit, given)
+        evaluation.load(unit, base)
         evaluation.run(unit)
     return {name: frozenset(rows) for name, rows in evaluation.state.items()}
 
 
 class NaiveEvaluation:
-    """The state of one run.  Rules read `facts`: the state in sorted order, as the round found it."""
+    """The state of one run.  Rules read `facts`: the sorted state at a round's start."""
 
     def __init__(self, program: p.Program) -> None:
         self.program = program
@@ -92,7 +91,7 @@ class NaiveEvaluation:
         for rule in unit.rules:  # first the rules that do not need the unit itself
             if not _needs(rule, unit):
                 self.add(
-                    rule.head.relation, self.derive_numbered(rule) if _has_autoinc(rule) else self.derive(rule)
+                    rule.head.relation, self.derive_numbered(rule) if p.draws_numbers(rule) else self.derive(rule)
                 )
         self.settle(unit)
         recursive = [rule for rule in unit.rules if _needs(rule, unit)]
@@ -109,7 +108,7 @@ class NaiveEvaluation:
         self.state[name].update(row for row in admitted if row not in self.gone[name])
 
     def settle(self, unit: Unit) -> None:
-        """End a round: close equivalences, drop what is dominated, show the rules the new state."""
+        """End a round: close equivalences, drop dominated facts, show rules the new state."""
         for name in unit.relations:
             if self.program.relations[name].equivalence:
                 self.state[name] = closed(self.state[name])
@@ -141,12 +140,12 @@ class NaiveEvaluation:
         return tuple(self.value(arg, binding) for arg in args)
 
     def derive_numbered(self, rule: Rule) -> set[Row]:
-        """The facts of a rule with `autoinc()`: derived once per run, since each time numbers anew.
+        """The facts of a rule with `autoinc()`, derived once per run.
 
-        What does not need the numbers is solved first.  Then each binding, in sorted order, draws
+        First it solves the literals that need no number.  Then each binding, in sorted order, draws
         a number for every `autoinc()`, head before body, and solves the rest with them.
         """
-        drawing = [literal for literal in rule.body if _has_autoinc(Rule(Atom("", ()), (literal,)))]
+        drawing = [literal for literal in rule.body if p.draws_numbers(Rule(Atom("", ()), (literal,)))]
         order, waiting = schedule([literal for literal in rule.body if literal not in drawing], set())
         found: set[Row] = set()
         with _blaming(rule):
@@ -157,7 +156,7 @@ class NaiveEvaluation:
         return found
 
     def drawn(self, term: Term) -> Term:
-        """The term with the next number in the place of each `autoinc()`, from left to right."""
+        """The term with the next numbers for each `autoinc()`, from left to right."""
         if not isinstance(term, Call):
             return term
         if term.name == "autoinc":
@@ -180,7 +179,7 @@ class NaiveEvaluation:
                 yield wider
 
     def extend(self, order: Sequence[Literal], binding: Binding) -> Iterator[Binding]:
-        stack: list[Iterator[Binding]] = [iter((binding,))]  # not Python's own: bodies may be long
+        stack: list[Iterator[Binding]] = [iter((binding,))]  # no recursive calls: bodies may be long
         while stack:
             wider = next(stack[-1], None)
             if wider is None:
@@ -281,7 +280,7 @@ class NaiveEvaluation:
 
 
 def _bound(result: Variable, values: Iterable[Value], binding: Binding) -> Iterator[Binding]:
-    """The binding with `result` as each of the values, or checked against them."""
+    """The binding with `result` as each of the values, or compared with them."""
     if result.name not in binding:
         for value in values:
             yield binding | {result.name: value}
@@ -290,7 +289,7 @@ def _bound(result: Variable, values: Iterable[Value], binding: Binding) -> Itera
 
 
 def distinct(bindings: Iterable[Binding]) -> list[Binding]:
-    """Bindings of the same variables, each once, sorted by their values in the order of the names."""
+    """Distinct bindings of the same variables, sorted by their values in name order."""
     found = {tuple(binding[name] for name in sorted(binding)): binding for binding in bindings}
     return [found[values] for values in ordered(found)]
 
@@ -298,8 +297,8 @@ def distinct(bindings: Iterable[Binding]) -> list[Binding]:
 def summed(values: Iterable[Value], kind: Kind) -> Value:
     """The sum in the arithmetic of a kind.
 
-    >>> summed([2**63 - 1, 1], Kind.NUMBER), summed([2**64 - 1, 1], Kind.UNSIGNED), summed([], Kind.FLOAT)
-    (-9223372036854775808, 0, 0.0)
+    >>> summed([2**63 - 1, 1], Kind.NUMBER), summed([2**64 - 1, 1], Kind.UNSIGNED)
+    (-9223372036854775808, 0)
     """
     match kind:
         case Kind.NUMBER:
@@ -313,7 +312,7 @@ def summed(values: Iterable[Value], kind: Kind) -> Value:
 
 
 def closed(rows: Iterable[Row]) -> set[Row]:
-    """The smallest equivalence that has these pairs, over the values in them.
+    """The smallest equivalence that contains these pairs, over their values.
 
     >>> sorted(closed([(1, 2)]))
     [(1, 1), (1, 2), (2, 1), (2, 2)]
@@ -330,13 +329,9 @@ def _needs(rule: Rule, unit: Unit) -> bool:
     return any(atom.relation in unit.relations for atom, _ in p.atoms_of(rule.body))
 
 
-def _has_autoinc(rule: Rule) -> bool:
-    return any(call.name == "autoinc" for call in p.calls_of(rule))
-
-
 @contextmanager
 def _blaming(rule: Rule | p.Subsumption) -> Iterator[None]:
-    """An error inside is told with the rule and its place."""
+    """Add the rule and its place to an error raised inside."""
     try:
         yield
     except EvaluationError as error:

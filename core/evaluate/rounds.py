@@ -1,7 +1,7 @@
-"""Semi-naive rounds: each derives only from what was new in the round before.
+"""Semi-naive rounds: each derives only from the facts that the last one found.
 
 Whole evaluation collects facts, a living unit collects facts with their witnesses.  Both run this
-loop; a subclass says how derived facts are collected, and what of them is new.
+loop; a subclass says how to collect derived facts, and which of them are new.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Rounds:
         self.name, self.shapes, self.guard, self.invents = name, shapes, guard, invents
 
     def collector(self, task: RoundTask, new: Collected) -> Facts:
-        """The container for what a task derives, in `new` or elsewhere."""
+        """The container for the facts that a task derives, in `new` or elsewhere."""
         raise NotImplementedError
 
     def keep(self, new: Collected) -> dict[str, Facts]:
-        """Add what is new to the state; the Δ of the next round, without empty entries."""
+        """Add new facts to the state; return the next round's Δ, without empty entries."""
         raise NotImplementedError
 
     def size(self, delta: dict[str, Facts]) -> int:
@@ -58,7 +58,7 @@ class Rounds:
             delta = self.round(tasks, delta, number)
 
     def round(self, tasks: Iterable[RoundTask], delta: dict[str, Facts], number: int) -> dict[str, Facts]:
-        """Run the tasks on the state as it is, then keep what is new: the Δ of the next round."""
+        """Run the tasks on the present state, then keep new facts: the next round's Δ."""
         new: Collected = {}
         for task in tasks:
             if task.source is None:
@@ -68,7 +68,7 @@ class Rounds:
         return self.end_round(new, number)
 
     def end_round(self, new: Collected, number: int) -> dict[str, Facts]:
-        """Keep what a round collected, and look at the limits."""
+        """Keep the facts of a round, and check the limits."""
         delta = self.keep(new)
         if delta:
             self.guard.round(self.name, number, self.size(delta), self.invents)

@@ -1,10 +1,10 @@
-"""Whole-program evaluation: unit by unit, each rule compiled, each round joining only what is new.
+"""Whole-program evaluation: unit by unit, compiled rules, semi-naive rounds.
 
 A recursive unit runs in rounds.  First come the rules that do not need the unit itself.  Then, in
 each round, every rule reads the state at its start; it runs once for each body atom of the unit,
-with that atom reading only Δ, the facts of the round before (at first: all of them).  What comes
-out and is not known yet is the Δ of the next round.  Some recursions do without
-(core.evaluate.flow), or need rounds for some of their keys only (core.evaluate.ordered).
+with that atom reading only Δ, the facts of the round before (at first: all of them).  Results that
+are not known yet are the Δ of the next round.  Some recursions need no rounds (core.evaluate.flow),
+or need rounds for some of their keys only (core.evaluate.ordered).
 
 Rules are compiled when their unit begins: by then the relations that they read are complete, and
 their sizes decide the order of joins.
@@ -42,8 +42,8 @@ from everlog.core.storage.table_statistics import Guess, Sampled, Statistics
 from everlog.core.storage.tables import Table, TableOf
 
 Progress = Callable[[str, int, int], None]
-_MANY = 10_000  # facts after which limits are looked at again
-_KEY = 1e-6  # seconds that a key of an index takes, before anything was measured
+_MANY = 10_000  # facts between two checks of the limits
+_KEY = 1e-6  # seconds per key of an index, before any measurement
 
 
 @define
@@ -73,8 +73,8 @@ def evaluate(
 ) -> Evaluation:
     """Every relation of a program, from its own facts and `inputs`.
 
-    `progress` hears of each round: the unit's relations, the round, the facts that were new.
-    What outgrows the `limits` ends in `LimitExceeded`.
+    `progress` gets each round: the unit's relations, the round, the number of new facts.  Exceeding
+    `limits` raises `LimitExceeded`.
 
     >>> from everlog.dsl.check import compile_text
     >>> program = compile_text('''
@@ -99,7 +99,7 @@ def _started(program: Program, guard: Guard, progress: Progress | None) -> Conte
 
 
 def explain_code(program: Program, only: str | None = None) -> str:
-    """The Python code of a program's rules, of those of one relation, or of one rule."""
+    """The Python code of a program's rules, or of those of one relation or name."""
     run = _started(program, Guard(Limits()), None)
     run.sampled = Sampled(growing=True)
     run.load_all({})
@@ -108,7 +108,7 @@ def explain_code(program: Program, only: str | None = None) -> str:
         for rule in unit.rules:
             if only is not None and only not in (rule.name, rule.head.relation):
                 continue
-            if any(call.name == "autoinc" for call in p.calls_of(rule)):
+            if p.draws_numbers(rule):
                 parts.append(f"{comment(str(rule))}\n# is not compiled: it numbers its facts in sorted order")
                 continue
             deltas: list[int | None] = [None]
@@ -119,7 +119,7 @@ def explain_code(program: Program, only: str | None = None) -> str:
 
 
 class Context:
-    """What the units of one run share: tables, who was chosen, what was subsumed, the counter."""
+    """The shared state of a run: tables, choices, subsumed facts, the counter."""
 
     def __init__(
         self,
@@ -137,14 +137,14 @@ class Context:
         self.cache: dict[tuple[int, int | None], tuple[Rule, Compiled]] = {}
         self.late: dict[tuple[int, int], Compiled | None] = {}
         self.sampled = Sampled(growing=False)
-        self.shares = False  # whether keys of a relation may share one set: tables are never changed afterwards
+        self.shares = False  # whether keys may share a set: only if no table changes afterwards
 
     def load_all(self, inputs: Mapping[str, Iterable[Row]]) -> None:
         for name in self.program.relations:
             self.load(name, [*self.program.facts.get(name, ()), *inputs.get(name, ())])
 
     def load(self, name: str, rows: Iterable[Row]) -> None:
-        """Begin a relation with the facts that are given."""
+        """Begin a relation with its base facts."""
         relation, shape = self.program.relations[name], self.shapes[name]
         self.choosers.pop(name, None)
         self.gone.pop(name, None)
@@ -157,15 +157,15 @@ class Context:
         else:
             self.tables[name] = TableOf(shape, shape.facts_of(rows))
 
-    def run(self, unit: Unit, given: Mapping[str, Iterable[Row]]) -> dict[str, Table]:
-        """The relations of a unit, in new tables, from given facts and the tables that it reads."""
+    def run(self, unit: Unit, base: Mapping[str, Iterable[Row]]) -> dict[str, Table]:
+        """The relations of a unit, in new tables, from base facts and the tables it reads."""
         for name in unit.relations:
-            self.load(name, given[name])
+            self.load(name, base[name])
         UnitRun(self, unit).run()
         return {name: self.tables[name] for name in unit.relations}
 
     def _statistics(self, rule: Rule, unit: Unit) -> dict[str, Statistics]:
-        """What is known of the relations that a rule reads; those of its unit are still to come."""
+        """Statistics of the relations that a rule reads; guesses for those of its unit."""
         names = {atom.relation for atom, _ in p.atoms_of(rule.body)}
         guessed = {name: Guess(self.shapes[name].arity) for name in names.intersection(unit.relations)}
         return self.sampled.known((name, self.tables[name]) for name in names.difference(guessed)) | guessed
@@ -198,20 +198,20 @@ class Context:
         return _Task(rule, atom.relation, either, compiled.only_new and other.only_new)
 
     def direct(self, rule: Rule, delta: int, unit: Unit) -> _Task | None:
-        """A rule that is run key by key and adds to its relation; None if it cannot be."""
+        """A rule that runs key by key and adds to its relation; None if it cannot."""
         compiled = self.compiled(rule, delta, unit)
         if not compiled.from_delta:
             return None
         return _Task(rule, rule.head.relation, self._bound(compiled), only_new=False)
 
     def _is_settled(self, rule: Rule) -> bool:
-        """Whether a fact of the head that is there need not be derived again."""
+        """Whether a rule need not derive facts that its head relation already has."""
         head = self.program.relations.get(rule.head.relation)
         return head is not None and not head.equivalence and not head.choices
 
     def _bound(self, compiled: Compiled) -> Run:
         for access in compiled.accesses:
-            if access.key and access.rest:  # first, since the keys of one are another
+            if access.key and access.rest:  # first: the keys of such an index are another one
                 self.index(access)
         return compiled.bound_to(self.index)
 
@@ -222,8 +222,7 @@ class Context:
 class _EitherWay:
     """A rule from Δ outwards, or through all of another atom: whichever is faster.
 
-    At first a key of either is thought to take as long; what is found out is remembered for the
-    next rounds.
+    At first both are assumed to take the same time per key; later rounds use measured times.
     """
 
     def __init__(self, early: Run, late: Run, driver: object) -> None:
@@ -249,7 +248,7 @@ class _Task:
     rule: Rule
     source: str | None
     run: Run
-    only_new: bool  # whether it derives no fact that is there
+    only_new: bool  # whether it derives only new facts
 
     def __call__(self, delta: Facts | None, out: Facts) -> None:
         try:
@@ -259,7 +258,7 @@ class _Task:
 
 
 class UnitRun(Rounds):
-    """One unit, from what it reads: rounds until nothing is new."""
+    """One unit, from the relations it reads: rounds until nothing is new."""
 
     def __init__(self, run: Context, unit: Unit) -> None:
         invents = any(p.invents(rule) for rule in unit.rules)
@@ -273,21 +272,21 @@ class UnitRun(Rounds):
         for rule in unit.rules:
             positions = unit.positions(rule) if unit.recursive else []
             self.recursive += [(rule, position) for position in positions]
-            if any(call.name == "autoinc" for call in p.calls_of(rule)):
+            if p.draws_numbers(rule):
                 self.once.append(_Task(rule, None, self._numbered(rule), only_new=False))
             elif not positions:
                 self.once.append(run.task(rule, None, unit))
         self.dominance = [(s, dominance_rule(s)) for s in unit.subsumptions]
-        self.mixed: set[str] = set()  # relations of whose new facts some may be there already
+        self.mixed: set[str] = set()  # relations whose derived facts may not all be new
         self.candidates: list[tuple[Rule, Facts]] = []  # for relations with choice domains, by rule
 
     @cached_property
     def each(self) -> list[_Task]:
-        """What runs in each round."""
+        """The tasks of each round."""
         return [self.context.task(rule, position, self.unit) for rule, position in self.recursive]
 
     def _spread(self, steps: list[Steps]) -> None:
-        """All rounds at once, where the recursion only carries a column along."""
+        """Run all rounds at once, for recursion that only carries a column along."""
         table, new = self.tables[self.name], 0
         before, facts = len(table), {}
         graphs = [self.tables[one.relation].steps(one.start, one.end) for one in steps]
@@ -303,14 +302,17 @@ class UnitRun(Rounds):
             self.context.progress(self.name, 2, new)
 
     def _settled_in_order(self) -> dict[str, Facts] | None:
-        """Settle each key once, in order; the Δ of keys that need rounds, None if all do."""
+        """Settle each key once, in order; return the Δ of keys that need rounds, or None.
+
+        None: all keys need rounds.
+        """
         steps = key_steps(self.context.program, self.unit, self.shapes)
         direct = [self.context.direct(rule, position, self.unit) for rule, position in self.recursive if steps]
         if not steps or None in direct:
             return None
         graphs = [self.tables[one.relation].steps(one.start, one.end) for one in steps]
         table = self.tables[self.name]
-        facts, told, settled = table.facts, len(table), 0
+        facts, reported, settled = table.facts, len(table), 0
         levels, rest = key_levels(facts, graphs)
         for level in levels:
             delta = {key: facts[key] for key in level if key in facts}
@@ -318,11 +320,11 @@ class UnitRun(Rounds):
                 assert task is not None
                 task(delta, facts)
             settled += table.shape.size_of(delta)
-            if settled > told + _MANY:
-                self.context.guard.round(self.name, 2, settled - told, self.invents)
-                told = settled
+            if settled > reported + _MANY:
+                self.context.guard.round(self.name, 2, settled - reported, self.invents)
+                reported = settled
         table.rebuild()
-        self.context.guard.round(self.name, 2, len(table) - told, self.invents)
+        self.context.guard.round(self.name, 2, len(table) - reported, self.invents)
         if self.context.progress is not None:
             self.context.progress(self.name, 2, len(table))
         delta = {key: facts[key] for key in rest if key in facts}
@@ -390,7 +392,7 @@ class UnitRun(Rounds):
             new[name] = self.shapes[name].facts_of(rows_in)
 
     def _fresh(self, name: str, facts: Facts, mixed: bool) -> Facts:
-        """What of the derived facts is not known yet; `facts` is used up."""
+        """The derived facts that are not known yet; consumes `facts`."""
         shape, known = self.shapes[name], self.tables[name].facts
         gone = self.context.gone.get(name)
         if mixed:
@@ -406,7 +408,7 @@ class UnitRun(Rounds):
     # ── subsumption ──────────────────────────────────────────────────────────────────────────
 
     def _subsumed(self, delta: dict[str, Facts]) -> dict[str, Facts]:
-        """Remove what is dominated, from the relations and from Δ."""
+        """Remove dominated facts from the relations and from Δ."""
         for name in {s.dominated.relation for s, _ in self.dominance}:
             pairs: set[Row] = set()
             for subsumption, rule in self.dominance:
@@ -422,7 +424,7 @@ class UnitRun(Rounds):
         return delta
 
     def _pairs(self, rule: Rule, delta: dict[str, Facts]) -> set[Row]:
-        """The pairs with something new: one of the two facts, or the condition."""
+        """The pairs in which one of the two facts, or the condition, is new."""
         name = rule.head.relation
         pair = f"{name}, twice"
         shapes = {**self.shapes, pair: shape_of(len(rule.head.args))}
@@ -448,7 +450,7 @@ class UnitRun(Rounds):
     # ── counters ─────────────────────────────────────────────────────────────────────────────
 
     def _numbered(self, rule: Rule) -> Run:
-        """A rule with `autoinc()` numbers its bindings in sorted order: the reference does that."""
+        """A task for a rule with `autoinc()`: the reference numbers its bindings."""
         shape = self.shapes[rule.head.relation]
 
         def run(_delta: Facts | None, new: Facts) -> None:

@@ -1,16 +1,16 @@
-"""Subsumption: a fact goes when a better one of its relation is there.
+"""Subsumption: a fact goes when a better one of its relation is present.
 
 `dominated <= dominating :- body` is read as a rule over pairs: its head lists the columns of the
-dominated fact and then those of the dominating one.  So whoever can derive facts can find the
-pairs (`dominance_rule`), by a nested loop or by a compiled join; which facts then go is decided
-here (`dominated`), once for all executors, at the end of each round.
+dominated fact and then those of the dominating one (`dominance_rule`).  So each executor finds the
+pairs in its own way, by a nested loop or a compiled join.  `dominated` decides which facts then go,
+for all executors, at the end of each round.
 
-A fact that went does not come back in that run.  Where `<=` is transitive this changes nothing,
-as some fact better than it is still there.  Where it is not, it keeps the fixpoint from turning in
-circles, and the result from depending on how often a strategy derives the same fact again.
+A dominated fact does not return in that run.  Where `<=` is transitive this changes nothing, as a
+better fact is still present.  Where it is not, this makes the fixpoint terminate, and makes the
+result independent of how often an executor derives the same fact.
 
-After a removal no two facts that are left form a pair.  So in the next round it is enough to look
-for pairs in which one of the two facts is new.
+After a removal no two remaining facts form a pair.  So the next round only needs the pairs in which
+one of the two facts is new.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def dominance_rule(subsumption: Subsumption) -> Rule:
     >>> print(dominance_rule(Subsumption(one, two, (shorter,))))
     dist(?0, d, ?1, e) :- dist(?0, d), dist(?1, e), e < d.
     """
-    fresh = (Variable(f"?{number}") for number in count())  # no name of the language begins so
+    fresh = (Variable(f"?{number}") for number in count())  # names of the language cannot begin with ?
     one, two = _named(subsumption.dominated, fresh), _named(subsumption.dominating, fresh)
     head = Atom(one.relation, one.args + two.args)
     return Rule(head, (one, two, *subsumption.body), origin=subsumption.origin)
@@ -43,10 +43,10 @@ def _named(atom: Atom, fresh: Iterator[Variable]) -> Atom:
 
 
 def dominated(pairs: Iterable[Row]) -> set[Row]:
-    """The facts that go: those with a better one, also where that one goes for a still better one.
+    """The facts that go: those with a better one, even if that one goes, too.
 
-    Only where facts dominate each other in a circle must one stay: pairs are visited in sorted
-    order, and a fact does not go for one that went because of it.
+    If facts dominate each other in a circle, one must stay: pairs are visited in sorted order, and
+    a fact does not go for one that went because of it.
 
     >>> sorted(dominated([(3, 2), (2, 1)]))
     [(2,), (3,)]
@@ -55,7 +55,7 @@ def dominated(pairs: Iterable[Row]) -> set[Row]:
 
     Cost: that of sorting the pairs.
     """
-    better_than: dict[Row, Row] = {}  # of a fact that goes: one it went for
+    better_than: dict[Row, Row] = {}  # a fact that goes → one it went for
     for pair in ordered(pairs):
         worse, better = pair[: len(pair) // 2], pair[len(pair) // 2 :]
         if worse in better_than:
@@ -64,7 +64,7 @@ def dominated(pairs: Iterable[Row]) -> set[Row]:
         while best in better_than:
             best = better_than[best]
         if best != better:
-            better_than[better] = best  # a shortcut for the next who asks
+            better_than[better] = best  # path compression
         if best != worse:
             better_than[worse] = best
     return set(better_than)

@@ -1,8 +1,8 @@
-"""Which column of a binary relation is its value column.
+"""The choice of the value column of each binary relation.
 
-A rule works on whole sets when the value column of its head comes as a set from its body.  The
-best case is a recursive rule that carries a column along unchanged, as `path(x, z) :- path(x, y),
-edge(y, z)` carries x: with x as the value each step moves the whole set of sources from y to z.
+A rule works on whole sets when the value column of its head comes as a set from its body.  The best
+case is a recursive rule that carries a column along unchanged, as `path(x, z) :- path(x, y),
+edge(y, z)` carries x: with x as the value, each step moves the whole set of sources from y to z.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def shapes_of(program: Program, units: Sequence[Unit]) -> Mapping[str, Shape]:
 
 
 def _gain(rule: Rule, column: int, unit: Unit) -> int:
-    """How much a rule gains when this column of its head is its value column."""
+    """The benefit for a rule if this column of its head is the value column."""
     variable = rule.head.args[column]
     if not isinstance(variable, Variable) or rule.head.args[1 - column] == variable:
         return 0

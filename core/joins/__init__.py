@@ -4,7 +4,7 @@ updates.
 | module | strategy | keeps |
 |---|---|---|
 | `recomputed` | `recompute` (Naïve) | the relations; evaluates everything again |
-| `first_order` | `delta` (Delta) | indexes; evaluates what is left of the query when one tuple is fixed |
+| `first_order` | `delta` (Delta) | indexes; evaluates the rest of the query for one tuple |
 | `view_tree` | `view_tree` (F-IVM) | counts along a variable order |
 | `calibrated` | `calibrated` | bags of a decomposition that semijoins keep free of dead ends |
 | `view` | | what they have in common, and the table of them |

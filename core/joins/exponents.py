@@ -8,7 +8,7 @@ one row can have is part of the cost.
 | strategy | exponent of the search | source |
 |---|---|---|
 | `delta` | matches of the longest prefix of any order of the other atoms | each is a loop |
-| `view_tree` | 0 for hierarchical bodies, else that of the whole join | Berkholz et al. 2017; F-IVM |
+| `view_tree` | 0 if hierarchical, else that of the whole join | Berkholz et al. 2017; F-IVM |
 | `calibrated` | 1 on a join tree, else w: all support may change | CROWN; Section 5 of the paper |
 | `generations` | ŵ - 1 | Theorem 4.4 of Abo Khamis et al. 2024 |
 | `heavy_light` | 1/2, for the triangle and the 3-path | Kara et al. 2020 |
@@ -43,7 +43,9 @@ def refuge_of(query: Query) -> str:
 
     Delta if there is none that stays about as large as the relations.
 
-    >>> refuge_of(Query.of("r(a, b)", "s(b, c)", "t(a, c)")), refuge_of(Query.of("r(a)", "s(a, b)", "t(b)"))
+    >>> triangle = Query.of("r(a, b)", "s(b, c)", "t(a, c)")
+    >>> path = Query.of("r(a)", "s(a, b)", "t(b)")
+    >>> refuge_of(triangle), refuge_of(path)
     ('heavy_light', 'generations')
     >>> refuge_of(Query.of("r(a, b)", "s(b, c)", "t(c, d)", "u(d, e)", "v(e, f)"))
     'calibrated'
@@ -83,7 +85,8 @@ def search_exponent(strategy: str, query: Query) -> Fraction:
     """The exponent of D in the work for one update that finds no match.
 
     >>> triangle = Query.of("r(a, b)", "s(b, c)", "t(a, c)")
-    >>> [str(search_exponent(name, triangle)) for name in ("delta", "generations", "heavy_light", "calibrated")]
+    >>> names = "delta", "generations", "heavy_light", "calibrated"
+    >>> [str(search_exponent(name, triangle)) for name in names]
     ['1', '1/2', '1/2', '3/2']
     """
     if strategy == AUTO:
@@ -104,7 +107,8 @@ def search_exponent(strategy: str, query: Query) -> Fraction:
 def match_exponent(query: Query, shown: Collection[str]) -> Fraction:
     """How many rows over the `shown` variables one row of an atom can be part of, as a power of D.
 
-    >>> match_exponent(Query.of("r(a, b)", "s(b)"), "a"), match_exponent(Query.of("r(a, b)", "s(a, c)"), "a")
+    >>> one, other = Query.of("r(a, b)", "s(b)"), Query.of("r(a, b)", "s(a, c)")
+    >>> match_exponent(one, "a"), match_exponent(other, "a")
     (Fraction(1, 1), Fraction(0, 1))
     """
     widest = Fraction(0)

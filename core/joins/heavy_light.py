@@ -73,7 +73,8 @@ class Pairs:
         self.heavy = {x for x, partners in self.forward.items() if len(partners) >= threshold}
 
     def heavy_partners(self, y: Value) -> Collection[Value]:
-        """Values among which are the heavy ones with the partner y: all heavy ones, or all partners.
+        """Values among which are the heavy ones with the partner y: all heavy ones, or all
+        partners.
 
         Cost: that of the smaller side, so at most about √D.
         """

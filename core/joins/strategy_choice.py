@@ -3,7 +3,7 @@
 | body | facts come and go | facts only come |
 |---|---|---|
 | hierarchical | view tree | view tree |
-| acyclic or cyclic | first-order delta, then the view with the smallest exponent (`auto`) | calibrated bags |
+| acyclic or cyclic | delta, then the view with the smallest exponent (`auto`) | calibrated bags |
 
 First-order delta needs no structure of its own, so it also serves where it does exactly what the
 view tree would: two atoms, each of whose own variables is shown by the head.  Then every match of

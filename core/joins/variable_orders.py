@@ -42,7 +42,8 @@ def variable_order(query: Query) -> tuple[OrderNode, ...]:
     """The roots of a good variable order: canonical for a hierarchical query, else of an optimal
     decomposition.
 
-    >>> [str(root) for root in variable_order(Query.of("R(a, b, c)", "S(a, b, d)", "T(a, e)", "U(f)"))]
+    >>> query = Query.of("R(a, b, c)", "S(a, b, d)", "T(a, e)", "U(f)")
+    >>> [str(root) for root in variable_order(query)]
     ['a(b(c, d), e)', 'f']
     >>> [str(root) for root in variable_order(Query.of("R(a, b)", "S(b, c)", "T(a, c)"))]
     ['a(b(c))']

@@ -48,7 +48,7 @@ class Asked:
 
 
 class JoinView(Protocol):
-    """Invariant: after any updates the answers are those of the query on the rows that are there."""
+    """Invariant: the answers are always those of the query on the present rows."""
 
     def insert(self, atom: int, row: Row) -> bool:
         """A row comes; False if it is there already."""

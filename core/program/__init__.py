@@ -2,12 +2,12 @@
 
 | module | holds |
 |---|---|
-| `program` | terms, literals, rules, relations: the narrow waist; its names are this package's own |
-| `values` | 64-bit arithmetic, strings and conversions, as Soufflé has them; `exact`, `patterns` help |
+| `program` | terms, literals, rules, relations: the narrow waist; exported by this package |
+| `values` | 64-bit arithmetic, strings, conversions, as in Soufflé; `exact`, `patterns` help |
 | `functors` | the table of built-in functors: one entry per name and kind |
-| `bodies` | what a rule body means: which literals are ready, and what happens where one fails |
+| `bodies` | what a rule body means: which literals are ready, and when a failure counts |
 | `dependencies` | which relation needs which, and the units in order; `strong` finds components |
-| `carried` | columns that recursive rules carry along, and the steps that others take |
+| `carried` | columns that recursive rules carry along, and the steps of their other columns |
 | `order` | the order of rows and values |
 | `fact_rows` | rows from outside, checked against a relation |
 | `executor` | the protocol of everything that runs a program |
@@ -41,6 +41,7 @@ from everlog.core.program.program import (
     atoms_of,
     calls_of,
     computed_arguments,
+    draws_numbers,
     flat_body,
     invents,
     quoted,
@@ -76,6 +77,7 @@ __all__ = [
     "atoms_of",
     "calls_of",
     "computed_arguments",
+    "draws_numbers",
     "flat_body",
     "invents",
     "quoted",

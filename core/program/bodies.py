@@ -1,19 +1,20 @@
-"""What a rule body means: when a literal is ready, and what happens where one cannot be computed.
+"""What a rule body means: when a literal is ready, and when a failure counts.
 
 Some functors are not defined for all values: `10 / 0`, `to_number("x")`, a user's function that
-raises.  When does such a failure count?  It must not depend on the order in which an executor looks
-at a body, so there is one definition, and reference, engine, proofs and Spark follow it:
+raises.  Whether such a failure counts must not depend on the order in which an executor reads a
+body, so there is one definition, and reference, engine, proofs and Spark follow it:
 
-  A body chooses a fact for each of its positive atoms.  Its other literals are *conditions* on the choice.
+  A body chooses a fact for each of its positive atoms.  Its other literals are *conditions*.
   1. A condition that is false excludes the choice, whatever the other conditions are.
-  2. A condition is *open* if a functor in it fails, or if it needs a variable that only open conditions compute.
-  3. If no condition excludes a choice, it derives the head when none is open; otherwise the rule fails.
+  2. A condition is *open* if a functor in it fails, or if it needs a variable that only open
+     conditions compute.
+  3. If no condition excludes a choice, it derives the head when none is open; otherwise the rule
+     fails.
 
-So what a filter excludes may as well not be computed: `s = 10 / x, x != 0` never fails, in whatever
-order it is written.  An argument that a positive atom computes is a condition of its own, and every
-body has it as one (`program.flat_body`): `q(10 / x)` is `q(c), c = 10 / x`.  The body of an
-aggregate is a body: an aggregate fails for values of its outer variables if its body or its target
-does.  A functor is strict: it fails if one of its arguments does.
+So a filter protects the other conditions: `s = 10 / x, x != 0` never fails, in either order.  An
+argument that a positive atom computes is a condition of its own (`program.flat_body`): `q(10 / x)`
+is `q(c), c = 10 / x`.  An aggregate fails for values of its outer variables if its body or its
+target fails.  A functor fails if one of its arguments does.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ Matches: TypeAlias = Callable[[Literal, Binding], Iterable[Binding]]
 
 
 def may_fail(part: Term | Literal | None) -> bool:
-    """Whether a term or literal computes something that is not defined for all values.
+    """Whether a term or literal computes something that some values do not have.
 
     >>> x, zero, two = Variable("x"), Constant(0, Kind.NUMBER), Constant(2, Kind.NUMBER)
     >>> [may_fail(Call("/", (two, by), Kind.NUMBER, Kind.NUMBER)) for by in (x, zero, two)]
@@ -89,10 +90,10 @@ def rule_may_fail(rule: Rule) -> bool:
 
 
 def schedule(body: Iterable[Literal], bound: Collection[str]) -> tuple[list[Literal], list[Literal]]:
-    """An order in which each literal finds bound what it needs, and the literals that never do.
+    """Literals in an order that binds what each needs, and those that never get it.
 
-    At each step the first literal that is ready: those with at most one match, then ranges, then
-    atoms.  So the answer does not depend on the order in which a body is written.
+    Each turn takes the first ready literal: those with at most one match, then ranges, then atoms.
+    So the answer does not depend on the order in which a body is written.
     """
     order: list[Literal] = []
     rest = list(body)
@@ -106,11 +107,12 @@ def schedule(body: Iterable[Literal], bound: Collection[str]) -> tuple[list[Lite
 
 
 def sure_and_open(body: Iterable[Literal], bound: Collection[str]) -> tuple[list[Literal], list[Literal]]:
-    """The literals that surely have a value, in order, and those that may be open.
+    """Literals that certainly have a value, in order, and those that may be open.
 
     >>> x, s, number = Variable("x"), Variable("s"), Kind.NUMBER
     >>> inverse = Comparison("=", s, Call("/", (Constant(9, number), x), number, number), number)
-    >>> sure, may_be_open = sure_and_open([inverse, Atom("r", (x,)), Comparison("<", x, s, number)], [])
+    >>> body = [inverse, Atom("r", (x,)), Comparison("<", x, s, number)]
+    >>> sure, may_be_open = sure_and_open(body, [])
     >>> print(*sure, "|", *may_be_open)
     r(x) | s = (9 / x) x < s
     """
@@ -121,7 +123,7 @@ def sure_and_open(body: Iterable[Literal], bound: Collection[str]) -> tuple[list
 
 
 def is_ready(literal: Literal, bound: Collection[str]) -> bool:
-    """Whether a literal finds bound what it needs to be computed."""
+    """Whether the variables that a literal needs are bound."""
     match literal:
         case Atom():
             return True
@@ -150,7 +152,7 @@ def needs(literal: Literal) -> set[str]:
 
 
 def binds(literal: Literal) -> set[str]:
-    """The variables that are bound once this literal holds, whatever was bound before."""
+    """The variables that are bound once this literal holds."""
     match literal:
         case Atom(args=args):
             return names(arg for arg in args if isinstance(arg, Variable))
@@ -170,22 +172,19 @@ def names(terms: Iterable[Term]) -> set[str]:
 
 
 def outcomes(
-    conditions: Sequence[Literal],
-    choice: Mapping[str, Value],
-    matches: Matches,
-    error: NoValue | None = None,
+    conditions: Sequence[Literal], choice: Mapping[str, Value], matches: Matches, error: NoValue | None = None
 ) -> Iterator[tuple[Binding, NoValue | None]]:
     """The bindings that no condition excludes, each with the error of an open one.
 
-    `matches` finds every way to extend a binding so that a condition that is ready holds.  What is
-    not ready when nothing else can be computed is open, because of the error.
+    `matches` finds every way to extend a binding so that a ready condition holds.  Conditions that
+    never become ready are open, because of the error.
     """
     binding, waiting = dict(choice), list(conditions)
     while (ready := next((x for x in waiting if is_ready(x, binding)), None)) is not None:
         waiting = [literal for literal in waiting if literal is not ready]
         try:
             found = list(matches(ready, binding))
-        except NoValue as problem:  # of several, always the same one is told
+        except NoValue as problem:  # of several errors, report always the same one
             error = problem if error is None else min(error, problem, key=lambda e: e.message)
             continue
         if len(found) != 1:

@@ -1,14 +1,13 @@
-"""Columns that a recursive rule carries along, and the steps that its other column takes.
+"""Columns that a recursive rule carries along, and the steps of its other column.
 
     path(x, z) :- path(x, y), edge(y, z).
 
-The head takes x as it is from an atom of its own unit: the rule *carries* x along.  The other
-column moves from y to z along a *step*, a fact of another atom that has both.  Everything that
-treats such recursion apart asks here:
+The head takes x unchanged from an atom of its own unit: the rule *carries* x along.  The other
+column moves from y to z along a *step*, a fact of another atom that has both.  Uses:
 
-| what follows | from |
+| use | asks |
 |---|---|
-| the value column of a binary relation is the one that is carried along | `carried_from` |
+| the value column of a binary relation is the carried one | `carried_from` |
 | sets of facts share a witness | `carried_from` |
 | each task of Spark computes its part of the fixpoint | `carried_from`, of every atom |
 | sets flow through the components of a graph | `hands_on`, and `steps_of` |
@@ -36,7 +35,7 @@ class Steps:
 
 
 def carried_from(rule: Rule, column: int, unit: Collection[str]) -> list[tuple[Atom, int]]:
-    """The atoms of the rule's own unit that have the variable in a column of its head, and where.
+    """Atoms of the rule's own unit that have the variable of a head column, and where.
 
     >>> x, y, z = map(Variable, "xyz")
     >>> rule = Rule(Atom("path", (x, z)), (Atom("path", (x, y)), Atom("edge", (y, z))))
@@ -53,7 +52,7 @@ def carried_from(rule: Rule, column: int, unit: Collection[str]) -> list[tuple[A
 
 
 def hands_on(rule: Rule, column: int) -> bool:
-    """Whether a rule reads its own relation once, and hands a column on without looking at it.
+    """Whether a rule reads its relation once and passes a column on without using it.
 
     >>> x, y, z = map(Variable, "xyz")
     >>> step, edge = Atom("path", (x, y)), Atom("edge", (y, z))
@@ -73,13 +72,13 @@ def hands_on(rule: Rule, column: int) -> bool:
 
 
 def own_atom(rule: Rule) -> Atom | None:
-    """The one positive atom of a rule's own relation; None if there is none, or several."""
+    """The only positive atom of a rule's own relation; None if not exactly one."""
     own = [x for x in rule.body if isinstance(x, Atom) and x.relation == rule.head.relation]
     return own[0] if len(own) == 1 else None
 
 
 def steps_of(rule: Rule, key: int) -> Steps | None:
-    """The steps of a linear rule's key: an atom has the key of the head, and that it comes from.
+    """The steps of a linear rule: facts with the key of its own atom and of its head.
 
     >>> x, y, p, q = map(Variable, "xypq")
     >>> above = Atom("parent", (x, p)), Atom("parent", (y, q))
@@ -99,7 +98,7 @@ def steps_of(rule: Rule, key: int) -> Steps | None:
 
 
 def is_plain_binary(program: Program, unit: Unit) -> bool:
-    """Whether a recursive unit is one binary relation that nothing but its rules decides on."""
+    """Whether a unit is one binary relation that rules alone define."""
     relation = program.relations[unit.relations[0]]
     if not unit.recursive or len(unit.relations) > 1 or relation.arity != 2:
         return False

@@ -1,9 +1,8 @@
-"""Which relation needs which: components of the predicate graph, in the order to evaluate them.
+"""Which relation needs which: units of relations, in the order of evaluation.
 
-Relations that need each other must be computed together; all else one after the other.  The
-groups are the strongly connected components of the graph head relation → body relation.  Tarjan's
-algorithm finds a component only after all that it reaches, so its order of discovery is already
-an order of evaluation: one linear pass, no sorting afterwards.
+Relations that need each other are computed together; all others one after the other.  The units
+are the strongly connected components of the graph head relation → body relation.  Tarjan's
+algorithm finds a component after all that it reaches, so it finds them in evaluation order.
 """
 
 from __future__ import annotations
@@ -28,12 +27,18 @@ class Edge:
 
 @frozen
 class Unit:
-    """Relations to be computed together, with their rules and subsumptions in program order."""
+    """Relations that are computed together; rules and subsumptions in program order."""
 
     relations: tuple[str, ...]
     rules: tuple[Rule, ...]
     recursive: bool
     subsumptions: tuple[Subsumption, ...]
+
+    @property
+    def reads(self) -> set[str]:
+        """The relations in the bodies of its rules and subsumptions."""
+        bodies = [rule.body for rule in self.rules] + [each.body for each in self.subsumptions]
+        return {atom.relation for body in bodies for atom, _ in atoms_of(body)}
 
     def positions(self, rule: Rule) -> list[int]:
         """Where the body of a rule has atoms of this unit."""
@@ -41,10 +46,10 @@ class Unit:
 
 
 def edges(program: Program) -> Iterator[Edge]:
-    """The predicate graph, an edge per body atom; a subsumption's body counts as a positive use.
+    """The predicate graph: an edge per body atom.
 
-    An auxiliary relation and the relation that it helps to keep change together, so each needs the
-    other.
+    A subsumption's body counts as a positive use.  An auxiliary relation and the relation that it
+    helps to keep change together, so each needs the other.
     """
     for name, relation in program.relations.items():
         if relation.auxiliary_of:
@@ -59,12 +64,9 @@ def edges(program: Program) -> Iterator[Edge]:
 
 
 def units(program: Program) -> tuple[Unit, ...]:
-    """Every declared relation in exactly one unit, what a unit needs before it.
+    """Every declared relation in exactly one unit; a unit comes after those it needs.
 
-    The order is that of asking for the relations as they were declared, each preceded by what it
-    needs and does not have yet.
-
-    Cost: linear in the size of the program.
+    Otherwise units keep the order of the declarations.  Cost: linear in the program.
     """
     graph: dict[str, list[str]] = {name: [] for name in program.relations}
     for edge in edges(program):
@@ -107,7 +109,7 @@ def components(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
 
 
 def cycle_through(graph: Mapping[str, Iterable[str]], start: str, via: str) -> list[str]:
-    """A shortest cycle that uses the edge start → via, ending where it began; [] if there is none.
+    """A shortest cycle through the edge start → via, as a list of nodes; [] if none.
 
     >>> cycle_through({"p": ["q", "r"], "q": ["r"], "r": ["p"]}, "p", "q")
     ['p', 'q', 'r', 'p']
@@ -134,7 +136,7 @@ def cycle_through(graph: Mapping[str, Iterable[str]], start: str, via: str) -> l
 
 
 def _ordered(graph: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
-    """Every node with its distinct successors in node order; a name without an entry has none."""
+    """Every node with its distinct successors in node order; unlisted nodes have none."""
     successors = {name: set(needed) for name, needed in graph.items()}
     unlisted = set().union(*successors.values()) - successors.keys()
     names = [*successors, *sorted(unlisted)]

@@ -1,4 +1,4 @@
-"""Sums of floats without rounding on the way: contributions can be taken back, in any order.
+"""Sums of floats without intermediate rounding: terms can be removed in any order.
 
 A finite float is an integer times the smallest float, so a sum of floats is an integer sum; only
 the result is rounded, once.  Infinities and NaN are counted beside it.

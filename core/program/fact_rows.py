@@ -1,9 +1,8 @@
 """Facts from Python, checked against the columns of their relation.
 
-Many rows must not pay for the check, so each relation gets one generated test that says yes to a
-tuple that may be stored as it is.  Whatever it refuses takes the slow way: lists become tuples, an
-int in a float column becomes a float, and what does not fit is told with its relation, column and
-value.
+Each relation gets one generated test for tuples that can be stored unchanged, so that many rows are
+checked fast.  Other rows are converted: lists become tuples, an int in a float column becomes a
+float.  A row that does not fit raises an error with its relation, column and value.
 """
 
 from __future__ import annotations
@@ -27,8 +26,7 @@ class FactError(ValueError):
 
 # ── one row ──────────────────────────────────────────────────────────────────────────────────
 
-# What is stored as it is.  NaN, zero and text beyond ASCII have several forms; one of them is
-# stored.
+# Tests for values that are stored unchanged.  NaN, zero and text beyond ASCII are converted.
 _PLAIN = {
     Kind.NUMBER: f"{{0}}.__class__ is int and {SIGNED_MIN} <= {{0}} <= {SIGNED_MAX}",
     Kind.UNSIGNED: f"{{0}}.__class__ is int and 0 <= {{0}} <= {MASK}",
@@ -39,7 +37,7 @@ _PLAIN = {
 
 @lru_cache(maxsize=1024)
 def plain_test(kinds: tuple[Kind, ...]) -> Callable[[tuple[Any, ...]], Any]:
-    """A function that says whether a tuple can be stored as it is, in columns of these kinds.
+    """A function that tells whether a tuple can be stored unchanged, given its kinds.
 
     >>> plain = plain_test((Kind.NUMBER, Kind.SYMBOL))
     >>> plain((1, "a")), plain((True, "a")), plain((1,))
@@ -59,9 +57,9 @@ def plain_test(kinds: tuple[Kind, ...]) -> Callable[[tuple[Any, ...]], Any]:
 
 
 def all_plain(kinds: tuple[Kind, ...], rows: list[Any]) -> bool:
-    """Whether all of many rows can be stored as they are; looked at column by column, in C.
+    """Whether all rows can be stored unchanged; checked column by column, in C.
 
-    >>> all_plain((Kind.NUMBER, Kind.SYMBOL), [(1, "a"), (2, "b")]), all_plain((Kind.NUMBER,), [(1,), (True,)])
+    >>> all_plain((Kind.NUMBER,), [(1,), (2,)]), all_plain((Kind.NUMBER,), [(1,), (True,)])
     (True, False)
     """
     if set(map(type, rows)) != {tuple} or set(map(len, rows)) != {len(kinds)}:
@@ -70,7 +68,7 @@ def all_plain(kinds: tuple[Kind, ...], rows: list[Any]) -> bool:
 
 
 def plain_column(kind: Kind, values: list[Any]) -> bool:
-    """Whether all values of a column can be stored as they are; not for each that can it says so."""
+    """Whether a column can be stored unchanged; may return False for one that can."""
     types = set(map(type, values))
     if kind is Kind.NUMBER and types == {int}:
         return bool(min(values) >= SIGNED_MIN and max(values) <= SIGNED_MAX)
@@ -136,7 +134,7 @@ def value_of_kind(kind: Kind, value: object) -> Value:
 
 
 def kind_of_value(value: object) -> Kind | None:
-    """The kind that a value of Python has by itself; None if it is of none.
+    """The kind of a Python value; None if it has none.
 
     >>> kind_of_value("a"), kind_of_value(1), kind_of_value(True)
     (<Kind.SYMBOL: 'symbol'>, <Kind.NUMBER: 'number'>, None)
@@ -151,7 +149,7 @@ def kind_of_value(value: object) -> Kind | None:
 
 
 def _integer(value: Any, kind: Kind, low: int, high: int) -> int:
-    """Whatever is an integer by `__index__`, numpy's too; True and False are none."""
+    """Convert integers, numpy's too, by `__index__`; refuse True and False."""
     if isinstance(value, bool):
         raise TypeError
     number = index(value)
@@ -188,10 +186,9 @@ def exact_float(number: int) -> float:
 
 
 def plain_float(text: str) -> float:
-    """The float that a numeral without exponent is, 2**53 or more; ValueError where it is none.
+    """The float equal to a numeral >= 2**53 without exponent; ValueError if none is.
 
-    Below, decimals have digits that no float has, and get the nearest one.  With an exponent, they
-    do here, too.
+    Smaller decimals, and those with an exponent, get the nearest float elsewhere.
 
     >>> plain_float("9007199254740992.0"), plain_float("-9007199254740994")
     (9007199254740992.0, -9007199254740994.0)
@@ -239,10 +236,10 @@ def _example(relation: Relation) -> str:
 # ── rows of a relation ───────────────────────────────────────────────────────────────────────
 
 
-def fact_rows(relation: Relation, given: Iterable[Any]) -> list[Row]:
+def fact_rows(relation: Relation, values: Iterable[Any]) -> list[Row]:
     """Rows as the relation stores them, or FactError."""
     kinds = tuple(column.kind for column in relation.columns)
-    rows = given if isinstance(given, list) else list(given)
+    rows = values if isinstance(values, list) else list(values)
     if all_plain(kinds, rows):
         return rows
     plain = plain_test(kinds)

@@ -1,7 +1,7 @@
 """The built-in functors: one table entry per name and operand kind.
 
-A functor is chosen by its name and the kind of its operands; the entry has the function that
-computes it and, where it pays, the Python expression that generated code uses instead of a call.
+An entry has the function that computes the functor and, for speed, the Python expression that
+generated code uses instead of a call.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ NUMBER, UNSIGNED, FLOAT, SYMBOL = Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT, Kind.S
 class Builtin:
     """How a functor computes.
 
-    `inline` is a format string over the operands; with `checked` the result may leave 64 bits and
-    generated code wraps it then.
+    `inline` is a format string over the operands.  With `checked`, the result may leave 64 bits,
+    and generated code wraps it.
     """
 
     function: Callable[..., Any]
@@ -133,7 +133,7 @@ for _kind in Kind:
         ("to_string", _kind): Builtin(_text, SYMBOL),
     }
 
-# What `a op b` does for each comparison; the negated string tests come from `!match(…)`.
+# The meaning of `a op b` for each comparison; the negated string tests come from `!match(…)`.
 COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "=": lambda a, b: a == b or (a != a and b != b),
     "!=": lambda a, b: a != b,
@@ -164,10 +164,10 @@ NEGATED = {
 def range_values(start: Value, stop: Value, step: Value | None) -> Iterable[Value]:
     """The values of `range(start, stop, step)`; a step of zero gives the start alone.
 
-    A step that is too small fails at once, before the first value.
+    A step that is too small fails before the first value.
 
-    >>> list(range_values(1, 4, None)), list(range_values(10, 7, None)), list(range_values(0, 10, 4))
-    ([1, 2, 3], [10, 9, 8], [0, 4, 8])
+    >>> [list(range_values(*args)) for args in ((1, 4, None), (10, 7, None), (0, 10, 4))]
+    [[1, 2, 3], [10, 9, 8], [0, 4, 8]]
     """
     a, b = _numeric(start), _numeric(stop)
     s = _numeric(step) if step is not None else (1 if a <= b else -1)
@@ -178,7 +178,7 @@ def range_values(start: Value, stop: Value, step: Value | None) -> Iterable[Valu
     if not ((s > 0 and a < b) or (s < 0 and a > b)):
         return []
     widest = max(abs(a), abs(b))
-    if abs(s) <= math.ulp(widest) / 2:  # from some value on, a step would lead nowhere
+    if abs(s) <= math.ulp(widest) / 2:  # from some value on, adding the step changes nothing
         raise v.NoValue(f"range: the step {s} is too small for values as large as {widest}")
     return _float_range(a, b, s)
 
@@ -195,7 +195,7 @@ def _numeric(value: Value) -> int | float:
 
 
 def as_kind(value: Value, source: Kind, target: Kind) -> Value:
-    """`as(value, type)`: the same 64 bits seen as another kind; a symbol's bits are its ordinal.
+    """`as(value, type)`: the same 64 bits as another kind; a symbol's are its ordinal.
 
     >>> as_kind(-1, Kind.NUMBER, Kind.UNSIGNED), as_kind(1.0, Kind.FLOAT, Kind.NUMBER)
     (18446744073709551615, 4607182418800017408)
@@ -222,13 +222,13 @@ def as_kind(value: Value, source: Kind, target: Kind) -> Value:
 
 
 def call_functor(functor: Functor, args: Row) -> Value:
-    """Apply a user's function; whatever goes wrong in it names the call."""
+    """Apply a user's function; an error names the call."""
     if functor.function is None:
         raise v.NoValue(f"functor @{functor.name} is declared but not bound to a Python function")
     call = f"@{functor.name}({', '.join(map(repr, args))})"
     try:
         result = functor.function(*args)
-    except v.EvaluationError:  # a limit was met while it ran
+    except v.EvaluationError:  # a limit was exceeded while it ran
         raise
     except Exception as error:
         raise v.NoValue(f"{call} raised {type(error).__name__}: {error}") from error
@@ -242,7 +242,7 @@ def call_functor(functor: Functor, args: Row) -> Value:
         case (Kind.FLOAT, float()):
             return one_nan(result)
         case (Kind.SYMBOL, str()) if result.isascii():
-            return str.__str__(result)  # of a class of the user's, the text alone
+            return str.__str__(result)  # of a subclass of str, the text alone
         case (Kind.SYMBOL, str()):
             with suppress(UnicodeEncodeError):  # half a surrogate pair is no text
                 return v.decoded(v.encoded(result))

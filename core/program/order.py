@@ -18,5 +18,5 @@ def ordered(rows: Iterable[Row]) -> list[Row]:
 
 
 def rank(value: Value) -> Any:
-    """What to sort a value by, among values of one kind: total also with NaN."""
+    """The sort key of a value among values of one kind: total also with NaN."""
     return value != value, value

@@ -1,9 +1,9 @@
 """Patterns of `match`, from Soufflé's ECMAScript syntax to that of Python.
 
-The two languages share most of their signs and differ where it hurts: here `a++` is a repeated
-repetition (there it is possessive), `a{` is no pattern, `[]` is the empty class, `\\q` is the
-letter q, `.` is no line end, and nothing like `(?i)` or `(?<=a)` exists.  So a pattern is read by
-ECMAScript's grammar and written out anew, byte by byte.
+The two languages share most signs.  But in ECMAScript `a++` is a repeated repetition (in Python it
+is possessive), `a{` is an error, `[]` is the empty class, `\\q` is the letter q, `.` excludes line
+ends, and `(?i)` and `(?<=a)` do not exist.  So a pattern is parsed by ECMAScript's grammar and
+printed for Python, byte by byte.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _CONTROLS = {"0": 0, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
 
 
 class Malformed(ValueError):
-    """No pattern of the language."""
+    """The text is not an ECMAScript pattern."""
 
 
 def as_python(pattern: str) -> str:
-    """The pattern for `re` that matches the same strings; each character stands for one byte.
+    """The pattern for `re` that matches the same strings; one character is one byte.
 
     >>> as_python("a.b"), as_python("[]"), as_python("x++")
     ('a[^\\\\n\\\\r]b', '(?!)', '(?:(?:x)+)+')
@@ -186,7 +186,7 @@ class _Reader:
         return f"[{'^' if negated else ''}{''.join(items)}]"
 
     def member(self) -> str:
-        """A character, or a class as it stands in Python's brackets (always longer than one)."""
+        """A character, or a class in Python's syntax (always longer than one character)."""
         for kind in ":.=":
             if self.take(f"[{kind}"):
                 end = self.text.find(f"{kind}]", self.at)

@@ -1,13 +1,13 @@
-"""What a checked program is: the narrow waist between the language and every executor.
+"""The checked program: the narrow waist between the language and every executor.
 
-`dsl.check` builds a `Program` from text; tests build one without text.  Whatever is in here is
-right: names resolve, arities and kinds agree, every variable is grounded, negation stratifies.
-Later stages therefore never report a user's mistake about rules; they only compute.
+`dsl.check` builds a `Program` from text; tests build one without text.  A `Program` is valid: names
+resolve, arities and kinds agree, every variable is grounded, negation stratifies.  So later stages
+never report a user's mistake about rules; they only compute.
 
-The language is already small here.  Components, disjunctions, inlined relations, macros and
-unions are gone; an aggregate, a range and an equality each stand as a body literal of their own.
-Positive atoms of a body compute nothing: `q(z + 1)` is `q(c), c = z + 1` (`flat_body`), for what it
-computes may need what another atom binds, or what it binds itself.
+The language is already small here.  Components, disjunctions, inlined relations, macros and unions
+are gone; an aggregate, a range and an equality are body literals of their own.  Positive atoms of a
+body compute nothing: `q(z + 1)` is `q(c), c = z + 1` (`flat_body`), because the term may need a
+variable that another atom binds, or the same one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Kind(StrEnum):
     SYMBOL = "symbol"
 
 
-PARAMETERS = "$"  # the relation that binds the parameters of a query: one fact, which comes with each run
+PARAMETERS = "$"  # the relation that binds the parameters of a query: one fact per run
 
 
 # ── terms ────────────────────────────────────────────────────────────────────────────────────
@@ -115,7 +115,7 @@ class Negation:
 
 @frozen
 class Comparison:
-    """`left op right`, both sides of one kind.  `=` may bind a variable to the other side."""
+    """`left op right`, both of one kind.  `=` may bind a variable to the other side."""
 
     op: str
     left: Term
@@ -162,10 +162,10 @@ def flat_body(body: Body) -> Body:
 
 
 def computed_arguments(body: Body) -> dict[Term, Term]:
-    """The variables of computed arguments, each with what the body says that it is.
+    """The variables of computed arguments, each with the term it stands for.
 
-    No name of a text has a parenthesis.  Part of a body may have such a variable without its
-    equality: there it is a variable like others.
+    Their names contain a parenthesis, which no name in a text does.  Part of a body may have such a
+    variable without its equality: there it is an ordinary variable.
     """
     return {
         x.left: x.right
@@ -199,11 +199,11 @@ def _with_terms(atom: Atom, terms: Mapping[Term, Term]) -> Atom:
 
 @frozen
 class Aggregate:
-    """`result = op target : { body }`, computed once for each binding of the `outer` variables.
+    """`result = op target : { body }`, computed once for each binding of `outer`.
 
     The aggregate runs over the set of bindings of *all* variables of `body` (where wildcards count,
     the checker has named them).  `min`, `max` and `mean` over nothing have no value, and then the
-    literal has no match.  `partial` says that it may fail, where `body` no longer shows that
+    literal has no match.  `partial` says that it may fail although `body` no longer shows it
     (core.engine.planning.normal).
     """
 
@@ -257,7 +257,7 @@ class Origin:
 
 
 class Failure(StrEnum):
-    """What an open condition of a rule means (core.program.bodies)."""
+    """The effect of an open condition of a rule (core.program.bodies)."""
 
     ERROR = "error"  # the rule fails
     VALUE = "value"  # the last column of the head has the error for its value
@@ -266,9 +266,9 @@ class Failure(StrEnum):
 
 @frozen
 class Rule:
-    """`head :- body.`  Rules are named `relation#n`, counted from 1 in the order of the text.
+    """`head :- body.`  Rules are named `relation#n`, numbered from 1 in program order.
 
-    `strategy` is how its author wants it to be kept current (`.strategy`), if that was said.
+    `strategy` is the author's choice of how to maintain it (`.strategy`), or empty.
     """
 
     head: Atom
@@ -291,7 +291,7 @@ class Rule:
 
 @frozen
 class Subsumption:
-    """`dominated <= dominating :- body.`: a fact goes when a better one of its relation is there."""
+    """`dominated <= dominating :- body.`: a fact goes when a better one is present."""
 
     dominated: Atom
     dominating: Atom
@@ -315,10 +315,10 @@ class Relation:
 
     `equivalence` closes it under reflexivity, symmetry and transitivity (`eqrel`).  Each entry of
     `choices` lists key columns that at most one fact may have (`choice-domain`): of several
-    candidates the first stays; see `core.evaluate.choice_domains` for what "first" means.  Facts
-    that are given to a relation that is `insert_only` stay.  `auxiliary_of` names the relation that
-    a system of auxiliary relations keeps (core.engine.planning.systems), of which this is one: the
-    system alone says what is in it.
+    candidates the first stays (`core.evaluate.choice_domains` defines "first").  Base facts of an
+    `insert_only` relation are never deleted.  `auxiliary_of` names the relation that this one helps
+    a system of auxiliary relations to maintain (core.engine.planning.systems): the system alone
+    fills it.
     """
 
     name: str
@@ -339,7 +339,7 @@ class Relation:
 
 @frozen
 class Directive:
-    """`.input`, `.output` or `.printsize` of a relation, with its parameters as written."""
+    """`.input`, `.output` or `.printsize` of a relation, with its parameters."""
 
     relation: str
     params: Mapping[str, str] = field(factory=dict)
@@ -348,7 +348,7 @@ class Directive:
 
 @frozen
 class Functor:
-    """A user's function: its kinds, and the Python callable that `bind` gave it (or None)."""
+    """A user's function: its kinds, and the Python callable bound to it (or None)."""
 
     name: str
     params: tuple[Kind, ...]
@@ -383,7 +383,7 @@ class Program:
 
 
 def variables_of(term: Term) -> Iterator[Variable]:
-    """The variables of a term, from left to right, repeated as they repeat.
+    """The variables of a term, from left to right, with repetitions.
 
     >>> x = Variable("x")
     >>> [str(v) for v in variables_of(Call("+", (x, x), Kind.NUMBER, Kind.NUMBER))]
@@ -397,7 +397,7 @@ def variables_of(term: Term) -> Iterator[Variable]:
 
 
 def atoms_of(body: tuple[Literal, ...]) -> Iterator[tuple[Atom, str]]:
-    """Every atom of a body with how it is used: `positive`, `negative` or `aggregate`."""
+    """Every atom of a body with its use: `positive`, `negative` or `aggregate`."""
     for literal in body:
         match literal:
             case Atom():
@@ -443,8 +443,13 @@ def calls_of(rule: Rule) -> Iterator[Call]:
 
 
 def invents(rule: Rule) -> bool:
-    """Whether a rule may compute values without end, so that recursion may not stop."""
+    """Whether a rule computes new values, so that its recursion may not end."""
     return any(True for _ in calls_of(rule)) or any(isinstance(literal, Range) for literal in rule.body)
+
+
+def draws_numbers(rule: Rule) -> bool:
+    """Whether a rule draws numbers from `autoinc()`."""
+    return any(call.name == "autoinc" for call in calls_of(rule))
 
 
 _ESCAPES = str.maketrans(

@@ -1,4 +1,4 @@
-"""Strongly connected components, of any graph that is given by its successors.
+"""Strongly connected components of any graph that has a successor function.
 
 Tarjan's algorithm with a stack of its own: graphs are deeper than Python may nest calls.
 
@@ -16,7 +16,7 @@ _DONE = sys.maxsize  # later than any node that was met
 
 
 def strong_components(roots: Iterable[_Node], successors: Callable[[_Node], Iterable[_Node]]) -> list[list[_Node]]:
-    """The components of all nodes that the roots lead to, each after those it points to.
+    """The components of all nodes that the roots reach, each after those it points to.
 
     >>> strong_components([1], {1: [2], 2: [1, 3], 3: []}.__getitem__)
     [[3], [2, 1]]
@@ -56,7 +56,7 @@ def strong_components(roots: Iterable[_Node], successors: Callable[[_Node], Iter
 
 
 def _popped(path: list[_Node], node: _Node) -> list[_Node]:
-    """What stands on the path from its end down to a node, taken off."""
+    """Pop the path from its end down to a node."""
     component = [path.pop()]
     while component[-1] != node:
         component.append(path.pop())

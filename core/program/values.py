@@ -1,4 +1,4 @@
-"""64-bit numbers, floats and byte strings, exactly as Soufflé's 64-bit build has them.
+"""64-bit numbers, floats and byte strings, as in the 64-bit build of Soufflé.
 
 A `number` is a Python int kept within 64 signed bits, an `unsigned` one within 64 bits, a `float`
 a Python float, a `symbol` a Python str.  Symbols are byte strings in Soufflé: lengths and
@@ -26,9 +26,9 @@ MASK = 2**64 - 1
 
 
 class EvaluationError(Exception):
-    """A rule could not be evaluated: a functor has no value, or a limit was met.
+    """A rule cannot be evaluated: a functor has no value, or a limit is exceeded.
 
-    Raised inside a rule; whoever runs rules adds the rule and its line (`with_rule`).
+    Raised inside a rule; the caller that runs rules adds the rule and its line (`with_rule`).
     """
 
     def __init__(self, message: str, rule: str = "", where: str = "") -> None:
@@ -36,7 +36,7 @@ class EvaluationError(Exception):
         super().__init__(message)
 
     def with_rule(self, rule: str, where: str) -> EvaluationError:
-        return self if self.rule else self.__class__(self.message, rule, where)  # also of a limit that it met
+        return self if self.rule else self.__class__(self.message, rule, where)
 
     def __str__(self) -> str:
         place = f" at {self.where}" if self.where else ""
@@ -45,7 +45,7 @@ class EvaluationError(Exception):
 
 
 class NoValue(EvaluationError):
-    """A functor has no value for its arguments: a division by zero, a symbol that is no number.
+    """A functor has no value for its arguments, such as a division by zero.
 
     core.program.bodies says when that makes a rule fail.
     """
@@ -53,7 +53,7 @@ class NoValue(EvaluationError):
 
 @frozen
 class Failed:
-    """What stands for a value that a functor does not have."""
+    """A placeholder for the value that a functor does not have."""
 
     message: str
 
@@ -107,7 +107,7 @@ def modulo(a: int, b: int) -> int:
 
 
 def power(a: int, b: int) -> int:
-    """A power goes through floats: 53 bits are exact, and what does not fit is the least number.
+    """A power, computed in floats: 53 bits are exact; on overflow the least number.
 
     >>> power(2, 10), power(2, -1), power(-1, -3), power(3, 39)
     (1024, 0, -1, 4052555153018976256)
@@ -140,7 +140,7 @@ def shift_right_unsigned(a: int, b: int) -> int:
 
 
 def truncated(value: float) -> int:
-    """A float as a 64-bit number; what does not fit is the least number, as on x86.
+    """A float as a 64-bit number; outside of its range the least number, as on x86.
 
     >>> truncated(-2.9), truncated(1e30)
     (-2, -9223372036854775808)
@@ -228,7 +228,7 @@ def byte_length(text: str) -> int:
 
 
 def substring(text: str, start: int, length: int) -> str:
-    """`length` bytes from `start`; nothing where `start` is outside, the rest where it is too long.
+    """`length` bytes from `start`; empty if `start` is outside, cut at the end.
 
     >>> substring("datalog", 4, 3), substring("datalog", 9, 1), substring("datalog", 4, 99)
     ('log', '', 'log')
@@ -251,7 +251,7 @@ def _pattern(text: str) -> re.Pattern[bytes] | None:
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether the *whole* text matches; a malformed pattern matches nothing, as in Soufflé.
+    """Whether the *whole* text matches; a malformed pattern matches nothing.
 
     >>> matches("a.*", "abc"), matches("a", "abc"), matches("(", "(")
     (True, False, False)
@@ -279,7 +279,7 @@ def concatenated(*parts: str) -> str:
 
 
 def contains(part: str, whole: str) -> bool:
-    """Whether the bytes of one symbol stand in those of another."""
+    """Whether the bytes of one symbol occur in those of another."""
     return part in whole if part.isascii() else encoded(part) in encoded(whole)
 
 
@@ -295,7 +295,7 @@ _FLOAT = re.compile(
 
 
 def parsed_number(text: str) -> int:
-    """The value of `to_number`: of the numeral that the symbol begins with, as C reads it.
+    """The value of `to_number`: the leading numeral of the symbol, as C reads it.
 
     >>> parsed_number("-12"), parsed_number("0x1f"), parsed_number("12 apples")
     (-12, 31, 12)
@@ -314,7 +314,7 @@ def parsed_unsigned(text: str) -> int:
 
 
 def shown(value: object) -> str:
-    """A value for a message; of a long one the beginning.
+    """A value for a message, cut at 60 characters.
 
     >>> shown("abc"), len(shown("x" * 1000)), shown(10**5_000)
     ("'abc'", 60, 'a value of type int that cannot be shown')
@@ -327,7 +327,7 @@ def shown(value: object) -> str:
 
 
 def integer(digits: str, base: int = 10) -> int:
-    """The value of digits without a sign; 10**400 if they are so many that it fits nowhere.
+    """The value of digits without a sign; 10**400 if there are more than 400 digits.
 
     >>> integer("1f", 16), integer("0" * 5_000 + "7"), integer("9" * 5_000) == 10**400
     (31, 7, True)
@@ -371,7 +371,7 @@ _ordinals: dict[str, int] = {}
 
 
 def ordinal(text: str) -> int:
-    """The number of a symbol: one number per symbol and process, in order of first use."""
+    """The number of a symbol: one per symbol and process, in order of first use."""
     return _ordinals.setdefault(text, len(_ordinals))
 
 

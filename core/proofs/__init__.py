@@ -1,15 +1,16 @@
 """Why a fact is there, and why another is not.
 
-====================  ======================================================================
-`proofs.search`       `why`: the search for a proof
-`proofs.missing`      `why_not`: rule by rule, where a derivation stops
-`proofs.checker`      `verify`: a proof checked against the reference evaluator
-`proofs.proof`        what a proof is; `proofs.render` shows it as text, JSON or a graph
-`proofs.solve`        rule bodies solved over tables; `proofs.reader` looks facts up
-`proofs.forward`      recursion without witnesses; `proofs.replay`, where only the order tells
-`proofs.classes`      which pairs made two values equivalent
-`proofs.evidence`     what is asked of an engine; `proofs.words` has the wording
-====================  ======================================================================
+| module | holds |
+|---|---|
+| `search` | `why`: the search for a proof |
+| `missing` | `why_not`: rule by rule, where a derivation stops |
+| `checker` | `verify`: a proof checked against the reference evaluator |
+| `proof`, `render` | what a proof is; its forms as text, JSON and a graph |
+| `solve`, `reader` | rule bodies solved over tables; lookups in one table |
+| `forward` | derivations of a recursive unit that keeps no witnesses |
+| `first_derivations` | the same where only the order of evaluation tells |
+| `equivalences` | which pairs made two values equivalent |
+| `evidence`, `notation` | the interface of an engine for proofs; literals as text |
 """
 
 from everlog.core.proofs.checker import verify

@@ -1,7 +1,7 @@
-"""Checks a proof: every step an instance of its rule, every leaf true.
+"""Checks a proof: every step is an instance of its rule, every leaf is true.
 
-It shares nothing with the search.  Literals are put to the reference evaluator, with all variables
-bound, over the facts as they are now; so a proof that passes is a proof whoever made it.
+The checker shares no code with the search.  It puts literals to the reference evaluator, with all
+variables bound, over the present facts; so a proof that passes is valid, whatever code built it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ def verify(engine: Evidence, proof: Proof) -> None:
     """Assert that a proof proves its fact in the present state.
 
       V1  every fact is in its relation, or was dropped from one with subsumption;
-      V2  a given fact is given, one of an auxiliary relation is in it, and neither has anything below it;
-      V3  a rule is of the program; its head by the binding is the fact, and what stands below is
-          its body by the binding, literal by literal;
+      V2  a given fact is a base fact, one of an auxiliary relation is in it; neither has children;
+      V3  a rule is of the program; its head under the binding is the fact, and the children are its
+          body under the binding, literal by literal;
       V4  every other literal of that body is true;
       V5  the pairs below an equivalence lead from one side to the other;
       V6  no fact is needed for its own proof.
@@ -110,7 +110,7 @@ class _Checker(NaiveEvaluation):
 
 
 def _assert_acyclic(root: Proof) -> None:
-    """V6, by going down with a stack of our own; objects cannot be circular, but facts could."""
+    """V6, by a walk with an explicit stack: facts could be circular, objects cannot."""
     on_path: set[tuple[str, Row]] = set()
     done: set[int] = set()
     stack: list[tuple[Proof, bool]] = [(root, False)]

@@ -1,12 +1,11 @@
 """Which pairs made two values equivalent, and since when.
 
-An equivalence grows by one pair at a time.  To explain x ~ y inside a recursion it does not do to
-take any chain of pairs from x to y: one of them may itself have been derived from x ~ y.  So each
-pair is stamped with the time at which it came, and a chain takes only pairs that were there when x
-and y were first connected.
+An equivalence grows by one pair at a time.  Inside a recursion not every chain of pairs explains x
+~ y: one of the pairs may itself have been derived from x ~ y.  So each pair has the time at which
+it was added, and a chain uses only pairs that were there when x and y were first connected.
 
-That time is found in the forest of a union-find structure without path compression: stamps grow
-towards the root, so two climbs meet at the pair that joined them.
+A union-find forest without path compression gives that time: stamps grow towards the root, so the
+paths from x and y meet at the pair that joined them.
 """
 
 from __future__ import annotations
@@ -27,14 +26,17 @@ class Classes:
 
     def __init__(self) -> None:
         self._parent: dict[Value, Value] = {}
-        self._stamp: dict[Value, int] = {}  # when a value came under its parent
+        self._stamp: dict[Value, int] = {}  # when a value got its parent
         self._born: dict[Value, int] = {}
         self._members: dict[Value, list[Value]] = {}  # of each root
         self._pairs: dict[Value, list[tuple[int, Value, Row]]] = {}
         self._clock = 0
 
     def join(self, pair: Row, tell: bool = True) -> list[Row]:
-        """Add a pair; with `tell`, the new pairs.  Cost: logarithmic, and what it tells."""
+        """Add a pair; with `tell`, return the new pairs.
+
+        Cost: logarithmic, plus the pairs returned.
+        """
         self._clock += 1
         a, b = pair
         new: list[Row] = []
@@ -60,7 +62,7 @@ class Classes:
         return new
 
     def since(self, a: Value, b: Value) -> int | None:
-        """When two values became equivalent; None: they are not.  Cost: logarithmic.
+        """When two values became equivalent; None if they are not.  Cost: logarithmic.
 
         >>> classes = Classes()
         >>> for pair in [(1, 2), (3, 4), (2, 3)]:
@@ -81,7 +83,7 @@ class Classes:
         return found
 
     def chain(self, a: Value, b: Value, latest: int | None = None) -> list[Row]:
-        """A shortest chain of pairs from one value to the other, of those that came by `latest`.
+        """A shortest chain of pairs between two values, of those added until `latest`.
 
         >>> classes = Classes()
         >>> for pair in [(1, 2), (3, 2), (3, 4), (1, 4)]:

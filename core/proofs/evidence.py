@@ -1,4 +1,4 @@
-"""What proofs ask of an engine, and a rule made ready for the question whether it derives a row."""
+"""The interface of an engine for proofs, and rules read backwards."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from everlog.core.program import (
     Value,
     Variable,
     Wildcard,
-    calls_of,
+    draws_numbers,
     written_body,
 )
 from everlog.core.program.bodies import Binding
@@ -36,10 +36,10 @@ same = COMPARISONS["="]
 
 
 class Witness(Protocol):
-    """A rule of the program, and the values of the variables of its body.
+    """A rule of the program, and values of the variables of its body.
 
     The binding may also have the values that the wildcards of positive atoms matched, in the order
-    of the body, under names that the rule does not have.  What it does not have is searched for.
+    of the body, under names that the rule does not have.  Missing values are searched for.
     """
 
     @property
@@ -49,17 +49,17 @@ class Witness(Protocol):
 
 
 class Evidence(Protocol):
-    """The engine, as far as proofs are concerned."""
+    """The part of an engine that proofs use."""
 
     @property
     def program(self) -> Program: ...
     @property
     def tables(self) -> Mapping[str, Table]: ...
     def given(self, relation: str) -> Collection[Row]:
-        """The facts that were inserted, or stand in the text."""
+        """The base facts of a relation."""
 
     def witness(self, relation: str, row: Row) -> Witness | None:
-        """How a fact was derived, from facts that were derived before it; None: that is not kept."""
+        """A derivation of a fact from facts derived before it; None if none is kept."""
 
 
 def checked(engine: Evidence, relation: str, row: Row) -> Fact:
@@ -79,10 +79,9 @@ def checked(engine: Evidence, relation: str, row: Row) -> Fact:
 class Goal:
     """A rule read backwards.
 
-    `literals` is its body with a variable `?i.j` in the place of each wildcard of a positive atom,
-    so that a binding says which facts were used.  `body` is what must hold for a given row: the
-    literals, and `?j = term` for each computed column j of the head.  What draws a number from
-    `autoinc()` is left out of `body`.
+    `literals` is its body with a variable `?i.j` for each wildcard of a positive atom, so that a
+    binding says which facts were used.  `body` must hold for a row: the literals, and `?j = term`
+    for each computed column j of the head, without literals that draw a number from `autoinc()`.
     """
 
     rule: Rule
@@ -106,7 +105,7 @@ class Goal:
         return tuple(name for name in args if name.startswith("?"))
 
     def binding(self, row: Row) -> Binding | str:
-        """What the head binds for a row; a text that says why it does not match."""
+        """The binding of the head for a row, or a text that says why it does not match."""
         found = matched(self.rule.head.args, row)
         if isinstance(found, str):
             return found
@@ -128,8 +127,8 @@ def goal_of(rule: Rule) -> Goal:
     """A rule read backwards.
 
     >>> n, x = Kind.NUMBER, Variable("x")
-    >>> rule = Rule(Atom("p", (Call("+", (x, Constant(1, n)), n, n),)), (Atom("e", (x, Wildcard())),))
-    >>> print(*goal_of(rule).body)
+    >>> head = Atom("p", (Call("+", (x, Constant(1, n)), n, n),))
+    >>> print(*goal_of(Rule(head, (Atom("e", (x, Wildcard())),))).body)
     e(x, ?0.1) ?0 = (x + 1)
     """
     literals = tuple(named_wildcards(written_body(rule.body)))
@@ -143,9 +142,8 @@ def goal_of(rule: Rule) -> Goal:
 
 
 def draws(terms: Sequence[Term], literals: Sequence[Literal] = ()) -> bool:
-    """Whether a number is drawn from `autoinc()` in any of these."""
-    rule = Rule(Atom("", tuple(terms)), tuple(literals))
-    return any(call.name == "autoinc" for call in calls_of(rule))
+    """Whether any of these draws a number from `autoinc()`."""
+    return draws_numbers(Rule(Atom("", tuple(terms)), tuple(literals)))
 
 
 def named_wildcards(body: Sequence[Literal]) -> Iterator[Literal]:
@@ -159,9 +157,10 @@ def named_wildcards(body: Sequence[Literal]) -> Iterator[Literal]:
 
 
 def matched(args: Sequence[Term], row: Row) -> Binding | str:
-    """What terms bind when they are a row, computed ones aside; a text if they cannot be.
+    """The binding that makes terms a row, calls aside, or a text if there is none.
 
-    >>> matched((Variable("x"), Variable("y")), (1, 2)), matched((Variable("x"), Variable("x")), (1, 2))
+    >>> x, y = Variable("x"), Variable("y")
+    >>> matched((x, y), (1, 2)), matched((x, x), (1, 2))
     ({'x': 1, 'y': 2}, 'x would be 1 and 2')
     """
     found: Binding = {}

@@ -1,7 +1,7 @@
-"""A unit evaluated once more by the reference evaluator, which notes how each fact first came.
+"""A second evaluation of a unit, by the reference, that records first derivations.
 
-For the two things that the state at the end does not tell: which number `autoinc()` gave to which
-binding, and by which facts, dropped since, a fact was derived where subsumption is at work.
+It tells two things that the final state does not: which number `autoinc()` gave to which binding,
+and from which facts, dropped since, a fact was derived under subsumption.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class _OverTables(NaiveEvaluation):
     """Naive evaluation that finds lower relations in the tables of an engine."""
 
     def __init__(self, engine: Evidence) -> None:
-        super().__init__(evolve(engine.program, facts={}))  # given facts come from the engine
+        super().__init__(evolve(engine.program, facts={}))  # base facts come from the engine
         self._engine = engine
 
     def read(self, names: Iterable[str]) -> None:
@@ -32,7 +32,7 @@ class _OverTables(NaiveEvaluation):
 
 
 class Numbering(_OverTables):
-    """The numbers that `autoinc()` gave: one counter, rule by rule in the order of evaluation."""
+    """The numbers that `autoinc()` gave: one counter, rules in evaluation order."""
 
     def derivations(self, wanted: Rule) -> Iterator[tuple[Row, Binding]]:
         """The facts of a rule with the bindings that they come from."""
@@ -46,7 +46,7 @@ class Numbering(_OverTables):
                         return
 
     def _numbered(self, rule: Rule) -> Iterator[tuple[Row, Binding]]:
-        """As the reference numbers them: distinct bindings in sorted order, head before body."""
+        """As the reference numbers: distinct bindings in sorted order, head before body."""
         drawing = [literal for literal in rule.body if draws((), (literal,))]
         order, waiting = schedule([literal for literal in rule.body if literal not in drawing], set())
         for binding in distinct(self.extend(order, {})):
@@ -59,8 +59,8 @@ class Numbering(_OverTables):
 class Replay(_OverTables):
     """The rounds of one unit.
 
-    `found` has the first derivation of every fact that was ever there (None: it is given); its
-    facts were there at the start of the round.  Pairs of an equivalence are in `classes`.
+    `found` has the first derivation of every fact that was ever present (None: a base fact), from
+    facts at the start of a round.  Pairs of an equivalence are in `classes`.
     """
 
     def __init__(self, engine: Evidence, unit: Unit) -> None:
@@ -68,9 +68,7 @@ class Replay(_OverTables):
         self.found: dict[Fact, tuple[Rule, Binding] | None] = {}
         relations = self.program.relations
         self.classes = {name: Classes() for name in unit.relations if relations[name].equivalence}
-        lower = {atom.relation for rule in unit.rules for atom, _ in atoms_of(rule.body)}
-        lower |= {atom.relation for each in unit.subsumptions for atom, _ in atoms_of(each.body)}
-        self.read(lower - set(unit.relations))
+        self.read(unit.reads - set(unit.relations))
         self.load(unit, {name: engine.given(name) for name in unit.relations})
         self.run(unit)
 

@@ -1,15 +1,15 @@
-"""The facts of a recursive unit in an order in which each follows from those before it.
+"""The facts of a recursive unit, each after the facts that it follows from.
 
-Where an engine keeps no witnesses, a rule whose body holds is not enough: in a cycle every fact has
-one that uses the next.  So the unit is derived once more, from its given facts up, over the tables
-as they are now.  Each fact that is found is joined with the rest of each body that it occurs in; if
-the other facts of the unit in that body have been found too, the head is found.  If one has not,
-the same body comes up again when it is.  No round is repeated, and the search stops at the fact in
-question.
+If an engine keeps no witnesses, a rule whose body holds is not enough: in a cycle every fact has
+one that uses the next.  So the unit is derived once more, from its base facts up, over the present
+tables.  Each fact that is found is joined with the rest of each body that it occurs in; if the
+other facts of the unit in that body have been found too, the head is found.  Otherwise the same
+body is tried again when they are.  No round is repeated, and the search stops at the fact asked
+for.
 
-Two things are different.  Pairs of an equivalence also follow from each other; `Classes` knows by
-which pairs, and since when.  And where subsumption dropped facts that had derived others, facts are
-left that only `Replay` can explain.
+There are two exceptions.  Pairs of an equivalence also follow from each other; `Classes` knows from
+which pairs, and since when.  And where subsumption dropped facts that had derived others, only
+`Replay` can explain the rest.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from everlog.core.proofs.solve import Solver
 
 @frozen
 class Step:
-    """The last step of a proof: by a rule and a binding, by a chain of pairs, or none at all."""
+    """The last step of a proof: rule and binding, a chain of pairs, or a base fact."""
 
     reason: str = GIVEN
     rule: Rule | None = None
@@ -73,15 +73,15 @@ class Forward:
     def step(self, fact: Fact) -> Step:
         """The last step of a proof of a fact of the unit."""
         relation, row = fact
-        aside = relation in self._classes and relation not in self._readers
-        while (aside or not self._has(fact)) and next(self._progress, None) is not None:
-            pass  # all pairs of an equivalence that nobody reads: then the shortest chain is known
+        unread = relation in self._classes and relation not in self._readers
+        while (unread or not self._has(fact)) and next(self._progress, None) is not None:
+            pass  # for an equivalence that no rule reads, find all pairs: the shortest chain needs them
         if fact in self._found:
             how = self._found[fact]
             return Step() if how is None else Step(RULE, *how)
         if self._has(fact):
             classes = self._classes[relation]
-            return _chain(classes, relation, row, None if aside else classes.since(*row))
+            return _chain(classes, relation, row, None if unread else classes.since(*row))
         return self._replayed(fact)
 
     # ── the search ───────────────────────────────────────────────────────────────────────────
@@ -106,7 +106,7 @@ class Forward:
                             yield from self._add(body.rule.head.relation, head, (body.rule, binding))
 
     def _add(self, relation: str, row: Row, how: tuple[Rule, Binding] | None) -> Iterable[Fact]:
-        """Note a derivation, if it is the first of its fact; what was found by it."""
+        """Record a derivation if it is the first of its fact; return the new fact."""
         fact = relation, row
         read = relation in self._readers
         if fact in self._found or not self.solver.has(relation, row) or (read and self._has(fact)):
@@ -152,7 +152,7 @@ class Forward:
     def _is_own(self, literal: Literal) -> bool:
         return isinstance(literal, Atom) and literal.relation in self.unit.relations
 
-    # ── what only the order of rounds explains ───────────────────────────────────────────────
+    # ── facts that only the order of rounds explains ─────────────────────────────────────────
 
     def _replayed(self, fact: Fact) -> Step:
         if self._replay is None:

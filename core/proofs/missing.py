@@ -1,12 +1,11 @@
-"""Why a fact is not there: rule by rule, how far a derivation gets and what stops it.
+"""Why a fact is not there: for each rule, how far it gets and what stops it.
 
-A body is gone through as it is written, each literal as soon as it can be evaluated.  The longest
-beginning of it that has a match is kept, with one match; the literal after it is what is missing.
-Whether a beginning has a match is asked of the solver, in the solver's own order, so a long join is
-not enumerated.
+A body is read as it is written, each literal as soon as it can be evaluated.  The longest prefix
+with a match is shown, with one match; the literal after it is what is missing.  The solver decides
+whether a prefix has a match, in its own order, so a long join is not enumerated.
 
 A fact may also be derivable and yet absent: its key is taken (`choice-domain`), a better fact is
-there (subsumption), the relation is full (`.limitsize`).
+present (subsumption), the relation is full (`.limitsize`).
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from everlog.core.proofs.notation import (
 from everlog.core.proofs.proof import binding_data, rule_data
 from everlog.core.proofs.solve import Solver, can_solve, names_in
 
-OTHERS = 20  # so many other matches are looked at, to say that they stop at the same literal
+OTHERS = 20  # other matches to check, to say that they stop at the same literal
 
 
 @frozen(eq=False)
@@ -92,7 +91,7 @@ class Attempt:
 
 @frozen(eq=False, repr=False)
 class WhyNot:
-    """Why a fact is not there (or that it is): remarks on the fact, and an attempt per rule."""
+    """Why a fact is not there (or that it is): remarks, and an attempt per rule."""
 
     relation: str
     row: Row
@@ -228,12 +227,12 @@ class _Asked:
             case _:
                 return f"{self._text(literal, binding)} is false"
 
-    # ── what keeps out a fact that a rule derives ────────────────────────────────────────────
+    # ── reasons that keep out a derivable fact ───────────────────────────────────────────────
 
     def remarks(self, derivable: bool) -> Iterator[str]:
         relation = self.program.relations[self.relation]
-        given = self.row in self.engine.given(self.relation)
-        if given:
+        base = self.row in self.engine.given(self.relation)
+        if base:
             yield "it is given, but something keeps it out:"
         elif not self.program.rules_of(self.relation):
             yield f"it is not given, and no rule derives {self.relation}"
@@ -241,7 +240,7 @@ class _Asked:
             yield from self._classes()
         kept_out = [*self._taken(), *self._dominated()]
         yield from kept_out
-        if kept_out or not (derivable or given):
+        if kept_out or not (derivable or base):
             return
         if self.relation in self.program.limits:
             yield f"the recursion ended at .limitsize {self.relation}(n={self.program.limits[self.relation]})"
@@ -279,7 +278,7 @@ class _Asked:
 
 
 def _as_written(goal: Goal, start: Binding) -> list[Literal]:
-    """The body in its order, each literal once it can be evaluated; head sums first."""
+    """The body in its order, each literal once it can be evaluated; head terms first."""
     known = set(start)
     count = len([literal for literal in goal.literals if not draws((), (literal,))])
     rest = [*goal.body[count:], *goal.body[:count]]

@@ -1,4 +1,4 @@
-"""Facts, literals and rules as the language writes them, with values in the place of variables."""
+"""Facts, literals and rules in the language's syntax, with values for variables."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def fact_text(program: Program, relation: str, row: Row) -> str:
 
 
 def constant(value: Value, kind: Kind) -> Constant:
-    """A value as a constant; of another kind where `kind` cannot be the value's."""
+    """A value as a constant; of its own kind where `kind` does not fit."""
     if isinstance(value, str):
         return Constant(value, Kind.SYMBOL)
     if isinstance(value, float):
@@ -50,7 +50,7 @@ def constant(value: Value, kind: Kind) -> Constant:
 
 
 def rule_text(rule: Rule | Subsumption) -> str:
-    """A rule's name, place and text; what is not known is left out."""
+    """A rule's name, place and text; unknown parts are left out."""
     place = str(rule.origin) if rule.origin.file or rule.origin.line else ""
     if isinstance(rule, Subsumption):
         return f"{' '.join(rule.origin.text.split()) or rule}" + (f" at {place}" if place else "")
@@ -59,7 +59,7 @@ def rule_text(rule: Rule | Subsumption) -> str:
 
 
 def shown_name(name: str) -> str:
-    """A variable as its author knows it: the checker adds `@n` to some, and makes others.
+    """A variable as its author knows it, without the checker's additions.
 
     >>> shown_name("y@5"), shown_name("_@2"), shown_name("?0.1")
     ('y', '_', '_')
@@ -73,8 +73,8 @@ def shown_name(name: str) -> str:
 def literal_text(program: Program, literal: Literal, binding: Mapping[str, Value]) -> str:
     """A literal with the values of its variables.
 
-    >>> x = Variable("x")
-    >>> literal_text(Program({}), Comparison("<", x, Constant(5, Kind.NUMBER), Kind.NUMBER), {"x": 3})
+    >>> x, five = Variable("x"), Constant(5, Kind.NUMBER)
+    >>> literal_text(Program({}), Comparison("<", x, five, Kind.NUMBER), {"x": 3})
     '3 < 5'
     """
     match literal:
@@ -108,7 +108,7 @@ def aggregate_text(program: Program, literal: Aggregate, binding: Mapping[str, V
 
 
 def atom_text(program: Program, atom: Atom, binding: Mapping[str, Value], keep: bool = False) -> str:
-    """An atom; an unbound variable that occurs once is `_` unless names are to be kept."""
+    """An atom; an unbound variable that occurs once is `_` unless `keep`."""
     columns = program.relations[atom.relation].columns
     often = Counter(arg for arg in atom.args if isinstance(arg, Variable))
     args = []

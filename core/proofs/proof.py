@@ -1,8 +1,8 @@
-"""A proof: a fact, the rule and the values that derive it, and proofs of the facts that those used.
+"""A proof: a fact, the rule and values that derive it, and proofs of its facts.
 
-Proofs share parts: a fact has one proof within a proof, so what reads as a tree is a graph without
-cycles.  It is built from the leaves up and never changed.  A chain of a hundred thousand facts is
-an ordinary proof, so nothing here calls itself.
+A fact has one proof within a proof, so what reads as a tree is a graph without cycles.  It is built
+from the leaves up and never changed.  A chain of a hundred thousand facts is an ordinary proof, so
+no function here is recursive.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class NotDerived(ValueError):
 
 @frozen(eq=False)
 class Condition:
-    """What a rule needed besides facts: an absence, a comparison, a range, an aggregate.
+    """What a rule needed besides facts: absence, comparison, range or aggregate.
 
-    Of an aggregate there is also how many matches it has, and some of them.
+    For an aggregate it has the number of matches, and some of them.
     """
 
     kind: str
@@ -55,11 +55,10 @@ class Condition:
 class Proof:
     """Why a fact is there.
 
-    `reason` is `given` (no rule was needed), `rule` (an instance of `rule` by `binding`; `children`
-    stand for the literals of its body, in order), `equivalence` (`children` are pairs that lead
-    from one side to the other) or `auxiliary` (a system keeps the relation; what it holds is not
-    derived).  A fact that was `dropped` took part in deriving others before a better one replaced
-    it.
+    `reason` is `given` (a base fact), `rule` (an instance of `rule` under `binding`; `children` are
+    the literals of its body, in order), `equivalence` (`children` are pairs that lead from one side
+    to the other) or `auxiliary` (a system keeps the relation; its facts are not derived).  A
+    `dropped` fact took part in deriving others before a better one replaced it.
     """
 
     relation: str
@@ -81,7 +80,7 @@ class Proof:
         return (branch for branch in render.graph_of(self) if isinstance(branch, Proof))
 
     def given(self) -> list[tuple[str, Row]]:
-        """The given facts that this proof rests on."""
+        """The base facts that this proof rests on."""
         return [(proof.relation, proof.row) for proof in self.proofs() if proof.reason == GIVEN]
 
     # ── how it is shown ──────────────────────────────────────────────────────────────────────
@@ -133,7 +132,7 @@ class Proof:
 
 
 def rule_data(rule: Rule) -> dict[str, Any]:
-    """What JSON says of a rule."""
+    """A rule in JSON."""
     return {"name": rule.name, "text": rule.written, "file": rule.origin.file, "line": rule.origin.line}
 
 

@@ -1,11 +1,11 @@
-"""Reading a table for a few questions, without leaving an index behind.
+"""Lookups in a table for a few questions, without leaving an index behind.
 
-A proof asks little: is this fact there, which facts have 3 in their first column.  An index built
-for that would cost as much as the table and be kept up to date for ever.  So a reader takes what is
-there: the natural form of the table, an index that some rule asked for.  Where nothing fits it
-scans, lazily; only when its scans have cost more than an index would does it build one, for itself.
+A proof asks little: whether a fact is present, which facts have 3 in their first column.  An index
+for that would cost as much as the table and be maintained for ever.  So a reader uses what exists:
+the stored form of the table, or an index that some rule asked for.  Otherwise it scans, lazily;
+when its scans have cost more than an index would, it builds one of its own.
 
-Matches come in sorted order as long as they are few, so that the same question has the same answer.
+Few matches come in sorted order, so that the same question has the same answer.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from everlog.core.storage.table_shapes import PairShape
 from everlog.core.storage.tables import Table
 
 Bound: TypeAlias = Mapping[int, Value]  # column → value
-ORDERED = 1_000  # so many matches are sorted; more come as they are stored
-SCANS = 4  # an index costs about as much as so many scans
+ORDERED = 1_000  # up to this many matches are sorted; more come as they are stored
+SCANS = 4  # an index costs about as much as this many scans
 
 
 class Reader:
@@ -46,11 +46,11 @@ class Reader:
         return row in self.table
 
     def matching(self, bound: Bound) -> Iterator[Row]:
-        """The rows with these values in these columns, lazily where they are many.
+        """The rows with these values in these columns, lazily if there are many.
 
         >>> reader = Reader(Table(PairShape(), PairShape().facts_of([(1, 2), (1, 3), (2, 3)])))
-        >>> list(reader.matching({0: 1})), list(reader.matching({1: 3})), list(reader.matching({0: 2, 1: 1}))
-        ([(1, 2), (1, 3)], [(1, 3), (2, 3)], [])
+        >>> [list(reader.matching(bound)) for bound in ({0: 1}, {1: 3}, {0: 2, 1: 1})]
+        [[(1, 2), (1, 3)], [(1, 3), (2, 3)], []]
         """
         if len(bound) == self.arity:
             row = tuple(bound[column] for column in range(self.arity))
@@ -60,7 +60,10 @@ class Reader:
         return self._scan(columns, bound) if found is None else iter(found)
 
     def count(self, bound: Bound) -> int:
-        """How many rows `matching` has.  Cost: O(1) without bound columns and where stored sets answer."""
+        """The number of rows that `matching` has.
+
+        Cost: O(1) without bound columns and where stored sets answer.
+        """
         columns = tuple(sorted(bound))
         if not columns:
             return self.size
@@ -69,7 +72,7 @@ class Reader:
         return sum(1 for _ in self.matching(bound))
 
     def cost(self, columns: Iterable[int]) -> float:
-        """How many facts a question with these columns bound looks at, about."""
+        """About how many facts a lookup with these columns bound reads."""
         bound = tuple(sorted(columns))
         if len(bound) == self.arity:
             return 1
@@ -77,15 +80,15 @@ class Reader:
             return 1 + self.size / (1 + len(self._own[bound]))
         key = self._best(bound)
         if not key:
-            natural = self._is_binary and len(bound) == 1  # each set is asked, not each fact
+            natural = self._is_binary and len(bound) == 1  # one test per set, not per fact
             return 1 + (len(self.table.facts) if natural else self.size)
         index = self.table.facts if self._natural(key) else self.table.indexes[key, self._rest(key)]
         return 1 + self.size / (1 + len(index))
 
-    # ── indexes that are there ───────────────────────────────────────────────────────────────
+    # ── existing indexes ─────────────────────────────────────────────────────────────────────
 
     def _natural(self, key: Columns) -> bool:
-        """Whether the facts as they are stored are an index on these columns."""
+        """Whether the stored facts are an index on these columns."""
         stored = key == self.table.shape.key_columns or isinstance(self.table, Equivalence)
         return stored and len(key) == 1
 
@@ -93,7 +96,7 @@ class Reader:
         return tuple(column for column in range(self.arity) if column not in key)
 
     def _best(self, columns: Columns) -> Columns:
-        """The columns of the index to ask: the most of those that are bound."""
+        """The columns of the index to use: as many of the bound ones as possible."""
         if self._natural(columns):
             return columns
         known = [
@@ -104,7 +107,7 @@ class Reader:
         return max(known, key=len, default=())
 
     def _indexed(self, columns: Columns, bound: Bound) -> Iterable[Row] | None:
-        """The matches by an index; None where there is none."""
+        """The matches by an index; None if there is none."""
         if columns in self._own:
             return self._from_own(columns, bound)
         key = self._best(columns)
@@ -144,7 +147,7 @@ class Reader:
             self._scanned[columns] = self._scanned.get(columns, 0) + looked
 
     def _candidates(self, columns: Columns, bound: Bound) -> Iterable[Row | None]:
-        """What a scan looks at; None for a set without the value."""
+        """The rows that a scan reads; None for a set without the value."""
         if self.size <= ORDERED:
             if self._sorted is None:
                 self._sorted = ordered(self.table.rows())
@@ -168,5 +171,5 @@ class Reader:
 
 
 def _agrees(row: Row, bound: Bound, columns: Iterable[int]) -> bool:
-    """Whether a row has the values of these columns; NaN is itself, as in a set."""
+    """Whether a row has the values of these columns; NaN equals itself, as in a set."""
     return all(row[column] is bound[column] or row[column] == bound[column] for column in columns)

@@ -1,7 +1,7 @@
 """Proofs for people and programs: an indented tree, JSON, Graphviz.
 
-All three walk a graph of *branches* with a stack of their own, visit every branch once, and take
-time in the number of branches and edges: proofs share parts, and may be deeper than Python nests.
+All three walk a graph of *branches* with an explicit stack and visit every branch once, in time
+linear in branches and edges: proofs share parts, and may be deeper than Python can nest calls.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ DEPTH, LINES = 50, 500
 
 
 class Branch(Protocol):
-    """What can be shown: a label, a remark, and what stands below it."""
+    """A node that can be shown: a label, a remark, and branches below it."""
 
     @property
     def label(self) -> str: ...
@@ -23,11 +23,11 @@ class Branch(Protocol):
     @property
     def branches(self) -> Sequence[Branch]: ...
     def data(self) -> Mapping[str, Any]:
-        """What JSON says of it, without what is below."""
+        """Its JSON, without branches."""
 
 
 def graph_of(root: Branch) -> list[Branch]:
-    """Every branch once, the root first, what is above before what is below for the first time."""
+    """Every branch once, in the order of the first visit, the root first."""
     found: list[Branch] = []
     seen: set[int] = set()
     stack = [root]
@@ -46,8 +46,8 @@ def graph_of(root: Branch) -> list[Branch]:
 def as_text(root: Branch, depth: int | None = DEPTH, lines: int | None = LINES) -> str:
     """An indented tree.
 
-    What was shown with its proof is not shown again: "(above)".  Below `depth`, and after `lines`,
-    stands how many branches more there are.
+    A branch shown before is "(above)".  Below `depth`, and after `lines`, the text says how many
+    more branches there are.
 
     Cost: linear in the branches and edges, times the width of the indentation.
     """
@@ -78,7 +78,7 @@ def as_text(root: Branch, depth: int | None = DEPTH, lines: int | None = LINES) 
 
 
 def _count_new(root: Branch, shown: set[int], counted: set[int]) -> int:
-    """How many branches from here on were neither shown nor counted before."""
+    """The number of branches from here on that were neither shown nor counted."""
     number = 0
     stack = [root]
     while stack:

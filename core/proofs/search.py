@@ -1,9 +1,8 @@
 """Why a fact is there: the search for its proof.
 
-A given fact needs none.  A fact with a witness has its last step from the engine.  Any other fact
+A base fact needs no step.  For a fact with a witness, the engine has its last step.  Any other fact
 of a relation that is not recursive needs one rule whose body holds; `Forward` finds the step of a
-recursive one.  The facts that a step uses are proved in turn, each once, by a loop with a stack of
-its own.
+recursive one.  A loop with an explicit stack proves the facts that a step uses, each once.
 
 A witness does not say which fact matched a wildcard.  A guess may lead back to the fact that is
 being proved; then `Forward` proves that unit instead.
@@ -25,11 +24,11 @@ from everlog.core.proofs.proof import AUXILIARY, RULE, Condition, NotDerived, Pr
 from everlog.core.proofs.solve import Solver, names_in, same
 from everlog.core.runtime.collector import collector_paused
 
-SAMPLES = 3  # so many matches of an aggregate are shown
+SAMPLES = 3  # matches of an aggregate to show
 
 
 def why(engine: Evidence, relation: str, row: Row) -> Proof:
-    """A proof of a fact, down to given facts.
+    """A proof of a fact, down to base facts.
 
     >>> from everlog.core.engine import Engine
     >>> from everlog.dsl.check import compile_text
@@ -67,7 +66,7 @@ class Search:
         self._home = {name: unit for unit in units(engine.program) for name in unit.relations}
         self._goals: dict[int, Goal] = {}
         self._forward: dict[str, Forward] = {}  # by the first relation of the unit
-        self._guessed: set[str] = set()  # units with a witness that did not say everything
+        self._guessed: set[str] = set()  # units with an incomplete witness
         self._distrusted: set[str] = set()
         self._conditions: dict[tuple[int, Row], Condition] = {}
 
@@ -83,7 +82,7 @@ class Search:
 
     def _built(self, root: Fact) -> Proof:
         done: dict[Fact, Proof] = {}
-        steps: dict[Fact, Step] = {}  # those not done are on the way from the root to here
+        steps: dict[Fact, Step] = {}  # those not done are on the path from the root to here
         stack = [root]
         while stack:
             fact = stack[-1]
@@ -120,7 +119,7 @@ class Search:
         return step if step.rule is None else self._inferred(step.rule, row, step.binding)
 
     def _searched(self, fact: Fact) -> Step:
-        """A rule of a relation that is not recursive, with a binding that makes its body hold."""
+        """A rule of a nonrecursive relation, with a binding that makes its body hold."""
         relation, row = fact
         rules = self.program.rules_of(relation)
         for rule in rules:
@@ -139,7 +138,7 @@ class Search:
         raise AssertionError(f"{fact_text(self.program, *fact)} is there, and no rule derives it")
 
     def _inferred(self, rule: Rule, row: Row, binding: Mapping[str, Value], unit: Unit | None = None) -> Step:
-        """The step by a rule; what the binding leaves open is looked for."""
+        """The step by a rule; values missing in the binding are searched for."""
         goal = self.goal(rule)
         if not binding.keys() >= goal.names:
             if unit is not None:
@@ -178,7 +177,7 @@ class Search:
         return Proof(*fact, text, step.reason, step.rule, step.binding, tuple(children), dropped)
 
     def _condition(self, literal: Literal, binding: Mapping[str, Value]) -> Condition:
-        """What else was needed, with values; the same aggregate is counted once."""
+        """A condition with its values; the same aggregate is counted once."""
         key = id(literal), tuple(binding[name] for name in sorted(names_in(literal)))
         if key not in self._conditions:
             self._conditions[key] = self._worded(literal, dict(binding))
@@ -199,7 +198,7 @@ class Search:
                 return Condition("range", text)
 
     def _samples(self, literal: Aggregate, outer: Binding, value: Value) -> Iterator[str]:
-        """Matches of an aggregate as text; of a minimum or maximum those that attain it."""
+        """Matches of an aggregate as text; for `min` and `max` those that attain it."""
         seen, written = set(), written_body(literal.body)
         for binding in self.solver.solve(literal.body, outer):
             if literal.op in ("min", "max"):

@@ -1,20 +1,21 @@
-"""Bodies solved over tables: every binding that makes a body hold, one after the other.
+"""Bodies solved over tables: every binding that makes a body hold, one by one.
 
-The reference evaluator says what a literal means; here its atoms are looked up in the tables of an
-engine instead of lists, and literals are taken in the order that looks at the fewest facts, given
-what is bound.  Whoever wants one solution only (`first`) never goes twice through what two partial
-solutions have in common, so a long join ends in polynomial time.
+The reference evaluator defines what a literal means; the solver looks its atoms up in the tables of
+an engine instead of lists, and orders literals so that it reads the fewest facts.  `first` finds
+one solution and never repeats the common part of two partial solutions, so a long join ends in
+polynomial time.
 
 A functor that fails for a binding (a division by zero) makes its literal false: in a state that was
 computed without an error, another literal excludes that binding.
 
-`5 = x + 1` binds x: 64-bit addition and subtraction can be undone.  So a head such as `n(x + 1)`
+`5 = x + 1` binds x: 64-bit addition and subtraction can be inverted.  So a head such as `n(x + 1)`
 leads to the one fact it needs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from everlog.core.evaluate.reference import NaiveEvaluation
 from everlog.core.program import (
@@ -47,7 +48,7 @@ same = COMPARISONS["="]
 
 
 class Solver(NaiveEvaluation):
-    """Solves bodies over the facts of tables.  Nothing is changed; make a new one after a change."""
+    """Solves bodies over the facts of tables, read-only and until they change."""
 
     def __init__(self, program: Program, tables: Mapping[str, Table]) -> None:
         super().__init__(program)
@@ -72,8 +73,8 @@ class Solver(NaiveEvaluation):
     def first(self, body: Sequence[Literal], binding: Mapping[str, Value]) -> Binding | None:
         """One solution, or None.
 
-        A partial solution that failed is not tried again: what comes after it depends only on the
-        variables that occur there.
+        It does not repeat a partial solution that failed: the rest depends only on the variables
+        that occur in it.
         """
         order = self.order(body, frozenset(binding))
         later: list[set[str]] = [set() for _ in order]
@@ -136,7 +137,7 @@ class Solver(NaiveEvaluation):
             return
 
     def matches_or_error(self, literal: Literal, binding: Binding) -> Iterator[Binding]:
-        """As the reference has it; an equation is solved for its one unknown."""
+        """As in the reference; an equation is solved for its one unknown."""
         if isinstance(literal, Comparison) and literal.op == "=":
             for side, other in ((literal.left, literal.right), (literal.right, literal.left)):
                 if unknown(side, binding.keys()) is not None and is_known(other, binding.keys()):
@@ -145,7 +146,7 @@ class Solver(NaiveEvaluation):
         yield from super().matches(literal, binding)
 
     def _solved(self, term: Term, value: Value, binding: Binding) -> Binding:
-        """The one value of the unknown in a term for which the term has this value."""
+        """The value of the one unknown in a term for which the term has this value."""
         while isinstance(term, Call):
             assert isinstance(value, int), f"{term} = {value!r}"
             left, right = term.args[0], term.args[-1]
@@ -171,7 +172,7 @@ class Solver(NaiveEvaluation):
     def unified(self, atom: Atom, binding: Binding) -> Iterator[Binding]:
         found = (wider for _, wider in self._matched(atom, binding))
         if all(isinstance(arg, Wildcard) or is_known(arg, binding.keys()) for arg in atom.args):
-            yield from list(_first_of(found))  # it binds nothing: one match is as good as all
+            yield from list(islice(found, 1))  # it binds nothing: one match is as good as all
         else:
             yield from found
 
@@ -192,7 +193,7 @@ class Solver(NaiveEvaluation):
                 yield row, wider
 
     def aggregated(self, literal: Aggregate, binding: Binding) -> list[Value]:
-        """As the reference has it; `count`, `min` and `max` keep no list of the matches."""
+        """As in the reference; `count`, `min` and `max` keep no list of the matches."""
         if literal.op not in ("count", "min", "max"):
             return super().aggregated(literal, binding)
         outer = {variable.name: binding[variable.name] for variable in literal.outer}
@@ -204,7 +205,7 @@ class Solver(NaiveEvaluation):
         return [] if best is None else [best]
 
     def counted(self, body: Sequence[Literal], outer: Binding) -> int:
-        """How many bindings of all variables of a body there are."""
+        """The number of bindings of all variables of a body."""
         if len(body) == 1 and isinstance(body[0], Atom):
             args = body[0].args
             free = [arg for arg in args if not is_known(arg, outer.keys())]
@@ -215,14 +216,14 @@ class Solver(NaiveEvaluation):
         return len({tuple(binding[name] for name in sorted(binding)) for binding in found})
 
 
-# ── what is known when ───────────────────────────────────────────────────────────────────────
+# ── known and unknown variables ──────────────────────────────────────────────────────────────
 
 
 def can_solve(literal: Literal, bound: Iterable[str]) -> bool:
-    """Whether a literal finds bound what it needs.
+    """Whether the variables that a literal needs are bound.
 
-    Proofs show bodies as they were written, so here an atom may compute an argument; of what it
-    binds itself, too.
+    Proofs show bodies as they were written, so here an atom may compute an argument, even from a
+    variable that it binds itself.
     """
     known = set(bound)
     if isinstance(literal, Atom):
@@ -256,7 +257,7 @@ def unknown(term: Term, bound: Iterable[str]) -> str | None:
 
 
 def names_in(literal: Literal) -> set[str]:
-    """The variables of a literal; of an aggregate those that the rest of the body sees."""
+    """The variables of a literal; for an aggregate its outer ones and its result."""
     match literal:
         case Atom(args=args) | Negation(Atom(args=args)):
             terms: Iterable[Term | None] = args
@@ -279,9 +280,3 @@ def is_known(term: Term, bound: Iterable[str]) -> bool:
             return False
         case Call(args=args):
             return all(is_known(arg, bound) for arg in args)
-
-
-def _first_of(found: Iterator[Binding]) -> Iterator[Binding]:
-    for binding in found:
-        yield binding
-        return

@@ -1,12 +1,12 @@
-"""The garbage collector paused while many objects are made.
+"""Pauses of the garbage collector while code creates many objects.
 
-Syntax trees and facts hold no cycles that die early, yet making a million of them has Python look
-for such cycles time and again, each time through all that there are.  Two ways: `collector_paused`
-where what is made stays, `without_collections` where most of it is gone again at the end.
+Syntax trees and facts hold no short-lived cycles, yet creating a million of them makes Python
+search all objects for cycles again and again.  `collector_paused` is for code whose objects stay,
+`without_collections` for code whose objects mostly die at its end.
 
-What stays counts as old at once, and Python has no account of that: it would never look for cycles
-among the old again.  So we keep the account, by Python's own rule: when a quarter as much has grown
-old as there is, the next pause begins with a collection.
+Objects that stay become old at once, and Python does not count them: it would never collect the old
+generation again.  So this module counts them, by Python's own rule: when the objects that became
+old exceed a quarter of all, the next pause begins with a collection.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_FEW = 20_000  # objects that Python may look through as it does by itself: in a millisecond
-_LEAST = 250_000  # objects that may grow old before a collection, however few there are
+_FEW = 20_000  # objects that Python may search by itself: this takes a millisecond
+_LEAST = 250_000  # objects that may become old before a collection, however few there are
 
 
 class _Old:
-    """What has grown old in pauses since the last collection of ours, and what was there then."""
+    """The objects that became old since our last collection, and all objects then."""
 
     aged = there = 0
 
@@ -46,7 +46,7 @@ class _Old:
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Pause the garbage collector, if it runs; what was made counts as old afterwards.
+    """Pause the garbage collector, if it runs; new objects are old afterwards.
 
     >>> with collector_paused():
     ...     gc.isenabled()
@@ -65,7 +65,7 @@ def collector_paused() -> Iterator[None]:
 
 
 class Pause:
-    """Collections that are put off from the middle of a step to its end, where it turns out large."""
+    """Garbage collection put off from the middle of a large step to its end."""
 
     on = False
 
@@ -82,10 +82,10 @@ class Pause:
 
 
 def without_collections(work: Callable[P, T]) -> Callable[P, T]:
-    """The function without collections; what it makes stays young.  For single steps.
+    """The function without collections; the objects it creates stay young.
 
-    What a step makes on its way (rows, how to undo it) dies with it.  A collection in the middle
-    would count all of that as grown old, and soon look through the whole database for cycles.
+    The temporary objects of a step (rows, undo actions) die with it.  A collection in the middle
+    would make them old, and soon the collector would search the whole database for cycles.
 
     >>> without_collections(gc.isenabled)(), gc.isenabled()
     (False, True)
@@ -95,7 +95,7 @@ def without_collections(work: Callable[P, T]) -> Callable[P, T]:
     def alone(*args: P.args, **kwargs: P.kwargs) -> T:
         if not gc.isenabled():
             return work(*args, **kwargs)
-        try:  # a signal may come after any call, so `disable` stands inside
+        try:  # a signal may come after any call, so `disable` is inside
             gc.disable()
             return work(*args, **kwargs)
         finally:

@@ -1,9 +1,9 @@
 """Limits on a step, Ctrl-C, and progress: a step ends in time, or leaves no trace.
 
-Rules only read tables and collect what they derive apart, so an interruption while a rule runs
-harms nothing.  Tables are changed inside a *shield*: a signal that comes then waits until the
-shield is left.  On the main thread a timer looks at the clock and the memory while rules run;
-elsewhere limits are looked at between rules.
+Rules only read tables and collect their results elsewhere, so an interruption of a rule is
+harmless.  Tables change inside a *shield*: a signal that arrives then waits until the shield is
+released.  On the main thread a timer checks the clock and the memory while rules run; on other
+threads limits are checked between rules.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from attrs import field, frozen
 from everlog.core.program.values import EvaluationError
 
 Progress: TypeAlias = Callable[[str, int, int], None]  # unit, iteration, facts so far in this step
-_PERIOD = 0.05  # seconds between two looks at clock and memory
+_PERIOD = 0.05  # seconds between two checks of clock and memory
 
 
 class LimitExceeded(EvaluationError):
-    """A step met a limit; everything is as it was before the step."""
+    """A step exceeded a limit; the state is as it was before the step."""
 
 
 class Broken(Exception):
-    """A step could not be taken back; nothing is read or changed any more.
+    """A step could not be undone; the engine refuses reads and changes.
 
-    What is in a file is as it was before the step: open it anew.
+    The file is as it was before the step: open it again.
     """
 
 
 def _memory_of_machine() -> int:
-    """The memory that this process may use: the machine's, or what its control group allows."""
+    """The memory that this process may use: the machine's, or its control group's."""
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 1 << 34
     for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
@@ -61,11 +61,11 @@ def memory_in_use() -> int:
 
 @frozen
 class Limits:
-    """What one step may take; None is no limit.
+    """The resources that one step may use; None is no limit.
 
-    `iterations` bounds the rounds of a recursion that computes new values: any other recursion
-    ends by itself.  `facts` bounds the facts that a step derives, `memory` the bytes of the whole
-    process (at first: four fifths of what it may have), `seconds` the time of a step.
+    `iterations` bounds the rounds of a recursion that computes new values: any other recursion ends
+    by itself.  `facts` bounds the facts that a step derives, `memory` the bytes of the whole
+    process (by default four fifths of what it may have), `seconds` the time of a step.
     """
 
     iterations: int | None = 1_000_000
@@ -77,7 +77,8 @@ class Limits:
 class Shield:
     """While it is held, a signal waits.
 
-    `with shield:`, or where every microsecond counts `held = True`, the change, and `release()`.
+    Use `with shield:`, or where every microsecond counts `held = True`, the change, and
+    `release()`.
     """
 
     __slots__ = ("held", "pending")
@@ -108,18 +109,18 @@ class Guard:
         self.limits, self.progress = limits, progress
         self.shield = Shield()
         self.facts = 0
-        self.told = False  # that it must end: it is told once, and then takes itself back
-        self.stands = False  # the step is done, and is not given up any more
+        self.ending = False  # it was told to end: once, and then it undoes itself
+        self.committed = False  # the step is done, and is not undone any more
         self._deadline: float | None = None
         self._outer: Guard | None = None
         self._depth = 0
 
     def __enter__(self) -> Guard:
         if self._depth and (_watch.guard is self or get_ident() != _MAIN):
-            self._depth += 1  # the same step, tried in another way: its clock goes on
+            self._depth += 1  # the same step, tried in another way: its clock continues
             return self
         self._depth = 1
-        self.told = self.stands = False
+        self.ending = self.committed = False
         self.facts = 0
         self.shield.held, self.shield.pending = False, None
         seconds = self.limits.seconds
@@ -146,7 +147,7 @@ class Guard:
         shield.held = True
         try:
             yield
-            self.stands = True
+            self.committed = True
             if isinstance(shield.pending, KeyboardInterrupt):
                 _watch.late = True
             shield.pending = None
@@ -154,7 +155,7 @@ class Guard:
             shield.held = False
 
     def round(self, unit: str, iteration: int, new: int, invents: bool) -> None:
-        """A round of a recursion ended with `new` facts; `invents`: its rules compute new values."""
+        """A recursion ended a round with `new` facts; `invents`: its rules compute values."""
         self.facts += new
         limits = self.limits
         if invents and limits.iterations is not None and iteration > limits.iterations:
@@ -170,14 +171,14 @@ class Guard:
             self.progress(unit, iteration, self.facts)
 
     def derived(self, unit: str, new: int) -> None:
-        """A unit that is not recursive got `new` facts."""
+        """A unit that is not recursive derived `new` facts."""
         self.round(unit, 1, new, False)
 
     def look(self) -> None:
-        """Compare clock and memory with the limits."""
+        """Raise LimitExceeded if clock or memory exceed their limits."""
         found = self.exceeded()
         if found is not None:
-            self.told = True
+            self.ending = True
             raise found
 
     def exceeded(self) -> LimitExceeded | None:
@@ -192,7 +193,7 @@ class Guard:
         return None
 
     def interrupt(self, error: BaseException) -> None:
-        self.told = True
+        self.ending = True
         if self.shield.held:
             self.shield.pending = error
         else:
@@ -200,20 +201,19 @@ class Guard:
 
 
 class _Watch:
-    """The signals of the process: Ctrl-C, and a timer that looks at the guard of the running step.
+    """The signals of the process: Ctrl-C, and a timer that checks the running step.
 
-    The handlers take the place of Python's own and of no other; without a step they do what
-    Python's do.  The timer goes off once, and is set again by the step that finds it gone off.
-    There is one such timer in a process: while the program that we run in uses it, it is the
-    program's, and limits are looked at between rules alone.
+    The handlers replace Python's own and no others; without a step they do what Python's do.  The
+    timer fires once, and the next step sets it again.  A process has one such timer: while the host
+    program uses it, limits are checked between rules only.
     """
 
     def __init__(self) -> None:
         self.guard: Guard | None = None
-        self.due = 0.0  # when the timer is to be set again, or to be asked whether it is free
-        self.late = False  # Ctrl-C came when the step was over: it is raised when its guard has left
+        self.due = 0.0  # when to set the timer again, or to check whether it is free
+        self.late = False  # Ctrl-C came when the step was over: raise it when its guard exits
         self._began = False
-        self._tick = self._ticked  # one object, to be known again
+        self._tick = self._ticked  # one object, to be compared by identity
 
     def arm(self) -> None:
         if not self._began:
@@ -229,19 +229,19 @@ class _Watch:
         atexit.register(self._end)
 
     def _end(self) -> None:
-        """At its end Python gives handlers back: a tick of ours would then end the process."""
+        """Stop the timer: at exit Python restores handlers, and a tick would be fatal."""
         if self._took_timer():
             signal.setitimer(signal.ITIMER_REAL, 0)
 
     def _took_timer(self) -> bool:
-        """Whether the alarm is ours, or was nobody's and is ours now: its handler and its time."""
+        """Whether the timer is ours, or was free and is ours now."""
         if not hasattr(signal, "setitimer"):  # Windows
             return False
         handler = signal.getsignal(signal.SIGALRM)
         if handler is not self._tick and handler is not signal.SIG_DFL:
             return False
         if signal.getitimer(signal.ITIMER_REAL)[0] > _PERIOD:
-            return False  # an alarm of the program's
+            return False  # an alarm of the host program
         if handler is signal.SIG_DFL:
             signal.signal(signal.SIGALRM, self._tick)
         return True
@@ -249,7 +249,7 @@ class _Watch:
     def _interrupted(self, number: int, frame: FrameType | None) -> None:
         if self.guard is None:
             raise KeyboardInterrupt
-        if self.guard.told or self.guard.stands or _is_leaving(frame):
+        if self.guard.ending or self.guard.committed or _is_leaving(frame):
             self.late = True
         else:
             self.guard.interrupt(KeyboardInterrupt())
@@ -257,19 +257,19 @@ class _Watch:
     def _ticked(self, number: int, frame: FrameType | None) -> None:
         if self.guard is not None:
             self.arm()
-            over = self.guard.told or self.guard.stands or _is_leaving(frame)
+            over = self.guard.ending or self.guard.committed or _is_leaving(frame)
             found = None if over else self.guard.exceeded()
             if found is not None:
                 self.guard.interrupt(found)
 
 
 def _is_leaving(frame: FrameType | None) -> bool:
-    """Whether a guard ends its watch now: an exception would leave it watching."""
+    """Whether a guard is in its exit: an exception there would leave it watching."""
     return frame is not None and frame.f_code is Guard.__exit__.__code__
 
 
 def give_up(number: int, frame: FrameType | None) -> None:
-    """Do what Ctrl-C does to the present step, if there is one."""
+    """Do what Ctrl-C does to the running step, if there is one."""
     if _watch.guard is not None:
         _watch._interrupted(number, frame)
 

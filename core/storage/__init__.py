@@ -2,10 +2,11 @@
 
 | module | holds |
 |---|---|
-| `shape` | what a shape of facts can do; the types of facts |
+| `shape` | the interface of a shape of facts; the types of facts |
 | `table_shapes` | the three shapes |
 | `tables` | tables and their indexes |
+| `statistics` | rows, distinct and frequent values of a table, for the planner |
 | `equivalence` | the table of an `eqrel`: classes by union and find |
-| `shared_values` | tables of closures, in which nodes of one component share a set |
-| `lazy_index` | an index that a query uses for a while |
+| `shared_values` | tables of closures, in which the nodes of a component share a set |
+| `lazy_index` | an index that is built only after enough lookups |
 """

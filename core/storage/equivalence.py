@@ -1,8 +1,8 @@
-"""Equivalence relations (`eqrel`): kept as classes, never as pairs.
+"""Equivalence relations (`eqrel`), stored as classes, never as pairs.
 
-A class of n values has n² pairs.  Here all members of a class share one set, the values of
-each of them, so a class costs n.  Merging two classes makes a new set; the old ones stay as they
-were and serve as the Δ of their members.
+A class of n values has n² pairs.  All members of a class share one set, so a class costs n.
+Merging two classes builds a new set; the old ones stay unchanged and serve as the Δ of their
+members.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from everlog.core.program import Value
 from everlog.core.storage.shape import Column, Columns, Index, PairFacts, SavedColumns, ValueSet
 from everlog.core.storage.tables import TableOf
 
-_NONE: frozenset[Value] = frozenset()  # one object: classes are told apart by identity
+_NONE: frozenset[Value] = frozenset()  # one object: classes are compared by identity
 
 
 class EquivalenceTable(TableOf[PairFacts]):
@@ -29,7 +29,7 @@ class EquivalenceTable(TableOf[PairFacts]):
         return lacking(before, self.facts), lacking(self.facts, before)
 
     def columns(self) -> SavedColumns:
-        """The sizes of the classes, and their members in a row.
+        """The sizes of the classes, and the members of one after the other.
 
         >>> from everlog.core.storage.table_shapes import PairShape
         >>> Classes(PairShape(), {1: {1, 2}, 2: {1, 2}, 3: {3}}).columns()
@@ -59,7 +59,7 @@ class Equivalence(EquivalenceTable):
     """
 
     def merge(self, new: PairFacts) -> PairFacts:
-        """Add pairs and what follows from them; the pairs that are new.
+        """Add pairs and what follows from them; return the new pairs.
 
         Cost: linear in the sizes of the classes that are merged, smaller into larger.
         """
@@ -93,7 +93,7 @@ class Equivalence(EquivalenceTable):
             return
         if len(left) < len(right):
             left, right = right, left
-        if id(left) not in touched:  # somebody's Δ, or values of before: leave it as it is
+        if id(left) not in touched:  # a Δ or an earlier state uses it: do not change it
             for value in left:
                 before.setdefault(value, left)
             left = set(left)
@@ -107,10 +107,10 @@ class Equivalence(EquivalenceTable):
 
 
 class Classes(EquivalenceTable):
-    """An equivalence relation as others read it: the classes are computed elsewhere.
+    """An equivalence relation whose classes are computed elsewhere.
 
-    While a change is spread it passes through states that are no equivalences, so sets are replaced
-    rather than changed: members of a class share theirs.
+    Between the delta rules of a step it passes through states that are not equivalences, so it
+    replaces sets rather than changing them: members of a class share theirs.
     """
 
     def remove(self, gone: PairFacts) -> None:
@@ -130,7 +130,7 @@ class Classes(EquivalenceTable):
 
 
 def lacking(facts: PairFacts, other: PairFacts) -> PairFacts:
-    """The pairs of one equivalence that another lacks; a difference per two classes.
+    """The pairs of one equivalence that another lacks; one difference per two classes.
 
     >>> lacking({1: {1, 2}, 2: {1, 2}}, {1: {1}, 2: {2}})
     {1: {2}, 2: {1}}

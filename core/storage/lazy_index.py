@@ -1,10 +1,9 @@
-"""Indexes that are not worth building yet.
+"""Indexes that are built only after enough lookups.
 
-To look a value up, a table wants an index, and building one takes longer than to go through the
-table once: whoever asks once should not pay for those who ask often.  So the first lookups of a
-kind go through the table, lazily, and the index is built when they have cost about as much as it
-will.  A binary table is {key: values}, so going through it is one test per key, however many facts
-there are.
+Building an index takes longer than one scan of the table, so a single lookup should not pay for it.
+The first lookups of a kind scan the table, lazily, and the index is built when they have cost about
+as much as it will.  A binary table is {key: values}, so a scan is one test per key, however many
+facts there are.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from everlog.core.storage.tables import Table
 
 
 class LazyIndex:
-    """An index, as far as it is asked for keys one by one.
+    """An index for lookups of single keys.
 
     >>> from everlog.core.storage.table_shapes import PairShape
     >>> from everlog.core.storage.tables import TableOf
@@ -34,10 +33,10 @@ class LazyIndex:
         self._table, self._key, self._rest = table, key, rest
         self._index = table.find(key, rest)
         if key == table.shape.key_columns and key and not rest:
-            self._index = table.facts  # whose keys they are
+            self._index = table.facts  # its keys are the index
 
     def get(self, wanted: Key, default: Collection[Key] = ()) -> Collection[Key] | Walk:
-        """What goes with a key: something to go through, or to ask for a value."""
+        """The rests of a key: iterable, and testable with `in`."""
         found = self._found(wanted)
         return found if isinstance(found, Walk) else found.get(wanted, default)
 
@@ -46,15 +45,15 @@ class LazyIndex:
         return bool(found) if isinstance(found, Walk) else wanted in found
 
     def _found(self, wanted: Key) -> Any:
-        """The index, or a walk until it is worth its cost."""
+        """The index, or a scan while it is not worth its cost."""
         if self._index is None and self._is_worth_it():
             self._index = self._table.index(self._key, self._rest)
         return Walk(self._table, self._key, self._rest, wanted) if self._index is None else self._index
 
     def _is_worth_it(self) -> bool:
-        """Whether walks have cost as much as the index would; if not, another one is about to."""
+        """Whether scans have cost as much as the index would; if not, count another one."""
         table, which = self._table, (self._key, self._rest)
-        found = table.find(*which)  # somebody else may have built it
+        found = table.find(*which)  # other code may have built it
         if found is not None:
             return True
         spent = table.spent.get(which, 0)
@@ -65,7 +64,7 @@ class LazyIndex:
 
 
 class Walk:
-    """The rests of one key, found by a walk; repeated if they leave columns out."""
+    """The rests of one key, found by a scan; with repetitions if they omit columns."""
 
     def __init__(self, table: Table, key: Columns, rest: Columns, wanted: Key) -> None:
         self._table, self._key, self._rest, self._wanted = table, key, rest, wanted

@@ -1,4 +1,4 @@
-"""What a shape can do: the interface of the three forms in which facts are stored.
+"""The interface of a shape: the three forms in which facts are stored.
 
 A shape holds no facts.  Its methods take them, so that tables, changes and indexes are the plain
 sets and dicts that compiled rules work on.  *Counted* facts have a number or a witness beside each
@@ -27,11 +27,11 @@ Column: TypeAlias = list[Any]  # facts, numbers or witnesses, as a file holds th
 SavedColumns: TypeAlias = list[Column]
 
 
-Facts: TypeAlias = Collection[object]  # in any form: for those who only hand them on to a shape or a table
+Facts: TypeAlias = Collection[object]  # in any form: for code that only passes them on
 
 
 class Container(Protocol):
-    """What the containers of facts have in common."""
+    """The common interface of the containers of facts."""
 
     def __len__(self) -> int: ...
     def clear(self) -> None: ...
@@ -44,7 +44,7 @@ F = TypeVar("F", bound=Container)
 class ShapeOf(ABC, Generic[F]):
     """The form of a relation's facts.
 
-    They stand in sets of `fact_columns`, one set for each value of the `key_columns`, or just one.
+    Facts are sets of `fact_columns`, one set for each value of the `key_columns`, or just one.
     """
 
     def __init__(self, arity: int, key_columns: Columns, fact_columns: Columns) -> None:
@@ -102,24 +102,24 @@ class ShapeOf(ABC, Generic[F]):
 
     @abstractmethod
     def only_new(self, facts: F, known: F) -> F:
-        """facts ∖ known; `facts` is used up."""
+        """facts ∖ known; consumes `facts`."""
 
     @abstractmethod
     def copied(self, facts: F) -> F:
         """The same facts in containers of their own."""
 
     def sample(self, facts: F, size: int) -> list[Row]:
-        """Some of the rows, each with about the same chance: sets have no order that matters."""
+        """Some of the rows, each with about the same chance."""
         return list(islice(self.rows_of(facts), size))
 
     def lookups(self, facts: F) -> Mapping[Columns, Mapping[Value, Sized]]:
-        """The columns whose values lead to what goes with them, in the facts as they are stored."""
+        """The columns that the stored facts are an index on, each with that index."""
         return {}
 
     # ── indexes ──────────────────────────────────────────────────────────────────────────────
 
     def walk(self, facts: F, key: Columns, rest: Columns, wanted: Key) -> Iterator[Key]:
-        """Walk through the facts to the rests of one key; True for each if there are none."""
+        """Scan the facts for the rests of one key; True for each if there are no rests."""
         key_of, rest_of = getter(key), getter(rest) if rest else lambda row: True
         one = (wanted,)  # `in` finds NaN, too
         return (rest_of(row) for row in self.rows_of(facts) if key_of(row) in one)
@@ -138,7 +138,7 @@ class ShapeOf(ABC, Generic[F]):
             group(index, map(getter(key), self.rows_of(facts)), map(getter(rest), self.rows_of(facts)))
 
     def shrink(self, index: Index, key: Columns, rest: Columns, gone: F) -> None:
-        """Take facts out of an index on all columns."""
+        """Remove facts from an index on all columns."""
         if isinstance(index, set):
             index.difference_update(map(getter(key + rest), self.rows_of(gone)))
         else:
@@ -154,30 +154,30 @@ class ShapeOf(ABC, Generic[F]):
 
     @abstractmethod
     def get_counted(self, counted: Counted, row: Row, default: object = None) -> Amount:
-        """What counted facts have for one row."""
+        """The amount of one row."""
 
     @abstractmethod
     def set_counted(self, counted: Counted, row: Row, amount: object) -> None: ...
 
     @abstractmethod
     def counted_rows(self, counted: Counted) -> Iterator[tuple[Row, Amount]]:
-        """Rows, each with what counted facts have for it."""
+        """Rows, each with its amount."""
 
     @abstractmethod
     def support(self, counted: Counted) -> F:
-        """The facts that counted facts speak of."""
+        """The facts of counted facts."""
 
     @abstractmethod
     def merge_counted(self, into: Counted, counted: Counted) -> None:
-        """Write counted facts over those there; the inner dicts are taken over."""
+        """Write counted facts over those there; reuses the inner dicts."""
 
     @abstractmethod
     def take_counted(self, counted: Counted, facts: F) -> Counted:
-        """Remove facts from counted facts; what they had, for putting it back."""
+        """Remove facts from counted facts; return what was removed, for undo."""
 
     @abstractmethod
     def cancel(self, plus: Counted, minus: Counted) -> None:
-        """Take away from two sets of numbers what is in both."""
+        """Subtract from two sets of numbers their common part."""
 
     @abstractmethod
     def repeated(self, counted: Counted) -> dict[Key, int]:
@@ -191,7 +191,7 @@ class ShapeOf(ABC, Generic[F]):
 
     @abstractmethod
     def by_argument(self, counted: Counted) -> dict[Key, dict[Value, int]]:
-        """Counted facts by the argument of the function whose values they have in their last column."""
+        """Counted facts by all columns but the last: argument → value → amount."""
 
     # ── columns ──────────────────────────────────────────────────────────────────────────────
 
@@ -201,14 +201,14 @@ class ShapeOf(ABC, Generic[F]):
 
     @abstractmethod
     def from_columns(self, columns: Iterator[Column]) -> F:
-        """The inverse of `columns_of`, which takes as many columns as it needs."""
+        """The inverse of `columns_of`; reads as many columns as it needs."""
 
 
 Shape: TypeAlias = ShapeOf[Any]  # of a relation that may have any
 
 
 def sets_of(index: Mapping[Key, set[Key]], keys: Set[Key]) -> Iterable[set[Key]]:
-    """The sets that an index has for those of the keys that it has.
+    """The sets that an index has for some keys; absent keys are skipped.
 
     >>> list(sets_of({1: {2}, 3: {4}}, {3, 5}))
     [{4}]
@@ -230,7 +230,7 @@ def turned(rows: Collection[Row], width: int) -> SavedColumns:
 
 
 def getter(columns: Columns) -> Callable[[Row], Key]:
-    """What takes the values of some columns out of a row."""
+    """A function that takes the values of some columns out of a row."""
     return itemgetter(*columns) if columns else lambda row: ()
 
 
@@ -253,7 +253,7 @@ def discard(index: dict[Key, set[Key]], key: Key, rest: Key) -> None:
 
 
 def cancel_numbers(plus: dict[Key, int], minus: dict[Key, int]) -> None:
-    """Take away from both what is in both."""
+    """Subtract from both their common part."""
     for fact in [fact for fact in minus if fact in plus]:
         net = plus[fact] - minus[fact]
         if net >= 0:

@@ -1,6 +1,6 @@
-"""A binary table whose keys may share sets of values, and changes told once for all.
+"""A binary table whose keys may share sets of values.
 
-Of a closure, most keys have the same set: those that reach each other.  Shared, it is stored once,
+In a closure most keys have the same set: those that reach each other.  A shared set is stored once
 and changed once.
 """
 
@@ -17,42 +17,42 @@ from everlog.core.storage.tables import TableOf
 
 
 class SharedDelta(dict[Value, ValueSet]):
-    """Facts that come or go, by key, as others read them; and the same by the sets of the table.
+    """Facts that come or go, by key, and the same facts by the sets that keys share.
 
-    Invariant: the keys of `together` and `apart` are those of the dict, each once.
+    Invariant: the keys of `together` and `separate` are those of the dict, each once.
     """
 
-    __slots__ = ("apart", "together")
+    __slots__ = ("separate", "together")
 
     def __init__(self) -> None:
         super().__init__()
         self.together: list[tuple[Collection[Value], ValueSet]] = []  # all keys that share a set
-        self.apart: list[tuple[Collection[Value], ValueSet]] = []  # keys with a set of their own, each
+        self.separate: list[tuple[Collection[Value], ValueSet]] = []  # keys with a set of their own, each
 
     def put(self, key: Value, elements: ValueSet) -> None:
-        """One key, with a set of its own."""
+        """Add one key with a set of its own."""
         self[key] = elements
-        self.apart.append(((key,), elements))
+        self.separate.append(((key,), elements))
 
     def put_together(self, keys: Collection[Value], elements: ValueSet) -> None:
         self.update(dict.fromkeys(keys, elements))
         self.together.append((keys, elements))
 
-    def put_apart(self, keys: Collection[Value], elements: ValueSet) -> None:
+    def put_separate(self, keys: Collection[Value], elements: ValueSet) -> None:
         self.update(dict.fromkeys(keys, elements))
-        self.apart.append((keys, elements))
+        self.separate.append((keys, elements))
 
     def size(self) -> int:
-        """How many facts."""
-        return sum(len(keys) * len(elements) for keys, elements in chain(self.together, self.apart))
+        """The number of facts."""
+        return sum(len(keys) * len(elements) for keys, elements in chain(self.together, self.separate))
 
     def rows(self, shape: PairShape) -> Iterator[Row]:
         """The facts as rows, in no order."""
         return chain.from_iterable(self._runs(turned=shape.value == 0))
 
     def _runs(self, turned: bool) -> Iterator[Iterable[Row]]:
-        """The longer side of each block in C, for each of the shorter one."""
-        for keys, elements in chain(self.together, self.apart):
+        """For each element of a block's shorter side, the pairs with its longer side."""
+        for keys, elements in chain(self.together, self.separate):
             if len(keys) < len(elements):
                 for key in keys:
                     yield zip(elements, repeat(key)) if turned else zip(repeat(key), elements)
@@ -64,8 +64,8 @@ class SharedDelta(dict[Value, ValueSet]):
 class SharedTable(TableOf[PairFacts]):
     """Invariant: whatever is done to it, keys that share a set have the same facts.
 
-    Who keeps the table says by a `SharedDelta` how sets are shared; of any other change it knows
-    nothing, and makes new sets.
+    A keeper passes a `SharedDelta` to say how sets are shared; for any other change the table makes
+    new sets.
 
     >>> values = {7}
     >>> table = SharedTable(PairShape(), {1: values, 2: values})
@@ -87,7 +87,7 @@ class SharedTable(TableOf[PairFacts]):
                     facts.update(dict.fromkeys(keys, shared))
                 else:
                     known |= elements
-            for keys, elements in new.apart:
+            for keys, elements in new.separate:
                 for key in keys:
                     known = facts.get(key)
                     if known is None:
@@ -108,7 +108,7 @@ class SharedTable(TableOf[PairFacts]):
                     if not known:
                         for key in keys:
                             del facts[key]
-            for keys, elements in gone.apart:
+            for keys, elements in gone.separate:
                 for key in keys:
                     known = facts.get(key)
                     if known is not None:
@@ -122,7 +122,7 @@ class SharedTable(TableOf[PairFacts]):
                     facts[key] = left
 
     def part(self, keys: Collection[Value]) -> None:
-        """Some keys, which share a set with others, have one of their own from now on."""
+        """Give some keys, which share a set with others, a set of their own."""
         self.facts.update(dict.fromkeys(keys, self.facts[next(iter(keys))].copy()))
 
     def columns(self) -> SavedColumns:

@@ -1,11 +1,10 @@
 """The three shapes in which facts are stored, one class each.
 
-Sets are the fastest thing Python has, so a relation is kept in the form in which rules can work
-on whole sets at a time:
+Python's sets are fast, so a relation has the form in which rules can work on whole sets:
 
     `ValueShape`   arity 1           a set of values
-    `PairShape`    arity 2           {key: {value, …}}; which column is the value column is chosen
-                                     once for each relation, by what its rules carry along
+    `PairShape`    arity 2           {key: {value, …}}; the value column is chosen once for each
+                                     relation, by what its rules carry along
     `RowShape`     arity 0, 3, 4 …   a set of rows
 """
 
@@ -38,19 +37,19 @@ from everlog.core.storage.shape import (
 )
 
 K = TypeVar("K", bound=Key)
-_FIRST_VALUES = 16  # of a key, of which a sample takes one
-_SAMPLE = 256  # keys whose sets tell about how many facts there are
+_FIRST_VALUES = 16  # a sample takes one of the first values of a key
+_SAMPLE = 256  # keys whose sets estimate the number of facts
 
 
 class SetShape(ShapeOf[set[K]], Generic[K]):
-    """Facts in one set: what values and rows have in common."""
+    """Facts in one set: the common part of values and rows."""
 
     def __init__(self, arity: int) -> None:
         super().__init__(arity, (), tuple(range(arity)))
 
     @abstractmethod
     def fact_of(self, row: Row) -> K:
-        """A row as it stands in the set."""
+        """A row as an element of the set."""
 
     @abstractmethod
     def rows_of(self, facts: Iterable[K]) -> Iterator[Row]: ...
@@ -225,7 +224,7 @@ class PairShape(ShapeOf[PairFacts]):
             return chain.from_iterable(zip(repeat(key), sorted(facts[key])) for key in sorted(facts))
         turned: dict[Value, list[Value]] = defaultdict(list)
         keys_of = turned.__getitem__
-        for key in sorted(facts):  # each key to the end of the list of every value that it has, in C
+        for key in sorted(facts):  # append each key to the list of every value that it has, in C
             deque(map(list.append, map(keys_of, facts[key]), repeat(key)), maxlen=0)
         return chain.from_iterable(zip(repeat(value), turned[value]) for value in sorted(turned))
 
@@ -233,7 +232,7 @@ class PairShape(ShapeOf[PairFacts]):
         return sum(map(len, facts.values()))
 
     def rough_size(self, facts: PairFacts) -> int:
-        """About how many facts there are: with many keys, by the values of some of them.
+        """About how many facts there are, estimated from the values of some keys.
 
         >>> PairShape().rough_size({key: {1, 2} for key in range(10_000)})
         20000
@@ -288,7 +287,7 @@ class PairShape(ShapeOf[PairFacts]):
         return {key: set(values) for key, values in facts.items()}
 
     def sample(self, facts: PairFacts, size: int) -> list[Row]:
-        """Some of the pairs: a key by its number of values, and one of the first of those."""
+        """Some of the pairs: a key by its number of values, and one of its first values."""
         if self.size_of(facts) <= size:
             return list(self.rows_of(facts))
         random = Random(0)  # the same plans for the same data
@@ -389,7 +388,7 @@ class PairShape(ShapeOf[PairFacts]):
     # ── columns ──────────────────────────────────────────────────────────────────────────────
 
     def columns_of(self, facts: PairFacts) -> SavedColumns:
-        """The keys, how many values each has, and all values in a row."""
+        """The keys, the number of values of each, and all values."""
         return [list(facts), list(map(len, facts.values())), list(chain.from_iterable(facts.values()))]
 
     def from_columns(self, columns: Iterator[Column]) -> PairFacts:

@@ -1,8 +1,8 @@
 """Rows, distinct values and frequent values of a table, from a sample.
 
-The planner asks how many rows of a relation match a value that a variable has.  The mean (rows by
-distinct values) is wrong by orders of magnitude where a few values are frequent, so the frequent
-values of each column are kept with their shares, as the statistics of SQL databases do.
+The planner asks how many rows of a relation match a value of a variable.  The mean (rows per
+distinct value) is wrong by orders of magnitude where a few values are frequent, so the frequent
+values of each column are kept with their shares, as SQL databases do.
 
 A table is sampled when a rule first asks, and again when it has grown or shrunk by a factor.
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 SAMPLE = 1000  # rows
 FREQUENT = 24  # values kept for a column
-PROBES = 250  # values looked up to know how many rows match
+PROBES = 250  # values looked up to estimate how many rows match
 _OFTEN = 5  # a value is frequent if the sample has it this often
-UNKNOWN = 1_000_000  # rows of a relation of which nothing is known
+UNKNOWN = 1_000_000  # assumed rows of a relation without statistics
 
 
 class Statistics:
-    """What the planner knows of one relation.
+    """The planner's knowledge of one relation.
 
     >>> known = Statistics(4000.0, [(i, i % 2) for i in range(1000)])
     >>> round(known.distinct((0,))), round(known.distinct((1,))), known.share(1, 0)
@@ -48,8 +48,8 @@ class Statistics:
         lookups: Mapping[int, Mapping[Value, Sized]] | None = None,
     ) -> None:
         self.rows, self.sample = rows, sample
-        self.exact = exact or {}  # distinct values that an index has counted
-        self.lookups = lookups or {}  # from a value of a column to what goes with it, by an index that is there
+        self.exact = exact or {}  # distinct values, counted by an index
+        self.lookups = lookups or {}  # column → value → the rows with it, where an index exists
         self._counts: dict[int, Counter[Value]] = {}
         self._distinct: dict[Columns, float] = {}
         self._frequent: dict[int, dict[Value, float]] = {}
@@ -68,14 +68,14 @@ class Statistics:
         return found
 
     def rows_with(self, column: int) -> Callable[[Value], float] | None:
-        """How many rows have a value in a column, exactly; None if that is not known."""
+        """The exact number of rows for each value of a column; None if that is unknown."""
         if column in self.lookups:
             get = self.lookups[column].get
             return lambda value: len(get(value, ()))
         return self.counts(column).__getitem__ if self.complete else None
 
     def distinct(self, columns: Columns) -> float:
-        """About how many different values these columns have together; at least 1."""
+        """The estimated number of distinct values of these columns together; at least 1."""
         found = self._distinct.get(columns)
         if found is None:
             found = self._distinct[columns] = self._estimated(columns)
@@ -94,7 +94,7 @@ class Statistics:
         return min(self.rows, max(1.0, n * len(counts) / (n - once + once * n / self.rows)))
 
     def frequent(self, column: int) -> Mapping[Value, float]:
-        """The values that many rows have in a column, each with its share of all rows."""
+        """The frequent values of a column, each with its share of all rows."""
         found = self._frequent.get(column)
         if found is None:
             n = len(self.sample)
@@ -104,7 +104,7 @@ class Statistics:
         return found
 
     def rare(self, column: int) -> float:
-        """The share of all rows that a value has which is not frequent."""
+        """The share of all rows that one value has if it is not frequent."""
         frequent = self.frequent(column)
         values = self.distinct((column,)) - len(frequent)
         return max(0.0, 1.0 - sum(frequent.values())) / values if values >= 1 else 0.0
@@ -120,9 +120,9 @@ class Statistics:
         return self.rare(column) or min(1.0, 1.0 / max(self.rows, 1.0))
 
     def matching(self, column: int, other: Statistics, column_of_other: int) -> float:
-        """The share of rows that match a value, if that is drawn from a column of another relation.
+        """The share of rows that match a value drawn from a column of another relation.
 
-        Where rows with a value can be counted, values of the other sample are looked up.
+        Where rows with a value can be counted, it looks up values of the other sample.
         """
         key = (column, id(other), column_of_other)
         found = self._matching.get(key)
@@ -137,12 +137,14 @@ class Statistics:
         values = [row[column_of_other] for row in other.sample[:: len(other.sample) // PROBES + 1]]
         matched = sum(map(known, values)) / len(values)
         if not other.complete or len(values) < len(other.sample):
-            matched = max(matched, 0.5 / len(values))  # none of those looked up, perhaps one of the others
+            matched = max(matched, 0.5 / len(values))  # none matched, but an unsampled one may
         return matched / max(self.rows, 1.0)
 
     def _expected(self, column: int, other: Statistics, column_of_other: int) -> float:
-        """The same by shares: frequent values are compared one by one.  Of the others, each value
-        of the column that has fewer is taken to be in the other one.
+        """The same from shares.
+
+        Frequent values are compared one by one.  Of the rare ones, each value of the column with
+        fewer is assumed to be in the other.
         """
         mine, theirs = self.frequent(column), other.frequent(column_of_other)
         d_mine, d_theirs = self.distinct((column,)), other.distinct((column_of_other,))
@@ -176,7 +178,7 @@ class Statistics:
 
 
 class Guess(Statistics):
-    """Of a relation that is not there yet: each column divides the rows by the same factor."""
+    """Statistics of a future relation: each column divides its rows by one factor."""
 
     __slots__ = ("arity",)
 
@@ -198,14 +200,14 @@ GROWN, SMALL = 8, 64  # a rule is planned again when a relation has grown or shr
 
 
 def is_other_size(before: float, now: float) -> bool:
-    """Whether an order of joins that was chosen by one size may be wrong for another."""
+    """Whether an order of joins chosen for one size may be wrong for another."""
     return before > (now + SMALL) * GROWN or now > (before + SMALL) * GROWN
 
 
 class Sampled:
-    """The statistics of many tables, each sampled when it is asked for and when it has changed.
+    """The statistics of many tables, each sampled on demand and after it changed much.
 
-    While tables are still being filled (`growing`), of an empty one nothing is known.
+    While tables are being filled (`growing`), nothing is known of an empty one.
     """
 
     def __init__(self, growing: bool) -> None:
@@ -213,7 +215,7 @@ class Sampled:
         self._known: dict[str, Statistics] = {}
 
     def known(self, tables: Iterable[tuple[str, Table]]) -> dict[str, Statistics]:
-        """What is known of these tables, by name."""
+        """The statistics of these tables, by name."""
         found = {}
         for name, table in tables:
             rows = table.about()

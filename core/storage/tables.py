@@ -1,9 +1,9 @@
 """The facts of a relation, and the indexes that rules ask for.
 
 An index on `key` columns with `rest` columns maps a key to the set of its rests; a key or rest of
-one column is the bare value, of several a tuple; without rest columns the index is the set of
-keys.  It is built when a rule first asks for it and follows every merge from then on, in place,
-so compiled rules may hold on to it.
+one column is the bare value, of several a tuple; without rest columns the index is the set of keys.
+It is built when a rule first asks for it and follows every merge from then on, in place, so
+compiled rules may keep a reference to it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class TableOf(Collection[Row], Generic[F]):
       I2  every index holds exactly what `facts` implies.
     """
 
-    built = 0  # indexes made by any table: code that writes indexes itself looks whether there are new ones
+    built = 0  # indexes built by any table: code that updates indexes itself checks for new ones
 
     def __init__(self, shape: ShapeOf[F], facts: F | None = None) -> None:
         self.shape = shape
         self.facts: F = shape.empty() if facts is None else facts
         self.indexes: dict[tuple[Columns, Columns], Index] = {}
-        self.spent: dict[tuple[Columns, Columns], int] = {}  # on lookups without an index: see LazyIndex
+        self.spent: dict[tuple[Columns, Columns], int] = {}  # cost of lookups without index: LazyIndex
 
     @property
     def arity(self) -> int:
@@ -50,7 +50,7 @@ class TableOf(Collection[Row], Generic[F]):
         return self.shape.rough_size(self.facts)
 
     def statistics(self) -> Statistics | None:
-        """Rows, distinct and frequent values, for the planner; None if they are not known."""
+        """Rows, distinct and frequent values, for the planner; None if unknown."""
         return statistics_of(self.shape, self.facts, self.indexes)
 
     def rows(self) -> Iterator[Row]:
@@ -61,7 +61,10 @@ class TableOf(Collection[Row], Generic[F]):
         return self.facts if self.shape.is_stored(key, rest) else self.indexes.get((key, rest))
 
     def index(self, key: Columns, rest: Columns) -> Index | F:
-        """The index on `key` with `rest`; built at the first call.  Cost: linear, then constant."""
+        """The index on `key` with `rest`, built at the first call.
+
+        Cost: linear, then constant.
+        """
         found = self.find(key, rest)
         if found is not None:
             return found
@@ -69,7 +72,7 @@ class TableOf(Collection[Row], Generic[F]):
         if not built:
             self.shape.extend(built, key, rest, self.facts)
         TableOf.built += 1
-        self.indexes[key, rest] = built  # only now: an interruption leaves no index that is half built
+        self.indexes[key, rest] = built  # only now: an interruption leaves no half-built index
         return built
 
     def steps(self, start: int, end: int) -> PairFacts:
@@ -78,11 +81,11 @@ class TableOf(Collection[Row], Generic[F]):
         return cast(PairFacts, index)
 
     def _leading(self, columns: Columns) -> set[Key]:
-        """The values of some columns, if they are the keys of an index; else nothing."""
+        """The values of some columns, if they are the keys of an index; else empty."""
         return next((set(index) for (key, rest), index in self.indexes.items() if rest and key == columns), set())
 
     def merge(self, new: F) -> F:
-        """Add facts that are not there yet to table and indexes; all that is new by that."""
+        """Add facts that are not present to table and indexes; return all new facts."""
         self._add(new)
         if self.indexes:
             for (key, rest), index in self.indexes.items():
@@ -93,10 +96,10 @@ class TableOf(Collection[Row], Generic[F]):
         self.shape.add_facts(self.facts, new)
 
     def remove(self, gone: F) -> None:
-        """Take facts away, from the relation and from its indexes; those not there are passed over.
+        """Remove facts from table and indexes; skip absent ones.
 
-        Cost: that of the facts for an index on all columns; an index that leaves columns out does
-        not know how many facts stand behind an entry, and is made anew.
+        Cost: that of the facts for an index on all columns; an index that omits columns does not
+        count the facts behind an entry, and is rebuilt.
         """
         self._take(gone)
         for (key, rest), index in self.indexes.items():
@@ -110,7 +113,7 @@ class TableOf(Collection[Row], Generic[F]):
         self.shape.take_facts(self.facts, gone)
 
     def difference(self, before: F) -> tuple[F, F]:
-        """What the table has lost and gained since it held the facts `before`."""
+        """The facts that the table lost and gained since it held `before`."""
         return self.shape.minus(before, self.facts), self.shape.minus(self.facts, before)
 
     def clear(self) -> None:
@@ -119,13 +122,13 @@ class TableOf(Collection[Row], Generic[F]):
             index.clear()
 
     def replace(self, facts: F) -> None:
-        """Hold these facts instead, in the same containers: compiled rules keep their indexes."""
+        """Replace the facts, in the same containers: compiled rules keep their indexes."""
         self.facts.clear()
         self.facts.update(facts)
         self.rebuild()
 
     def rebuild(self) -> None:
-        """Make the indexes anew, in place, after facts were taken away."""
+        """Rebuild the indexes, in place."""
         for (key, rest), index in self.indexes.items():
             index.clear()
             self.shape.extend(index, key, rest, self.facts)
@@ -135,7 +138,7 @@ class TableOf(Collection[Row], Generic[F]):
         return self.shape.columns_of(self.facts)
 
     def restore(self, columns: Iterator[Column]) -> None:
-        """Hold what `columns` said; takes as many columns as it needs."""
+        """The inverse of `columns`; reads as many columns as it needs."""
         self.replace(self.shape.from_columns(columns))
 
     def check(self) -> None:
@@ -148,4 +151,3 @@ class TableOf(Collection[Row], Generic[F]):
 
 
 Table: TypeAlias = TableOf[Any]  # of a relation of any shape
-PairTable: TypeAlias = TableOf[PairFacts]

@@ -1,10 +1,11 @@
-"""From a syntax tree to a `core.Program`: each stage answers one question, and `dsl.check` runs them.
+"""From a syntax tree to a `core.Program`: each stage answers one question, and `dsl.check` runs
+them.
 
 | module | holds |
 |---|---|
 | `components` | `.comp` and `.init` gone: a flat list of statements with dotted names |
 | `types`, `declarations`, `directives` | what is declared |
-| `name_checks`, `clauses`, `inline` | rules to flat clauses: one head, no `;`, no inlined relations |
+| `name_checks`, `clauses`, `inline` | rules to flat clauses: one head, no `;`, nothing inlined |
 | `scopes` | which variables are grounded, and which an aggregate shares |
 | `inference`, `kinds` | what terms hold, and what does not fit |
 | `stratify` | no relation depends on its own absence |

@@ -26,8 +26,8 @@ LEAVES = (ast.Name, ast.Underscore, ast.Number, ast.String, ast.Float, ast.Unsig
 class Hoisted:
     """`result ← node`: an aggregate or a range taken out of a term.
 
-    Of an aggregate, `dsl.checks.scopes` fills in the literals of its body and the `outer` variables that
-    it shares with the clause around it.
+    Of an aggregate, `dsl.checks.scopes` fills in the literals of its body and the `outer` variables
+    that it shares with the clause around it.
     """
 
     result: ast.Name

@@ -122,7 +122,8 @@ def pattern_of(relations: Relations, query: ParsedQuery) -> Pattern:
     >>> from everlog.dsl.query_text import parse_query
     >>> relation = Relation("r", tuple(Column(name, Kind.NUMBER) for name in "abc"))
     >>> found = pattern_of({"r": relation}, parse_query("r(x, 7, x)"))
-    >>> found.bound, found.equal, pattern_of({"r": relation}, parse_query("r(x, $id, _)")).parameters
+    >>> other = pattern_of({"r": relation}, parse_query("r(x, $id, _)"))
+    >>> found.bound, found.equal, other.parameters
     ({1: 7}, ((2, 0),), {1: 'id'})
     """
     try:

@@ -43,7 +43,7 @@ _COMMENT = re.compile(  # a comment that is never closed extends to the end, and
 
 @frozen
 class Line:
-    """An input with its kind, the name of its command, or the body of its query, parsed if it was."""
+    """An input with its kind: the name of a command, or the body of a query."""
 
     kind: str
     text: str

@@ -154,7 +154,7 @@ class Rows(Collection[Row]):
         return row in self._rows
 
     def by_key(self, key: int) -> Sets:
-        """Pairs as {key: values}, with one of the columns as the key; the caller may keep the sets."""
+        """Pairs as {key: values}, keyed by one column; the caller may keep the sets."""
         make = self._by_key.get(key)
         if make is not None:
             return make()

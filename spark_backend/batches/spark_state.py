@@ -1,9 +1,9 @@
 """Results on Spark, maintained by batches of inserts and deletes.
 
-The state is Parquet (`spark_backend.batches.parquet_state`).  A batch goes through the units in order, and
-each follows the change of what it reads (`spark_backend.batches.propagation`).  What changed is written as
-Parquet beside the new tables, and one rename makes all of it the state.  Deletes of a batch come
-before its inserts.
+The state is Parquet (`spark_backend.batches.parquet_state`).  A batch goes through the units in
+order, and each follows the change of what it reads (`spark_backend.batches.propagation`).  What
+changed is written as Parquet beside the new tables, and one rename makes all of it the state.
+Deletes of a batch come before its inserts.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 | `body_frames` | a body, literal by literal |
 | `bindings` | a frame with a column for each variable |
 | `partial` | conditions that may fail |
-| `expressions`, `functors`, `workers` | terms and comparisons as columns; what only Python can say |
+| `expressions`, `functors`, `workers` | terms and comparisons as columns, or by Python |
 | `marks` | errors of a rule on their way through Java |
 | `totals` | aggregates |
 """

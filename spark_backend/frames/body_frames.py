@@ -6,8 +6,8 @@ An atom that binds nothing new is a semi-join, a negated one an anti-join, and a
 grouping that is joined.
 
 What may fail comes last, when atoms and sure conditions have chosen what to compute it for
-(`spark_backend.frames.partial`).  Where it is the key of a join, bindings for which it has a value are
-joined by it, and the others with all there is.
+(`spark_backend.frames.partial`).  Where it is the key of a join, bindings for which it has a value
+are joined by it, and the others with all there is.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Terms and comparisons as Column expressions, with their in-process meaning.
 
-What Spark can say exactly is an expression (`spark_backend.frames.functors`); the rest is computed by our
-own functions in Python workers (`spark_backend.frames.workers`).
+What Spark can say exactly is an expression (`spark_backend.frames.functors`); the rest is computed
+by our own functions in Python workers (`spark_backend.frames.workers`).
 
 A term that fails has no value, and an error instead: `Attempt`.  An error is raised at the end of a
 rule, for bindings that no condition excludes (`raising`).  Its message has a nondeterministic part,

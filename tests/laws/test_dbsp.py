@@ -52,7 +52,7 @@ from oracles.zsets import (
 )
 
 from everlog.core.dbsp import derive
-from everlog.core.dbsp.derive import DeltaRule, delta_name, delta_rule, delta_rules, each_delta_rule
+from everlog.core.dbsp.derive import DeltaRule, delta_name, delta_rules, each_delta_rule
 from everlog.core.program import (
     Aggregate,
     Atom,
@@ -562,7 +562,9 @@ def test_expansion_is_the_change_of_a_product(pairs: list[tuple[int, int]]) -> N
         for term in derive.expand(factors)
     )
     assert change == multiplied(new) - multiplied(old)
-    assert list(derive.expand(factors)) == [derive.term(factors, i) for i in range(len(factors))]
+    assert list(derive.expand(factors)) == [
+        derive.Product(factors[:i], factor, factors[i + 1 :]) for i, factor in enumerate(factors)
+    ]
 
 
 # ── derive: rules, by counting all bindings ──────────────────────────────────────────────────────
@@ -698,7 +700,6 @@ def test_delta_rules_keep_to_their_interface(rule: Rule, relation: str) -> None:
     assert [(d.event, d.before) for d in deltas] == sorted(((d.event, d.before) for d in deltas), key=_in_a_step)
     assert len({(d.event, d.position) for d in deltas}) == len(deltas) == 2 * len(reads)
     for d in deltas:
-        assert d == delta_rule(rule, relation, d.event, d.position)
         assert d.before == (d.sign == -1)
         assert isinstance(d.body[d.position], Atom)
         filters = d.body[len(rule.body) :]
@@ -748,12 +749,9 @@ def test_what_is_not_normalised_is_refused() -> None:
 
 
 def test_a_body_of_ten_thousand_atoms() -> None:
-    """No recursion, and one delta rule does not cost all of them."""
+    """No recursion, and the first delta rules do not cost all of them."""
     n = 10_000
     body = tuple(Atom("e", (Variable(f"x{i}"), Variable(f"x{i + 1}"))) for i in range(n))
     rule = Rule(Atom("q", ()), body)
     first = list(islice(each_delta_rule(rule, "e"), 20))
     assert [len(d.body) - n for d in first] == list(range(20))
-    last = delta_rule(rule, "e", "insert", n - 1)
-    assert len(last.body) == 2 * n - 1
-    assert last.position == n - 1

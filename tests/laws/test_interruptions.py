@@ -15,14 +15,14 @@ from typing import Any
 import generators
 import pytest
 from attrs import evolve
-from engines import EXECUTORS
+from engines import EXECUTORS, Incremental
 from generators import SHAPES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from witnesses import assert_witnessed
 
 import everlog.core.engine
-from everlog.core.engine import Engine, Incremental
+from everlog.core.engine import Engine
 from everlog.core.program import Program
 from everlog.core.program.executor import Update
 from everlog.dsl.check import compile_text

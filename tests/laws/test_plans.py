@@ -1,4 +1,4 @@
-"""No plan is a cliff: the chosen order of joins tries about as few rows as the best of all orders."""
+"""No plan is a cliff: the chosen order tries about as few rows as the best."""
 
 from __future__ import annotations
 

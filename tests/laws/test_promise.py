@@ -11,12 +11,12 @@ from unittest.mock import patch
 import pytest
 from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
+from oracles.recomputing import Recomputing, Update
 
 from everlog.core.engine import Engine, watch
 from everlog.core.engine.explain import explanation
 from everlog.core.engine.keepers import joined
 from everlog.core.evaluate import reference
-from everlog.core.program.executor import Recomputing, Update
 from everlog.dsl.check import compile_text
 from everlog.dsl.diagnostics import DatalogError
 

@@ -9,11 +9,12 @@ import generators
 import pytest
 from generators import BASE, PROGRAMS
 from hypothesis import assume, given, note, settings
+from oracles.recomputing import Recomputing
 
 from everlog.core.engine import Engine
 from everlog.core.evaluate import reference
 from everlog.core.program import Program
-from everlog.core.program.executor import Recomputing, Update
+from everlog.core.program.executor import Update
 from everlog.core.program.values import EvaluationError
 from everlog.dsl.check import compile_text
 from everlog.dsl.diagnostics import DatalogError

@@ -15,11 +15,12 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from oracles.recomputing import Recomputing
 from specs import tiny
 
 from everlog.core.evaluate import reference
 from everlog.core.program import Program, Row
-from everlog.core.program.executor import InsertOnly, Recomputing, Update
+from everlog.core.program.executor import InsertOnly, Update
 from everlog.core.program.fact_rows import FactError
 from everlog.core.program.values import EvaluationError
 from everlog.dsl.check import compile_text

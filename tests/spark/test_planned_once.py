@@ -1,4 +1,4 @@
-"""A run on Spark plans once: units, carried columns and cyclic joins are looked for at its start."""
+"""A run on Spark plans its units, carried columns and cyclic joins once."""
 
 from __future__ import annotations
 

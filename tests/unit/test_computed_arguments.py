@@ -1,4 +1,4 @@
-"""Atoms that compute an argument: every body is flat from its construction, and shown as written."""
+"""Atoms that compute an argument: bodies are flat, and shown as written."""
 
 from __future__ import annotations
 
@@ -66,7 +66,9 @@ def test_proofs_show_what_was_written() -> None:
 
 
 def test_a_part_of_a_body_may_have_the_variable_without_its_equality() -> None:
-    """The domain of an aggregate leaves out what may fail; the atom that needs it is joined all the same."""
+    """The domain of an aggregate leaves out what may fail; the atom that needs it is joined all the
+    same.
+    """
     db = Database.from_text("""
       .decl b(x:number)  .decl e(x:number, y:number)  .decl p(x:number, n:number)
       p(x, n) :- b(y), a = 6 / y, e(a / 3, x), n = count : { b(_), a != 7 }.

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 from attrs import evolve
+from engines import Incremental
 from witnesses import assert_witnessed
 
-from everlog.core.engine import Engine, Incremental, NoSuchStrategy
+from everlog.core.engine import Engine, NoSuchStrategy
 from everlog.core.engine.keepers.counted import CountKeeper
 from everlog.core.engine.keepers.recursive.proofs import ProofsOf
 from everlog.core.evaluate import reference

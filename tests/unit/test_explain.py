@@ -147,7 +147,7 @@ def test_a_flow_that_cannot_be_had_is_refused_with_the_reason(
 
 
 def test_a_strategy_says_itself_what_is_told_of_it() -> None:
-    """`explain` and `stats` ask no keeper for its type: a strategy is a file and a line of a table."""
+    """`explain` and `stats` ask no keeper for its type: a strategy is one file."""
     assert KEEPERS.keys() == STRATEGIES.keys()
     assert all(STRATEGIES.values())
     for module in (explain, statistics):

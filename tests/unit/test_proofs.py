@@ -12,10 +12,11 @@ from typing import Any
 import generators
 import pytest
 from attrs import evolve, frozen
+from engines import Incremental
 from hypothesis import assume, given, note
 from hypothesis import strategies as st
 
-from everlog.core.engine import Engine, Incremental
+from everlog.core.engine import Engine
 from everlog.core.evaluate import seminaive
 from everlog.core.program import Program, Row, Rule, Value
 from everlog.core.program.executor import NotABaseRelation, Update

@@ -25,7 +25,8 @@ from everlog.serve.routes import operations
 from everlog.serve.service import Service
 
 EDGES = ".decl edge(x:number, y:number)\nedge(1, 2).\nedge(2, 3)."
-# an atom to look up, one that computes, a conjunction, an aggregate, alternatives, a syntax error, a wrong name
+# an atom to look up, one that computes, a conjunction, an aggregate, alternatives, a syntax error,
+# a wrong name
 QUERIES = [
     "edge(1, x)",
     "edge(1, 2)",
@@ -87,7 +88,7 @@ def test_a_fact_that_is_asked_for_is_parsed_once(method: str) -> None:
 @pytest.mark.parametrize("written", ["?- {}.", "{}?", "  ?- {} .  ", "// which\n?- {}."])
 @pytest.mark.parametrize("text", QUERIES)
 def test_a_query_at_the_prompt_is_parsed_once(text: str, written: str) -> None:
-    """One parse tells whether it is complete, what it finds whole, and the values of its variables."""
+    """One parse serves completeness, whole facts and values of variables."""
     session = Session(out=StringIO())
     run_input(session, StringIO(EDGES))
     with parses() as seen:

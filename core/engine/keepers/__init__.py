@@ -2,9 +2,9 @@
 
 | module | keeps |
 |---|---|
-| `keeper` | what all keepers are; `unit_strategies` is their table |
+| `keeper` | the base class; `unit_strategies` is the table of keepers |
 | `base` | base facts |
-| `counted` | derivations per fact; `joined` puts a view of a join in the place of delta rules |
+| `counted` | derivations per fact; `joined` replaces delta rules by a view of a join |
 | `groups` | aggregates, with totals and multisets from `aggregates` |
 | `flow/` | recursion that carries a column along |
 | `recursive/` | any other recursion, by witnesses |

@@ -1,9 +1,9 @@
-"""The running state of aggregates: totals that can be taken back, multisets that stay in order.
+"""The running state of aggregates: invertible totals, and ordered multisets.
 
-`count`, `sum` and `mean` are totals in a group, so a contribution that goes is subtracted; sums of
-floats are kept exactly, as integers of the smallest float, so that nothing of what went is left
-behind.  `min` and `max` are no totals: they keep each group's values in order, so that the next
-value is there when the present one goes.
+`count`, `sum` and `mean` are totals in a group, so a lost contribution is subtracted; sums of
+floats are exact, as integers of the smallest float, so that a subtraction leaves no rounding error.
+`min` and `max` are not invertible: they keep each group's values in order, so that the next value
+is known when the present one goes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Target: TypeAlias = Any  # a value of the aggregate's kind
 
 
 class Totals:
-    """Base of all aggregates: state per group, by the values of the outer variables."""
+    """Base class of aggregates: state per group, by the values of the outer variables."""
 
     default: Value | None = None
 
@@ -33,14 +33,14 @@ class Totals:
         self.groups: dict[Key, Any] = {}
 
     def add(self, group: Key, targets: Mapping[Target, int], sign: int) -> Target:
-        """Add (or take away) targets, each a number of times; the value after that.
+        """Add or remove targets, each a number of times; return the new value.
 
-        Cost: that of the targets given, times the logarithm of the group for `min` and `max`.
+        Cost: that of the targets, times the logarithm of the group for `min` and `max`.
         """
         raise NotImplementedError
 
     def snapshot(self) -> Callable[[], None]:
-        """A function that puts the groups of now back; a rebuild makes new states."""
+        """A function that restores the present groups; a rebuild makes new states."""
         groups = dict(self.groups)
 
         def restore() -> None:
@@ -75,7 +75,7 @@ class Count(Totals):
 
 
 class Sum(Totals):
-    """Totals are exact; a sum of integers is brought into 64 bits when it is read.
+    """Exact totals; a sum of integers is wrapped to 64 bits when it is read.
 
     >>> total = Sum(Kind.FLOAT)
     >>> total.add(0, {1e100: 1, 1.5: 2}, 1), total.add(0, {1e100: 1}, -1)
@@ -136,9 +136,7 @@ class Extreme(Totals):
     def __init__(self, kind: Kind, end: int) -> None:
         super().__init__(kind)
         self.end = end  # 0: the least, -1: the greatest
-        self.ranked = (
-            kind is Kind.FLOAT
-        )  # values stand with their rank: NaN alone has no order, and equals nothing
+        self.ranked = kind is Kind.FLOAT  # store values with their rank: NaN has no order
 
     def add(self, group: Key, targets: Mapping[Target, int], sign: int) -> Value | None:
         values = self.groups.get(group)

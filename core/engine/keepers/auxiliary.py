@@ -1,13 +1,13 @@
-"""Recursive units that are kept by a system of auxiliary relations.
+"""Recursive units kept by a system of auxiliary relations.
 
-The system is told of each fact that comes or goes in what the rules read, deletes first, and says
-what that changes.  An auxiliary relation is kept as a table from the first time that somebody reads
-it; a rule that does so reads it from the start.
+The keeper passes each inserted or deleted fact of the relations that the rules read to the system,
+deletes first, and the system returns the changes.  An auxiliary relation becomes a table when it is
+first read; if a rule reads it, from the start.
 
-A step that is given up takes back what the system was told, in reverse.  Its answer is then what it
-was; of auxiliary relations there may be several right ones (witnesses, say), and it may have
-strayed to others.  The tables keep those of before, which are right as well, and follow the system
-at its next turn.
+Undo passes the same updates to the system in reverse.  Its answer is then as before; auxiliary
+relations may have several valid states (witnesses, say), and the system may have *strayed* to
+another one.  The tables keep the earlier state, which is valid as well, and follow the system at
+its next turn.
 """
 
 from __future__ import annotations
@@ -31,10 +31,12 @@ Log = list[tuple[str, Row, bool]]
 
 
 class AuxiliaryKeeper(Keeper):
-    """Invariants:
-    I1  the system was told of exactly the facts that its inputs have;
-    I2  the table of the answer, and of each auxiliary relation that is read, holds what the system says; but not
-        the auxiliary ones while it has `strayed`.
+    """Keeps recursion by a system of auxiliary relations.
+
+    Invariants:
+      I1  the system has exactly the facts of its inputs;
+      I2  the table of the answer, and of each auxiliary relation that was read, holds the rows of
+          the system; except auxiliary ones while it has `strayed`.
     """
 
     @classmethod
@@ -95,11 +97,11 @@ class AuxiliaryKeeper(Keeper):
             self.store.tables[relation].replace(as_facts(self.store.shapes[relation], self.system.rows(relation)))
 
     def turn(self, step: Step) -> None:
-        told, log = [*self._gone, *self._new], Log()
+        updates, log = [*self._gone, *self._new], Log()
         self.forget()
         step.undo.append((self._revert, (log,)))
         changed: dict[str, tuple[Facts, Facts]] = {}
-        for relation, row, insert in told:
+        for relation, row, insert in updates:
             step.guard.shield.held = True
             try:
                 found = self.system.change(relation, row, insert)
@@ -122,7 +124,7 @@ class AuxiliaryKeeper(Keeper):
                 step.spread(name, gone, new)
 
     def _lag(self, name: str) -> tuple[Facts, Facts]:
-        """How a table differs from what the system says."""
+        """The difference between a table and the rows of the system."""
         shape, facts = self.store.shapes[name], self.store.tables[name].facts
         now = as_facts(shape, self.system.rows(name))
         return shape.minus(facts, now), shape.minus(now, facts)
@@ -162,7 +164,7 @@ class AuxiliaryKeeper(Keeper):
 
 
 def as_facts(shape: Shape, rows: Iterable[Row]) -> Facts:
-    """Rows in the form of a table: of a binary relation set by set, if whoever gives them can."""
+    """Rows in the form of a table; a binary relation set by set if rows are grouped."""
     if isinstance(shape, PairShape) and isinstance(rows, GroupedRows):
         return rows.by_key(shape.key)
     facts: Facts = shape.facts_of(rows)

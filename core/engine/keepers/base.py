@@ -1,4 +1,4 @@
-"""Relations that no rule derives: the facts that are given are the facts."""
+"""Relations without rules: their base facts are their facts."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step
 
 
-class GivenKeeper(Keeper):
-    """The table is all there is."""
+class BaseKeeper(Keeper):
+    """The table is the whole state."""
 
     about = "facts that are given, and nothing else"
 

@@ -1,10 +1,10 @@
 """Aggregates: the value of each group, kept current.
 
 An auxiliary rule derives `@count1(outer…, target)` once for each binding of the aggregate's body.
-Here its derivations go into running totals, and what rules see is the graph of a function: for each
+This keeper adds its derivations to running totals, and rules read the graph of a function: for each
 value of the outer variables the aggregate's value.  A group that changes is one fact that goes and
-one that comes.  `count` and `sum` of nothing are 0, so there every group always has a value; it is
-kept only if not empty.
+one that comes.  `count` and `sum` of nothing are 0, so every group has a value; only groups that
+are not empty are stored.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 class GroupValues(Table):
-    """The graph of an aggregate, in the place of a table: rules read its `values` only.
+    """The graph of an aggregate, instead of a table: rules read its `values` only.
 
-    The keeper writes them when it settles: no rule reads a group twice, so none needs the value of
-    before while the change is spread.
+    The keeper writes them when it settles: no rule reads a group twice, so none needs the earlier
+    value while the change is spread.
     """
 
     def __init__(self, values: dict[Key, Value]) -> None:
@@ -56,13 +56,15 @@ class GroupValues(Table):
         pass
 
 
-Targets: TypeAlias = dict[Key, dict[Value, int]]  # group → target → how many derivations
+Targets: TypeAlias = dict[Key, dict[Value, int]]  # group → target → number of derivations
 
 
 class GroupKeeper(DerivingKeeper):
-    """Invariants:
-    I1  the totals are those of all derivations of the auxiliary rule;
-    I2  `values` has the value of every group that is not empty, or differs from the default.
+    """Keeps the value of each group of an aggregate.
+
+    Invariants:
+      I1  the totals are those of all derivations of the auxiliary rule;
+      I2  `values` has the value of every group that is not empty, or differs from the default.
     """
 
     about = "a running total or an ordered multiset for each group"
@@ -89,7 +91,7 @@ class GroupKeeper(DerivingKeeper):
         new: dict[Key, Value] = {}
         values, default = self.values, self.totals.default
         shield = step.guard.shield
-        shield.held = True  # from here on: totals cannot be taken back twice, nor before they were added
+        shield.held = True  # until the end: totals must be undone exactly once, and only if added
         step.undo.append((self._put_back, (came, went, gone, new)))
         for group, value in self._add(came, went).items():
             old = values.get(group, default)
@@ -114,7 +116,7 @@ class GroupKeeper(DerivingKeeper):
                 self.values[group] = value
 
     def _add(self, plus: Targets, minus: Targets) -> dict[Key, Value | None]:
-        """Change the totals; the value of each group that was touched."""
+        """Change the totals; return the value of each group that changed."""
         add = self.totals.add
         values = {group: add(group, targets, 1) for group, targets in plus.items()}
         for group, targets in minus.items():

@@ -55,8 +55,8 @@ class JoinedRule:
     """Invariant: `view` is None, or holds what the atoms select from the relations as they were
     last told.
 
-    `work`, `matches` and `rows` count as delta rules do (core.engine.stepping.work).  With `trials`, delta
-    rules are tried beside the view from time to time, to know what they would do.
+    `work`, `matches` and `rows` count as delta rules do (core.engine.stepping.work).  With
+    `trials`, delta rules are tried beside the view from time to time, to know what they would do.
     """
 
     def __init__(self, store: Store, rule: Rule, strategy: str) -> None:
@@ -266,7 +266,8 @@ def selection(atom: Atom, comparisons: Iterable[Comparison] = ()) -> Select:
     not match.
 
     >>> x, y = Variable("x"), Variable("y")
-    >>> select = selection(Atom("r", (x, Constant(7, Kind.NUMBER), x, y)), [Comparison("<", x, y, Kind.NUMBER)])
+    >>> atom = Atom("r", (x, Constant(7, Kind.NUMBER), x, y))
+    >>> select = selection(atom, [Comparison("<", x, y, Kind.NUMBER)])
     >>> select((1, 7, 1, 2)), select((1, 7, 3, 2)), select((1, 8, 1, 2)), select((1, 7, 1, 0))
     ((1, 2), None, None, None)
     """

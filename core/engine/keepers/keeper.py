@@ -1,15 +1,14 @@
-"""What every strategy is: the keeper of a unit.
+"""The base class of strategies: the keeper of a unit.
 
-A step goes through the units in order.  Facts that are given come first; then, unit by unit, a
-keeper takes its *turn*: it settles what its relations lose and gain and has the engine *spread* it.
-To spread a change is to run every delta rule that reads the relation, so that later keepers hear of
-it:
+A step passes through the units in order, base facts first.  At its *turn* a keeper settles what its
+relations lose and gain, and the engine *spreads* it.  To spread a change is to run every delta rule
+that reads the relation, so that later keepers receive it:
 
     losses   on facts that go, before the table changes: derivations that used them are lost
     gains    on facts that come, after the table changed: derivations that use them are gained
 
-and the other way round for rules that read the relation under `!`.  That a sum of these terms is
-exactly the change of a rule's derivations is proved in `core.dbsp.derive`.
+and the other way round for rules that read the relation under `!`.  `core.dbsp.derive` proves that
+the sum of these terms is exactly the change of a rule's derivations.
 """
 
 from __future__ import annotations
@@ -34,37 +33,37 @@ Derivation = tuple[str, Mapping[str, Value]]  # a rule's name, and values of var
 
 
 class Keeper:
-    """The state of one unit.  Subclasses say how it is maintained, and what is told of that."""
+    """The state of one unit.  Subclasses define how it is maintained and described."""
 
-    about: ClassVar[str] = ""  # what it keeps, for `explain`
+    about: ClassVar[str] = ""  # its state, for `explain`
 
     def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
         self.store, self.planned, self.number = store, planned, number
         self.waiting = False
-        self.proven = True  # whether what losses and `derivation_of` need is there
-        self.exact = False  # whether some rule reads two atoms of this unit, and needs its tables of before
-        self.given: dict[str, set[Row]] = {name: set() for name in planned.unit.relations}
+        self.proven = True  # whether it has what losses and `derivation_of` need
+        self.exact = False  # whether some rule reads two atoms of this unit, and needs its old tables
+        self.given: dict[str, set[Row]] = {name: set() for name in planned.unit.relations}  # base facts
 
     @property
     def relations(self) -> tuple[str, ...]:
         return self.planned.unit.relations
 
     def holds(self, relation: str, row: Row) -> bool:
-        """Whether a fact is given."""
+        """Whether a fact is a base fact."""
         return row in self.given[relation]
 
     def given_rows(self, relation: str) -> Collection[Row]:
         return self.given[relation]
 
     def refusal(self, relation: str) -> str:
-        """Why no facts can be given to a relation; nothing if they can."""
+        """Why a relation takes no base facts; empty if it does."""
         return ""
 
     def ready(self, relation: str) -> None:
-        """Somebody is about to read a relation."""
+        """Prepare for a read of a relation."""
 
     def change_given(self, relation: str, gone: list[Row], new: list[Row]) -> None:
-        """Apply a change to the base facts; its own undo, with `gone` and `new` swapped."""
+        """Change the base facts; its own undo, with `gone` and `new` swapped."""
         self.given[relation].difference_update(gone)
         self.given[relation].update(new)
 
@@ -75,52 +74,51 @@ class Keeper:
             task.store = store
 
     def tasks(self) -> Iterator[Task]:
-        """Every version of a rule that was asked for so far."""
+        """Every compiled version of a rule so far."""
         yield from ()
 
     def listen(self, readers: dict[str, Readers]) -> None:
-        """Say which changes of other relations this unit wants to hear of."""
+        """Register for changes of the relations that this unit reads."""
 
     def give(self, step: Step, relation: str, gone: list[Row], new: list[Row]) -> None:
-        """Facts that are given went and came; `change_given` has noted it."""
+        """Receive a change of the base facts, after `change_given`."""
         raise NotImplementedError
 
     def turn(self, step: Step) -> None:
-        """Settle the unit, and spread what changed."""
+        """Settle the unit, and spread its change."""
         raise NotImplementedError
 
     def forget(self) -> None:
-        """Drop what was collected for a turn that does not come: the step is given up."""
+        """Drop what was collected for a turn: the step is undone."""
 
     def rebuild(self, step: Step) -> Mapping[str, Facts]:
-        """Compute the unit anew from what it reads; the tables are left in the new state.
+        """Recompute the unit from the relations it reads, in its tables.
 
-        Returns the facts of relations for which they happen to be there in other containers than
-        the table's.
+        Returns facts of relations that are also available in containers other than the table's.
         """
         raise NotImplementedError
 
     def prove(self, guard: Guard) -> None:
-        """Be `proven`, from the state between two steps."""
+        """Become `proven`, from the state between two steps."""
 
     def derivation_of(self, relation: str, row: Row) -> Derivation | None:
-        """How a fact was derived from earlier facts; None if it is given or unknown."""
+        """A derivation of a fact from earlier facts; None for a base fact or if unknown."""
         return None
 
     def snapshot(self) -> Callable[[], None]:
-        """How to come back to the present state after `rebuild`."""
+        """A function that restores the present state after `rebuild`."""
         raise NotImplementedError
 
     def state(self) -> Columns | None:
-        """What the unit keeps beside given facts, as columns; None if it is to be computed."""
+        """The state of the unit besides base facts, as columns; None: recompute it."""
         return None
 
     def restore(self, columns: Columns) -> None:
-        """Take over what `state` returned for the same base facts and inputs."""
+        """Restore what `state` returned for the same base facts and inputs."""
         raise NotImplementedError
 
     def containers(self, relation: str) -> list[object]:
-        """What the unit keeps for a relation, for those who count bytes."""
+        """The containers of a relation, to count bytes."""
         table = self.store.tables[relation]
         return [table.facts, *table.indexes.values()]
 
@@ -131,19 +129,19 @@ class Keeper:
 
     @classmethod
     def described(cls, planned: PlannedUnit) -> Iterator[str]:
-        """How a unit is kept, and why, for `explain`."""
+        """The strategy of a unit, and why, for `explain`."""
         yield f"kept by {planned.strategy}: {cls.about} ({planned.why})"
 
     @classmethod
     def told_deltas(cls, planned: PlannedUnit) -> Iterator[str]:
-        """What runs when a relation changes that the unit reads, for `explain --deltas`."""
+        """The delta rules that run on a change, for `explain --deltas`."""
         for rule in planned.unit.rules:
             for relation in outside_relations(rule, ()):
                 for delta in each_delta_rule(rule, relation):
                     yield f"on {delta.event} of {relation}:  {delta}"
 
     def told_code(self, only: str | None) -> Iterator[str]:
-        """The Python that small steps may run, of all rules, or of one, or of one relation."""
+        """The Python that small steps may run, for all rules, one rule or one relation."""
         for task in self.tasks():
             if only is None or only in (task.rule.name, task.rule.head.relation):
                 yield task.code().source
@@ -153,7 +151,7 @@ class Keeper:
         return 0
 
     def strategy_now(self, rule: Rule) -> str:
-        """How a rule of the unit is kept at present."""
+        """The strategy that keeps a rule of the unit at present."""
         return self.planned.strategy
 
 
@@ -175,7 +173,10 @@ def versions(
 
 
 def table_snapshot(store: Store, names: Iterable[str]) -> Callable[[], None]:
-    """How to put tables back; sets of values are not copied: a rebuild makes new ones."""
+    """A function that restores tables.
+
+    It does not copy value sets: a rebuild makes new ones.
+    """
     kept = {name: store.tables[name].facts.copy() for name in names}
 
     def restore() -> None:

@@ -1,9 +1,9 @@
-"""Units that no incremental strategy serves: computed again when their inputs change.
+"""Units that no incremental strategy fits: recomputed when their inputs change.
 
 Equivalence relations, choice domains, subsumption, size limits and `autoinc()` depend on the order
-of rounds or on all facts at once.  Such a unit is evaluated anew, apart from its tables; what
-differs from before is spread like any other change.  All units with `autoinc()` share one counter,
-so one of them is also computed again when its numbers would begin elsewhere.
+of rounds or on all facts at once.  Such a unit is evaluated into new tables, and the difference is
+spread like any other change.  All units with `autoinc()` share one counter, so one of them is also
+recomputed when its first number changes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class RecomputeKeeper(Keeper):
-    """Invariant: the tables hold the evaluation of the unit on what it reads."""
+    """Invariant: the tables hold the evaluation of the unit on its inputs."""
 
     about = "computed again when something that it reads has changed"
 
@@ -43,20 +43,17 @@ class RecomputeKeeper(Keeper):
 
     def __init__(self, store: Store, planned: PlannedUnit, number: int) -> None:
         super().__init__(store, planned, number)
-        self.before: RecomputeKeeper | None = None  # the unit with `autoinc()` whose numbers ours follow
+        self.before: RecomputeKeeper | None = None  # the previous unit with `autoinc()`
         self.after: RecomputeKeeper | None = None
         self.starts = self.ends = 0
         self.cache: dict[tuple[int, int | None], tuple[Rule, Compiled]] = {}
-        self.numbers = any(c.name == "autoinc" for rule in planned.unit.rules for c in p.calls_of(rule))
+        self.numbers = any(map(p.draws_numbers, planned.unit.rules))
 
     def listen(self, readers: dict[str, Readers]) -> None:
-        wanted = {a.relation for rule in self.planned.unit.rules for a, _ in p.atoms_of(rule.body)}
-        wanted |= {a.relation for s in self.planned.unit.subsumptions for a, _ in p.atoms_of(s.body)}
-
         def listener(step: Step, delta: Facts) -> None:
             step.wake(self)
 
-        for relation in sorted(wanted - set(self.relations)):
+        for relation in sorted(self.planned.unit.reads - set(self.relations)):
             entry = readers.setdefault(relation, Readers())
             entry.losses.append(listener)
             entry.gains.append(listener)
@@ -81,7 +78,7 @@ class RecomputeKeeper(Keeper):
             step.wake(self.after)
 
     def _spread_classes(self, step: Step, name: str, gone: Facts, new: Facts, classes: Facts) -> None:
-        """As `Step.spread`, for classes, whose members share one set."""
+        """`Step.spread` for classes, whose members share one set."""
         table = self.store.tables[name]
         step.undo.append((table.replace, (dict(table.facts),)))
         if self.exact:

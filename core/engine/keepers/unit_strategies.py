@@ -1,6 +1,6 @@
 """The table of strategies: which keeper maintains a unit.
 
-A strategy is a file with a keeper, which also says what is told of it, and a line here;
+A strategy is a file with a keeper, which also describes it, and a line here;
 `core.engine.planning.plan` chooses it by its name.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from everlog.core.engine.keepers.auxiliary import AuxiliaryKeeper
-from everlog.core.engine.keepers.base import GivenKeeper
+from everlog.core.engine.keepers.base import BaseKeeper
 from everlog.core.engine.keepers.counted import CountKeeper
 from everlog.core.engine.keepers.flow.flowing import FlowKeeper
 from everlog.core.engine.keepers.groups import GroupKeeper
@@ -21,7 +21,7 @@ from everlog.core.engine.planning.plan import PlannedUnit
 from everlog.core.engine.stepping.store import Store
 
 KEEPERS: dict[str, type[Keeper]] = {
-    plan.GIVEN: GivenKeeper,
+    plan.GIVEN: BaseKeeper,
     plan.COUNTS: CountKeeper,
     plan.GROUPS: GroupKeeper,
     plan.FLOW: FlowKeeper,

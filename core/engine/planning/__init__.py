@@ -1,4 +1,4 @@
-"""Before any data: how each unit is kept, and what that costs.
+"""Before any data: which strategy keeps each unit, and its cost.
 
 | module | holds |
 |---|---|
@@ -6,5 +6,5 @@
 | `flow_rules` | which recursion carries a column along |
 | `systems` | the protocol of systems of auxiliary relations |
 | `plan` | which strategy keeps which unit, and why |
-| `costs` | what one update costs, for `explain` |
+| `costs` | the cost of one update, for `explain` |
 """

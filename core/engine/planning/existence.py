@@ -14,8 +14,8 @@ auxiliary relation is no larger than that atom.  Free-connex heads lose all hidd
 each fact that only comes is then seen once (Bagan, Durand, Grandjean 2007; Theorem 4.1 of Abo
 Khamis et al. 2024).
 
-One row of `t` may switch many facts of `s'` on and off.  So a variable only goes where the cost that
-follows is no larger than before.
+One row of `t` may switch many facts of `s'` on and off.  So a variable only goes where the cost
+that follows is no larger than before.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ MOST_ATOMS = 12  # of a body that is looked at
 
 @frozen
 class Reduced:
-    """A rule, and the bodies that became auxiliary relations: each by the head that stands for it."""
+    """A rule, and the bodies of its new auxiliary relations, by their heads."""
 
     rule: Rule
     parts: tuple[tuple[Atom, tuple[Literal, ...]], ...] = ()
@@ -90,7 +90,7 @@ def _names(literal: Literal) -> frozenset[str]:
 
 
 def _without_one(found: Reduced, small: bool) -> Reduced | None:
-    """Take out one hidden variable, with those that stand in the same literals; None if none can."""
+    """Move one hidden variable, with those of its literals, out of a body; or None."""
     rule = found.rule
     shown = {v.name for arg in rule.head.args for v in variables_of(arg)}
     for name in sorted(_hidden(rule, shown), key=lambda v: (len(_having(rule, v)), v)):

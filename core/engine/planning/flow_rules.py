@@ -1,16 +1,16 @@
 """Which recursive units carry a column along, and their rules in two forms.
 
-    r(c, n) :- s(c, n).                    a source: what s has
+    r(c, n) :- s(c, n).                    a source: the facts of s
     r(c, to) :- r(c, from), t(from, to).   steps: along t, whatever c is
 
-in any order of columns and atoms.  A rule that says more, such as
+in any order of columns and atoms.  If a rule says more, such as
 
     r(c, to) :- r(c, from), t(from, to, w), !closed(to), w < 9.
 
-has its rest put into a relation of its own, `@steps of r#2(from, to)`, which is counted like any
-rule that is not recursive; likewise a source that is not a copy.  That is done only where one atom
-has both ends of the step, so that there are no more steps than facts of that atom, and where the
-rest cannot fail: it is computed for steps that nothing ever takes, too.
+its rest becomes a relation of its own, `@steps of r#2(from, to)`, which is counted like any rule
+that is not recursive; likewise for a source that is not a copy.  This requires one atom with both
+ends of the step, so that there are no more steps than facts of that atom, and a rest that cannot
+fail: it is computed even for steps that no set flows along.
 """
 
 from __future__ import annotations
@@ -27,16 +27,19 @@ from everlog.core.program.carried import hands_on, own_atom, steps_of
 from everlog.core.program.dependencies import Unit
 from everlog.core.storage.table_shapes import PairShape
 
-_OWN = "@"  # before the names of variables that no rule of a user has
+_OWN = "@"  # prefix of variables that no rule of a user has
 
 
 class NoFlow(Exception):
-    """Why a unit is not one through which sets flow."""
+    """Why sets do not flow through a unit."""
 
 
 @frozen
 class Flow:
-    """A unit's rules in the two forms, and what this adds; `value` is carried along."""
+    """A unit's rules in the two forms, and the relations and rules this adds.
+
+    The column `value` is carried along.
+    """
 
     value: int
     rules: tuple[Rule, ...]
@@ -72,7 +75,7 @@ class StepRule:
 
 
 def sources_and_steps(unit: Unit, shape: PairShape) -> tuple[list[Source], list[StepRule]]:
-    """What the rules of a unit say that are in the two forms."""
+    """The sources and steps of a unit whose rules are in the two forms."""
     sources, steps = [], []
     for rule in unit.rules:
         head, atoms = rule.head.args, [literal for literal in rule.body if isinstance(literal, Atom)]
@@ -89,7 +92,7 @@ def sources_and_steps(unit: Unit, shape: PairShape) -> tuple[list[Source], list[
 
 
 def flow_of(program: Program, unit: Unit, rules: Sequence[Rule]) -> Flow:
-    """A unit's rules in normal form as sources and steps; NoFlow if they are not."""
+    """A unit's rules in normal form as sources and steps; raises NoFlow."""
     if len(unit.relations) > 1 or program.relations[unit.relations[0]].arity != 2:
         raise NoFlow("not one binary relation")
     (name,) = unit.relations
@@ -137,7 +140,7 @@ class _Rewriter:
         return evolve(rule, head=Atom(rule.head.relation, to), body=body)
 
     def _look(self, rule: Rule, rest: tuple[Literal, ...], ends: tuple[Term, Term]) -> None:
-        """Whether steps may be computed by themselves; raises NoFlow if not."""
+        """Raise NoFlow unless the steps can be computed by themselves."""
         atoms = [set(variables_of_literal(literal)) for literal in rest if isinstance(literal, Atom)]
         wide = next((held for held in atoms if held.issuperset(ends)), None)
         if wide is None:
@@ -150,11 +153,12 @@ class _Rewriter:
             raise NoFlow(f"{rule.name} may fail on steps that nothing takes")
 
     def _copies(self, literal: Literal, ends: Sequence[Term]) -> bool:
-        """Whether a literal is a plain atom of two variables, which are these."""
-        if not isinstance(literal, Atom) or len(literal.args) != 2 or not _distinct(ends):
+        """Whether a literal is a plain atom of exactly these two variables."""
+        if not isinstance(literal, Atom) or len({arg for arg in ends if isinstance(arg, Variable)}) != 2:
             return False
-        equivalence = self.program.relations.get(literal.relation)
-        return set(literal.args) == set(ends) and not (equivalence is not None and equivalence.equivalence)
+        relation = self.program.relations.get(literal.relation)
+        equivalence = relation is not None and relation.equivalence
+        return len(literal.args) == 2 and set(literal.args) == set(ends) and not equivalence
 
     def _added(
         self, name: str, columns: Sequence[Column], rule: Rule, args: Sequence[Term], body: tuple[Literal, ...]
@@ -165,13 +169,9 @@ class _Rewriter:
 
     @staticmethod
     def _variables(terms: Sequence[Term]) -> tuple[Variable, ...]:
-        """Variables in the places of terms: those themselves, where they are distinct variables."""
+        """Variables in the places of terms: the terms themselves where distinct variables."""
         out: list[Variable] = []
         for place, term in enumerate(terms):
             own = isinstance(term, Variable) and term not in out
             out.append(term if own else Variable(f"{_OWN}{place}"))  # type: ignore[arg-type]  # `own` says so
         return tuple(out)
-
-
-def _distinct(terms: Sequence[Term]) -> bool:
-    return len(set(terms)) == len(terms) and all(isinstance(term, Variable) for term in terms)

@@ -1,4 +1,4 @@
-"""The normal form of rules that can be maintained: every change reaches them through one relation.
+"""The normal form of rules: every change reaches them through one relation.
 
 A delta rule replaces one literal of a body by the change of its relation.  That needs literals
 whose truth for one binding depends on one fact, so some things are rewritten:
@@ -9,10 +9,10 @@ whose truth for one binding depends on one fact, so some things are rewritten:
                     counts, sums or orders: `@count1(outer…, target) :- body.`
 
 An aggregate whose outer variables are bound only outside (`count : { e(y, z), z > x }`) gets a
-*domain*: an auxiliary relation with the values that those variables take in the rest of the rule.
+*domain*: an auxiliary relation with the values that those variables have in the rest of the rule.
 
-A group may fail (`sum 12 / y : { e(x, y) }`) that no rule asks for.  So its failure is its value,
-which fails in the rule that looks it up.
+A group that no rule reads may fail (`sum 12 / y : { e(x, y) }`).  So its failure is its value, and
+the rule that looks it up fails.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ TARGET = Variable("target@")
 
 
 class NeedsItself(Exception):
-    """An aggregate's outer variables are bound by nothing but the recursion that it stands in."""
+    """Only the recursion around an aggregate binds its outer variables."""
 
 
 @frozen
 class Group:
-    """The aggregate `op` over the last column of the relation `name`, for each value of the others."""
+    """The aggregate `op` over the last column of a relation, grouped by the others."""
 
     name: str
     op: str
@@ -64,7 +64,7 @@ class Group:
 
 @mutable
 class Normaliser:
-    """Rewrites rules one by one; `relations`, `rules` and `groups` collect what that adds."""
+    """Rewrites rules one by one; collects added `relations`, `rules` and `groups`."""
 
     program: Program
     relations: dict[str, Relation] = field(factory=dict)
@@ -73,7 +73,7 @@ class Normaliser:
     fresh: count[int] = field(factory=lambda: count(1))
 
     def rule(self, rule: Rule, unit: frozenset[str]) -> Rule:
-        """The rule in normal form; `unit` are the relations that it is computed together with.
+        """The rule in normal form; `unit` has the relations computed together with it.
 
         New names depend on the rule alone: they stay when other rules come and go.
         """
@@ -112,7 +112,7 @@ class Normaliser:
         return evolve(found.rule, body=tuple(map(named, found.rule.body)))
 
     def _existing(self, head: Atom, body: tuple[Literal, ...], rule: Rule, kinds: dict[Variable, Kind]) -> str:
-        """The name of the auxiliary relation for such a head; a projection has one for all rules."""
+        """The auxiliary relation for a head; all rules share that of a projection."""
         first = body[0]
         if len(body) == 1 and isinstance(first, Atom) and first.relation in self.program.relations:
             columns = [first.args.index(arg) for arg in head.args]
@@ -156,7 +156,7 @@ class Normaliser:
         columns = [Column(v.name, kinds.get(v, Kind.NUMBER)) for v in literal.outer]
         self.relations[name] = Relation(name, (*columns, Column("target", target_kind)))
         partial = may_fail(literal)
-        if may_fail(target):  # then it is a condition like others
+        if may_fail(target):  # then it is an ordinary condition
             inner = (*inner, Comparison("=", TARGET, target, target_kind))
             target = TARGET
         head = Atom(name, (*literal.outer, target))
@@ -175,7 +175,7 @@ class Normaliser:
         sure, _ = sure_and_open(literal.body, ())
         if wanted <= _bound(sure) and not schedule(literal.body, ())[1]:
             return literal.body
-        others = [x for x in body if x is not literal and not _reads(x, unit)]
+        others = [x for x in body if x is not literal and unit.isdisjoint(a.relation for a, _ in p.atoms_of((x,)))]
         outside = _binding(others, wanted)
         if outside is None:
             missing = [v for v in literal.outer if v.name not in _bound(schedule(others, ())[0])]
@@ -193,12 +193,11 @@ class Normaliser:
 def _binding(body: Sequence[Literal], wanted: set[str]) -> list[Literal] | None:
     """The literals that bind the wanted variables; None if none do.
 
-    A literal that may fail is left out where it binds none of them: it excludes nobody from the
-    domain.
+    A literal that may fail is omitted if it binds none of them: the domain needs no filter.
     """
     sure, rest = sure_and_open(body, ())
     known = _bound(sure)
-    further: list[tuple[Literal, set[str]]] = []  # each with the variables that it is the first to bind
+    further: list[tuple[Literal, set[str]]] = []  # each with the variables that it binds first
     for literal in schedule(rest, known)[0]:
         further.append((literal, binds(literal) - known))
         known |= binds(literal)
@@ -214,10 +213,6 @@ def _binding(body: Sequence[Literal], wanted: set[str]) -> list[Literal] | None:
 
 def _bound(literals: Iterable[Literal]) -> set[str]:
     return {name for literal in literals for name in binds(literal)}
-
-
-def _reads(literal: Literal, unit: frozenset[str]) -> bool:
-    return any(atom.relation in unit for atom, _ in p.atoms_of((literal,)))
 
 
 def _kinds(program: Program, body: Iterable[Literal]) -> dict[Variable, Kind]:

@@ -1,9 +1,8 @@
-"""Which strategy maintains which unit, why, and what the rules look like that it runs.
+"""Which strategy maintains which unit, why, and the rules that it runs.
 
-A *unit* is a strongly connected component of the predicate graph.  The strategy follows from what
-the unit's rules need; a user may ask for another one where the table below allows it.  Where no
-incremental strategy serves, the unit is computed again when something that it reads has changed,
-and the plan says so.
+A *unit* is a strongly connected component of the predicate graph.  The rules of a unit decide its
+strategy; a user may ask for another one that fits.  If no incremental strategy fits, the unit is
+recomputed when something that it reads has changed, and the plan says so.
 """
 
 from __future__ import annotations
@@ -27,15 +26,15 @@ from everlog.core.storage.table_shapes import PairShape, shape_of
 
 GIVEN, COUNTS, GROUPS, WITNESS, RECOMPUTE = "given", "counts", "groups", "witness", "recompute"
 FLOW = "flow"
-RECURSIVE = (FLOW, WITNESS, RECOMPUTE)  # what a user may ask for, of a recursive unit; and systems
+RECURSIVE = (FLOW, WITNESS, RECOMPUTE)  # a user may ask for these, or systems, for recursion
 ALL = tuple(dict.fromkeys((*JOINS, *RECURSIVE)))
-VIEWS = tuple(name for name in JOINS if name not in (DELTA, RECOMPUTE, AUTO))  # that keep a view from the start
+VIEWS = tuple(name for name in JOINS if name not in (DELTA, RECOMPUTE, AUTO))  # with a view at once
 _SYSTEMS = "and the systems of `everlog ies list`"
-MOST_ATOMS = 48  # in one body, for which delta rules are made
+MOST_ATOMS = 48  # in one body with delta rules
 
 
 class NoSuchStrategy(ValueError):
-    """A strategy was asked for that does not exist, or that cannot serve the relation."""
+    """The requested strategy does not exist, or does not fit the relation."""
 
 
 @frozen
@@ -46,8 +45,8 @@ class PlannedUnit:
     strategy: str
     why: str
     group: Group | None = None
-    joins: Mapping[str, JoinChoice] = field(factory=dict)  # of the rules of a unit that is counted
-    fit: Fit | None = field(default=None, eq=False)  # of a unit that a system of auxiliary relations keeps
+    joins: Mapping[str, JoinChoice] = field(factory=dict)  # of the rules of a counted unit
+    fit: Fit | None = field(default=None, eq=False)  # of a unit that a system keeps
 
     @property
     def name(self) -> str:
@@ -56,7 +55,7 @@ class PlannedUnit:
 
 @frozen
 class Plan:
-    """Units in the order of their turns, what a unit reads before it.
+    """Units in the order of their turns, each after those it reads.
 
     `program` has the auxiliary relations and the rules in normal form; `written` maps the name of a
     rule to the rule as it was checked.
@@ -84,9 +83,8 @@ class Plan:
 def make_plan(program: Program, asked: Mapping[str, str] | None = None) -> Plan:
     """The plan of a checked program.
 
-    `asked` names strategies for relations, for rules (`path#2`), or for whatever it serves (`*`);
-    it goes before what the program's text says.  Raises NoSuchStrategy where one cannot serve what
-    it was asked for.
+    `asked` names strategies for relations, for rules (`path#2`), or for all that fit (`*`); it
+    overrides the program's text.  Raises NoSuchStrategy if one does not fit.
     """
     plan, refused = _made(program, dict(asked or {}))
     if refused:
@@ -96,7 +94,7 @@ def make_plan(program: Program, asked: Mapping[str, str] | None = None) -> Plan:
 
 
 def refusals(program: Program) -> dict[str, tuple[str, str]]:
-    """The rules whose `.strategy` cannot be had: what is wrong, and a hint."""
+    """The rules whose `.strategy` does not fit: what is wrong, and a hint."""
     return _made(program, {})[1]
 
 
@@ -106,7 +104,7 @@ def _made(program: Program, asked: dict[str, str]) -> tuple[Plan, dict[str, tupl
     normaliser = Normaliser(program)
     chosen: dict[str, tuple[str, str]] = {}
     fits: dict[str, Fit] = {}
-    value_columns: dict[str, int] = {}  # of relations through which sets flow: the column that is carried along
+    value_columns: dict[str, int] = {}  # of relations through which sets flow: the carried column
     rules: list[p.Rule] = []
     for unit in units(program):
         strategy, why, own, fit = _planned(program, unit, normaliser, wishes)
@@ -144,9 +142,9 @@ def _made(program: Program, asked: dict[str, str]) -> tuple[Plan, dict[str, tupl
 
 
 class Wishes:
-    """The strategies that were asked for, by the program's text or from outside.
+    """The requested strategies, from the program's text or from outside.
 
-    `refused` collects, by rule, what cannot be had; nothing falls back silently.
+    `refused` collects, by rule, those that do not fit; nothing falls back silently.
     """
 
     def __init__(self, program: Program, asked: dict[str, str]) -> None:
@@ -170,11 +168,11 @@ class Wishes:
         return self._asked.get(rule.name) or self._asked.get(rule.head.relation) or rule.strategy
 
     def any_for(self, rule: p.Rule) -> bool:
-        """Whether some strategy for joins was asked for: then the join is left as it was written."""
+        """Whether a strategy for joins was asked for: then the join stays as written."""
         return bool(self._of(rule) or self._asked.get("*"))
 
     def unit(self, unit: Unit) -> str:
-        """The strategy that was asked for a unit as a whole."""
+        """The strategy requested for a unit as a whole."""
         found = ""
         for rule in unit.rules:
             wish = self._of(rule)
@@ -206,33 +204,33 @@ class Wishes:
         return found
 
     def nothing_to_keep(self, unit: Unit) -> None:
-        """A relation without rules: a system has nothing to do there."""
+        """Refuse a system for a relation without rules."""
         for name in unit.relations:
             wish = self._asked.get(name, "")
             if wish in systems():
                 self.refused[name] = f"`{wish}` cannot keep `{name}`: no rule derives it", ""
 
     def fit(self, unit: Unit, program: Program, name: str, special: str) -> Fit | None:
-        """How a system that was asked for keeps a unit; where it cannot, that is noted."""
-        given = [relation for relation in unit.relations if program.facts.get(relation)]
+        """How a requested system keeps a unit; records a refusal if it cannot."""
+        base = [relation for relation in unit.relations if program.facts.get(relation)]
         found = special or systems()[name].fit(program, unit)
-        if given:
-            found = f"`{given[0]}` has facts of its own"
+        if base:
+            found = f"`{base[0]}` has facts of its own"
         if isinstance(found, Fit):
             return found
         rule = next((rule for rule in unit.rules if self._of(rule) == name), None)
-        if rule is not None:  # else it was asked for whatever it serves
+        if rule is not None:  # else it was requested for all that fit
             self.refused[rule.name] = f"`{name}` cannot keep {', '.join(unit.relations)}: {found}", ""
         return None
 
     def no_flow(self, unit: Unit, why: str) -> None:
-        """Note that no sets flow through a unit, if its author wants them to."""
+        """Record that no sets flow through a unit, if its author asked for that."""
         rule = next((rule for rule in unit.rules if self._of(rule) == FLOW), None)
         if rule is not None:
             self.refused[rule.name] = f"`{FLOW}` cannot keep {', '.join(unit.relations)}: {why}", ""
 
     def unkept(self, unit: Unit, program: Program, strategy: str) -> None:
-        """Note reads of an auxiliary relation of a system that does not keep the unit."""
+        """Record reads of an auxiliary relation whose system does not keep the unit."""
         if any(rule.name in self.refused for rule in unit.rules):
             return
         kept: set[str] = set()
@@ -248,7 +246,7 @@ class Wishes:
                 self.refused[program.rules_of(owner)[-1].name] = message, hint
 
     def join(self, rule: p.Rule, program: Program, growing: frozenset[str]) -> JoinChoice:
-        """The strategy for the join of a rule that is not recursive, in normal form."""
+        """The strategy for the join of a nonrecursive rule in normal form."""
         wish = self._of(rule) if rule.name in self._names else ""
         if wish in JOINS:
             refusal = refusal_of(rule, program, wish)
@@ -266,7 +264,7 @@ class Wishes:
 
 
 def _named(program: Program) -> Program:
-    """Every rule with a name of its own, also where a program was made without text."""
+    """The program with a unique name for every rule."""
     seen: dict[str, int] = {}
     rules = []
     for rule in program.rules:
@@ -320,7 +318,7 @@ def _planned(
 
 
 def special_reason(program: Program, unit: Unit) -> str:
-    """What keeps a unit from being maintained, or nothing."""
+    """Why a unit cannot be maintained; empty if it can."""
     for name in unit.relations:
         if program.relations[name].equivalence:
             return f"`{name}` is an equivalence relation"
@@ -333,6 +331,6 @@ def special_reason(program: Program, unit: Unit) -> str:
     for rule in unit.rules:
         if sum(1 for _ in p.atoms_of(rule.body)) > MOST_ATOMS:
             return f"{rule.name} has more than {MOST_ATOMS} atoms, each of which would need a rule of its own"
-        if any(call.name == "autoinc" for call in p.calls_of(rule)):
+        if p.draws_numbers(rule):
             return f"`autoinc()` in {rule.name} numbers facts in sorted order"
     return ""

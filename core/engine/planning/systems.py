@@ -1,10 +1,10 @@
-"""Systems that keep a recursive relation with auxiliary relations: what the engine asks of one.
+"""The protocol of systems that keep a recursive relation with auxiliary relations.
 
-A system serves recursive units of one shape, transitive closure say.  Which systems there are, and
-what shapes they know, is for whoever provides them (`ies`, after Libkin and Wong); the engine knows
-this protocol, and the providers by their names, as it would know plug-ins.  A program asks for one
-by name, as for any strategy; its auxiliary relations are then relations of the program like any
-other, named after the relation that they help to keep (`path.tree`), and belong to its unit.
+A system serves recursive units of one shape, such as transitive closure.  Providers (`ies`, after
+Libkin and Wong) define the systems and recognise the shapes; the engine knows this protocol and the
+providers' names, like plug-ins.  A program asks for a system by name, like any strategy; the
+auxiliary relations are then ordinary relations of the program, named after the relation that they
+help to keep (`path.tree`), and belong to its unit.
 """
 
 from __future__ import annotations
@@ -23,31 +23,34 @@ from everlog.core.storage.shape import PairFacts
 
 @runtime_checkable
 class GroupedRows(Protocol):
-    """Pairs that can be had set by set."""
+    """Pairs that are available set by set."""
 
     def by_key(self, key: int) -> PairFacts:
         """The pairs as {key: values}; `key` is the column of the keys."""
 
 
-# relation → what went, what came
+# relation → rows that went, rows that came
 RowChanges: TypeAlias = Mapping[str, tuple[Collection[Row], Collection[Row]]]
 
 
 class Refused(EvaluationError):
-    """A system cannot follow an update; everything is as it was before."""
+    """A system cannot follow an update; the state is as it was before."""
 
 
 class Maintained(Protocol):
-    """A system at work, in terms of the program's relations.  `Refused` leaves it as it was."""
+    """A running system, over the program's relations; `Refused` changes nothing."""
 
     def load(self, rows: Mapping[str, Iterable[Row]]) -> None:
         """Begin with these facts of the relations that the rules read."""
 
     def change(self, relation: str, row: Row, insert: bool) -> RowChanges:
-        """One fact came or went: what changed, of auxiliary relations only if one was read before."""
+        """Insert or delete one fact; return the changes.
+
+        Those of auxiliary relations are included only if one was read before.
+        """
 
     def rows(self, relation: str) -> Iterable[Row]:
-        """The rows of a relation; once read, its changes are told."""
+        """The rows of a relation; once read, `change` reports its changes."""
 
     def check(self) -> None:
         """Assert every invariant."""
@@ -75,7 +78,7 @@ class Described:
 
 
 class Offer(Protocol):
-    """One system, to be asked for by its name."""
+    """One system, requested by its name."""
 
     @property
     def described(self) -> Described: ...
@@ -88,7 +91,7 @@ class Offer(Protocol):
 
 
 Offers: TypeAlias = Mapping[str, Offer]
-PROVIDERS = ["everlog.ies.offers"]  # modules with a function `offers() -> Offers`, imported when somebody asks
+PROVIDERS = ["everlog.ies.offers"]  # modules with `offers() -> Offers`, imported on demand
 
 
 def systems() -> Offers:
@@ -97,7 +100,7 @@ def systems() -> Offers:
 
 
 def with_auxiliaries(program: Program, asked: Mapping[str, str]) -> Program:
-    """The program with the auxiliary relations of the systems that it, or `asked`, asks for."""
+    """The program with the auxiliary relations of the systems that are asked for."""
     more = {r.name: r for r in _auxiliaries(program, asked) if r.name not in program.relations}
     return evolve(program, relations={**program.relations, **more}) if more else program
 

@@ -1,10 +1,10 @@
-"""One step on its way through the units.
+"""One step through the units.
 
 | module | holds |
 |---|---|
 | `store` | tables, changes, witnesses and group values; rules compiled and bound to them |
 | `step` | turns, spreading, undo |
-| `changes` | what a step tells |
-| `saved_state` | what a unit keeps, as columns that a file can hold |
-| `broken` | an engine that could not take a step back |
+| `changes` | the changes that a step reports |
+| `saved_state` | a unit's state as columns that a file can hold |
+| `broken` | an engine that could not undo a step |
 """

@@ -1,6 +1,6 @@
-"""An engine whose last step could neither be made nor be taken back.
+"""An engine whose last step could neither be made nor be undone.
 
-Its relations may disagree with each other, so it gives no answer at all any more, right or wrong.
+Its relations may disagree with each other, so it refuses to answer.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _STILL_THERE = frozenset({"__class__", "__dict__", "__repr__", "guard", "program
 
 
 class BrokenEngine:
-    """What an engine becomes: whoever asks it for anything is told why it has no answer."""
+    """The class of a broken engine: every access raises `Broken`."""
 
     def __getattribute__(self, name: str) -> Any:
         if name in _STILL_THERE:

@@ -1,4 +1,4 @@
-"""What a step tells: for each relation the facts that went and came, made into rows when asked for."""
+"""The changes that a step reports: facts per relation, made into rows on demand."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from everlog.core.storage.table_shapes import PairShape
 
 
 class ToldChanges(Mapping[str, Mapping[Row, int]]):
-    """relation → fact → +1 or -1; a relation without change is not in it.
+    """relation → fact → +1 or -1; a relation without change is absent.
 
-    A bulk load may change millions of facts that nobody looks at, so rows are made on demand.
+    A bulk load may change millions of facts that no caller reads, so rows are made on demand.
     """
 
     __slots__ = ("_facts", "_rows", "_shapes")
@@ -26,7 +26,7 @@ class ToldChanges(Mapping[str, Mapping[Row, int]]):
     @classmethod
     def of_rows(cls, rows: dict[str, dict[Row, int]]) -> ToldChanges:
         """Changes that are rows already."""
-        told = cls({}, rows)  # type: ignore[arg-type]  # of which only the names are read
+        told = cls({}, rows)  # type: ignore[arg-type]  # only its keys are read
         told._rows = rows
         return told
 
@@ -52,8 +52,8 @@ class ToldChanges(Mapping[str, Mapping[Row, int]]):
         return repr(dict(self))
 
 
-class GivenRows(list[Row]):
-    """Facts that were given as rows, and are told as such."""
+class BaseRows(list[Row]):
+    """Base facts as rows, reported as such."""
 
 
 def _signed_rows(shape: Shape, gone: Facts, new: Facts) -> dict[Row, int]:
@@ -64,11 +64,11 @@ def _signed_rows(shape: Shape, gone: Facts, new: Facts) -> dict[Row, int]:
 
 
 _many_signed_rows = without_collections(_signed_rows)
-FEW = 16  # rows or sets, whose making wakes no collector
+FEW = 16  # rows or sets: too few to trigger the garbage collector
 
 
 def _rows(shape: Shape, facts: Facts) -> Iterable[Row]:
-    if isinstance(facts, GivenRows):
+    if isinstance(facts, BaseRows):
         return facts
     if isinstance(facts, SharedDelta) and isinstance(shape, PairShape):
         return facts.rows(shape)

@@ -1,10 +1,8 @@
-"""What a unit keeps, as columns of plain values, and back: for whoever writes it to a file.
+"""A unit's state as columns of plain values, and back, for a file.
 
-Millions of facts are nested dicts and sets; flat they are a few long lists, which are written and
-read in C: see `columns` and `restore` of tables.  Witnesses are not written: a unit makes them when
-it first needs them.
-
-A unit that keeps something else (running totals, views of joins) has no columns, and is computed.
+Facts in memory are nested dicts and sets; as a few long lists they are written and read in C (see
+`columns` and `restore` of tables).  Witnesses are not saved: a unit makes them when it needs them.
+A unit that keeps something else (running totals, views of joins) is not saved, but recomputed.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ Columns: TypeAlias = SavedColumns
 
 
 def count_columns(shape: Shape, counts: Counted) -> Columns:
-    """The counts of `core.engine.keepers.counted`: a bare value, or a tuple, and its number."""
+    """The counts of `core.engine.keepers.counted` as columns: numbers, then facts."""
     facts = [list(counts)] if isinstance(shape, ValueShape) else turned(counts, shape.arity)
     return [list(counts.values()), *facts]
 

@@ -1,8 +1,7 @@
-"""One step on its way through the units: whose turn is next, what changed, how to undo it.
+"""One step through the units: whose turn is next, what changed, how to undo it.
 
-Whatever changes the state writes down first how to take it back, in a way that works whether or not
-the change was made.  So an error, a limit or Ctrl-C in the middle of a step ends in the state of
-before.
+Code that changes the state first records how to undo it, in a way that works whether or not the
+change was made.  So an error, a limit or Ctrl-C in the middle of a step restores the state before.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ Listener = Callable[["Step", Facts], None]
 
 @define
 class Readers:
-    """Who hears of a relation's change, by what happens and when.
+    """The listeners of a relation's change, by event and time.
 
     `filtered`: some rule reads the relation twice and needs the change as a table.
     """
@@ -45,11 +44,11 @@ class Readers:
         return self.early_losses if sign < 0 else self.gains
 
 
-_NOBODY = Readers()
+_NO_READERS = Readers()
 
 
 class Step:
-    """Invariant: running `undo` from its end to its beginning leads back to the state of before."""
+    """Invariant: running `undo` from end to beginning restores the state before."""
 
     __slots__ = ("changes", "guard", "keepers", "queue", "readers", "store", "undo")
 
@@ -57,7 +56,7 @@ class Step:
         self.store, self.keepers, self.readers, self.guard = store, keepers, readers, guard
         self.queue: list[int] = []
         self.undo: list[tuple[Callable[..., object], tuple[object, ...]]] = []
-        self.changes: dict[str, tuple[Facts, Facts]] = {}  # relation → what went, what came
+        self.changes: dict[str, tuple[Facts, Facts]] = {}  # relation → facts that went, that came
 
     def again(self) -> None:
         """Begin another step."""
@@ -66,13 +65,13 @@ class Step:
         self.changes = {}
 
     def wake(self, keeper: Keeper) -> None:
-        """The keeper has something to settle: it gets a turn."""
+        """Queue the keeper for a turn."""
         if not keeper.waiting:
             keeper.waiting = True
             heappush(self.queue, keeper.number)
 
     def all_awake(self) -> None:
-        """Whoever was woken has had its turn."""
+        """Drop the queue: no keeper waits for a turn any more."""
         for number in self.queue:
             self.keepers[number].waiting = False
         self.queue.clear()
@@ -85,14 +84,14 @@ class Step:
             keeper.turn(self)
 
     def spread(self, relation: str, gone: Facts, new: Facts, applied: bool = False) -> None:
-        """Tell the readers of a relation what it loses and gains, and change its table on the way.
+        """Apply a change to a table, and call the readers of its relation.
 
         With `applied` the table is in its new state already, and no reader needs the old one.
         """
         self.changes[relation] = (gone, new)
-        readers = self.readers.get(relation, _NOBODY)
+        readers = self.readers.get(relation, _NO_READERS)
         table, shield = self.store.tables[relation], self.guard.shield
-        delta = self.store.delta(relation) if readers.filtered else None  # for rules that read the relation twice
+        delta = self.store.delta(relation) if readers.filtered else None  # the change as a table
         assert not (applied and delta is not None), "such rules need the state of before"
         if not applied:
             self.undo.append((put_back, (table, gone, new)))
@@ -118,7 +117,7 @@ class Step:
                     delta.clear()
 
     def roll_back(self) -> None:
-        """Back to the state of before the step."""
+        """Restore the state before the step."""
         self.queue.clear()
         for delta in self.store.deltas.values():
             delta.clear()

@@ -1,8 +1,8 @@
-"""What an engine holds: tables, the changes being spread, witnesses, the values of groups.
+"""The containers of an engine: tables, changes, witnesses, group values.
 
 Compiled rules ask for indexes by name.  Besides tables there are `Δ` names (the change of a
 relation while it is being spread, for rules that read it twice), the values of groups, and
-witnesses.  All are kept in place for the life of the store, so that a rule is bound to them once.
+witnesses.  All stay in place for the life of the store, so that a rule is bound to them once.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ class Store:
         self.tables: dict[str, Table] = {}
         self.deltas: dict[str, Table] = {}
         self.proofs: dict[str, Counted] = {}
-        self.grouped: set[str] = set()  # the relations whose witnesses stand for sets of facts
+        self.grouped: set[str] = set()  # the relations whose witnesses serve sets of facts
         self.values: dict[str, dict[Key, Value]] = {}
-        self.numbers: dict[str, int] = {}  # rule name → the number that witnesses have
-        self.rules: dict[int, str] = {}  # and back
+        self.numbers: dict[str, int] = {}  # rule name → its number in witnesses
+        self.rules: dict[int, str] = {}  # the inverse
         self.times: dict[str, RuleTime] = {}
         self.sampled = Sampled(growing=True)
-        self.weight = 1  # how many runs of a rule a measured one stands for
+        self.weight = 1  # runs of a rule that a measured one stands for
 
     def beside(self, names: Iterable[str] = ()) -> Store:
-        """A store with the same containers, but for empty ones for these relations."""
+        """A store with the same containers, except empty ones for these relations."""
         other = copy(self)
         other.shapes, other.tables, other.deltas = dict(self.shapes), dict(self.tables), dict(self.deltas)
         other.proofs, other.values, other.grouped = dict(self.proofs), dict(self.values), set(self.grouped)
@@ -67,7 +67,7 @@ class Store:
         return other
 
     def adopt(self, plan: Plan) -> None:
-        """Go by another plan; tables of units that stay as they are stay."""
+        """Switch to another plan; unchanged units keep their tables."""
         self.plan = plan
         self.functors = plan.program.functors
         self.failing = plan.failing
@@ -79,7 +79,7 @@ class Store:
                 self.rules[self.numbers[rule.name]] = rule.name
 
     def begin(self, names: Iterable[str]) -> None:
-        """Empty tables for these relations."""
+        """Make empty tables for these relations."""
         shared = {
             name for planned in self.plan.units if planned.strategy == FLOW for name in planned.unit.relations
         }
@@ -110,12 +110,12 @@ class Store:
         return table.index(access.key, access.rest)
 
     def statistics(self, rule: Rule) -> dict[str, Statistics]:
-        """What is known of the relations that a rule reads."""
+        """Statistics of the relations that a rule reads."""
         names = {atom.relation for atom, _ in p.atoms_of(rule.body)}
         return self.sampled.known((name, self.tables[name]) for name in names if name in self.tables)
 
     def of_rule(self, rule: Rule, error: EvaluationError) -> EvaluationError:
-        """The error, with the rule that met it as its author wrote it."""
+        """The error, with the rule that raised it as its author wrote it."""
         written = self.plan.written.get(rule.name, rule)
         return error.with_rule(written.written, str(written.origin))
 
@@ -127,7 +127,7 @@ class Store:
 
 
 class Task:
-    """One rule in one version: compiled at its first run, and again when its relations have grown.
+    """One version of a rule: compiled at its first run, and again after growth.
 
     `mode` says what becomes of a derivation; the body atom at `position` reads Δ (None: no Δ).
     """
@@ -148,7 +148,7 @@ class Task:
         read = None if position is None else rule.body[position]
         self.source = read.relation if isinstance(read, p.Atom) else None
         self.run: Run | None = None
-        self.compiled: dict[str, float] | None = None  # the sizes that the order of joins was chosen by
+        self.compiled: dict[str, float] | None = None  # the sizes that decided the order of joins
         self.time = store.time_of(rule)
 
     def __call__(self, delta: Facts | None, out: Facts) -> None:
@@ -177,15 +177,14 @@ class Task:
             statistics[name] = Guess(store.shapes[name].arity, max(self.compiled.get(name, 0), UNKNOWN))
         number = store.numbers.get(self.rule.name, 0)
         grouped = self.rule.head.relation in store.grouped
-
         writer = partial(self.mode, number=number, grouped=grouped, failing=store.failing)
         sets = self.sets and not is_risky(self.rule, store.failing)
         return compile_rule(self.rule, self.position, store.shapes, statistics, store.functors, writer, sets)
 
     def forget_if_grown(self, sizes: dict[str, int]) -> None:
-        """Compile anew next time, if the sizes that the order was chosen by are no longer true.
+        """Compile again at the next run, if the sizes that decided the order have changed.
 
-        `sizes` remembers sizes from one call to the next.
+        `sizes` caches sizes from one call to the next.
         """
         for name, before in (self.compiled or {}).items():
             if name not in sizes:

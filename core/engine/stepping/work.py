@@ -145,7 +145,7 @@ class CountWorkWriter(WorkWriter, CountWriter):
 
 @define
 class TrialWriter(CountWorkWriter):
-    """Runs through Δ row by row, as `core.engine.fused` does: then its order of atoms is the same."""
+    """Runs through Δ row by row, in the order of atoms that `core.engine.fused` has."""
 
     def values_of_key(self, container: Values, arg: Term, atom: Atom) -> None:
         self.values(container, arg)

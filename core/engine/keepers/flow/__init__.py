@@ -4,7 +4,7 @@
 |---|---|
 | `flowing` | the keeper |
 | `flow_graph` | the steps of the graph |
-| `condensation` | its strongly connected components, under steps that come and go |
+| `condensation` | its strongly connected components, under inserted and deleted steps |
 | `places` | the order of the components |
-| `flow_pass`, `flow_wave` | one change on its way through the components |
+| `flow_pass`, `flow_wave` | the propagation of a change through the components |
 """

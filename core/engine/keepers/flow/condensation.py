@@ -1,22 +1,21 @@
-"""Strongly connected components of a changing graph, in an order that its steps follow.
+"""Strongly connected components of a changing graph, in topological order.
 
-What flows along the steps of a graph is the same for all nodes that lead to each other, and may be
-settled from the sources on, component by component.  So one wants to know the components at any
-time, and an order of them in which no step leads back.
+Nodes that reach each other have the same set of a flow, and components can be settled one by one
+from the sources on.  So the keeper needs the components at any time, in an order in which no step
+leads back.
 
-*A step goes* from u to v inside a component: it stays whole exactly if u still leads to v, which
-two searches find out, one from either side, the smaller one first.  If not, one of them has found a
-part that fell off, and its neighbours tell whether others did; the parts take places between that
-of the whole and the next one.
+*A step from u to v is deleted* inside a component: it stays whole exactly if u still reaches v.
+Two searches decide that, one from either side, the smaller one first.  If not, one of them has
+found a part that split off, and its neighbours tell whether others did; the parts take places
+between that of the whole and the next one.
 
-*A step comes* from u to v in another component: if v's place is the later one, nothing is to be
-done.  Otherwise there are two ways out: what v leads to before u's place may move behind u, or what
-leads to u behind v's place may move ahead of v.  Both are searched for side by side, and the one
-that is found first, at less cost, moves.  If v leads to u, what lies on a way between them becomes
-one component.
+*A step from u to v is inserted*, v in another component: if v's place is later, nothing changes.
+Otherwise either the components that v reaches before u's place move behind u, or those that reach u
+behind v's place move ahead of v.  Both are searched for side by side, and the set that is complete
+first, at less cost, moves.  If v reaches u, the components on a path between them become one.
 
-The graph itself lives elsewhere (in tables): it is asked for the nodes after and before a node, and
-shows the state after all changes of a step.
+The graph itself is in tables: it has the nodes after and before a node, in the state after all
+changes of a step.
 
 Sources: Pearce, Kelly, A dynamic topological sort algorithm for directed acyclic graphs, JEA 11,
 2006; Bender, Fineman, Gilbert, Tarjan, A new approach to incremental cycle detection, TALG 12(2),
@@ -33,8 +32,8 @@ from everlog.core.engine.keepers.flow.places import Component, Places
 from everlog.core.program import Value
 from everlog.core.program.strong import strong_components
 
-_FEW = 32  # searches, up to which they are tried before a whole component is gone through
-_MANY = 64  # nodes, from which on a large component is looked for before all are sorted
+_FEW = 32  # searches to try before a whole component is sorted
+_MANY = 64  # nodes from which a large component is searched for before all are sorted
 
 
 class Steps(Protocol):
@@ -48,16 +47,18 @@ class Steps(Protocol):
 
 
 Links = dict[Component, list[Component]]
-AnyNext = Callable[[Iterable[Value]], set[Value]]  # the nodes next to any of some
+AnyNext = Callable[[Iterable[Value]], set[Value]]  # the nodes next to any of these
 
 
 class Condensation:
-    """Invariants:
-    I1  `of` has each node that some step touches, in the component that has it;
-    I2  the nodes of a component lead to each other, and those of different ones do not;
-    I3  a step from one component to another leads to a later place; no two are at one place;
-    I4  `together` has the nodes of all components that have several;
-    I5  `leads_to` and `comes_from`, where they are there, have the nodes one step away.
+    """The components of a changing graph, and their order.
+
+    Invariants:
+      I1  `of` maps each node of a step to its component;
+      I2  the nodes of a component reach each other, and those of different ones do not;
+      I3  a step between components leads to a later place; no two have the same place;
+      I4  `together` has the nodes of all components with several nodes;
+      I5  `leads_to` and `comes_from`, if not None, have the nodes one step away.
     """
 
     def __init__(self, steps: Steps) -> None:
@@ -79,17 +80,17 @@ class Condensation:
     # ── neighbours ───────────────────────────────────────────────────────────────────────────
 
     def after(self, component: Component) -> Iterable[Component]:
-        """The components that a step from this one leads to."""
+        """The components one step after this one."""
         of = self.of
         return {of[node] for node in self.nodes_after(component)}
 
     def before(self, component: Component) -> Iterable[Component]:
-        """The components that a step to this one comes from."""
+        """The components one step before this one."""
         of = self.of
         return {of[node] for node in self.nodes_before(component)}
 
     def nodes_after(self, component: Component) -> set[Value]:
-        """The nodes of other components that a step from this one leads to; nobody changes them."""
+        """The nodes of other components one step after this one; read-only."""
         nodes = component.nodes
         if len(nodes) == 1:
             (node,) = nodes
@@ -100,7 +101,7 @@ class Condensation:
         return component.leads_to
 
     def nodes_before(self, component: Component) -> set[Value]:
-        """The nodes of other components that a step to this one comes from; nobody changes them."""
+        """The nodes of other components one step before this one; read-only."""
         nodes = component.nodes
         if len(nodes) == 1:
             (node,) = nodes
@@ -111,7 +112,7 @@ class Condensation:
         return component.comes_from
 
     def _step_went(self, start: Value, end: Value) -> None:
-        """Keep in mind what lies around components: there is no step between these nodes any more."""
+        """Update the neighbours of components after a step was deleted."""
         tail, head = self.of[start], self.of[end]
         if tail is not head:
             if tail.leads_to is not None and self.steps.before(end).isdisjoint(tail.nodes):
@@ -128,9 +129,9 @@ class Condensation:
                 head.comes_from.add(start)
 
     def _shrink(self, component: Component, lost: set[Value]) -> None:
-        """Some nodes are no longer part of a component."""
+        """Remove nodes from a component."""
         steps = self.steps
-        component.nodes = nodes = set(component.nodes) - lost  # a new set: the old one may stand in what was told
+        component.nodes = nodes = set(component.nodes) - lost  # a new set: reported changes use the old
         if component.leads_to is not None:
             around = steps.after_any(lost)
             component.leads_to -= {node for node in around if steps.before(node).isdisjoint(nodes)}
@@ -140,10 +141,10 @@ class Condensation:
             component.comes_from -= {node for node in around if steps.after(node).isdisjoint(nodes)}
             component.comes_from |= {node for node in lost if not steps.after(node).isdisjoint(nodes)}
 
-    # ── steps that go ────────────────────────────────────────────────────────────────────────
+    # ── deleted steps ────────────────────────────────────────────────────────────────────────
 
     def remove(self, gone: Collection[tuple[Value, Value]]) -> list[list[Component]]:
-        """Follow steps that went; the parts of each component that broke, largest first."""
+        """Follow deleted steps; return the parts of each broken component, largest first."""
         inside: dict[Component, list[tuple[Value, Value]]] = {}
         touched: set[Value] = set()
         for start, end in gone:
@@ -156,7 +157,7 @@ class Condensation:
         for component, lost in inside.items():
             if len(lost) == 1:
                 groups = self._cut(component, *lost[0])
-            # as many searches as there are nodes would be more than sorting them anew
+            # a search per step would cost more than sorting all nodes again
             elif len(lost) * 16 > len(component.nodes) or self._broken(component, lost):
                 groups = self._sorted(set(component.nodes))
             else:
@@ -171,10 +172,10 @@ class Condensation:
     def _cut(self, component: Component, start: Value, end: Value) -> Sequence[Collection[Value]]:
         """The parts, in order, into which a component breaks when one inner step goes.
 
-        No simple way to its start, and none from its end, took that step: so its end still leads to
-        every node, and every node to its start.  Unless the start leads to the end, what leads to
-        the end (`back`) is one component therefore, what the start leads to (`forth`) is another,
-        and the rest lies between them.
+        No simple path to its start, and none from its end, uses that step: so its end still reaches
+        every node, and every node reaches its start.  Unless the start reaches the end, the nodes
+        that reach the end (`back`) are one component, those that the start reaches (`forth`) are
+        another, and the rest lies between them.
         """
         nodes, after, before = component.nodes, self.steps.after_any, self.steps.before_any
         assert isinstance(nodes, set)
@@ -192,7 +193,7 @@ class Condensation:
             if held is not None:
                 return [back, *self._sorted(nodes - held - back), held]
             forth = self._within(nodes - back, start, after)
-        # Both have fallen off, and perhaps more at either side of what lies between them.
+        # Both have split off, and perhaps more at either side of the rest.
         rest = nodes - forth - back
         anchor = next(iter(rest), start)
         led = self._held(rest | forth, forth, anchor, before) if rest else None
@@ -202,13 +203,13 @@ class Condensation:
         return [back, *self._sorted(led - held), held, *self._sorted(rest - led), forth]
 
     def _held(self, nodes: set[Value], fallen: set[Value], anchor: Value, next_to: AnyNext) -> set[Value] | None:
-        """What holds together when nodes next to a lost step fall off a component.
+        """The nodes that stay connected when nodes next to a lost step split off.
 
-        From elsewhere nothing but that step led into what fell off at its end: so all nodes hold
-        together that the `anchor`, its start or any other node that did not fall off, still leads
-        to; and it leads to all if it leads to the neighbours of what fell off.  If it fell off at
-        the step's start, the same is true of what leads to the anchor.  None if nobody knows: the
-        anchor itself may be about to fall off.
+        Only that step led into the nodes that split off at its end.  So all nodes stay connected
+        that the `anchor`, its start or any other remaining node, still reaches; and it reaches all
+        if it reaches the neighbours of what split off.  If nodes split off at the step's start, the
+        same holds for the nodes that reach the anchor.  None if unknown: the anchor itself may
+        split off.
         """
         forwards = next_to == self.steps.after_any
         held, new = nodes - fallen, fallen
@@ -223,22 +224,22 @@ class Condensation:
                 found = self._search(held, *((anchor, node) if forwards else (node, anchor)))
                 if found is not None:
                     forth, back, by_forth = found
-                    if by_forth is forwards:  # it is the anchor that leads nowhere, or that nothing leads to
+                    if by_forth is forwards:  # the search from the anchor ended: it is cut off itself
                         return None
                     new |= back if forwards else forth
             held -= new
         return held
 
     def _broken(self, component: Component, lost: Iterable[tuple[Value, Value]]) -> bool:
-        """Whether a component is no longer whole, now that steps inside of it are gone."""
+        """Whether a component is no longer connected without these inner steps."""
         nodes = set(component.nodes)
         return any(self._search(nodes, start, end) is not None for start, end in lost)
 
     def _search(self, nodes: set[Value], start: Value, end: Value) -> tuple[set[Value], set[Value], bool] | None:
-        """None if a node leads to another inside of `nodes`.
+        """None if a node reaches another within `nodes`; else what either search found.
 
-        If not, what the first leads to and what leads to the second, as far as they are known: one
-        is complete, the first one if the answer says True.
+        That is: the nodes that the first reaches and those that reach the second, as far as known.
+        One of them is complete: the first if the answer's last part is True.
         """
         after, before = self.steps.after_any, self.steps.before_any
         forth, back = {start}, {end}
@@ -261,8 +262,7 @@ class Condensation:
     def _sorted(self, nodes: set[Value]) -> list[Collection[Value]]:
         """The components of some nodes among themselves, in order.
 
-        Where there is a large one, it is found faster by what leads to one of its nodes, and what
-        this leads to.
+        A large one is found faster as the nodes that one node reaches and is reached by.
         """
         if len(nodes) > _MANY:
             some = next(iter(nodes))
@@ -285,9 +285,9 @@ class Condensation:
         return found
 
     def _replace(self, component: Component, groups: Sequence[Collection[Value]]) -> list[Component]:
-        """The parts of a component that is no longer whole, given in order; the largest one first.
+        """Split a component into groups, given in order; return the parts, largest first.
 
-        It goes on as what the whole was.
+        The largest part keeps the identity of the whole.
         """
         behind = self.places.behind(component, len(groups) - 1)
         places = [component.place, *behind]
@@ -301,10 +301,10 @@ class Condensation:
             self.places.put(part, place)
         return sorted(made, key=lambda part: -len(part.nodes))
 
-    # ── steps that come ──────────────────────────────────────────────────────────────────────
+    # ── inserted steps ───────────────────────────────────────────────────────────────────────
 
     def add(self, new: Collection[tuple[Value, Value]]) -> list[Component]:
-        """Follow steps that came; the components that were made of several."""
+        """Follow inserted steps; return the components that were merged."""
         of = self.of
         merged: dict[Component, None] = {}
         for node in chain.from_iterable(new):
@@ -321,7 +321,10 @@ class Condensation:
         return [one for one in merged if one.parts and of[next(iter(one.nodes))] is one]
 
     def _reorder(self, tail: Component, head: Component) -> Component | None:
-        """Make room for a step from `tail` back to `head`; their component, if they are one."""
+        """Make room for a step from `tail` back to `head`; return their merged component.
+
+        None if they stay separate.
+        """
         forwards, found, links = self._nearer(tail, head)
         at, room = (tail, self.places.behind) if forwards else (head, self.places.ahead)
         circle = _linked(at, links) if at in found else set()
@@ -330,11 +333,10 @@ class Condensation:
         return self._merge(circle, at) if circle else None
 
     def _nearer(self, tail: Component, head: Component) -> tuple[bool, set[Component], Links]:
-        """What `head` leads to before `tail`, or the reverse: the cheaper of the two.
+        """The components that `head` reaches before `tail`, or the reverse if cheaper.
 
-        True for the first.  Both are searched for side by side, until one of them is complete;
-        nothing beyond the other end is wanted, so that is not gone on from.  Links lead back to
-        where a search has come from.
+        True for the first.  Both are searched for side by side, until one of them is complete; a
+        search does not continue beyond the other end.  Links lead back to where a search came from.
         """
         low, high = head.place, tail.place
         forth, back = {head}, {tail}
@@ -361,7 +363,7 @@ class Condensation:
         return (False, back, links_back) if new_forth else (True, forth, links_forth)
 
     def _merge(self, circle: set[Component], at: Component) -> Component:
-        """One component of several, at the place of one: the largest one takes in the others."""
+        """Merge components at the place of one of them; the largest absorbs the others."""
         place = at.place
         for other in circle:
             self.places.remove(other)

@@ -1,4 +1,4 @@
-"""What sets flow along, and where they come from: steps and sources, as the tables have them now."""
+"""The steps and sources of a flow, as indexes of the present tables."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from everlog.core.program import Value
 from everlog.core.storage.shape import PairFacts, ValueSet
 
 Index = Mapping[Value, ValueSet]
-NOTHING: Any = frozenset()  # read as a set; nobody changes it
+NOTHING: Any = frozenset()  # read as a set, never changed
 
 
 @frozen
 class Graph:
-    """The steps of all rules, as the tables have them now."""
+    """The steps of all rules in the present tables."""
 
     forth: tuple[Index, ...]
     back: tuple[Index, ...]
@@ -34,7 +34,7 @@ class Graph:
         return _along_any(self.back, nodes)
 
     def nodes(self) -> Iterator[Value]:
-        """Every node from which a step leads, perhaps more than once."""
+        """Every node from which a step leads, with repetitions."""
         for step in self.forth:
             yield from step
 
@@ -47,13 +47,13 @@ def _along(steps: tuple[Index, ...], node: Value) -> ValueSet:
 
 
 def _along_any(steps: tuple[Index, ...], nodes: Iterable[Value]) -> ValueSet:
-    """All of it in C: a component may have thousands of nodes."""
+    """All in C: a component may have thousands of nodes."""
     return set().union(*[values for step in steps for values in filter(None, map(step.get, nodes))])
 
 
 @frozen
 class Sources:
-    """What comes from outside, an index per rule: `at` by node, `nodes` by element."""
+    """Elements from outside, an index per rule: `at` by node, `nodes` by element."""
 
     at: tuple[Index, ...]
     nodes: tuple[Index, ...]
@@ -62,7 +62,7 @@ class Sources:
         return any(element in index.get(node, NOTHING) for index in self.at)
 
     def together(self) -> PairFacts:
-        """All that is brought, by node.  Sets may be those of the indexes."""
+        """All elements of sources, by node.  Sets may be those of the indexes."""
         out: PairFacts = {}
         for index in self.at:
             for node, values in index.items():
@@ -70,7 +70,7 @@ class Sources:
         return out
 
     def not_brought(self, nodes: Collection[Value], elements: ValueSet) -> ValueSet:
-        """Those of some elements that come to none of some nodes."""
+        """The elements that no source brings to any of the nodes."""
         if len(elements) < len(nodes):
             return {
                 one for one in elements if all(index.get(one, NOTHING).isdisjoint(nodes) for index in self.nodes)

@@ -1,11 +1,10 @@
-"""One pass over the components that may change, each after all that come before it.
+"""One pass over the components that may change, in topological order.
 
-Tables are only read: `lost` and `gained` have what is to change in them.  Sets are shared between
-nodes that lose or gain the same, and never changed.
+Tables are only read: `lost` and `gained` collect their changes.  Nodes that lose or gain the same
+share sets, which are never changed.
 
-Behind a large component there may be hundreds of nodes that all lose or gain the same few elements.
-So where nothing else waits to be settled, what a few elements lead to is found for all nodes at
-once (`flow_wave`).
+Behind a large component hundreds of nodes may lose or gain the same few elements.  So if nothing
+else waits, `flow_wave` follows a few elements through all nodes at once.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from everlog.core.program import Value
 from everlog.core.storage.shape import PairFacts, ValueSet
 from everlog.core.storage.shared_values import SharedDelta
 
-Changed = tuple[Collection[Value], ValueSet, ValueSet]  # nodes that were together, what they lose, what they gain
-FEW = 12  # elements, up to which each is followed by itself
-MANY = 6  # nodes behind a component, from which on this is worth it
+Changed = tuple[Collection[Value], ValueSet, ValueSet]  # nodes that shared a set, their losses, gains
+FEW = 12  # elements up to which each is followed by itself
+MANY = 6  # nodes behind a component from which this is worth it
 
 
 class Pass:
-    """Invariant: what is settled has `facts`, less `lost`, and `gained`; these two are disjoint."""
+    """Invariant: a settled node has `facts` - `lost` + `gained`; the two are disjoint."""
 
     def __init__(self, graph: Graph, sources: Sources, parts: Condensation, facts: PairFacts) -> None:
         self.graph, self.sources, self.parts, self.facts = graph, sources, parts, facts
@@ -38,10 +37,10 @@ class Pass:
         self._new: dict[Component, list[Value]] = {}
         self._queue: list[tuple[int, Component]] = []
         self._waiting: set[Component] = set()
-        self._alone: dict[Value, Component] = {}  # nodes that no step touches
-        self.limits: dict[Component, ValueSet] = {}  # all that a component may lose, where that is little
+        self._alone: dict[Value, Component] = {}  # nodes without steps
+        self.limits: dict[Component, ValueSet] = {}  # all that a component may lose, if that is little
 
-    # ── what may change ──────────────────────────────────────────────────────────────────────
+    # ── possible changes ─────────────────────────────────────────────────────────────────────
 
     def _of(self, node: Value) -> Component:
         found = self.parts.of.get(node) or self._alone.get(node)
@@ -50,20 +49,20 @@ class Pass:
         return found
 
     def wait(self, part: Component) -> None:
-        """A component is to be looked at."""
+        """Queue a component to be settled."""
         if part not in self._waiting:
             self._waiting.add(part)
             heappush(self._queue, (part.place, part))
 
     def comes(self, start: Value, end: Value) -> None:
-        """There is a new step: its end may gain what its start has when it is settled."""
+        """A step was inserted: its end may gain what its start has once settled."""
         part = self._of(end)
         if part is not self._of(start):
             self._new.setdefault(part, []).append(start)
             self.wait(part)
 
     def goes(self, start: Value, end: Value) -> None:
-        """A step went: its end may lose what its start had."""
+        """A step was deleted: its end may lose what its start had."""
         part, values = self._of(end), self.facts.get(start)
         if values and part is not self._of(start):
             self._may(self._losing, part, values)
@@ -82,7 +81,7 @@ class Pass:
         elif known is not elements:
             log[part] = known | elements
 
-    # ── what does ────────────────────────────────────────────────────────────────────────────
+    # ── actual changes ───────────────────────────────────────────────────────────────────────
 
     def run(self) -> None:
         queue = self._queue
@@ -97,9 +96,9 @@ class Pass:
                 self._hand_on(part, changed)
 
     def _hand_on(self, part: Component, changed: Iterable[Changed]) -> None:
-        """What comes after a component may lose and gain for what it has lost and gained.
+        """Pass the losses and gains of a component on to the components after it.
 
-        Where it was put together of several, what comes after one of these had what that one had.
+        After a merge, a successor of one part had the elements of that part.
         """
         moved: list[tuple[set[Value], ValueSet, ValueSet]] = []
         elements = most = 0
@@ -124,14 +123,14 @@ class Pass:
                     self._may(self._gaining, other, gained)
 
     def _now(self, node: Value) -> ValueSet:
-        """What a node has that is settled."""
+        """Current elements of a settled node."""
         values: ValueSet = self.facts.get(node, NOTHING)
         lost, gained = self.lost.get(node), self.gained.get(node)
         kept = values - lost if lost else values
         return kept | gained if gained else kept
 
     def _settle_node(self, part: Component, losing: ValueSet | None, gaining: ValueSet | None) -> list[Changed]:
-        """Say what one node loses and gains."""
+        """The losses and gains of a single node."""
         (node,) = part.nodes
         of, old = self.parts.of, self.facts.get(node, NOTHING)
         lost = losing & old if losing else NOTHING
@@ -148,7 +147,7 @@ class Pass:
                             break
             if lost:
                 self.lost.put(node, lost)
-        gained = gaining - old if gaining else NOTHING  # none of it is lost: it is held by what brings it
+        gained = gaining - old if gaining else NOTHING  # never lost as well: its source holds it
         if gained:
             self.gained.put(node, gained)
         return [(part.nodes, lost, gained)] if lost or gained else []
@@ -162,7 +161,7 @@ class Pass:
         return elements if new is None else elements - new
 
     def _settle(self, part: Component, losing: ValueSet | None, gaining: ValueSet | None) -> list[Changed]:
-        """The same for several nodes, which share one set if they were together before."""
+        """The losses and gains of several nodes, which share a set if they did before."""
         groups = part.parts or [part.nodes]
         sets = [self.facts.get(next(iter(nodes)), NOTHING) for nodes in groups]
         old = sets[0] if len(sets) == 1 else set().union(*sets)
@@ -184,7 +183,7 @@ class Pass:
         return changed
 
     def _not_held(self, part: Component, elements: ValueSet) -> ValueSet:
-        """Those of some elements that neither a source nor a node before the component brings."""
+        """The elements that neither a source nor a node before the component brings."""
         left = self.sources.not_brought(part.nodes, elements) if elements else elements
         if not left:
             return left
@@ -202,7 +201,7 @@ class Pass:
     # ── a few elements, all nodes at once ────────────────────────────────────────────────────
 
     def _follow(self, part: Component, moved: Iterable[tuple[set[Value], ValueSet, ValueSet]]) -> None:
-        """Settle all that lies behind a component, which is the last one that waited."""
+        """Settle everything behind a component, which is the last one in the queue."""
         wave = Wave(self.graph, self.sources, self.parts, self.facts, self.lost, self.gained)
         losing: PairFacts = {}
         gaining: PairFacts = {}

@@ -1,10 +1,10 @@
-"""One element on its way through all nodes behind a component, as sets of nodes.
+"""One element followed through all nodes behind a component, as sets of nodes.
 
-What happens to one element does not depend on any other.  So where a component loses or gains a
-few, each is followed by itself, and instead of a set of elements for each node there is a set of
-nodes for each element: a search that goes from front to front in C.
+The effect on one element does not depend on any other.  So if a component loses or gains a few,
+each is followed by itself: instead of a set of elements for each node there is a set of nodes for
+each element, and a breadth-first search in C.
 
-Nodes of one component have an element together: the first one that is met brings the others.
+Nodes of one component have an element together: reaching one of them reaches all.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Found = tuple[Nodes, list[Nodes]]  # nodes that are components by themselves, an
 
 
 class Wave:
-    """From what lies `behind` a component that is settled further on: nothing of it is settled yet."""
+    """Follows elements from the nodes `behind` a component, which are not settled yet."""
 
     def __init__(
         self,
@@ -33,21 +33,20 @@ class Wave:
         lost: Mapping[Value, ValueSet],
         gained: Mapping[Value, ValueSet],
     ) -> None:
-        """`lost` and `gained` have what was settled before."""
+        """`lost` and `gained` are the changes of settled nodes."""
         self.graph, self.sources, self.parts, self.facts = graph, sources, parts, facts
         self.lost, self.gained = lost, gained
 
     def gains(self, element: Value, behind: Nodes) -> Found:
-        """The nodes to which the component brings a new element."""
+        """The nodes that gain an element from the component."""
         get = self.facts.get
         return self._reached(behind, lambda nodes: [node for node in nodes if element not in get(node, NOTHING)])
 
     def loses(self, element: Value, behind: Nodes, settled: Collection[Value]) -> Found:
-        """The nodes that had an element from the component alone, whose nodes are `settled`.
+        """The nodes that had an element only from a component, whose nodes are `settled`.
 
-        All that may have it from there are found first; those among them that have it from
-        elsewhere (from a source, or from a node that is not one of them) keep it, and so does what
-        these lead to.
+        First it finds all nodes that may have it from there.  Those that have it from elsewhere
+        (from a source, or from another node) keep it, and so do the nodes that they reach.
         """
         get, graph = self.facts.get, self.graph
         alone, larger = self._reached(
@@ -99,9 +98,9 @@ class Blocks:
         self._larger: dict[int, tuple[Nodes, ValueSet]] = {}
 
     def add(self, alone: Nodes, larger: list[Nodes], element: Value) -> None:
-        """One element for some nodes, and for some components.
+        """Add one element for some nodes, and for some components.
 
-        Cost: that of a few operations on sets for each way in which elements differ, which are few.
+        Cost: a few set operations for each group, of which there are few.
         """
         blocks = []
         for nodes, elements in self._alone:
@@ -119,6 +118,6 @@ class Blocks:
 
     def put(self, delta: SharedDelta) -> None:
         for nodes, elements in self._alone:
-            delta.put_apart(nodes, elements)
+            delta.put_separate(nodes, elements)
         for nodes, elements in self._larger.values():
             delta.put_together(nodes, elements)

@@ -1,20 +1,19 @@
-"""Recursive units that carry a column along: sets that flow along the steps of a graph.
+"""Recursive units that carry a column along: sets flow along the steps of a graph.
 
-`path(x, z) :- path(x, y), edge(y, z)` hands every x that y has on to z.  So z has what its
-*sources* bring there (`path(x, z) :- edge(x, z)`), and all that its neighbours before it have.
-Nodes that lead to each other have the same set, and with their strongly connected components in
-order (`condensation`) each has to be looked at once:
+`path(x, z) :- path(x, y), edge(y, z)` passes every x that y has on to z.  So z has what its
+*sources* bring (`path(x, z) :- edge(x, z)`), and all elements of its predecessors.  Nodes that
+reach each other have the same set, and with the strongly connected components in topological order
+(`condensation`) each is settled once:
 
 *Losses*: a component may lose what a lost step brought, what a component before it has lost, and
-what a source no longer gives.  Of these it loses what nothing else brings: all that comes before it
-is settled already, so that nothing holds itself up.  *Gains* likewise, and in the same pass.
+what a source no longer brings.  It loses those that nothing else brings: everything before it is
+settled already, so no element supports itself.  *Gains* likewise, and in the same pass.
 
 The nodes of a component share one set in the table (`core.storage.shared_values`).  No witness is
 kept, so a closure costs no more memory than its distinct sets, and a step that changes no fact
-costs hardly more than finding that out.  A proof is found when it is asked for: the shortest way
-back to a source.
+costs little.  A proof is found on demand: the shortest path back to a source.
 
-The unit's rules have been brought into two forms by `core.engine.planning.flow_rules`:
+`core.engine.planning.flow_rules` brings the unit's rules into two forms:
 
     r(c, n) :- s(c, n).                    a source
     r(c, to) :- r(c, from), t(from, to).   steps
@@ -46,16 +45,19 @@ if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step
 
 Pair = tuple[Value, Value]
-MANY = 10_000  # facts after which limits are looked at again
+MANY = 10_000  # facts between two checks of the limits
 
 _NO_RULE = "no rule runs; what is behind the change is settled, component by component"
 
 
 class FlowKeeper(Keeper):
-    """Invariants:
-    I1  a node has what its sources, the given facts, and the nodes one step before it have, and nothing
-        that does not come from a source or a given fact;
-    I2  `parts`, if there, is the condensation of the steps, and sets are shared by just the nodes of a component.
+    """Keeps recursion that carries a column along.
+
+    Invariants:
+      I1  a node has the elements of its sources, of the base facts, and of the nodes one step
+          before it, and each element comes from a source or a base fact;
+      I2  `parts`, if not None, is the condensation of the steps, and exactly the nodes of a
+          component share a set.
     """
 
     about = "sets that flow along steps, settled from the sources on"
@@ -67,31 +69,31 @@ class FlowKeeper(Keeper):
         assert isinstance(shape, PairShape)
         self.shape = shape
         self.sources, self.steps = sources_and_steps(planned.unit, self.shape)
-        self.parts: Condensation | None = None  # made when it is first needed
+        self.parts: Condensation | None = None  # built when first needed
         self._lost: dict[str, Facts] = {}
         self._gained: dict[str, Facts] = {}
-        self._given_gone: list[Row] = []
-        self._given_new: list[Row] = []
+        self._base_gone: list[Row] = []
+        self._base_new: list[Row] = []
         self._merged: list[Component] = []  # in this turn
-        self._ways: dict[Pair, Value] = {}  # element and node → the node before it on a shortest way
+        self._paths: dict[Pair, Value] = {}  # element and node → the node before it on a shortest path
         self._bind()
 
     def _bind(self) -> None:
-        """The indexes that are walked along; tables change in place, so they stay current."""
+        """Bind the indexes to follow; tables change in place, so they stay current."""
         tables = self.store.tables
         table = tables[self.name]
         assert isinstance(table, SharedTable)
         self.table = table
         self.facts: PairFacts = table.facts
-        self._given_at: PairFacts = self.shape.facts_of(self.given[self.name])
-        self._given_nodes: PairFacts = PairShape(self.shape.key).facts_of(self.given[self.name])
+        self._base_at: PairFacts = self.shape.facts_of(self.given[self.name])
+        self._base_nodes: PairFacts = PairShape(self.shape.key).facts_of(self.given[self.name])
         self.graph = Graph(
             tuple(tables[s.relation].steps(s.start, s.end) for s in self.steps),
             tuple(tables[s.relation].steps(s.end, s.start) for s in self.steps),
         )
         self.brought = Sources(
-            (self._given_at, *(tables[s.relation].steps(s.key, s.value) for s in self.sources)),
-            (self._given_nodes, *(tables[s.relation].steps(s.value, s.key) for s in self.sources)),
+            (self._base_at, *(tables[s.relation].steps(s.key, s.value) for s in self.sources)),
+            (self._base_nodes, *(tables[s.relation].steps(s.value, s.key) for s in self.sources)),
         )
 
     def use(self, store: Store) -> None:
@@ -101,7 +103,7 @@ class FlowKeeper(Keeper):
 
     def _stale(self) -> None:
         self.parts = None
-        self._ways.clear()
+        self._paths.clear()
 
     # ── hearing of changes ───────────────────────────────────────────────────────────────────
 
@@ -120,18 +122,18 @@ class FlowKeeper(Keeper):
 
     def change_given(self, relation: str, gone: list[Row], new: list[Row]) -> None:
         super().change_given(relation, gone, new)
-        for shape, facts in ((self.shape, self._given_at), (PairShape(self.shape.key), self._given_nodes)):
+        for shape, facts in ((self.shape, self._base_at), (PairShape(self.shape.key), self._base_nodes)):
             shape.take_facts(facts, shape.facts_of(gone))
             shape.add_facts(facts, shape.facts_of(new))
 
     def give(self, step: Step, relation: str, gone: list[Row], new: list[Row]) -> None:
-        self._given_gone, self._given_new = gone, new
+        self._base_gone, self._base_new = gone, new
         step.wake(self)
 
     def forget(self) -> None:
         self._lost.clear()
         self._gained.clear()
-        self._given_gone, self._given_new = [], []
+        self._base_gone, self._base_new = [], []
 
     # ── a turn ───────────────────────────────────────────────────────────────────────────────
 
@@ -147,7 +149,7 @@ class FlowKeeper(Keeper):
         self._merged = []
 
     def _took(self, seconds: float) -> None:
-        """All rules are settled at once: each is said to have taken its share."""
+        """Charge each rule its share of the time: all are settled at once."""
         rules = self.planned.unit.rules
         for rule in rules:
             time = self.store.time_of(rule)
@@ -155,12 +157,12 @@ class FlowKeeper(Keeper):
             time.seconds += seconds * self.store.weight / len(rules)
 
     def _followed(self, step: Step) -> Pass:
-        """What the changes that were heard of lead to."""
+        """The effect of the changes that were received."""
         step.undo.append((self._stale, ()))
         gone, new = self._moved(self._lost, False), self._moved(self._gained, True)
-        away, here = self._sourced(self._lost, self._given_gone), self._sourced(self._gained, self._given_new)
+        away, here = self._sourced(self._lost, self._base_gone), self._sourced(self._gained, self._base_new)
         self.forget()
-        self._ways.clear()
+        self._paths.clear()
         split: list[list[Component]] = []
         if self.parts is None:
             self.parts = Condensation(self.graph)
@@ -190,7 +192,7 @@ class FlowKeeper(Keeper):
     def _limit(self, change: Pass, parts: list[Component], away: Iterable[Pair]) -> None:
         """Bound what the largest part of a broken component may lose.
 
-        Whatever came to its own nodes, from a source or from outside, still does.
+        Elements that come to its own nodes, from a source or from outside, still do.
         """
         largest, *others = parts
         fallen = [node for part in others for node in part.nodes]
@@ -201,13 +203,13 @@ class FlowKeeper(Keeper):
             sets += [values for values in map(self.facts.get, around) if values is not None]
             change.limits[largest] = set(came).union(*sets)
 
-    # ── who shares ───────────────────────────────────────────────────────────────────────────
+    # ── shared sets ──────────────────────────────────────────────────────────────────────────
 
     def _aligned(self, parts: Condensation) -> list[Component]:
         """Give each component a set of its own; those with several sets count as merged."""
         found = []
         seen: set[int] = set()
-        untouched = [Component((node,)) for node in self.facts.keys() - parts.of.keys()]  # by any step
+        untouched = [Component((node,)) for node in self.facts.keys() - parts.of.keys()]  # without steps
         for part in (*parts.components(), *untouched):
             groups: dict[int, list[Value]] = {}
             for node in part.nodes:
@@ -225,7 +227,7 @@ class FlowKeeper(Keeper):
                 self.table.part(nodes)
 
     def _share(self, step: Step, part: Component) -> None:
-        """The nodes of a component that was put together have the same facts now."""
+        """Let the nodes of a merged component share a set: they have the same facts now."""
         largest = max(part.parts, key=len)
         others = [node for nodes in part.parts if nodes is not largest for node in nodes]
         part.parts = []
@@ -235,7 +237,7 @@ class FlowKeeper(Keeper):
             self.facts.update(dict.fromkeys(others, values))
 
     def _moved(self, log: dict[str, Facts], insert: bool) -> list[Pair]:
-        """The steps among some changes, but for those that another rule takes as well."""
+        """The steps among some changes, except those that another rule takes as well."""
         out: dict[Pair, None] = {}
         for rule in self.steps:
             facts = log.get(rule.relation)
@@ -259,15 +261,15 @@ class FlowKeeper(Keeper):
                 return True
         return False
 
-    def _sourced(self, log: dict[str, Facts], given: list[Row]) -> list[Pair]:
-        """Nodes and elements of which a source, or what is given, has changed."""
+    def _sourced(self, log: dict[str, Facts], rows: list[Row]) -> list[Pair]:
+        """Nodes and elements whose source or base fact has changed."""
         shape = self.shape
-        out = [(row[shape.key], row[shape.value]) for row in given]
+        out = [(row[shape.key], row[shape.value]) for row in rows]
         for rule in self.sources:
             facts = log.get(rule.relation)
             if facts:
-                rows = self.store.shapes[rule.relation].rows_of(facts)
-                out += [(row[rule.key], row[rule.value]) for row in rows]
+                changed = self.store.shapes[rule.relation].rows_of(facts)
+                out += [(row[rule.key], row[rule.value]) for row in changed]
         return out
 
     # ── as a whole ───────────────────────────────────────────────────────────────────────────
@@ -279,7 +281,7 @@ class FlowKeeper(Keeper):
         facts: PairFacts = {}
         new = 0
         for nodes, values in flow(self.brought.together(), self.graph.forth):
-            shared = set(values)  # a copy: components that come later may have the same
+            shared = set(values)  # a copy: later components may have the same
             facts.update(dict.fromkeys(nodes, shared))
             new += len(nodes) * len(values)
             if new > MANY:
@@ -318,7 +320,7 @@ class FlowKeeper(Keeper):
         self._stale()
         if len(columns) == 4:
             self.table.restore(iter(columns))
-        else:  # files of before have a set for each key
+        else:  # older files have a set for each key
             self.table.replace(self.shape.from_columns(iter(columns)))
 
     # ── proofs ───────────────────────────────────────────────────────────────────────────────
@@ -330,17 +332,17 @@ class FlowKeeper(Keeper):
         for source, at in zip(self.sources, self.brought.at[1:], strict=True):
             if element in at.get(node, NOTHING):
                 return source.rule, {}
-        if (element, node) not in self._ways:
-            self._find_way(element, node)
-        before = self._ways[element, node]
+        if (element, node) not in self._paths:
+            self._find_path(element, node)
+        before = self._paths[element, node]
         for rule, forth in zip(self.steps, self.graph.forth, strict=True):
             if node in forth.get(before, NOTHING):
                 return rule.rule, rule.binding(before, node)
         raise AssertionError(f"no step from {before} to {node}")
 
-    def _find_way(self, element: Value, node: Value) -> None:
-        """Note the node before, for each node on a shortest way from a source of the element."""
-        towards: dict[Value, Value | None] = {node: None}  # each node that was met, with the next one on the way
+    def _find_path(self, element: Value, node: Value) -> None:
+        """Record a shortest path from a source of the element to a node."""
+        towards: dict[Value, Value | None] = {node: None}  # each visited node, with its successor
         front = [node]
         while front:
             new = []
@@ -350,7 +352,7 @@ class FlowKeeper(Keeper):
                         towards[before] = at
                         if self.brought.brings(before, element):
                             while (following := towards[before]) is not None:
-                                self._ways[element, following] = before
+                                self._paths[element, following] = before
                                 before = following
                             return
                         new.append(before)

@@ -1,7 +1,7 @@
-"""Components in a changing order: each has a number, with room between any two.
+"""An order of components under moves: each has a number, with gaps between them.
 
-Only numbers are compared, so moving one component touches no other.  When there is no room left
-between two, all of them get new places, with as much room as at first; that is rare.
+Only numbers are compared, so moving one component touches no other.  When a gap is full, all
+components get new places, evenly spaced; that is rare.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from sortedcontainers import SortedDict
 
 from everlog.core.program import Value
 
-GAP = 1 << 512  # between two places at first: room for some eighty moves, each between the last two
-SHARE = 64  # of the room that there is, that one move takes: thousands of them to the same place find some
+GAP = 1 << 512  # between two places at first: room for some eighty moves between the last two
+SHARE = 64  # a move takes this part of a gap: thousands of moves to the same place fit
 
 
 class Component:
-    """Nodes that lead to each other.
+    """Nodes that reach each other.
 
-    `parts` is not empty while the component is made of several that were apart before the present
-    changes.  `leads_to` and `comes_from` are the nodes around a component of several, once somebody
-    has asked for them.
+    `parts` is not empty while the component consists of several that were separate before the
+    present changes.  `leads_to` and `comes_from` cache the neighbours of a component with several
+    nodes.
     """
 
     __slots__ = ("comes_from", "leads_to", "nodes", "parts", "place")
 
     def __init__(self, nodes: Collection[Value], place: int = 0) -> None:
-        self.nodes, self.place = nodes, place  # nodes are a set, or one alone in a tuple
+        self.nodes, self.place = nodes, place  # nodes are a set, or a tuple of one
         self.parts: list[Collection[Value]] = []
         self.leads_to: set[Value] | None = None
         self.comes_from: set[Value] | None = None
@@ -37,7 +37,7 @@ class Component:
 
 
 class Places:
-    """Invariant: each component is at the place that it says it has."""
+    """Invariant: each component is at its own place."""
 
     def __init__(self, components: Iterable[Component]) -> None:
         """The components in their order."""
@@ -59,17 +59,17 @@ class Places:
         return int(self._at.peekitem()[0]) + GAP if self._at else GAP
 
     def behind(self, component: Component, number: int) -> list[int]:
-        """Free places between a component and the next one.  Cost: logarithmic, as a rule."""
+        """Free places between a component and the next one.  Cost: usually logarithmic."""
         at = self._at.bisect_right(component.place)
         gap = self._at.keys()[at] - component.place if at < len(self._at) else GAP
         if gap <= number:
             self._spread(list(self))
             gap = GAP
-        share = _share(gap, number)  # near the next one: others will want to be behind this one, too
+        share = _share(gap, number)  # near the next one: later moves behind this one need room, too
         return _evenly(component.place + gap - share, share, number)
 
     def ahead(self, component: Component, number: int) -> list[int]:
-        """Free places between a component and the one before it.  Cost: logarithmic, as a rule."""
+        """Free places between a component and the one before.  Cost: usually logarithmic."""
         at = self._at.bisect_left(component.place)
         gap = component.place - self._at.keys()[at - 1] if at else GAP
         if gap <= number:
@@ -78,7 +78,7 @@ class Places:
         return _evenly(component.place - gap, _share(gap, number), number)
 
     def move(self, components: Iterable[Component], places: Iterable[int]) -> None:
-        """Put components into other places, in the order that they have."""
+        """Move components to other places, in their present order."""
         moved = sorted(components)
         for component in moved:
             self.remove(component)

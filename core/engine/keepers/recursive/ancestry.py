@@ -1,9 +1,9 @@
-"""Whether a proof leads through a suspect: the witnesses of a fact, followed up to what is given.
+"""Whether a derivation rests on a suspect: witnesses, followed up to base facts.
 
-When few facts lose their witness, most have another derivation, and all that rests on them could
-stay as it is.  But a derivation may rest on the very fact that it is to prove.  To know, its facts
-are followed up along their witnesses: a way that ends in given facts is well-founded, one that
-comes to a fact without a witness is not, for suspects have none.
+When few facts lose their witness, most have another derivation, and all facts that rest on them can
+stay.  But a derivation may rest on the very fact that it is to prove.  So its facts are followed up
+along their witnesses: a derivation that ends in base facts is well-founded; one that reaches a fact
+without a witness is not, for suspects have none.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from everlog.core.program import Atom, Constant, Row, Rule, Value, Variable
 Fact: TypeAlias = tuple[str, Row]
 Premises: TypeAlias = Callable[[Row, Witness], tuple[Fact, ...]]
 
-MOST_STEPS = 2_000  # that one fact is followed up
+MOST_STEPS = 2_000  # witnesses to follow for one fact
 
 
 class Ancestry:
@@ -36,7 +36,7 @@ class Ancestry:
         self.is_founded = self._is_founded_chain if linear else self._is_founded_tree
 
     def _is_founded_chain(self, row: Row, witness: Witness) -> bool:
-        """The same where no rule uses two facts of the unit: one way up, which cannot come back."""
+        """The same if no rule uses two facts of the unit: a single path, without cycles."""
         proofs, premises_by = self._proofs, self._premises
         for _ in range(MOST_STEPS):
             premises = premises_by[witness[0]] if witness else None
@@ -51,7 +51,7 @@ class Ancestry:
         return False
 
     def _is_founded_tree(self, row: Row, witness: Witness) -> bool:
-        """Whether a derivation rests on given facts alone, along the witnesses that there are."""
+        """Whether a derivation rests on base facts alone, along the present witnesses."""
         seen: set[Fact] = set()
         stack = self._above(row, witness)
         if stack is None:
@@ -69,7 +69,7 @@ class Ancestry:
         return True
 
     def _above(self, row: Row, witness: Witness) -> list[Fact] | None:
-        """The facts of this unit that a derivation used; None if that cannot be told."""
+        """The facts of this unit that a derivation used; None if unknown."""
         if not witness:
             return []
         premises = self._premises[witness[0]]
@@ -77,9 +77,9 @@ class Ancestry:
 
 
 def premises_of(rule: Rule, unit: Iterable[str]) -> Premises | None:
-    """A function from a fact and its witness to the facts of the unit that the rule used.
+    """A function from a fact and its witness to the facts of the unit that it used.
 
-    None if an argument of such a fact is computed, or stands in neither.
+    None if an argument of such a fact is computed, or in neither.
 
     >>> x, y, z = map(Variable, "xyz")
     >>> rule = Rule(Atom("path", (x, z)), (Atom("path", (x, y)), Atom("edge", (y, z))))

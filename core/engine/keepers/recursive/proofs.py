@@ -1,14 +1,15 @@
-"""Where witnesses are kept: beside each fact, or as sets of facts that share one.
+"""The storage of witnesses: beside each fact, or by sets of facts that share one.
 
 A witness is a tuple: the number of a rule, and the hidden values of its body.  Two forms:
 
-`ProofsOf`        {fact: witness}; of a binary relation {key: {value: witness}}
-`GroupedProofs`   of a binary relation {key: {witness: {value, …}}}: the values of a key, cut into sets
-                  that one witness serves.  Where a rule carries a column along (`path(x, z) :- path(x, y),
-                  edge(y, z)` carries x) these sets are large, and all work on them runs in C.
+`ProofsOf`        {fact: witness}; of a binary relation {key: {value: witness}} `GroupedProofs`   of
+a binary relation {key: {witness: {value, …}}}: the values of a key, split
+                  into sets that share a witness.  Where a rule carries a column along
+                  (`path(x, z) :- path(x, y), edge(y, z)` carries x) these sets are large, and all
+                  work on them runs in C.
 
-What a round derives is collected in the same form (`new`), grouped with the set of all values
-beside it:  {key: (values, {witness: values})}.
+A round collects its derivations in the same form (`new`), grouped with the set of all values: {key:
+(values, {witness: values})}.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from everlog.core.program import Row, Value
 from everlog.core.storage.shape import Counted, F, PairFacts, ShapeOf, ValueSet
 from everlog.core.storage.table_shapes import PairShape
 
-Witness: TypeAlias = tuple[int, *tuple[Value, ...]] | tuple[()]  # a rule and values; of a given fact nothing
+Witness: TypeAlias = tuple[int, *tuple[Value, ...]] | tuple[()]  # rule and values; () of a base fact
 Groups: TypeAlias = dict[Witness, ValueSet]
 New: TypeAlias = dict[Value, tuple[ValueSet, Groups]]
 
@@ -27,7 +28,7 @@ New: TypeAlias = dict[Value, tuple[ValueSet, Groups]]
 class ProofsOf(Generic[F]):
     """Witnesses of one relation, each beside its fact.
 
-    `data` is what compiled rules look witnesses up in; they collect others in `new`.
+    Compiled rules look witnesses up in `data`, and collect new ones in `new`.
     """
 
     def __init__(self, shape: ShapeOf[F], data: Counted) -> None:
@@ -38,23 +39,23 @@ class ProofsOf(Generic[F]):
         return self.shape.support(new)
 
     def merge(self, new: Counted) -> None:
-        """Keep the witnesses that were collected; their facts had none."""
+        """Add the collected witnesses; their facts had none."""
         self.shape.merge_counted(self.data, new)
 
     def bring(self, new: Counted, row: Row, witness: Witness) -> None:
-        """Add one row to what is collected."""
+        """Add one row to the collected ones."""
         self.shape.set_counted(new, row, witness)
 
     def entries(self, new: Counted) -> list[tuple[Row, Witness]]:
-        """What was collected, as rows with their witnesses."""
+        """The collected rows with their witnesses."""
         return list(self.shape.counted_rows(new))
 
     def set(self, row: Row, witness: Witness) -> None:
-        """Keep the witness of one fact, which had none."""
+        """Add the witness of one fact, which had none."""
         self.shape.set_counted(self.data, row, witness)
 
     def take(self, facts: F) -> Counted:
-        """Remove the witnesses of these facts; what to `put` back."""
+        """Remove the witnesses of these facts; return them for `put`."""
         return self.shape.take_counted(self.data, facts)
 
     def put(self, taken: Counted) -> None:
@@ -66,7 +67,7 @@ class ProofsOf(Generic[F]):
         return self.shape.empty()
 
     def taken(self, found: Any) -> tuple[F, Counted]:
-        """Those of the found facts that still have a witness, and what to `put` back: they lose it."""
+        """Remove the witnesses of found facts; return the facts that had one, and those."""
         taken = self.take(found)
         return self.shape.support(taken), taken
 
@@ -81,7 +82,7 @@ class ProofsOf(Generic[F]):
 
 
 class GroupedProofs(ProofsOf[PairFacts]):
-    """Invariant: the sets of one key are disjoint, and none is empty; a key may have none."""
+    """Invariant: the sets of a key are disjoint, and none is empty."""
 
     shape: PairShape
     data: dict[Value, Groups]
@@ -141,7 +142,7 @@ class GroupedProofs(ProofsOf[PairFacts]):
         return taken
 
     def taken(self, found: Counted) -> tuple[PairFacts, Counted]:
-        """Rules have taken the witnesses already; or they left that to us, and found plain facts."""
+        """As above; rules may have removed the witnesses already, or found plain facts."""
         if any(isinstance(entry, set) for entry in found.values()):
             taken = self.take(found)
             return {key: set().union(*groups.values()) for key, groups in taken.items() if groups}, taken

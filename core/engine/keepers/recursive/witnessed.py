@@ -1,26 +1,24 @@
 """Recursive units: one well-founded witness per fact.
 
-Beside each fact stands one derivation of it: the rule, and the values of the variables that the
-head does not show.  The derivation used only facts that were there before, so the witnesses form a
+Beside each fact the keeper stores one derivation of it: the rule, and the values of the variables
+that the head does not show.  The derivation used only earlier facts, so the witnesses form a
 forest.
 
-*Load*: whole evaluation, which needs no witnesses.  They are made when something first asks for
-them: a step that may take facts away, or a question why a fact is there.  From then on all facts
-have one.
+*Load*: whole evaluation, which needs no witnesses.  They are made on demand, by a step that may
+delete facts or a question why a fact is there.  From then on all facts have one.
 
-*Insert*: semi-naive rounds from what is new; a fact that is new takes the derivation that made it.
+*Insert*: semi-naive rounds from the new facts; a new fact gets the derivation that produced it.
 
-*Delete*: a fact becomes suspect when its witness used a fact that went or is suspect; not when just
-any derivation did, as delete-and-rederive has it.  Suspects stay in their places.  Each one that
-has another derivation from facts that are not suspect is saved with that as its witness, and may
-save others.  Those that are left go.
+*Delete*: a fact becomes suspect when its witness used a fact that went or is suspect; not when any
+derivation did, as in delete-and-rederive.  Suspects stay in the tables.  Each one that has another
+derivation from facts that are not suspect is saved with that as its witness, and may save others.
+The remaining suspects go.
 
-A step hears of losses and gains of other relations one relation after the other.  Losses mark
+A step reports losses and gains of other relations one relation after the other.  Losses mark
 suspects at once, while the facts that a witness used are still in the tables.  Gains wait until the
-turn of the unit: by then all that the rules read is in its new state.
+turn of the unit: by then all relations that the rules read are in their new state.
 
-Source: ../shared/notes/recursion.md; Gupta, Mumick, Subrahmanian, SIGMOD 1993
-(delete-and-rederive).
+Source: Gupta, Mumick, Subrahmanian, SIGMOD 1993 (delete-and-rederive).
 """
 
 from __future__ import annotations
@@ -59,18 +57,20 @@ from everlog.core.storage.tables import Table, TableOf
 if TYPE_CHECKING:
     from everlog.core.engine.stepping.step import Step
 
-GIVEN: tuple[()] = ()  # the witness of a fact that is given
+GIVEN: tuple[()] = ()  # the witness of a base fact
 FEW = 1000  # facts that lost their witness, up to which each is followed up
-CHANCES = 2  # generations of suspects most of which are not spared, until no more are followed up
-_SUSPECTS = "Δ?"  # before a relation's name: its suspects, as what a rule's head must be among
+CHANCES = 2  # generations of suspects, most of them not spared, until no more are followed up
+_SUSPECTS = "Δ?"  # prefix of the relation of a relation's suspects
 
 
 class RecursiveKeeper(Keeper):
-    """Invariants:
-    I1  `proofs` has a witness for each fact of the tables, and for no other; until the unit is
-        `proven`, some facts may have none;
-    I2  a witness is given, or an instance of a rule whose body holds;
-    I3  the witnesses are well-founded.
+    """Keeps any recursion, by one witness per fact.
+
+    Invariants:
+      I1  `proofs` has a witness for each fact of the tables, and for no other; until the unit is
+          `proven`, some facts may have none;
+      I2  a witness is that of a base fact, or an instance of a rule whose body holds;
+      I3  the witnesses are well-founded.
     """
 
     about = "one well-founded witness for each fact"
@@ -98,7 +98,7 @@ class RecursiveKeeper(Keeper):
         self._ancestry = Ancestry(planned.unit.rules, store.numbers, self.proofs)
 
     def _make_tasks(self) -> None:
-        """Whole rules, and each rule forward and backward from each of its atoms of this unit."""
+        """Make tasks: whole rules, and each rule from each of its atoms of this unit."""
         store, own = self.store, frozenset(self.relations)
         self._outside: list[Task] = []
         self._whole: list[Task] = []
@@ -124,14 +124,13 @@ class RecursiveKeeper(Keeper):
             self._again[head].append(self._restoring(rule))
 
     def _restoring(self, rule: Rule) -> Task:
-        """The rule for those of its facts that are suspects, from facts that are not."""
+        """The rule for facts that are suspects, from facts that are not."""
         asked = Atom(_SUSPECTS + rule.head.relation, rule.head.args)
-        # a head that computes cannot be run backwards: then facts come first, and suspects are
-        # looked up
+        # A head that computes cannot be run backwards: then facts come first, and suspects second.
         computes = any(isinstance(a, p.Call) for a in rule.head.args)
         body = (asked, *rule.body, *self._not_suspect(rule, None))
         position = None if computes else 0
-        sets = rule.head.relation in self.store.grouped  # else a set meets many small ones: row by row is less
+        sets = rule.head.relation in self.store.grouped  # else many small sets: row by row is faster
         return Task(self.store, evolve(rule, body=body), position, RestoringWriter, sets=sets)
 
     def _saving(self, rule: Rule, position: int) -> Task:
@@ -141,7 +140,7 @@ class RecursiveKeeper(Keeper):
         return Task(self.store, evolve(rule, body=body), position, SavingWriter)
 
     def _not_suspect(self, rule: Rule, position: int | None) -> list[Negation]:
-        """Tests that the facts of this unit which a rule reads are no suspects."""
+        """Tests that the facts of this unit which a rule reads are not suspects."""
         inside = [
             x
             for n, x in enumerate(rule.body)
@@ -189,9 +188,7 @@ class RecursiveKeeper(Keeper):
         return listener
 
     def _taken(self, step: Step, name: str, runs: list[tuple[Task, Facts]]) -> Facts:
-        """The facts of a relation that rules find suspect, and that were not; they lose their
-        witnesses.
-        """
+        """The new suspects that rules find in a relation; they lose their witnesses."""
         proofs = self.proofs[name]
         found = proofs.found()
         facts: Facts = self.shapes[name].empty()
@@ -246,7 +243,7 @@ class RecursiveKeeper(Keeper):
         self._tell(step, lost, added)
 
     def _lost(self, step: Step, roots: dict[str, Facts]) -> dict[str, Facts]:
-        """The facts that have no derivation left; they are taken out, all other suspects are saved."""
+        """Remove the facts that have no derivation left, and save all other suspects."""
         asked = self._asked
         try:
             self._find_suspects(step, roots)
@@ -264,9 +261,7 @@ class RecursiveKeeper(Keeper):
         return lost
 
     def _find_suspects(self, step: Step, frontier: dict[str, Facts]) -> None:
-        """Everything whose witness leads to one of the given suspects, but for what is spared on
-        the way.
-        """
+        """Find all facts whose witness leads to a suspect, except those that are spared."""
         chances = CHANCES
         while frontier:
             for name, facts in frontier.items():
@@ -289,10 +284,9 @@ class RecursiveKeeper(Keeper):
         return sum(self.shapes[name].size_of(of) for name, of in facts.items())
 
     def _spared(self, step: Step, suspects: dict[str, Facts], number: int) -> dict[str, Facts]:
-        """Facts that lost their witness and have another derivation get it at once, if it is
-        well-founded.
+        """Give suspects with another well-founded derivation that one; return the others.
 
-        The suspects that are left.  All that rested on the others stays as it is.
+        All facts that rested on the spared ones can stay.
         """
         if number > FEW:
             return suspects
@@ -311,9 +305,7 @@ class RecursiveKeeper(Keeper):
         return {name: facts for name, facts in left.items() if facts}
 
     def _restored(self, suspects: dict[str, Facts]) -> dict[str, Counted]:
-        """Those of some suspects that are given, or have a derivation from facts that are not
-        suspect.
-        """
+        """The suspects that are base facts, or follow from facts that are not suspect."""
         new: dict[str, Counted] = {}
         for name, facts in suspects.items():
             out = new[name] = {}
@@ -326,7 +318,7 @@ class RecursiveKeeper(Keeper):
         return new
 
     def _saved(self, step: Step, new: dict[str, Counted]) -> dict[str, Counted]:
-        """Suspects get their new witnesses; the suspects that they save in turn."""
+        """Give suspects their new witnesses; return the suspects that they save in turn."""
         saved: dict[str, Facts] = {}
         for name, witnesses in new.items():
             if witnesses:
@@ -345,7 +337,7 @@ class RecursiveKeeper(Keeper):
         return found
 
     def _bring(self, name: str, rows: list[Row], new: dict[str, Counted]) -> None:
-        """Given facts that are not there yet."""
+        """Collect base facts that are not present yet."""
         shape, facts = self.shapes[name], self.tables[name].facts
         out = new.setdefault(name, {})
         for row in rows:
@@ -362,7 +354,7 @@ class RecursiveKeeper(Keeper):
             if gone or new:
                 changes.append((name, gone, new))
         if self.exact and changes:
-            with step.guard.shield:  # for a while back to the state of before: some reader needs it
+            with step.guard.shield:  # back to the earlier state for a while: some reader needs it
                 for name, gone, new in changes:
                     self.tables[name].remove(new)
                     self.tables[name].merge(gone)
@@ -377,7 +369,7 @@ class RecursiveKeeper(Keeper):
     # ── as a whole ───────────────────────────────────────────────────────────────────────────
 
     def rebuild(self, step: Step) -> Mapping[str, Facts]:
-        """By whole evaluation; with witnesses only where some were needed before."""
+        """Recompute by whole evaluation; with witnesses only if some were needed before."""
         self.forget()
         if self.proven:
             self._derive_with_witnesses(step.guard)
@@ -388,7 +380,7 @@ class RecursiveKeeper(Keeper):
         return {}
 
     def _evaluated(self, guard: Guard) -> dict[str, Table]:
-        """The unit by whole evaluation of its rules as they are written, in tables of its own."""
+        """The unit by whole evaluation of its rules as written, in tables of its own."""
         store, unit = self.store, self.planned.unit
         unit = evolve(unit, rules=tuple(store.plan.written.get(rule.name, rule) for rule in unit.rules))
         program = evolve(store.plan.program, rules=unit.rules)
@@ -397,12 +389,12 @@ class RecursiveKeeper(Keeper):
         try:
             return Context(program, store.shapes, dict(store.tables), guard).run(unit, self.given)
         finally:
-            for name, there in indexes.items():  # an index that stays has to follow every change
+            for name, there in indexes.items():  # drop new indexes: each would have to follow changes
                 for index in store.tables[name].indexes.keys() - there:
                     del store.tables[name].indexes[index]
 
     def _derive_with_witnesses(self, guard: Guard) -> None:
-        """Derive the unit from what it reads; the caller knows how to undo it."""
+        """Derive the unit with witnesses; the caller knows how to undo it."""
         for name in self.relations:
             self.tables[name].clear()
             self.proofs[name].data.clear()
@@ -416,7 +408,7 @@ class RecursiveKeeper(Keeper):
         self.proven = True
 
     def prove(self, guard: Guard) -> None:
-        """Derive the unit once more, beside its tables: whoever reads them is not disturbed."""
+        """Derive the unit once more, beside its tables, which readers may be using."""
         twin = RecursiveKeeper(self.store.beside(self.relations), self.planned, self.number)
         twin.given = self.given
         twin._derive_with_witnesses(guard)
@@ -467,9 +459,9 @@ class RecursiveKeeper(Keeper):
 
 
 class _WitnessRounds(Rounds):
-    """Rounds that keep a witness for each fact that is new; `added` collects what was.
+    """Rounds that keep a witness for each new fact; `added` collects the facts.
 
-    Without `added` the facts are there already, and only their witnesses are made: then they do
+    Without `added` the facts are present already, and only their witnesses are made: then they do
     not count against the limits of a step.
     """
 
@@ -478,7 +470,7 @@ class _WitnessRounds(Rounds):
         self.keeper, self.added = keeper, added
 
     def run_from(self, new: dict[str, Counted]) -> None:
-        """Keep what was collected, and go on from it until nothing is new."""
+        """Keep what was collected, and run rounds from it until nothing is new."""
         tasks = [task for tasks in self.keeper._forward.values() for task in tasks]
         self.run_until_settled(tasks, self.end_round(new, 1))
 
@@ -504,7 +496,7 @@ class _WitnessRounds(Rounds):
 
 
 def carried_relations(unit: Unit, shapes: Mapping[str, Shape]) -> set[str]:
-    """Binary relations whose recursive rules all carry the value of the head along from the unit."""
+    """Binary relations whose recursive rules all carry the head's value along."""
     out = set()
     for name, shape in shapes.items():
         rules = [rule for rule in unit.rules if rule.head.relation == name and unit.positions(rule)]
