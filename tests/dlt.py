@@ -35,7 +35,7 @@ from pathlib import Path
 
 from attrs import define, field
 from engines import Incremental
-from oracles.recomputing import Recomputing
+from recomputing import Recomputing
 
 from everlog.cli import main
 from everlog.core.engine.planning.plan import make_plan

@@ -11,7 +11,7 @@ from unittest.mock import patch
 import pytest
 from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
-from oracles.recomputing import Recomputing, Update
+from recomputing import Recomputing, Update
 
 from everlog.core.engine import Engine, watch
 from everlog.core.engine.explain import explanation

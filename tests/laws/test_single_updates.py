@@ -9,7 +9,7 @@ import generators
 import pytest
 from generators import BASE, PROGRAMS
 from hypothesis import assume, given, note, settings
-from oracles.recomputing import Recomputing
+from recomputing import Recomputing
 
 from everlog.core.engine import Engine
 from everlog.core.evaluate import reference

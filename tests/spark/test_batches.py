@@ -15,7 +15,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from oracles.recomputing import Recomputing
+from recomputing import Recomputing
 from specs import tiny
 
 from everlog.core.evaluate import reference
