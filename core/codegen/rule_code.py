@@ -283,7 +283,7 @@ class RuleWriter(JoinWriter):
     def aggregated(self, literal: Aggregate, outer: Sequence[Variable]) -> RuleWriter:
         """The body of an aggregate as code, for values of some variables, grouped by others."""
         body, groups = literal.body, [v for v in literal.outer if v not in outer]
-        candidates = [] if may_fail(literal.target) else aggregated_sets(literal, body)
+        candidates = [] if groups or may_fail(literal.target) else aggregated_sets(literal, body)
         for candidate in [*candidates, None]:
             inner = RuleWriter(self.shapes, self.statistics, self.functors, candidate)
             inner.accesses, inner.expressions = self.accesses.copy(), self.expressions
@@ -349,13 +349,8 @@ class RuleWriter(JoinWriter):
         self.line(f"_k = {names[0] if len(names) == 1 else tuple_text(names)}")
         self.line("_a = _new.get(_k)")
         self.line("if _a is None: _a = _new[_k] = []")
-        if literal.op == "count":
-            self.line(f"_a.append({'1' if self.set_variable is None else f'_len({self.single_set()})'})")
-        elif self.set_variable is None:
-            assert literal.target is not None
-            self.line(f"_a.append({self.expr(literal.target)})")
-        else:
-            self.line(f"_a.extend({self.single_set()})")
+        target = None if literal.op == "count" else literal.target
+        self.line(f"_a.append({'1' if target is None else self.expr(target)})")
 
     def number_of_turns(self) -> str:
         """How often the innermost loop reaches its bottom; without tests it need not run."""
