@@ -303,7 +303,13 @@ class RuleWriter(JoinWriter):
         raise AssertionError("an aggregate without set variable always compiles")
 
     def is_grouped(self, literal: Aggregate) -> bool:
-        """Whether all groups can be computed at once; not if an unread one could fail."""
+        """Whether all groups can be computed at once; not if an unread one could fail.
+
+        A body with an aggregate of its own is not grouped: then each level would be compiled twice
+        for the level around it.
+        """
+        if any(isinstance(x, Aggregate) for x in literal.body):
+            return False
         given = {a for x in literal.body if isinstance(x, Atom) for a in x.args}
         certain = not may_fail(literal.target) and not any(map(may_fail, literal.body))
         return certain and bool(literal.outer) and given.issuperset(literal.outer)
