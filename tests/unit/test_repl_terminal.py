@@ -105,7 +105,7 @@ EXAMPLES: dict[str, tuple[list[str], str]] = {
     ".dump": ([".dump edge"], r"│ 1 │ 2 │\n│ 2 │ 3 │\n╰───┴───╯\n\(2 rows\)"),
     ".class": ([".class"], r"path#2: recursive; one update follows"),
     ".plan": ([".plan path"], r"kept by flow: sets that flow along steps"),
-    ".code": ([".code path#2"], r"def r_path_2_delta0\(_delta, _new\):"),
+    ".code": ([".code path#2"], r"def rule\(_delta, _new\):"),
     ".why": ([".why path(1, 3)"], r"├── path\(1, 2\)   path#1 at paths\.dl:3"),
     ".why-not": ([".why-not path(3, 1)"], r"✗ no fact edge\(3, 1\)"),
     ".param": ([".param from 1", "path($from, x), x > 2?"], r"│ x │\n├───┤\n│ 3 │"),
