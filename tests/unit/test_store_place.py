@@ -18,6 +18,7 @@ import pytest
 from durable import PATHS, assert_right
 
 from everlog import Damaged, Database, FileMoved, NotWritten, StoreError
+from everlog.core.runtime import guards
 from everlog.repl import loop
 from everlog.repl.session import Session
 from everlog.store.file import DatabaseFile
@@ -279,15 +280,20 @@ def test_older_history_is_checked_when_it_is_asked_for(path: Path) -> None:
 
 
 @pytest.fixture
-def interrupted_writing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C comes while a step is being written."""
-    write = DatabaseFile.write
+def interrupted_writing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Ctrl-C comes while a step is being written.
+
+    Limits handle it unless another library does: a Spark session of an earlier test may.
+    """
+    write, handler = DatabaseFile.write, signal.signal(signal.SIGINT, guards._watch._interrupted)
 
     def interrupted(self: DatabaseFile, *arguments: Any, **more: Any) -> None:
         os.kill(os.getpid(), signal.SIGINT)
         write(self, *arguments, **more)
 
     monkeypatch.setattr(DatabaseFile, "write", interrupted)
+    yield
+    signal.signal(signal.SIGINT, handler)
 
 
 @pytest.mark.usefixtures("interrupted_writing")
