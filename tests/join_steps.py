@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from everlog.core import program as p
-from everlog.core.codegen.join_order import variables_of_literal
 from everlog.core.program import Atom, Comparison, Constant, Literal, Negation, Variable
+from everlog.core.program.bodies import variables_of_literal
 from everlog.core.program.functors import COMPARISONS
 
 Tables = Mapping[str, set[tuple[Any, ...]]]

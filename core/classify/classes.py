@@ -2,7 +2,7 @@
 
 The class decides what an update can cost before any data is seen: hierarchical queries are
 maintained in constant time, acyclic ones in constant amortized time under inserts, cyclic ones pay
-for their cycle.  A class without a reason helps nobody, so each test gives its witness: two
+for their cycle.  Each test gives a reason that can be checked: two
 variables that break the hierarchy, a join tree, or the cycle that is left when ear removal (GYO)
 can take no further atom.
 

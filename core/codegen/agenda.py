@@ -12,10 +12,8 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-from everlog.core.codegen import join_order as ordering
 from everlog.core.codegen.code_lines import Values
-from everlog.core.program import Atom, Literal, Range, Variable
-from everlog.core.program.bodies import may_fail
+from everlog.core.program import Atom, Literal, Range, Variable, bodies
 
 
 @frozen
@@ -55,7 +53,7 @@ class Agenda:
         position = len(self._variables)
         self.open[position] = item
         self._variables.append(frozenset(variables_of_literal(item)))
-        self._risky.append(not isinstance(item, Member) and may_fail(item))
+        self._risky.append(not isinstance(item, Member) and bodies.may_fail(item))
         for variable in self._variables[position]:
             self._waiting.setdefault(variable, []).append(position)
             self._uses[variable] = self._uses.get(variable, 0) + 1
@@ -130,4 +128,4 @@ _JOINED = (Atom, Range, Member)
 
 def variables_of_literal(literal: Item) -> list[Variable]:
     """The variables that a literal shares with its body (those inside an aggregate stay inside)."""
-    return [literal.variable] if isinstance(literal, Member) else ordering.variables_of_literal(literal)
+    return [literal.variable] if isinstance(literal, Member) else bodies.variables_of_literal(literal)

@@ -11,9 +11,9 @@ from __future__ import annotations
 from attrs import define
 
 from everlog.core import program as p
-from everlog.core.codegen.agenda import variables_of_literal
 from everlog.core.codegen.rule_code import RuleWriter, Yielding
 from everlog.core.program import Atom, Constant, Rule, Wildcard
+from everlog.core.program.bodies import variables_of_literal
 from everlog.core.storage.shape import Columns
 
 LAZY = "lazily "  # before the name of a relation: its index need not be there as a whole

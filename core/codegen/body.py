@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from everlog.core import program as p
 from everlog.core.program import Aggregate, Atom, Call, Comparison, Literal, Negation, Range, Rule, Variable
+from everlog.core.program.bodies import variables_of_literal
 from everlog.core.storage.shape import Shape
 
 MAX_CANDIDATES = 6  # set variables to try for one rule
@@ -45,9 +46,8 @@ def settable(variable: Variable, body: Sequence[Literal]) -> bool:
             case Aggregate(result=result, outer=outer):
                 if variable == result or variable in outer:
                     return False
-            case Range(result, start, stop, step, _):
-                terms = (result, start, stop) + (() if step is None else (step,))
-                if any(variable in p.variables_of(t) for t in terms):
+            case Range():
+                if variable in variables_of_literal(literal):
                     return False
     return True
 

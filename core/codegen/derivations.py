@@ -23,13 +23,13 @@ from collections.abc import Collection, Sequence, Set
 from attrs import define, evolve
 
 from everlog.core import program as p
-from everlog.core.codegen.agenda import Agenda, variables_of_literal
+from everlog.core.codegen.agenda import Agenda
 from everlog.core.codegen.atoms import local
 from everlog.core.codegen.code_lines import Values
 from everlog.core.codegen.rule_code import RuleWriter, Yielding
-from everlog.core.codegen.writer import Compiled, NoSet, packed, same, tuple_text
+from everlog.core.codegen.writer import Compiled, NoSet, key_text, packed, same, tuple_text
 from everlog.core.program import Aggregate, Atom, Literal, Rule, Variable
-from everlog.core.program.bodies import may_fail
+from everlog.core.program.bodies import may_fail, variables_of_literal
 from everlog.core.storage.shape import Shape
 from everlog.core.storage.table_shapes import ValueShape
 
@@ -141,8 +141,7 @@ class LivingWriter(RuleWriter):
         assert isinstance(group, Atom), f"not normalised: {literal}"
         outer = tuple(range(len(literal.outer)))
         values = self.index(VALUES_OF + group.relation, outer, ())
-        names = [self.bound[v] for v in literal.outer]
-        key = names[0] if len(names) == 1 else tuple_text(names)
+        key = key_text([self.bound[v] for v in literal.outer])
         default = {"count": "0", "sum": "0"}.get(literal.op, "None")
         if literal.kind is p.Kind.FLOAT and default == "0":
             default = "0.0"

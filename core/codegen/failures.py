@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from everlog.core.codegen.agenda import variables_of_literal
 from everlog.core.codegen.writer import Compiled, Lookup
 from everlog.core.program import Failure, Literal, Row, Rule, Value, Variable
-from everlog.core.program.bodies import Binding, outcomes, sure_and_open
+from everlog.core.program.bodies import Binding, outcomes, sure_and_open, variables_of_literal
 from everlog.core.program.values import Failed, NoValue
 from everlog.core.storage.shape import Counted, Shape
 

@@ -34,6 +34,7 @@ from everlog.core.program import (
     Value,
     Variable,
 )
+from everlog.core.program.bodies import variables_of_literal
 from everlog.core.program.functors import COMPARISONS
 from everlog.core.storage.table_statistics import Guess, Statistics
 
@@ -165,8 +166,7 @@ class Ordering:
             return not self.variables[position].isdisjoint(prefix.sources)
         if not isinstance(literal, Range):
             return True
-        terms = [literal.start, literal.stop] + ([] if literal.step is None else [literal.step])
-        return all(v in prefix.sources for term in terms for v in p.variables_of(term))
+        return all(v in prefix.sources for term in literal.bounds for v in p.variables_of(term))
 
     def _is_connected(self, prefix: _Prefix, position: int) -> bool:
         variables = self.variables[position]
@@ -188,12 +188,11 @@ class Ordering:
         if self.set_variable in new:
             if len(new) == 1 and prefix.sources:  # sets are intersected: their values are not run through
                 rows, weight = prefix.rows * min(matches, 1.0), _IN_A_SET
+            elif len(new) > 1 and isinstance(literal, Atom):
+                others = tuple(c for c, a in enumerate(literal.args) if a in new and a != self.set_variable)
+                rows = prefix.rows * min(matches, self._known(literal).distinct(others))
         elif len(new) == 1 and new <= self.passing and prefix.sources:
             weight = _UNION
-        if self.set_variable in new and len(new) > 1 and isinstance(literal, Atom):
-            known = self._known(literal)
-            of_set = known.distinct(tuple(c for c, a in enumerate(literal.args) if a in new - {self.set_variable}))
-            rows = prefix.rows * min(matches, max(1.0, of_set))
         cost = prefix.cost + prefix.rows + weight * prefix.rows * tried
         sources = dict(prefix.sources)
         if isinstance(literal, Atom):
@@ -322,17 +321,3 @@ class Ordering:
 def _comparing(op: str, constant: Value, turned: bool) -> Callable[[Value], bool]:
     compare = COMPARISONS[op]
     return (lambda value: compare(constant, value)) if turned else (lambda value: compare(value, constant))
-
-
-def variables_of_literal(literal: Literal) -> list[Variable]:
-    """The variables that a literal shares with its body (those inside an aggregate stay inside)."""
-    match literal:
-        case Atom(args=args) | Negation(Atom(args=args)):
-            return [v for a in args for v in p.variables_of(a)]
-        case Comparison(left=left, right=right):
-            return [*p.variables_of(left), *p.variables_of(right)]
-        case Aggregate(result=result, outer=outer):
-            return [result, *outer]
-        case Range(result, start, stop, step, _):
-            terms = [result, start, stop] + ([] if step is None else [step])
-            return [v for t in terms for v in p.variables_of(t)]

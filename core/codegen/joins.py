@@ -131,8 +131,7 @@ class JoinWriter(AtomWriter):
         literal, values = agenda.open[planned], agenda.open[member]
         assert isinstance(values, Member)
         if isinstance(literal, Range):
-            terms = [literal.start, literal.stop] + ([] if literal.step is None else [literal.step])
-            return planned if self.is_bound(terms) else member
+            return planned if self.is_bound(literal.bounds) else member
         assert isinstance(literal, Atom)
         new = [a for a in literal.args if isinstance(a, Variable) and self.is_new(a)]
         if new == [self.set_variable]:
@@ -191,11 +190,10 @@ class JoinWriter(AtomWriter):
         raise NotImplementedError("see RuleWriter")
 
     def range_loop(self, literal: Range) -> None:
-        terms = [literal.start, literal.stop] + ([] if literal.step is None else [literal.step])
         step = "None" if literal.step is None else self.expr(literal.step)
         text, names = (
             f"_range({self.expr(literal.start)}, {self.expr(literal.stop)}, {step})",
-            self.names_in(terms),
+            self.names_in(literal.bounds),
         )
         if may_fail(literal):
             name = self.temporary("_r")

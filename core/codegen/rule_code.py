@@ -10,12 +10,11 @@ from typing import Any
 from attrs import define, field
 
 from everlog.core import program as p
-from everlog.core.codegen.agenda import variables_of_literal
 from everlog.core.codegen.body import aggregated_sets, set_variables
 from everlog.core.codegen.code_lines import Line, Loop, Test, Values, comment, defined
 from everlog.core.codegen.failures import FailurePoint
 from everlog.core.codegen.joins import JoinWriter
-from everlog.core.codegen.writer import DELTA, Compiled, NoSet, deeper, packed, same, tuple_text
+from everlog.core.codegen.writer import DELTA, Compiled, NoSet, deeper, key_text, packed, same, tuple_text
 from everlog.core.program import (
     Aggregate,
     Atom,
@@ -24,7 +23,7 @@ from everlog.core.program import (
     Rule,
     Variable,
 )
-from everlog.core.program.bodies import may_fail
+from everlog.core.program.bodies import may_fail, variables_of_literal
 from everlog.core.storage.shape import Shape
 from everlog.core.storage.table_shapes import PairShape, ValueShape
 from everlog.core.storage.table_statistics import Statistics
@@ -316,7 +315,7 @@ class RuleWriter(JoinWriter):
 
     def call_for_one(self, function: str, literal: Aggregate) -> list[Line]:
         """The call for one group, whose value is remembered."""
-        key = self.parameters[0] if len(self.parameters) == 1 else tuple_text(list(self.parameters))
+        key = key_text(self.parameters)
         return [
             Line(1, f"def {function}({', '.join(self.parameters)}):"),
             Line(2, f"_v = {function}_known.get({key}, _MISSING)"),
@@ -329,7 +328,7 @@ class RuleWriter(JoinWriter):
 
     def call_for_all(self, function: str, literal: Aggregate, turns: int) -> list[Line]:
         """The call for one group, until that has been done often; then for all groups at once."""
-        key = self.parameters[0] if len(self.parameters) == 1 else tuple_text(list(self.parameters))
+        key = key_text(self.parameters)
         total = f"_total_{literal.op}_{literal.kind}"
         return [
             Line(1, f"{function}_turns = {turns}"),
@@ -351,8 +350,7 @@ class RuleWriter(JoinWriter):
 
     def accumulate_group(self, literal: Aggregate, groups: Sequence[Variable]) -> None:
         """At the bottom of an aggregate's body: note the value of its target for its group."""
-        names = [self.bound[v] for v in groups]
-        self.line(f"_k = {names[0] if len(names) == 1 else tuple_text(names)}")
+        self.line(f"_k = {key_text([self.bound[v] for v in groups])}")
         self.line("_a = _new.get(_k)")
         self.line("if _a is None: _a = _new[_k] = []")
         target = None if literal.op == "count" else literal.target

@@ -229,11 +229,15 @@ def same(one: str, other: str) -> str:
     return f"{one} is {other} or {one} == {other}"
 
 
-def tuple_text(parts: list[str]) -> str:
+def tuple_text(parts: Sequence[str]) -> str:
     return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
 
 
 def packed(values: Sequence[str], columns: Columns) -> str:
     """The values of some columns, as keys and facts have them: one is bare."""
-    chosen = [values[column] for column in columns]
-    return chosen[0] if len(chosen) == 1 else tuple_text(chosen)
+    return key_text([values[column] for column in columns])
+
+
+def key_text(parts: Sequence[str]) -> str:
+    """Several expressions as one key: one is bare."""
+    return parts[0] if len(parts) == 1 else tuple_text(parts)

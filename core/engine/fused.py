@@ -19,7 +19,7 @@ from attrs import define, field
 
 from everlog.core.codegen.code_lines import Line, Values, comment, defined, identifier
 from everlog.core.codegen.expressions import Expressions
-from everlog.core.codegen.writer import MAX_LOOPS, Access, packed, same, tuple_text
+from everlog.core.codegen.writer import MAX_LOOPS, Access, key_text, packed, same
 from everlog.core.engine import row_undo
 from everlog.core.engine.keepers.counted import CountKeeper, DerivingKeeper
 from everlog.core.engine.keepers.groups import GroupKeeper, GroupValues
@@ -186,9 +186,7 @@ class Function:
 
         def emit() -> None:
             args = rule.head.args[:-1] if isinstance(keeper, GroupKeeper) else rule.head.args
-            values = [writer.expr(a) for a in args]
-            fact = values[0] if len(values) == 1 else tuple_text(values)
-            writer.line(f"_f = {fact}")
+            writer.line(f"_f = {key_text([writer.expr(a) for a in args])}")
             writer.line(f"{pending}[_f] = {pending}.get(_f, 0) {sign} 1")
             writer.line("_m += 1")
 

@@ -1,9 +1,8 @@
 """`auto`: a rule begins as first-order delta, and moves when the stream asks for another view.
 
 Delta needs nothing but indexes and is the fastest while values have few partners.  Other views of a
-join are slower on such data, and without bound faster on others.  Nobody knows beforehand which
-data comes, so a rule moves on evidence, as one who rents skis buys a pair when the rents have come
-to its price.
+join are slower on such data, and without bound faster on others.  Which data will come is unknown,
+so a rule moves on evidence, as a skier buys a pair when the rents have come to its price.
 
 What a rule spends is counted: by its delta rules themselves (`core.engine.stepping.work`) or by its
 view.  For each strategy that the rule could have instead, a *debt* grows by what was spent and
@@ -145,7 +144,7 @@ class JoinWatch:
                 keeper,
                 rule.name,
                 tuple(a.relation for a in query.atoms),
-                refuges_of(query),
+                refuges,
                 growing_refuge_of(query),
             )
             for keeper in network.keepers
@@ -153,7 +152,7 @@ class JoinWatch:
             for rule in keeper.planned.unit.rules
             if keeper.planned.joins[rule.name].strategy == AUTO
             for query in [query_of(rule)]
-            if refuges_of(query)
+            if (refuges := refuges_of(query))
         ]
         for watched in self.rules:
             joined = watched.keeper.joined.get(watched.rule)

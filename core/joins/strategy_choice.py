@@ -18,7 +18,6 @@ from attrs import frozen
 
 from everlog.core.classify.classes import is_hierarchical
 from everlog.core.classify.query import Query, merged_variables, query_of
-from everlog.core.codegen.agenda import variables_of_literal
 from everlog.core.joins.exponents import refuge_of, search_exponent
 from everlog.core.joins.join_strategies import AUTO, CALIBRATED, DELTA, GENERATIONS, JOINS, NAIVE, VIEW_TREE
 from everlog.core.program import (
@@ -37,6 +36,7 @@ from everlog.core.program import (
     variables_of,
     written_body,
 )
+from everlog.core.program.bodies import variables_of_literal
 
 
 @frozen

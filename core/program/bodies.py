@@ -145,8 +145,8 @@ def needs(literal: Literal) -> set[str]:
             return names([left, right])
         case Aggregate(outer=outer):
             return names(outer)
-        case Range(_, start, stop, step):
-            return names([start, stop] if step is None else [start, stop, step])
+        case Range():
+            return names(literal.bounds)
         case _:
             assert_never(literal)
 
@@ -169,6 +169,22 @@ def names(terms: Iterable[Term]) -> set[str]:
 
 
 # ── how conditions turn out ──────────────────────────────────────────────────────────────────
+
+
+def variables_of_literal(literal: Literal) -> list[Variable]:
+    """The variables that a literal shares with its body (those inside an aggregate stay inside)."""
+    match literal:
+        case Atom(args=args) | Negation(Atom(args=args)):
+            terms: Sequence[Term] = args
+        case Comparison(left=left, right=right):
+            terms = [left, right]
+        case Aggregate(result=result, outer=outer):
+            terms = [result, *outer]
+        case Range(result=result):
+            terms = [result, *literal.bounds]
+        case _:
+            assert_never(literal)
+    return [variable for term in terms for variable in variables_of(term)]
 
 
 def outcomes(

@@ -233,9 +233,13 @@ class Range:
     step: Term | None
     kind: Kind
 
+    @property
+    def bounds(self) -> list[Term]:
+        """The arguments: start and stop, and the step if there is one."""
+        return [self.start, self.stop] if self.step is None else [self.start, self.stop, self.step]
+
     def __str__(self) -> str:
-        args = [self.start, self.stop] + ([] if self.step is None else [self.step])
-        return f"{self.result} = range({', '.join(map(str, args))})"
+        return f"{self.result} = range({', '.join(map(str, self.bounds))})"
 
 
 Literal: TypeAlias = Atom | Negation | Comparison | Aggregate | Range

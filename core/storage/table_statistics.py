@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sized
 from operator import itemgetter
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from everlog.core.program import Row, Value
 from everlog.core.storage.shape import Columns, F, ShapeOf
@@ -38,7 +39,17 @@ class Statistics:
     (4000, 2, 0.5)
     """
 
-    __slots__ = ("_counts", "_distinct", "_frequent", "_matching", "exact", "lookups", "rows", "sample")
+    __slots__ = (
+        "__weakref__",
+        "_counts",
+        "_distinct",
+        "_frequent",
+        "_matching",
+        "exact",
+        "lookups",
+        "rows",
+        "sample",
+    )
 
     def __init__(
         self,
@@ -53,7 +64,7 @@ class Statistics:
         self._counts: dict[int, Counter[Value]] = {}
         self._distinct: dict[Columns, float] = {}
         self._frequent: dict[int, dict[Value, float]] = {}
-        self._matching: dict[tuple[int, int, int], tuple[Statistics, float]] = {}
+        self._matching: WeakKeyDictionary[Statistics, dict[tuple[int, int], float]] = WeakKeyDictionary()
 
     @property
     def complete(self) -> bool:
@@ -124,11 +135,10 @@ class Statistics:
 
         Where rows with a value can be counted, it looks up values of the other sample.
         """
-        key = (column, id(other), column_of_other)
-        found = self._matching.get(key)
-        if found is None:  # `other` is kept, so that its id stays its own
-            found = self._matching[key] = other, self._matched(column, other, column_of_other)
-        return found[1]
+        known, key = self._matching.setdefault(other, {}), (column, column_of_other)
+        if key not in known:
+            known[key] = self._matched(column, other, column_of_other)
+        return known[key]
 
     def _matched(self, column: int, other: Statistics, column_of_other: int) -> float:
         known = self.rows_with(column)

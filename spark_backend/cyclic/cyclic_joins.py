@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 
 from attrs import frozen
 
 from everlog.core.classify.classes import is_acyclic
 from everlog.core.classify.query import query_of
 from everlog.core.program import (
-    Aggregate,
     Atom,
     Comparison,
     Constant,
     Kind,
     Literal,
-    Negation,
-    Range,
     Rule,
     Term,
     Variable,
     computed_arguments,
     variables_of,
 )
-from everlog.core.program.bodies import rule_may_fail
+from everlog.core.program.bodies import rule_may_fail, variables_of_literal
 
 MOST_ATOMS = 60  # each is a bit of a mask
 _ORDERS = ("<", "<=", ">", ">=")
@@ -54,7 +51,9 @@ def cyclic_join(rule: Rule) -> CyclicJoin | None:
     tests = tuple(one for one in rule.body if isinstance(one, Comparison) and _is_test(one, bound))
     taken = {id(literal) for literal in (*atoms, *tests)}
     rest = tuple(literal for literal in rule.body if id(literal) not in taken)
-    outside = {v for arg in rule.head.args for v in variables_of(arg)} | {v for one in rest for v in _spoken(one)}
+    outside = {v for arg in rule.head.args for v in variables_of(arg)} | {
+        v for one in rest for v in variables_of_literal(one)
+    }
     return CyclicJoin(atoms, tests, tuple(implied(tests)), rest, frozenset(outside & bound))
 
 
@@ -85,18 +84,3 @@ def implied(tests: Iterable[Comparison]) -> Iterator[Comparison]:
 def _is_test(test: Comparison, bound: Collection[Variable]) -> bool:
     """Whether it compares variables of the atoms; Spark evaluates computed ones."""
     return all(isinstance(side, Constant) or side in bound for side in (test.left, test.right))
-
-
-def _spoken(literal: Literal) -> Iterator[Variable]:
-    """The variables that connect a literal with others."""
-    match literal:
-        case Atom(args=args) | Negation(Atom(args=args)):
-            terms: Sequence[Term] = args
-        case Comparison(left=left, right=right):
-            terms = [left, right]
-        case Range(start=start, stop=stop, step=step, result=result):
-            terms = [start, stop, result, *([] if step is None else [step])]
-        case Aggregate(outer=outer, result=result):
-            terms = [*outer, result]
-    for term in terms:
-        yield from variables_of(term)

@@ -311,7 +311,7 @@ class Body:
     def _ranged(self, literal: Range, found: Bindings | None) -> Bindings:
         from pyspark.sql import functions as F
 
-        terms = [literal.start, literal.stop, *([] if literal.step is None else [literal.step])]
+        terms = literal.bounds
         if found is None:  # an empty binding may still be dropped by a test
             if literal.kind is Kind.NUMBER and all(isinstance(term, Constant) for term in terms):
                 return self._counted(literal, [int(term.value) for term in terms if isinstance(term, Constant)])

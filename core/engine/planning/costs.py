@@ -6,7 +6,7 @@ they also go, and which strategy is in use.
 
 A cost is for one row that comes or goes in one of the joined relations.  The facts that change come
 on top, one by one with constant delay.  Matches of the join that change no fact (the head hides a
-variable, or a condition above the join rejects them) are part of the cost: nobody asked for them.
+variable, or a condition above the join rejects them) are part of the cost: no reader pays for them.
 N is the number of inserts so far, D the size of the joined relations now.
 
 A rule is run together with the auxiliary rules that its wildcards, hidden variables and aggregates

@@ -20,9 +20,8 @@ from collections.abc import Mapping, Sequence
 from attrs import evolve, frozen
 
 from everlog.core import program as p
-from everlog.core.codegen.agenda import variables_of_literal
 from everlog.core.program import Atom, Column, Literal, Program, Relation, Rule, Term, Value, Variable
-from everlog.core.program.bodies import rule_may_fail, schedule
+from everlog.core.program.bodies import rule_may_fail, schedule, variables_of_literal
 from everlog.core.program.carried import hands_on, own_atom, steps_of
 from everlog.core.program.dependencies import Unit
 from everlog.core.storage.table_shapes import PairShape
