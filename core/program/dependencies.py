@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 
-from attrs import frozen
+from attrs import evolve, frozen
 
-from everlog.core.program import Atom, Program, Rule, Subsumption, atoms_of
+from everlog.core.program import Atom, Program, Rule, Subsumption, atoms_of, draws_numbers
 from everlog.core.program.strong import strong_components
 
 
@@ -82,6 +82,36 @@ def units(program: Program) -> tuple[Unit, ...]:
     return tuple(
         Unit(tuple(group), tuple(own), _is_recursive(program, set(group), own), tuple(dominances))
         for group, own, dominances in zip(groups, rules, subsumptions, strict=True)
+    )
+
+
+def needed_part(program: Program) -> Program:
+    """The part of a program that its `.output` and `.printsize` relations depend on.
+
+    Where that part draws numbers, it is the whole program: the numbers depend on the order in which
+    all of its relations are computed.  Cost: linear in the program.
+    """
+    graph: dict[str, list[str]] = {}
+    for edge in edges(program):
+        graph.setdefault(edge.head, []).append(edge.body)
+    needed: set[str] = set()
+    waiting = [directive.relation for directive in (*program.outputs, *program.printsizes)]
+    while waiting:
+        name = waiting.pop()
+        if name not in needed:
+            needed.add(name)
+            waiting += graph.get(name, ())
+    rules = tuple(rule for rule in program.rules if rule.head.relation in needed)
+    if any(map(draws_numbers, rules)):
+        return program
+    return evolve(
+        program,
+        relations={name: relation for name, relation in program.relations.items() if name in needed},
+        rules=rules,
+        facts={name: rows for name, rows in program.facts.items() if name in needed},
+        subsumptions=tuple(s for s in program.subsumptions if s.dominated.relation in needed),
+        inputs=tuple(d for d in program.inputs if d.relation in needed),
+        limits={name: size for name, size in program.limits.items() if name in needed},
     )
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from everlog.core.program import Program
+from everlog.core.program.dependencies import needed_part
 from everlog.files.dispatch import write_size
 from everlog.files.location import require_output_folders
 from everlog.files.text_values import FactsError
@@ -112,6 +113,7 @@ def job_of(program: Program, arguments: argparse.Namespace) -> Job:
     refuse_arguments(arguments)
     check_inputs(program)
     check_outputs(program)
+    program = needed_part(program)
     try:
         planned = plan(program)
     except NotOnSpark as problem:

@@ -37,6 +37,7 @@ from everlog.commands.on_spark import (
 from everlog.commands.strategy_option import add_strategy_argument, strategies_of
 from everlog.core.evaluate.seminaive import Progress, evaluate
 from everlog.core.program import Directive, Program, Row
+from everlog.core.program.dependencies import needed_part
 from everlog.core.program.fact_rows import FactError
 from everlog.core.program.values import EvaluationError
 from everlog.files import FactsError, write_facts, write_size
@@ -144,8 +145,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"error: {excluded[0]} and {excluded[1]} cannot be combined", file=sys.stderr)
         return 2
     # the stream, or later files, may fill relations that are empty in the program
-    lives_on = arguments.watch or arguments.updates is not None
-    written = load_written(arguments, untold=("DL060",) if lives_on else ())
+    follows = arguments.watch or arguments.updates is not None
+    written = load_written(arguments, untold=("DL060",) if follows else ())
     if written is None:
         return 1
     if arguments.show is not None:
@@ -156,6 +157,8 @@ def run(arguments: argparse.Namespace) -> int:
         _check_strategies(program_in(written), arguments)
         written = with_functions(written, arguments)
         program = program_in(written)
+        if not (program.outputs or program.printsizes or _lives_on(arguments) or arguments.no_warn):
+            tell_note("nothing to run: the program has no .output and no .printsize")
         if arguments.engine == "spark":
             run_job(job_of(program, arguments), spark_options_of(arguments))
             return 0
@@ -165,6 +168,8 @@ def run(arguments: argparse.Namespace) -> int:
             if arguments.watch:
                 _watch(program, arguments, meter)
             folder, tell = Path(arguments.fact_dir), partial(tell_note, meter=meter)
+            if not _lives_on(arguments):
+                program = needed_part(program)
             facts = partial(read_inputs, program, folder, arguments.no_warn, tell, meter.reading)
             if arguments.updates is not None:
                 return _follow(written, facts, arguments, meter)
@@ -194,6 +199,11 @@ def _excluded(arguments: argparse.Namespace) -> tuple[str, str] | None:
             if wanted and is_there:
                 return flag, other
     return None
+
+
+def _lives_on(arguments: argparse.Namespace) -> bool:
+    """Whether relations are kept, so that any of them may be changed or asked for."""
+    return arguments.watch or arguments.updates is not None or arguments.db is not None
 
 
 def _evaluated(
@@ -231,8 +241,7 @@ def _check_strategies(program: Program, arguments: argparse.Namespace) -> None:
             make_plan(program, strategies_of(arguments))
         except NoSuchStrategy as error:
             raise FactsError(str(error)) from None
-        lives_on = arguments.watch or arguments.updates is not None or arguments.db is not None
-        if not lives_on and not arguments.no_warn:
+        if not _lives_on(arguments) and not arguments.no_warn:
             tell_note("--strategy needs --updates or --watch; a single run evaluates whole relations")
 
 
@@ -241,12 +250,13 @@ def _check_places(program: Program, arguments: argparse.Namespace) -> None:
     check_directives(program.inputs, program.outputs)
     if arguments.output_dir != "-":
         require_output_folders(arguments.output_dir, program.outputs)
+    inputs = program.inputs if _lives_on(arguments) else needed_part(program).inputs
     reads_facts = not goes_on(arguments)
-    if reads_facts and not Path(arguments.fact_dir).is_dir() and program.inputs and not arguments.no_warn:
+    if reads_facts and not Path(arguments.fact_dir).is_dir() and inputs and not arguments.no_warn:
         raise FactsError(f"fact directory `{arguments.fact_dir}` does not exist")
     piped = [
         d.relation
-        for d in program.inputs
+        for d in inputs
         if reads_facts and d.params.get("IO") in ("stdin", "json") and "filename" not in d.params
     ]
     if arguments.updates == "-" and (piped or arguments.program == "-"):

@@ -131,6 +131,44 @@ def test_exit_status(
         assert captured.out == ""
 
 
+UNNEEDED = """.decl e(x:number, y:number)  .input e
+.decl unread(x:number)  .input unread
+.decl fails(x:number)  .decl grows(x:number)  .decl q(x:number, y:number)
+fails(1 / x) :- unread(_), x = 0.
+grows(0).  grows(x + 1) :- grows(x).
+q(x, y) :- e(x, y), e(y, x), x < y.
+"""
+
+
+def test_a_run_does_only_what_an_output_needs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Not the unread file, the rule that fails, or the recursion without end."""
+    (folder / "needed.dl").write_text(UNNEEDED + ".output q\n")
+    (folder / "sized.dl").write_text(UNNEEDED + ".printsize q\n")
+    (folder / "nothing.dl").write_text(UNNEEDED)
+    (folder / "facts" / "e.facts").write_text("1\t2\n2\t1\n")
+    (folder / "facts" / "unread.facts").write_text("not a number\n")
+    for name, shown in (("needed.dl", "1\t2"), ("sized.dl", "q\t1")):
+        assert main(["run", name, "-F", "facts", "-D-"]) == 0
+        assert shown in capsys.readouterr().out
+    assert main(["run", "nothing.dl", "-F", "nowhere"]) == 0
+    assert capsys.readouterr().err == "note: nothing to run: the program has no .output and no .printsize\n"
+    assert main(["check", "needed.dl", "-F", "facts"]) == 1
+    assert "unread.facts:1: column 1" in capsys.readouterr().out
+
+
+def test_rules_that_draw_numbers_draw_the_same_beside_others(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`a` comes first, although nothing needs it, and `b` continues from its numbers."""
+    text = ".decl a(x:number)  .decl b(x:number)  .output b\na(autoinc()) :- 1 = 1.  b(autoinc()) :- 1 = 1.\n"
+    (folder / "numbers.dl").write_text(text)
+    assert main(["run", "numbers.dl", "-D-"]) == 0
+    found = capsys.readouterr().out
+    (folder / "numbers.dl").write_text(text + ".output a\n")
+    assert main(["run", "numbers.dl", "-D-"]) == 0
+    assert found in capsys.readouterr().out
+
+
 def test_the_status_is_that_of_the_process(folder: Path) -> None:
     assert [everlog(words).returncode for words in (["-V"], ["check", "no.dl"], ["nothing"])] == [0, 1, 2]
 
