@@ -29,6 +29,7 @@ COMMANDS: dict[str, str] = {
     "check": "report every error in a program",
     "why": "prove a fact, down to the base facts",
     "why-not": "show what each rule lacks to derive a fact",
+    "what-if": "show what a step would change, without making it",
     "fmt": "format a program in the house style",
     "explain": "show how a program will be run, and what an update can cost",
     "ies": "systems of auxiliary relations that maintain a recursive view: list, show, run, SQL",

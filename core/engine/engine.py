@@ -47,6 +47,8 @@ from everlog.core.storage.shape import Facts
 from everlog.core.storage.shared_values import SharedTable
 from everlog.core.storage.tables import Table
 
+_T = TypeVar("_T")
+
 LARGE = 64  # updates from which a step may be a large one
 PART = 4  # a large step changes at least 1/4 of the base facts
 MEASURED = 200  # one of this many single updates takes the general way, to measure rules
@@ -64,6 +66,14 @@ class Witness:
 
 
 _Step = TypeVar("_Step", bound=Callable[..., Changes])
+
+
+class _Answered(Exception):
+    """Ends a trial, so that the engine undoes its step; `answer` is what was found."""
+
+    def __init__(self, answer: Any) -> None:
+        super().__init__("a trial is over")
+        self.answer = answer
 
 
 def _whole(method: _Step) -> _Step:
@@ -125,6 +135,7 @@ class Engine:
         self.guard = Guard(limits or Limits(), progress)
         self.large = large
         self.seal: Seal | None = None
+        self._trial: Callable[[Changes], Any] | None = None  # asked at the end of a step: see `what_if`
         self._asked = dict(strategies or {})
         self._steps = 0
         self.moved: dict[str, Move] = {}  # rules that moved, with their last move
@@ -235,6 +246,34 @@ class Engine:
         """Apply the net change of a step that was made elsewhere."""
         self._steps += 1
         return self._apply(net)
+
+    def what_if(self, updates: Sequence[Update], ask: Callable[[Changes], _T]) -> _T:
+        """Apply a step, call `ask` with its changes in the state that it makes, and undo the step.
+
+        `ask` may read and must not write.  Nothing is sealed.  A step that fails raises its error.
+
+        Cost: that of the step, of `ask`, and of undoing the step.
+        """
+        net = self._net(updates)
+        if not net:
+            return ask(NOTHING)
+        self._trial = ask
+        try:
+            self._try(net)
+        except _Answered as over:
+            answer: _T = over.answer
+            return answer
+        finally:
+            self._trial = None
+        raise AssertionError("a trial ends before its step is committed")
+
+    @_whole
+    def _try(self, net: Net) -> Changes:
+        return self._apply(net)
+
+    def prove_all(self) -> None:
+        """Make the witnesses of all facts, which proofs in a trial need."""
+        self._prove(self._network.keepers)
 
     def _apply(self, net: Net) -> Changes:
         if not net:
@@ -412,7 +451,7 @@ class Engine:
                 self._give(step, net)
                 step.run()
                 changes, number = self._changes(step), self._base_facts_after(net)
-                self._have_sealed(net)
+                self._have_sealed(net, changes)
                 self._base_facts, self.guard.committed = number, True  # last: nothing may fail after it
             except BaseException as error:
                 self._take_back(step, error)
@@ -455,15 +494,17 @@ class Engine:
                     step.all_awake()
                 network.forget_grown_tasks()
                 changes, number = self._changes(step), self._base_facts_after(net)
-                self._have_sealed(net)
+                self._have_sealed(net, changes)
                 self._base_facts, self.guard.committed = number, True  # last: nothing may fail after it
             except BaseException as error:
                 self._take_back(step, error)
                 raise
         return changes
 
-    def _have_sealed(self, net: Net) -> None:
+    def _have_sealed(self, net: Net, changes: Changes = NOTHING) -> None:
         """End a step: nothing after this fails, and signals wait until the guard exits."""
+        if self._trial is not None:
+            raise _Answered(self._trial(changes))
         if self.seal is not None:
             with self.guard.sealing():
                 self.seal(net)

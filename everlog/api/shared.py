@@ -177,6 +177,12 @@ class SharedDatabase:
         with self._writing() as db:
             return db.apply(step, positions=positions)
 
+    def what_if(self, step: Step = ()) -> Changes:
+        """As `Database.what_if`; other threads wait as for a step."""
+        collected = [] if self._transaction is None else self._transaction.step
+        with self._writing() as db:
+            return db.what_if([*collected, *step_updates(db.relations, step)])
+
     def transaction(self) -> SharedTransaction:
         """Collect inserts and deletes in a `with` block, and apply them as one step.
 

@@ -28,6 +28,7 @@ from everlog.core.program import Program, Relation, Row, executor
 from everlog.core.program.executor import Update
 
 _Input = TypeVar("_Input")
+_Output = TypeVar("_Output")
 
 
 class Journal(Protocol):
@@ -155,9 +156,7 @@ class Writer:
             self.engine.seal = journal.write
 
     @uses
-    def _alone(
-        self, change: Callable[[_Input], executor.Changes], argument: _Input, idle: str = ""
-    ) -> executor.Changes:
+    def _alone(self, change: Callable[[_Input], _Output], argument: _Input, idle: str = "") -> _Output:
         """Change the engine, while nothing else uses the database."""
         state = self.state
         if state.under_way != idle or state.readers:
@@ -169,6 +168,23 @@ class Writer:
             return change(argument)
         finally:
             using.under_way = idle
+
+    def trial(self, step: Iterable[Update], ask: Callable[[executor.Changes], _Output]) -> _Output:
+        """The answer of `ask` in the state after a step, which is undone: nothing has changed.
+
+        In a transaction of this thread, the step comes after the updates collected so far.  A
+        read-only database allows it too.
+        """
+        updates, idle = list(step), self.state.idle
+        if self.joins():
+            assert self.transaction is not None
+            updates, idle = [*self.transaction.step, *updates], self.state.under_way
+        return self._alone(lambda tried: self.engine.what_if(tried, ask), updates, idle)
+
+    def what_if(self, step: Iterable[Update]) -> Changes:
+        """The changes that a step would cause; it is not made."""
+        found = self.trial(step, lambda told: {name: dict(told[name]) for name in told})
+        return Changes(found, self.relations)
 
     def follow(self, change: Callable[[_Input], executor.Changes], argument: _Input) -> Changes:
         """Repeat a change of another process, though this database may be read-only."""

@@ -8,17 +8,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from everlog.commands.common import add_functor_arguments, add_program_arguments, load_program, tell_note
-from everlog.commands.limits import add_limit_arguments, limits_of
+from everlog.commands.loaded import add_database_arguments, database_of
 from everlog.core.program.values import EvaluationError
 from everlog.files.text_values import FactsError
-from everlog.functors import FunctorError, bind_functors
-from everlog.initial_facts import read_inputs
-from everlog.progress import meter_for
+from everlog.functors import FunctorError
 
 if TYPE_CHECKING:
     from everlog.api.database import Database
@@ -37,28 +32,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_question_arguments(parser: argparse.ArgumentParser) -> None:
-    add_program_arguments(parser)
+    add_database_arguments(parser)
     parser.add_argument("facts", nargs="+", metavar="FACT", help="a fact such as 'path(1, 3)'")
-    parser.add_argument("-F", "--fact-dir", default=".", metavar="DIR", help="folder of .facts files (default: .)")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--json", action="store_true", help="as JSON: an object, or for several facts a list")
     how.add_argument("--dot", action="store_true", help="as a graph, for Graphviz")
-    add_functor_arguments(parser)
-    add_limit_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    program = load_program(arguments, untold=("DL060",))
-    if program is None:
-        return 1
     try:
-        program = bind_functors(program, arguments.program, arguments.library, arguments.library_dir)
-        from everlog.api.database import Database
-
-        with meter_for(sys.stderr) as meter:
-            folder, tell = Path(arguments.fact_dir), partial(tell_note, meter=meter)
-            given = read_inputs(program, folder, arguments.no_warn, tell, meter.reading)
-            database = Database(program, facts=given, limits=limits_of(arguments), progress=meter.deriving)
+        database = database_of(arguments)
+        if database is None:
+            return 1
         return _answer(database, arguments)
     except (EvaluationError, FactsError, FunctorError) as error:
         print(f"error: {error}", file=sys.stderr)

@@ -127,6 +127,17 @@ def drop(session: Session, name_or_text: str) -> None:
 # ── facts ────────────────────────────────────────────────────────────────────────────────────
 
 
+def updates_of(session: Session, text: str) -> list[Update]:
+    """The updates of a text of facts such as `+edge(1, 2). -edge(2, 3).`"""
+    whole = text if text.rstrip().endswith(".") else f"{text}."
+    reading = continuation.reading(whole)
+    if reading.report.errors:
+        raise DatalogError(reading.report)
+    if any(_what(typed) != "fact" for typed in reading.statements):
+        raise CommandError("only facts with `+` or `-` can be tried, not rules or queries")
+    return [_update(session.db, reading, typed) for typed in reading.statements]
+
+
 def _update(db: Database, reading: Reading, typed: Typed) -> Update:
     """The update of a typed fact; the error for an undeclared relation has a hint."""
     text, name = reading.source.text[typed.pos : typed.end], _name(typed.statement)

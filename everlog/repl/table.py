@@ -29,6 +29,7 @@ MODULES = [
     "everlog.repl.commands.durable",
     "everlog.repl.commands.rules",
     "everlog.repl.commands.reasons",
+    "everlog.repl.commands.questions",
     "everlog.repl.commands.parameters",
     "everlog.repl.commands.changes",
     "everlog.repl.commands.output",

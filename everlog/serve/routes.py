@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from attrs import evolve, frozen
 
-from everlog.serve import reading, schemas, writing
+from everlog.serve import reading, schemas, trying, writing
 from everlog.serve.reading import Call
 from everlog.serve.schemas import FLAG, STEP, Shape, array, integer, ref, text
 from everlog.serve.service import Bounds, Service
@@ -127,6 +127,16 @@ OPERATIONS: tuple[Operation, ...] = (
         (_NUMBERS,),
         schemas.STEP_BODY,
         writes=True,
+    ),
+    Operation(
+        "POST",
+        "/what-if",
+        "what_if",
+        "What a step would change, without making it; with more than {answer} bytes, how much.",
+        ref("Changed"),
+        trying.what_if,
+        (_NUMBERS,),
+        schemas.WHAT_IF_BODY,
     ),
     Operation("GET", "/rules", "rules", "The rules, with class and cost.", schemas.RULES, reading.rules),
     Operation(

@@ -57,18 +57,22 @@ PARAMETERS: Shape = {
 }
 PROGRAM_TEXT = text("Statements: declarations, rules, facts, directives.", maxLength=1_000_000)
 
+_UPDATES: dict[str, Shape] = {
+    "delete": {**ROWS_BY_RELATION, "description": "Rows to delete, by relation; applied first."},
+    "insert": {**ROWS_BY_RELATION, "description": "Rows to insert, by relation."},
+    "text": text("Lines `+fact.` and `-fact.`, applied last."),
+    "tell": text("The form of the answer: all changes, or their numbers.", enum=["changes", "counts"]),
+}
 STEP_BODY = obj(
     {},
     {
-        "delete": {**ROWS_BY_RELATION, "description": "Rows to delete, by relation; applied first."},
-        "insert": {**ROWS_BY_RELATION, "description": "Rows to insert, by relation."},
-        "text": text("Lines `+fact.` and `-fact.`, applied last."),
-        "tell": text("The form of the answer: all changes, or their numbers.", enum=["changes", "counts"]),
+        **_UPDATES,
         "source": text("The name of the sender, if it keeps a position.", minLength=1, maxLength=200),
         "position": text("Its position; if sent again, the step is not applied again.", maxLength=1000),
     },
     closed=True,
 )
+WHAT_IF_BODY = obj({}, {**_UPDATES, "as_of": STEP}, closed=True)
 TEXT_BODY = obj({"text": PROGRAM_TEXT}, closed=True)
 CHECKPOINT_BODY = obj(
     {},

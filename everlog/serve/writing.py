@@ -12,6 +12,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from everlog.api.changes import Changes
+from everlog.api.database import Database
 from everlog.api.live import LiveText
 from everlog.api.rows import step_updates
 from everlog.core.program.executor import Update
@@ -31,19 +32,25 @@ def step(service: Service, call: Call) -> dict[str, Any]:
         raise ApiError(400, "bad-request", "`source` and `position` go together")
     if source is not None and database.positions.get(source) == position:
         return {"step": service.step, "repeated": True, "changes": {}}
-    updates: list[Update] = []
     with service.guard:
-        for key, insert in (("delete", False), ("insert", True)):
-            for name, rows in body.get(key, {}).items():
-                relation = declared(database.relations, name)
-                for row in rows:
-                    updates.append(Update(name, row_in(relation, row), insert))
-        updates += step_updates(database.relations, body.get("text", ""))
+        updates = updates_in(database, body)
         adds = any(update.insert for update in updates)
     call.body.clear()
     with service.filling() if adds else nullcontext():
         changes = database.apply(updates, positions=None if source is None else {source: position})
     return _answer(service, call, changes, before={"repeated": False}, only_counts=only_counts)
+
+
+def updates_in(database: Database, body: dict[str, Any]) -> list[Update]:
+    """The updates of a body: deletes, inserts, and then the lines of a text."""
+    updates: list[Update] = []
+    for key, insert in (("delete", False), ("insert", True)):
+        for name, rows in body.get(key, {}).items():
+            relation = declared(database.relations, name)
+            for row in rows:
+                updates.append(Update(name, row_in(relation, row), insert))
+    updates += step_updates(database.relations, body.get("text", ""))
+    return updates
 
 
 def add_rules(service: Service, call: Call) -> dict[str, Any]:

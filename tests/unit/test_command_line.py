@@ -112,6 +112,10 @@ def test_examples_of_help_are_understood(capsys: pytest.CaptureFixture[str]) -> 
         (["why", "paths.dl", "-F", "facts", "path(1)"], 1, "2 column"),
         (["why", "paths.dl", "-F", "facts"], 2, "required: FACT"),
         (["why", "paths.dl", "--json", "--dot", "path(1, 3)"], 2, "not allowed with"),
+        (["what-if", "paths.dl", "-F", "facts", "-edge(2,3)"], 0, "-path(1, 3)."),
+        (["what-if", "paths.dl", "-F", "facts", "+edge(3, 1)", "--json"], 0, '"inserted"'),
+        (["what-if", "paths.dl", "-F", "facts", "-edgy(2,3)"], 1, "undefined relation `edgy`"),
+        (["what-if", "paths.dl", "-F", "facts"], 2, "required: ±FACT"),
         (["fmt", "--check", "untidy.dl"], 1, "untidy.dl"),
     ],
 )
@@ -250,7 +254,7 @@ def script() -> str:
     ("line", "offered"),
     [
         ("everlog ru", ["run"]),
-        ("everlog w", ["why", "why-not"]),
+        ("everlog w", ["what-if", "why", "why-not"]),
         ("everlog --v", ["--version"]),
         ("everlog run --up", ["--updates"]),
         ("everlog run --wa", ["--warn", "--watch"]),

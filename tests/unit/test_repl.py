@@ -423,6 +423,7 @@ EXAMPLES: dict[str, tuple[list[str], str]] = {
     ".code": ([".code path#1"], r"# path.*\ndef make(.*\n)+.*return rule"),
     ".why": ([".why path(1, 3)"], r"path\(1, 3\)   path#2 .*\n(.*\n)+.*edge\(2, 3\)   given"),
     ".why-not": ([".why-not path(3, 1)"], r"path\(3, 1\) is not there\n(.*\n)+.*no fact path\(3, _\)"),
+    ".what-if": ([".what-if -edge(2, 3)."], r"-edge\(2, 3\)\.\n-path\(1, 3\)\.\n-path\(2, 3\)\."),
     ".param": ([".param from 1", "path($from, x), x > 2?"], r"x\n-\n3\n\(1 row\)"),
     ".watch": ([".watch path(1, x)", "edge(3, 4)."], r"\+path\(1, 4\)\.\n\(3 changes not watched\)"),
     ".unwatch": (
@@ -813,7 +814,7 @@ def offered(folder: Path) -> Callable[[str], list[str]]:
 
 def test_tab_offers_commands_and_directives(offered: Callable[[str], list[str]]) -> None:
     assert offered(".de") == [".decl"]
-    assert offered(".wh") == [".why", ".why-not"]
+    assert offered(".wh") == [".why", ".why-not", ".what-if"]
     assert set(offered(".")) >= {*commands(), ".decl", ".input", ".type"}
 
 

@@ -121,6 +121,17 @@ def test_reasons(service: Served) -> None:
     refused(service.client.post("/why", json={"fact": "path(3"}), 422, "bad-fact")
 
 
+def test_what_a_step_would_change(service: Served) -> None:
+    step, facts = service.get("/stats")["step"], service.get("/relations")
+    found = service.post("/what-if", {"delete": {"edge": [[1, 2]]}, "text": "+edge(3, 4)."})
+    assert found["changes"]["edge"] == {"deleted": [[1, 2]], "inserted": [[3, 4]]}
+    assert found["changes"]["path"] == {"deleted": [[1, 2], [1, 3]], "inserted": [[2, 4], [3, 4]]}
+    counts = service.post("/what-if", {"delete": {"edge": [[1, 2]]}, "tell": "counts"})
+    assert counts["changes"]["path"] == {"deleted": 2, "inserted": 0}
+    assert (service.get("/stats")["step"], service.get("/relations")) == (step, facts)
+    refused(service.client.post("/what-if", json={"text": "+nope(1)."}), 422, "bad-fact")
+
+
 def test_explanations_and_statistics(service: Served) -> None:
     told = service.get("/explain")
     assert {rule["class"] for rule in told["rules"]} == {"recursive", "hierarchical"}
