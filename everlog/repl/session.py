@@ -202,7 +202,7 @@ def _error_text(problem: Exception) -> str:
     from everlog.dsl.diagnostics import DatalogError
 
     if isinstance(problem, DatalogError):
-        return "\n\n".join(map(problem.report.render, problem.report.errors))
+        return "\n\n".join(problem.report.printed(problem.report.errors))
     if isinstance(problem, MemoryError):
         return "error: out of memory"
     if isinstance(problem, ExceptionGroup):

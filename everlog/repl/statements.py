@@ -18,7 +18,7 @@ from everlog.api.rows import line_update
 from everlog.core.program import Column, Kind, Relation
 from everlog.dsl import ast
 from everlog.dsl.diagnostics import DatalogError
-from everlog.dsl.fact_text import is_fact
+from everlog.dsl.fact_text import cut, is_fact
 from everlog.dsl.prompt_input import Reading, Typed
 from everlog.repl import continuation
 from everlog.repl.commands.parameters import parameters_for
@@ -133,7 +133,7 @@ def _update(db: Database, reading: Reading, typed: Typed) -> Update:
     if name not in db.relations and name:
         close = get_close_matches(name, db.relations, 1)
         hint = f"did you mean `{close[0]}`?" if close else f"declare it first: {_declaration(typed.statement)}"
-        raise CommandError(f"undefined relation `{name}`; {hint}")
+        raise CommandError(f"undefined relation `{cut(name)}`; {cut(hint, 200)}")
     return line_update(db.relations, text)
 
 

@@ -132,7 +132,7 @@ def find_command(name: str) -> Command:
         raise CommandError(f"`{name}` is ambiguous: {_listed(begun)}")
     close = get_close_matches(name, [*table, *ALIASES], 1)
     hint = f"did you mean `{close[0]}`?" if close else "`.help` lists the commands"
-    raise CommandError(f"no command `{name}`; {hint}")
+    raise CommandError(f"no command `{name[:40]}`; {hint}")
 
 
 def split_words(text: str) -> Words:

@@ -22,7 +22,13 @@ def why(session: Session, words: Words) -> None:
     For example `.why path(1, 3)`.  In mode json, the proof is an object.
     """
     text = _fact(words, ".why")
-    _show(session, session.db.why(text, **parameters_for(session, parameters_of(text))))
+    from everlog.core.proofs import NotDerived
+
+    try:
+        found = session.db.why(text, **parameters_for(session, parameters_of(text)))
+    except NotDerived as problem:
+        raise NotDerived(problem.fact, ".why-not") from None
+    _show(session, found)
 
 
 @command(
