@@ -24,7 +24,7 @@ from everlog.repl import continuation
 from everlog.repl.commands.parameters import parameters_for
 from everlog.repl.modes import show_rows
 from everlog.repl.open_database import functions_for, read_inputs, tell_missing
-from everlog.repl.reports import cost_lines, print_changes
+from everlog.repl.reports import cost_lines, note_state, print_changes, shown_rule
 from everlog.repl.table import CommandError
 from everlog.repl.transactions import apply, import_rows, refuse_in_transaction
 
@@ -119,8 +119,10 @@ def drop_rules(session: Session, names: Iterable[str]) -> None:
 def drop(session: Session, name_or_text: str) -> None:
     """Drop a rule by its name, or a statement by its text."""
     refuse_in_transaction(session, "drop rules")
+    text = session.db.rules.get(name_or_text.strip())
     changes = session.db.drop_rule(name_or_text)
-    if session.settings.changes:
+    session.screen.line(f"dropped {name_or_text.strip() if text is None else shown_rule(name_or_text, text)}")
+    if session.settings.changes and changes:
         print_changes(session.screen, changes, session.watched)
 
 
@@ -169,8 +171,7 @@ def _letters() -> Iterator[str]:
 
 def ask(session: Session, query: ParsedQuery) -> None:
     """Answer a query: the values of its variables, or whether it holds if it has none."""
-    if session.pending:
-        session.screen.note("(as before the open transaction)")
+    note_state(session)
     given = Given(parameters_for(session, query.parameters))
     found = session.db._queries.ask(query, given, bindings=True)
     if not found.columns:

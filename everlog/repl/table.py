@@ -115,6 +115,11 @@ def commands() -> dict[str, Command]:
     return COMMANDS
 
 
+def is_command(name: str) -> bool:
+    """Whether a word such as `.tables` is the name of a command, written out."""
+    return name in commands() or name in ALIASES
+
+
 def find_command(name: str) -> Command:
     """The command with this name, or the only one that begins with it.
 

@@ -74,8 +74,8 @@ def test_a_rule_that_is_added_reports_the_facts_that_it_derives() -> None:
 
 def test_a_rule_is_dropped_by_its_name_and_by_its_text() -> None:
     talk = Talk(*EDGES)
-    assert talk.say("-path#2.") == "-path(1, 3)."
-    assert talk.say("-path(x,y):-edge(x,y).") == "-path(1, 2).\n-path(2, 3)."
+    assert talk.say("-path#2.") == "dropped path#2: path(x, z) :- path(x, y), edge(y, z).\n-path(1, 3)."
+    assert talk.say("-path(x,y):-edge(x,y).") == "dropped path(x,y):-edge(x,y).\n-path(1, 2).\n-path(2, 3)."
     assert talk.say(".rules") == ""
     assert "no rule is named `path#2`" in talk.say("-path#2.")
 
@@ -164,7 +164,7 @@ def test_signs_before_rules_and_declarations() -> None:
     assert talk.say("+path(x, y) :- edge(x, y).") == "path#1: no join; one update costs O(1)"
     assert talk.say("-.decl path(x:number, y:number)").startswith("script:1: error[DL050]")
     assert talk.say("-path(x, y) :- edge(x, y).", "-.decl path(x:number, y:number)", ".count") == (
-        "0 changed\n0 changed\nedge: 0"
+        "dropped path(x, y) :- edge(x, y).\ndropped .decl path(x:number, y:number)\nedge: 0"
     )
     assert "column `x` of `edge` takes a number" in talk.say("-edge(x, y).")
 
