@@ -127,8 +127,8 @@ def is_script(text: str) -> bool:
 def before_command(text: str, line: str) -> bool:
     r"""Whether a line after an incomplete text is a command, which does not belong to the text.
 
-    >>> before_command("edge(1, 2)", ".tables"), before_command("edge(1, 2)", "."), before_command("/*", ".tables")
-    (True, False, False)
+    >>> before_command("edge(1, 2)", ".tables"), before_command("/*", ".tables")
+    (True, False)
     """
     found = _WORD.match(line.lstrip())
     if found is None or found[0] in _OF_RULES or not is_command(found[0]):

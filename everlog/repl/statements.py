@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 
 from everlog.api.database import Database
 from everlog.api.parameters import Given
+from everlog.api.patterns import is_pattern, matching, nothing_matches, pattern_in_text
 from everlog.api.rows import line_update
 from everlog.core.program import Column, Kind, Relation
+from everlog.core.program.executor import Update
 from everlog.dsl import ast
 from everlog.dsl.diagnostics import DatalogError
 from everlog.dsl.fact_text import cut, is_fact
@@ -29,8 +31,8 @@ from everlog.repl.table import CommandError
 from everlog.repl.transactions import apply, import_rows, refuse_in_transaction
 
 if TYPE_CHECKING:
+    from everlog.api.rows import Pattern
     from everlog.core.program import Directive
-    from everlog.core.program.executor import Update
     from everlog.dsl.query_text import ParsedQuery
     from everlog.repl.session import Session
 
@@ -52,7 +54,7 @@ def run_statements(session: Session, text: str) -> None:
     for what, group in groupby(reading.statements, _what):
         match what:
             case "fact":
-                apply(session, [_update(session.db, reading, typed) for typed in group])
+                _run_facts(session, reading, list(group))
             case "query":
                 for typed in group:
                     ask(session, reading.query(typed))
@@ -127,6 +129,38 @@ def drop(session: Session, name_or_text: str) -> None:
 
 
 # ── facts ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _run_facts(session: Session, reading: Reading, facts: list[Typed]) -> None:
+    """Apply facts as one step; a delete may be a pattern."""
+    step: list[Update] = []
+    unmatched: list[str] = []
+    for typed in facts:
+        pattern = _pattern(session, reading, typed)
+        if pattern is None:
+            step.append(_update(session.db, reading, typed))
+            continue
+        rows = matching(session.db._writer, pattern, [*(session.pending or ()), *step])
+        step += [Update(pattern.relation.name, row, insert=False) for row in rows]
+        if not rows:
+            unmatched.append(f"`{cut(_text(reading, typed))}`: {nothing_matches(session.db._engine, pattern)}")
+    for note in unmatched:
+        session.screen.line(note)
+    if step or not unmatched:
+        apply(session, step)
+
+
+def _pattern(session: Session, reading: Reading, typed: Typed) -> Pattern | None:
+    """The pattern of a typed delete, or None if it is a fact."""
+    match typed.statement:
+        case ast.Clause(heads=[ast.Atom(name=name) as atom]) if typed.mark == "-" and is_pattern(atom):
+            if name in session.db.relations:
+                return pattern_in_text(session.db.relations, _text(reading, typed)[1:])
+    return None
+
+
+def _text(reading: Reading, typed: Typed) -> str:
+    return reading.source.text[typed.pos : typed.end]
 
 
 def _update(db: Database, reading: Reading, typed: Typed) -> Update:

@@ -81,7 +81,9 @@ def test_statements_and_what_to_type_instead(db: Database, sql: str, datalog: st
     assert in_datalog(sql, db.relations).endswith(f"\n  {datalog}")
 
 
-@pytest.mark.parametrize("sql", ["select name from emp where salary = 3 or dept = 'x'", "select x from nope", "select"])
+@pytest.mark.parametrize(
+    "sql", ["select name from emp where salary = 3 or dept = 'x'", "select x from nope", "select"]
+)
 def test_what_is_not_translated_gets_a_hint(db: Database, sql: str) -> None:
     assert in_datalog(sql, db.relations).startswith("this is SQL; a query is the body of a rule here")
 
